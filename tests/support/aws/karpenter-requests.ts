@@ -3,7 +3,8 @@
  * Authorization Reference. Pure.
  *
  * A recording has the calls without their answers, so this is assumed:
- * - Machines have the tags of the last fleet before; those of all fleets differ by their pool only.
+ * - Machines have the tags of the last fleet before, and templates that are named by their id those of the last template;
+ *   those of one controller differ by their pool and class only.
  * - A machine, volume and interface is tagged by the fleet's or, where that says nothing of its type, by its template.
  * - A fleet is checked as `ec2:CreateFleet` and as `ec2:RunInstances`, for every resource that each may concern.
  * - Images, snapshots, subnets and security groups have no tags that a policy asks for.
@@ -97,7 +98,9 @@ class Account {
           {
             action: "ec2:DeleteLaunchTemplate",
             resource: arn("launch-template", "lt-1"),
-            context: carried(this.#template(parameters["LaunchTemplateName"]).tags),
+            context: carried(
+              this.#template(parameters["LaunchTemplateName"] ?? [...this.#templates.keys()].at(-1)).tags,
+            ),
           },
         ];
       case "CreateFleet": {

@@ -3,9 +3,13 @@
  * pool of on-demand and a pool of spot machines, with an interruption. `karpenter-calls.json` has each kind of call once.
  */
 import { describe, expect, it } from "vitest";
-import { controllerPolicies } from "../../../../components/eks/karpenter/karpenter-policies";
 import type { PolicyDocument } from "../../../../components/eks/karpenter/karpenter-policies";
-import { deniedRequests, describeRequest, distinctRequests } from "../../../support/aws/denied-requests";
+import {
+  deniedRequests,
+  describeRequest,
+  distinctRequests,
+  karpenterPolicies,
+} from "../../../support/aws/denied-requests";
 import { karpenterRequests } from "../../../support/aws/karpenter-requests";
 import type { NamedPolicy } from "../../../support/aws/policy-simulation";
 import { isAllowed } from "../../../support/aws/policy-simulation";
@@ -15,24 +19,11 @@ import calls from "../../../fixtures/karpenter-calls.json";
 const OWN = "valkey";
 const REQUESTS = karpenterRequests(calls);
 
-function policiesOf(clusterName: string, spot = true): NamedPolicy[] {
-  const documents = controllerPolicies({
-    partition: "aws",
-    region: "us-west-2",
-    accountId: ACCOUNT_ID,
-    clusterName,
-    nodeRoleArn: `arn:aws:iam::${ACCOUNT_ID}:role/${clusterName}-karpenter-node`,
-    queueArn: `arn:aws:sqs:us-west-2:${ACCOUNT_ID}:${clusterName}`,
-    spot,
-  });
-  return Object.entries(documents).map(([name, policy]) => ({ name, policy }));
-}
-
 const denied = async (policies: readonly NamedPolicy[], requests = REQUESTS): Promise<string[]> =>
   (await deniedRequests(requests, policies, `${OWN}-karpenter`)).map(describeRequest);
 
 const actionsOf = ({ Statement }: PolicyDocument): string[] => Statement.flatMap(({ Action }) => [Action].flat());
-const GRANTED = [...new Set(policiesOf(OWN).flatMap(({ policy }) => actionsOf(policy)))];
+const GRANTED = [...new Set(karpenterPolicies(OWN).flatMap(({ policy }) => actionsOf(policy)))];
 
 /** Rights that no recorded call needs, and why the controller has them. Paths are of Karpenter 1.14.1's sources. */
 const UNRECORDED: Readonly<Record<string, string>> = {
@@ -58,18 +49,18 @@ describe("the calls of Karpenter", () => {
   });
 
   it("are all allowed by its policies", async () => {
-    expect(await denied(policiesOf(OWN))).toEqual([]);
+    expect(await denied(karpenterPolicies(OWN))).toEqual([]);
   });
 
   it("are denied where they ask for spot machines and no pool is of them, and only there", async () => {
-    const found = await deniedRequests(REQUESTS, policiesOf(OWN, false), `${OWN}-karpenter`);
+    const found = await deniedRequests(REQUESTS, karpenterPolicies(OWN, false), `${OWN}-karpenter`);
     expect(new Set(found.map(({ resource }) => resource.split(":").at(-1)?.split("/")[0]))).toEqual(
       new Set(["spot-instances-request"]),
     );
   });
 
   it("are denied to another cluster's controller, if they change anything", async () => {
-    const foreign = policiesOf("orders");
+    const foreign = karpenterPolicies("orders");
     const role = `arn:aws:iam::${ACCOUNT_ID}:role/orders-karpenter`;
     // What a machine is started from has no owner; the machine, which is another request, has one.
     const isChange = ({ action, resource }: (typeof REQUESTS)[number]): boolean =>
@@ -86,7 +77,7 @@ describe("the calls of Karpenter", () => {
   });
 
   it.each(GRANTED.filter((action) => UNRECORDED[action] === undefined))("fail without %s", async (action) => {
-    const without = policiesOf(OWN).map(({ name, policy }) => ({
+    const without = karpenterPolicies(OWN).map(({ name, policy }) => ({
       name,
       policy: {
         ...policy,
