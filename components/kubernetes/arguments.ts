@@ -71,11 +71,11 @@ export interface Placement {
   /** Values of `topology.kubernetes.io/zone`. The numbers of nodes in two of these zones differ by one at most. */
   readonly zones: readonly string[];
   /**
-   * Whether the first zones get the nodes that the zones cannot share evenly, as far as machines can be had there.
-   * What starts machines for waiting pods would choose a zone at random.
+   * Whether machines are started for these pods, and for no others. The first zones then get the nodes that the zones
+   * cannot share evenly, as far as machines can be had there.
    * @default false
    */
-  readonly zonesInOrder?: boolean | undefined;
+  readonly ownMachines?: boolean | undefined;
   /**
    * `required`: no two nodes of the deployment on one machine. `preferred`: two only where no other machine has room.
    * `none`: no rule.

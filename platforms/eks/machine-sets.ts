@@ -15,7 +15,8 @@
  * machines for a spread that Karpenter has planned, no pod is left over, whatever the order: while a zone has fewer than
  * ⌊n/Z⌋ pods, the zone with the fewest has room and may take one; when all have ⌊n/Z⌋, one of the zones that were planned
  * with ⌈n/Z⌉ has no more than ⌊n/Z⌋ yet, has room, and may take one. Which zones have ⌈n/Z⌉ does not change the number of
- * machines, only where they are.
+ * machines, only where they are; pods prefer the first zones, as far as the spread allows, so that Karpenter starts the
+ * machines there that are planned there.
  *
  * **Several groups** share a set when one of them leads, that is, when three things hold:
  * 1. the leader has pods in every zone, ⌊n/Z⌋ ≥ 1, and no other group has other zones;

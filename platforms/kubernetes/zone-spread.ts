@@ -22,8 +22,11 @@ interface ZoneSpread {
   labelSelector: { matchLabels: Record<string, string> };
 }
 
-/** The pods with these labels, evenly over the zones. */
-export function zoneSpread(labels: Labels, zones: readonly string[]): ZoneSpread {
+/**
+ * The pods with these labels, evenly over the zones.
+ * @param ownMachines whether machines are started for these pods, and for no others
+ */
+export function zoneSpread(labels: Labels, zones: readonly string[], ownMachines: boolean): ZoneSpread {
   return {
     topologyKey: ZONE,
     maxSkew: 1,
@@ -32,18 +35,20 @@ export function zoneSpread(labels: Labels, zones: readonly string[]): ZoneSpread
     minDomains: zones.length,
     // Ignores zones whose machines these pods may not use; pods would wait for those zones for ever.
     nodeAffinityPolicy: "Honor",
-    nodeTaintsPolicy: "Honor",
+    // Machines of their own let the pods in, and a taint means that one is not ready: the pods there still count.
+    nodeTaintsPolicy: ownMachines ? "Ignore" : "Honor",
     labelSelector: { matchLabels: { ...labels } },
   };
 }
 
 /**
  * Only machines of these zones.
- * @param inOrder whether the first zones are preferred for pods that the zones cannot share evenly
+ * @param ownMachines whether machines are started for these pods: then the first zones are preferred for pods that the
+ *   zones cannot share evenly, because what starts machines would choose one at random
  */
-export function zoneAffinity(zones: readonly string[], inOrder: boolean): ZoneAffinity {
+export function zoneAffinity(zones: readonly string[], ownMachines: boolean): ZoneAffinity {
   const required = { nodeSelectorTerms: [isIn(zones)] };
-  if (!inOrder || zones.length < 2) return { requiredDuringSchedulingIgnoredDuringExecution: required };
+  if (!ownMachines || zones.length < 2) return { requiredDuringSchedulingIgnoredDuringExecution: required };
   return {
     requiredDuringSchedulingIgnoredDuringExecution: required,
     // The first zone that the spread allows. The last one needs no preference.

@@ -98,9 +98,9 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
  * Where machines are started for pods, a preference is a requirement: Karpenter starts a machine for each pod, and the
  * scheduler would put two pods on the first one that is ready.
  */
-function spreadOf({ type, hostAntiAffinity }: PodPlatform): Pick<Placement, "hostAntiAffinity" | "zonesInOrder"> {
+function spreadOf({ type, hostAntiAffinity }: PodPlatform): Pick<Placement, "hostAntiAffinity" | "ownMachines"> {
   if (type !== "eks") return { hostAntiAffinity };
-  return { hostAntiAffinity: hostAntiAffinity === "preferred" ? "required" : hostAntiAffinity, zonesInOrder: true };
+  return { hostAntiAffinity: hostAntiAffinity === "preferred" ? "required" : hostAntiAffinity, ownMachines: true };
 }
 
 function whereOf(

@@ -45,7 +45,7 @@ export function podSpec(plan: JobPlan): PodSpec {
       seccompProfile: { type: "RuntimeDefault" },
     },
     affinity: affinity(plan),
-    ...(runner.ownMachinesIn && { topologySpreadConstraints: [zoneSpread(JOB_LABELS, runner.ownMachinesIn)] }),
+    ...(runner.ownMachinesIn && { topologySpreadConstraints: [zoneSpread(JOB_LABELS, runner.ownMachinesIn, true)] }),
     ...(nodeSelector && { nodeSelector: { ...nodeSelector } }),
     ...(tolerations && { tolerations: tolerations.map((each) => ({ ...each })) }),
     ...(imagePullSecrets && { imagePullSecrets: imagePullSecrets.map((name) => ({ name })) }),

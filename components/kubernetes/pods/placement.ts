@@ -16,10 +16,10 @@ export interface Scheduling {
 
 /** @param labels of the pods. @default those of the deployment's servers */
 export function scheduling(deployment: string, placement: Placement, labels = selectorLabels(deployment)): Scheduling {
-  const { zones, zonesInOrder = false } = placement;
+  const { zones, ownMachines = false } = placement;
   return {
-    affinity: { nodeAffinity: zoneAffinity(zones, zonesInOrder), ...machines(labels, placement) },
-    topologySpreadConstraints: [zoneSpread(labels, zones)],
+    affinity: { nodeAffinity: zoneAffinity(zones, ownMachines), ...machines(labels, placement) },
+    topologySpreadConstraints: [zoneSpread(labels, zones, ownMachines)],
     nodeSelector: { ...placement.nodeSelector },
     tolerations: [...(placement.tolerations ?? [])],
   };

@@ -150,8 +150,10 @@ describe("ClusterServers", () => {
     expect(strict.topologySpreadConstraints).toMatchObject([{ minDomains: 2 }]);
     expect(strict).toMatchObject({ nodeSelector: { pool: "servers" }, tolerations: [toleration] });
     const ordered = podOf(
-      await statefulSet({ placement: { zones: ["a", "b", "c"], hostAntiAffinity: "required", zonesInOrder: true } }),
+      await statefulSet({ placement: { zones: ["a", "b", "c"], hostAntiAffinity: "required", ownMachines: true } }),
     ).spec;
+    expect(strict.topologySpreadConstraints).toMatchObject([{ nodeTaintsPolicy: "Honor" }]);
+    expect(ordered.topologySpreadConstraints).toMatchObject([{ nodeTaintsPolicy: "Ignore" }]);
     const zone = (...values: string[]): object => ({
       matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values }],
     });

@@ -93,12 +93,20 @@ function startMachines(pods: readonly Pod[], machines: Machine[], room: Allocata
     tried.filter(({ machine }) => machine === undefined),
     chance,
   )) {
-    const open = machines.filter((machine) => accepts(machine, pod, tried, room));
-    const started = pod.group.zones.map((zone): Machine => ({ zone, ready: false }));
-    const choices = open.length > 0 ? open : started.filter((machine) => accepts(machine, pod, tried, room));
-    const chosen = choices[chance(choices.length)];
-    if (chosen !== undefined && open.length === 0) machines.push(chosen);
-    pod.machine = chosen;
+    const { zones } = pod.group;
+    // A preference is a requirement until it cannot be met: the zones in turn, then any of them.
+    for (const wanted of [...zones.slice(0, -1).map((zone) => [zone]), zones]) {
+      const open = machines
+        .filter(({ zone }) => wanted.includes(zone))
+        .filter((machine) => accepts(machine, pod, tried, room));
+      const started = wanted.map((zone): Machine => ({ zone, ready: false }));
+      const choices = open.length > 0 ? open : started.filter((machine) => accepts(machine, pod, tried, room));
+      const chosen = choices[chance(choices.length)];
+      if (chosen === undefined) continue;
+      if (open.length === 0) machines.push(chosen);
+      pod.machine = chosen;
+      break;
+    }
   }
   return machines.length > before;
 }
