@@ -75,36 +75,8 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
 }
 
 /** A configuration with problems comes to no plan. */
-function withoutProblems({
-  region,
-  zones,
-  machines,
-  system,
-  sets,
-  network,
-  controlPlane,
-  policies,
-  images,
-  volumes,
-  quotas,
-  cost,
-  notes,
-}: EksPlan): Omit<EksPlan, "problems"> {
-  return {
-    region,
-    zones,
-    machines,
-    system,
-    sets,
-    network,
-    controlPlane,
-    policies,
-    images,
-    volumes,
-    quotas,
-    cost,
-    notes,
-  };
+function withoutProblems(plan: EksPlan): Omit<EksPlan, "problems"> {
+  return Object.fromEntries(Object.entries(plan).filter(([key]) => key !== "problems")) as Omit<EksPlan, "problems">;
 }
 
 function planDeployment(name: string, deployment: DeploymentConfig, platform: PlatformConfig): DeploymentPlan {
