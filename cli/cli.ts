@@ -4,6 +4,7 @@ import { BadInput, Failure, Interrupted, messageOf } from "../lib/errors";
 import { exitStatusOf } from "./interruption";
 import { buildProgram } from "./program";
 import { printError } from "./terminal";
+import { COMMAND } from "../lib/system/package";
 
 /** Exit status for wrong input: nothing was started. */
 const BAD_INPUT = 2;
@@ -27,7 +28,7 @@ export async function commandLine(args: readonly string[], signal: AbortSignal):
 function explain(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
-    printError(`${error.message.replace(/^error: /, "")}\nSee npm start -- --help`);
+    printError(`${error.message.replace(/^error: /, "")}\nSee ${COMMAND} --help`);
     return BAD_INPUT;
   }
   if (error instanceof Interrupted) {

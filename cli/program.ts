@@ -11,6 +11,7 @@ import {
   studyOverrides,
 } from "./options";
 import { addSoakOptions, soakOptions } from "./soak-options";
+import { COMMAND } from "../lib/system/package";
 
 /** What a command needs besides its own options. */
 interface Context {
@@ -25,7 +26,7 @@ type Values = Readonly<Record<string, unknown>>;
 
 /** The whole command line. @param finish takes the exit status of the command that ran */
 export function buildProgram(signal: AbortSignal, finish: (status: number) => void): Command {
-  const program = new Command("npm start --")
+  const program = new Command(COMMAND)
     .description(
       "Deploys Valkey in replication and cluster mode, verifies it, and measures it: results with error bounds and " +
         "validity warnings.",

@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { BadInput } from "../lib/errors";
 import { parseSize } from "../lib/units";
 import { parseNumber } from "./options";
+import { COMMAND } from "../lib/system/package";
 
 /** What the command line asks of `soak`. */
 export interface SoakOptions {
@@ -85,7 +86,7 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
     reader.refuse(FIXED_AT_START, "is fixed when a soak begins; leave it out, or begin another without --resume");
   const size = (value: unknown): number | undefined => parseSize(String(value));
   const diskBytes = reader.read("maxDisk", size, DEFAULT_DISK_BYTES, "a size such as 20gb");
-  if (reader.problems.length > 0) throw new BadInput("npm start -- soak", reader.problems);
+  if (reader.problems.length > 0) throw new BadInput(`${COMMAND} soak`, reader.problems);
   const { output } = values;
   return {
     stack,

@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildProgram } from "../cli/program";
-import { ROOT } from "../lib/system/paths";
+import { ROOT } from "../lib/system/package";
 import { architectureSvg } from "./architecture";
 import { commandReference } from "./command-reference";
 import { configurationReference } from "./configuration-reference";

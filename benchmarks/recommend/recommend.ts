@@ -3,6 +3,7 @@ import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { Results } from "../results/schema";
 import type { MeasuredCapacity, SustainedRate } from "./capacity";
 import { measuredCapacities, sustainedRate, isSimilarSize, mixedCapacity } from "./capacity";
+import { COMMAND } from "../../lib/system/package";
 
 /** The load and data that a deployment has to serve. */
 export interface Requirements {
@@ -162,7 +163,7 @@ function chosenFor(
     ].sort();
     const instead = others.length === 0 ? "" : `, but at ${others.join(" and ")}`;
     const threads = what === "SET" && get !== undefined ? ` and io-threads ${get.ioThreads}` : "";
-    const command = `npm start -- --tests ${what.toLowerCase()} --pipeline ${pipeline}`;
+    const command = `${COMMAND} --tests ${what.toLowerCase()} --pipeline ${pipeline}`;
     return `no ${what} was measured at full speed${fault}, at pipeline ${pipeline}${threads}${instead} (${command})`;
   };
   const missing = [

@@ -4,7 +4,6 @@ import { BadInput, messageOf } from "../../lib/errors";
 import type { ScenarioTask } from "../../faults/scenarios/run-scenarios";
 import { runScenarios } from "../../faults/scenarios/run-scenarios";
 import { availableCores } from "../../platforms/host/cpu";
-import { ROOT } from "../../lib/system/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
@@ -48,7 +47,7 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
       ),
     );
   const timestamp = timestampOf(new Date());
-  const artifacts = Artifacts.open(ROOT, timestamp, options.output, renderReport);
+  const artifacts = Artifacts.open(process.cwd(), timestamp, options.output, renderReport);
   const collector = new ResultsCollector(artifacts, { timestamp, stack, configuration: config });
   const run = new BreakRun(faultTarget, all, collector, interruption);
   let reason: string | null = null;

@@ -4,7 +4,7 @@ import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import type { BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
-import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/system/paths";
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/load/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
@@ -35,7 +35,7 @@ export async function measureExternalServers(
   const external = externalDeployment(values);
   const { benchmark, workloads } = parseBenchmark(overrides);
   const timestamp = timestampOf(new Date());
-  const artifacts = Artifacts.open(ROOT, timestamp, benchmark.output, renderReport);
+  const artifacts = Artifacts.open(process.cwd(), timestamp, benchmark.output, renderReport);
   const nodes = external.deployment.nodes.map(({ name, zone }) => ({ name, zone: zone ?? null }));
   const collector = new ResultsCollector(artifacts, {
     timestamp,

@@ -13,6 +13,7 @@ import type { StackPlan } from "../../stacks/plan/stack-plan-types";
 import { planStack } from "../../stacks/plan/stack-plan";
 import { applyOverrides } from "../../stacks/config/overrides";
 import { headline, readStackFile, stackNames } from "../../stacks/config/stack-file";
+import { COMMAND } from "../../lib/system/package";
 
 /**
  * Prints a plan.
@@ -29,7 +30,7 @@ export function printPlan(stack: string | undefined, values: Readonly<Record<str
     return 0;
   }
   if (assignments.length > 0)
-    throw new BadInput("the options", ["--set needs a stack: npm start -- plan STACK --set PATH=VALUE"]);
+    throw new BadInput("the options", [`--set needs a stack: ${COMMAND} plan STACK --set PATH=VALUE`]);
   if (json)
     print(
       JSON.stringify(
@@ -42,7 +43,7 @@ export function printPlan(stack: string | undefined, values: Readonly<Record<str
     print(
       ...textTable([["stack", "platform", "per hour", "takes", ""], ...stackNames(STACKS_DIRECTORY).map(row)], "  rr "),
       "",
-      "Details of one stack: npm start -- plan STACK",
+      `Details of one stack: ${COMMAND} plan STACK`,
     );
   return 0;
 }
@@ -70,6 +71,6 @@ function row(stack: string): string[] {
     ];
   } catch (error) {
     if (!(error instanceof BadInput)) throw error;
-    return [stack, "refused", "", "", `npm start -- plan ${stack} prints the problems`];
+    return [stack, "refused", "", "", `${COMMAND} plan ${stack} prints the problems`];
   }
 }

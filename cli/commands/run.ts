@@ -12,7 +12,7 @@ import { availableCores } from "../../platforms/host/cpu";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { CapacitySearch, BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
-import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/system/paths";
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/load/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import { LocalOpenLoopRunner } from "../../benchmarks/load/open-loop/local-runner";
@@ -41,6 +41,7 @@ import type { Step } from "../steps";
 import type { CapacityOptions } from "./capacity";
 import { requestedCapacitySearch, capacityStep } from "./capacity";
 import { stopAndWrite, measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
+import { COMMAND, IS_PACKAGE } from "../../lib/system/package";
 
 /** What the command line asks of `run` and `capacity`. */
 export interface RunOptions {
@@ -61,7 +62,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
   const config = readConfig(options);
   const capacity = options.capacity === undefined ? undefined : requestedCapacitySearch(config, options.capacity);
   const timestamp = timestampOf(new Date());
-  const artifacts = Artifacts.open(ROOT, timestamp, config.benchmark.output, renderReport);
+  const artifacts = Artifacts.open(process.cwd(), timestamp, config.benchmark.output, renderReport);
   const collector = new ResultsCollector(artifacts, { timestamp, stack: options.stack, configuration: config });
   const run = new StackRun(config, { ...options, capacity }, collector, interruption);
   let reason: string | null = null;
@@ -106,7 +107,7 @@ function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const { platform } = parsed;
   if (platform.type !== "host")
     throw new BadInput(`stack ${stack}`, [
-      `its platform is ${platform.type}, which npm start cannot deploy to; use npx pulumi up -s ${stack}`,
+      `its platform is ${platform.type}, which this command cannot deploy to; use npx pulumi up -s ${stack}${IS_PACKAGE ? " in a checkout" : ""}`,
     ]);
   assertLoadGeneratorsInstalled(mixedWorkloads({ ...parsed, anyCluster: hasCluster(parsed) }));
   return { ...parsed, platform };
@@ -176,7 +177,7 @@ class StackRun {
         `  VALKEYCLI_AUTH=$(cat ${host.passwordFile(name)}) ${host.programs.cli} ${cluster}-p ${first.endpoint.port}   # ${name}: ${nodes.map(({ endpoint }) => formatEndpoint(endpoint)).join(" ")}`,
       );
     }
-    print("To stop them:", `  npm start -- stop ${host.run.id}`);
+    print("To stop them:", `  ${COMMAND} stop ${host.run.id}`);
   }
 
   #signal(): AbortSignal {

@@ -10,7 +10,7 @@ import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
-import { allRunsDirectories, packagesDirectory, ROOT, runsDirectory } from "../../lib/system/paths";
+import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { renderSoak } from "../../benchmarks/report/soak-page";
 import { shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 import { describeSoakFindings } from "../../benchmarks/soak/describe-findings";
@@ -32,6 +32,7 @@ import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import type { SoakOptions } from "../soak-options";
 import { readStackFile } from "../../stacks/config/stack-file";
 import { runSteps } from "../steps";
+import { COMMAND } from "../../lib/system/package";
 
 /**
  * @returns the exit status: 0 when it lasted as long as it should and nothing went wrong, 1 otherwise
@@ -65,7 +66,7 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
     if (reason !== null)
       print(
         "",
-        `Finished windows are kept. To continue: npm start -- soak ${stack} --resume --output ${shortPath(directory)}`,
+        `Finished windows are kept. To continue: ${COMMAND} soak ${stack} --resume --output ${shortPath(directory)}`,
       );
   }
   return run.troubled ? 1 : 0;
@@ -115,7 +116,7 @@ function begin(
   config: HostStackConfig,
 ): Begun {
   const timestamp = timestampOf(new Date());
-  const directory = output === undefined ? join(ROOT, "results", `${timestamp}-soak`) : resolve(output);
+  const directory = output === undefined ? resolve("results", `${timestamp}-soak`) : resolve(output);
   const header: SoakHeader = {
     kind: "soak",
     stack,
@@ -134,7 +135,7 @@ function begin(
 
 /** @throws BadInput when there is no soak to resume, or it is another stack's */
 function resume({ stack, output }: SoakOptions): Begun {
-  const results = join(ROOT, "results");
+  const results = resolve("results");
   const directory =
     output === undefined ? soakCheckpointLogs.latest(results, (header) => header.stack === stack) : resolve(output);
   if (directory === undefined)

@@ -5,6 +5,7 @@ import type { RunInfo } from "../../platforms/host/run-directory";
 import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { runsDirectory } from "../../lib/system/paths";
 import { print } from "../terminal";
+import { COMMAND } from "../../lib/system/package";
 
 /**
  * Stops kept deployments, or lists them.
@@ -16,7 +17,7 @@ export async function stopKept(id: string | undefined, all: boolean): Promise<nu
   const runs = RunDirectory.list(runsDirectory());
   const kept = runs.filter(({ info }) => info.kept);
   if (id === undefined && !all) {
-    print(kept.length === 0 ? "No deployments are kept." : "Kept deployments (npm start -- stop ID, or --all):");
+    print(kept.length === 0 ? "No deployments are kept." : `Kept deployments (${COMMAND} stop ID, or --all):`);
     print(
       ...kept.map(({ path, info }) => `  ${info.id}   stack ${info.stack}, ${runningProcesses(path).length} processes`),
     );

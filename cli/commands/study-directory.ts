@@ -1,13 +1,12 @@
 /** The directory of a study's checkpoint log and results: a new one, or that of a study to resume. */
 import { cpus, hostname } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { BadInput } from "../../lib/errors";
 import type { StudyLogHeader, StudyCheckpointLog } from "../../benchmarks/studies/checkpoint-log";
 import { studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";
 import type { Study } from "../../benchmarks/studies/study";
 import { fingerprint } from "../../benchmarks/studies/study";
 import { availableCores } from "../../platforms/host/cpu";
-import { ROOT } from "../../lib/system/paths";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
 
@@ -20,7 +19,7 @@ export interface StudyDirectory {
 /** Starts a study. @throws BadInput when the directory cannot be used */
 export function beginStudy(study: Study, output: string | undefined): StudyDirectory {
   const timestamp = timestampOf(new Date());
-  const artifacts = Artifacts.open(ROOT, `${timestamp}-${study.name}`, output, renderReport);
+  const artifacts = Artifacts.open(process.cwd(), `${timestamp}-${study.name}`, output, renderReport);
   return {
     artifacts,
     checkpoints: studyCheckpointLogs.create(artifacts.directory, {
@@ -39,7 +38,7 @@ export function beginStudy(study: Study, output: string | undefined): StudyDirec
  * @throws BadInput when there is none, it measures something else by now, was begun on another machine, or is under way
  */
 export function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
-  const results = join(ROOT, "results");
+  const results = resolve("results");
   const directory =
     output === undefined ? studyCheckpointLogs.latest(results, ({ name }) => name === study.name) : resolve(output);
   if (directory === undefined)

@@ -44,6 +44,7 @@ import { readStackFile, stackNames } from "../../stacks/config/stack-file";
 import type { Step } from "../steps";
 import { runSteps } from "../steps";
 import { beginStudy, resumeStudy } from "./study-directory";
+import { COMMAND } from "../../lib/system/package";
 
 /** What the command line asks of `study`. */
 export interface StudyOptions {
@@ -108,7 +109,7 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
       if (reason !== null && !isRefused)
         print(
           "",
-          `Finished measurements are kept. To continue: npm start -- study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`,
+          `Finished measurements are kept. To continue: ${COMMAND} study ${options.name} --resume${benchmark.output === undefined ? "" : ` --output ${benchmark.output}`}`,
         );
     }
   }

@@ -16,6 +16,7 @@ import type { PodPlatform } from "../../stacks/plan/pods";
 import { podTarget } from "../../stacks/plan/pods";
 import type { DeploymentConfig } from "../../stacks/config/schema/deployments";
 import type { StackConfig } from "../../stacks/config/schema/stack";
+import { COMMAND } from "../../lib/system/package";
 
 /** Wait for pods that are starting; the others run already. */
 const WAIT_SECONDS = 60;
@@ -53,7 +54,7 @@ export class PodFaultTarget implements FaultTarget {
       }),
     );
     if (left.flat().length > 0)
-      throw new Failure(`${left.flat().join("; ")}. The next npm start -- break of this stack heals it`);
+      throw new Failure(`${left.flat().join("; ")}. The next ${COMMAND} break of this stack heals it`);
   };
 
   async #openOne(name: string, opened: FaultTargetListener): Promise<void> {

@@ -11,6 +11,7 @@ import { demandByZone } from "../../platforms/eks/plan";
 import type { Problem } from "../../platforms/eks/problem";
 import { quotaProblems } from "../../platforms/eks/quotas";
 import { SECRET_CONTENT, secretCommand } from "../../platforms/eks/scale/image-pulls";
+import { COMMAND } from "../../lib/system/package";
 
 /** Facts about an account in a region. */
 export interface AccountFacts {
@@ -215,7 +216,7 @@ export async function checkAccount(
     throw new Failure(
       `AWS ${plan.region} does not say what the account has: ${messageOf(error)}\n` +
         "Credentials are needed as AWS' tools find them (aws sts get-caller-identity tells whose they are), with " +
-        "ec2:Describe*, eks:ListClusters and logs:DescribeLogGroups. Without them: npm start -- plan",
+        `ec2:Describe*, eks:ListClusters and logs:DescribeLogGroups. Without them: ${COMMAND} plan`,
       { cause: error },
     );
   });

@@ -1,18 +1,21 @@
-/** The directories of this project. */
+/** Directories that this program writes to. */
 import { createHash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, rmdirSync, statfsSync } from "node:fs";
-import { join, resolve } from "node:path";
-
-/** The project's directory. */
-export const ROOT = resolve(__dirname, "..", "..");
+import { homedir } from "node:os";
+import { isAbsolute, join, resolve } from "node:path";
+import { IS_PACKAGE, ROOT } from "./package";
 
 /**
- * The directory for unpacked packages and run directories, which can be created again. VALKEY_MEASURED_CACHE sets
+ * The directory for unpacked packages and run directories, which can be created again: `.cache` in a checkout; for the
+ * installed package a directory in the user's own cache, XDG_CACHE_HOME or else ~/.cache. VALKEY_MEASURED_CACHE sets
  * another one.
  */
-export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env): string {
-  const elsewhere = environment["VALKEY_MEASURED_CACHE"];
-  return elsewhere === undefined || elsewhere === "" ? join(ROOT, ".cache") : resolve(elsewhere);
+export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env, isPackage = IS_PACKAGE): string {
+  const { VALKEY_MEASURED_CACHE: elsewhere = "", XDG_CACHE_HOME: ofUser = "" } = environment;
+  if (elsewhere !== "") return resolve(elsewhere);
+  if (!isPackage) return join(ROOT, ".cache");
+  // Relative paths are to be ignored, says the XDG Base Directory Specification.
+  return join(isAbsolute(ofUser) ? ofUser : join(homedir(), ".cache"), "valkey-measured");
 }
 
 /** The parent of run directories. */

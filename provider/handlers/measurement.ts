@@ -9,7 +9,7 @@ import { measuredCosts } from "../../benchmarks/results/measured-cost";
 import type { Results } from "../../benchmarks/results/schema";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { messageOf } from "../../lib/errors";
-import { ROOT } from "../../lib/system/paths";
+import { ROOT } from "../../lib/system/package";
 import { pricesOf } from "../../platforms/eks/prices";
 import { verifyAll } from "../../valkey/verification/verify";
 import type { ResourceHandler } from "../resource-handler";

@@ -15,6 +15,7 @@ import type {
   StackPlan,
   StudyPlan,
 } from "./stack-plan-types";
+import { COMMAND } from "../../lib/system/package";
 
 /** Up to so many shards are listed one by one; of more, the first few. */
 const MAX_LISTED_SHARDS = 6;
@@ -182,7 +183,7 @@ function describeFailures(stack: string, failures: readonly FailurePlan[]): stri
     skipReason === null ? [] : [`  skipped: ${scenario} on ${deployment}: ${skipReason}`],
   );
   const names = possible.length === 0 ? "none" : [...new Set(possible)].join(", ");
-  return [`fault scenarios (npm start -- break ${stack}): ${names}`, ...skipped];
+  return [`fault scenarios (${COMMAND} break ${stack}): ${names}`, ...skipped];
 }
 
 /** `3 pods`, `1 pod`. */

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 import { WARNING_CODES } from "../../benchmarks/results/measurement-schema";
-import { ROOT } from "../../lib/system/paths";
+import { ROOT } from "../../lib/system/package";
 import ROOM_NAMES from "../../scripts/rooms.json";
 
 const DOCS = join(ROOT, "docs");

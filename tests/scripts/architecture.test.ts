@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ROOT } from "../../lib/system/paths";
+import { ROOT } from "../../lib/system/package";
 import ROOM_NAMES from "../../scripts/rooms.json";
 
 const OTHER_FOLDERS = ["docs", "examples", "node_modules", "policies", "results", "scripts", "tests"];

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { generatedFiles } from "../../scripts/docs";
 import { sectionSchemas } from "../../scripts/stack-file-schema";
-import { ROOT } from "../../lib/system/paths";
+import { ROOT } from "../../lib/system/package";
 import type { SchemaNode } from "../../stacks/config/json-schema";
 import { alternatives, isMap, propertiesOf } from "../../stacks/config/json-schema";
 import { STACKS_DIRECTORY } from "../../stacks/config/paths";

@@ -12,7 +12,6 @@ import {
   allRunsDirectories,
   removeEmptyMemoryDirectory,
   memoryRunsDirectory,
-  ROOT,
   runsDirectory,
 } from "../../lib/system/paths";
 import { runSteps } from "../../cli/steps";
@@ -21,6 +20,7 @@ import { ALL_IDS, BENCHMARKS, selectIds, listRows } from "./catalogue";
 import type { BenchRow } from "./row";
 import { rowTable } from "./row-table";
 import { Workbench } from "./workbench";
+import { ROOT } from "../../lib/system/package";
 
 const USAGE = "npm run bench -- [ID …] [--list] [--output FILE]";
 

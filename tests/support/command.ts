@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
-import { ROOT } from "../../lib/system/paths";
+import { ROOT } from "../../lib/system/package";
 import type { Results } from "../../benchmarks/results/schema";
 import { resultsSchema } from "../../benchmarks/results/schema";
 import { commandLine } from "../../cli/cli";

@@ -4,6 +4,7 @@ import type { Treatment } from "../factors";
 import { groupsVarying } from "./analysis";
 import type { ClaimBasis, Conclusions } from "./claim";
 import { describeRatio, DOCUMENTS, machineLimitReason, StatedClaim } from "./claim";
+import { COMMAND } from "../../../lib/system/package";
 
 /**
  * Test, statement and the speed-up of the cluster that the document's own runs prove. The document's rates are rounded
@@ -63,7 +64,7 @@ function latency({ analysis }: ClaimBasis, replication: Treatment, cluster: Trea
   return stated("GET's p50 is 1.9 times lower in a cluster").inconclusive(
     "the p50 of a closed loop at full speed is clients × pipeline / throughput, so it only repeats the throughput " +
       `(p99 of ${cluster.label} over ${replication.label} is ${p99}); for latency at an offered rate use ` +
-      "npm start -- --load-generator open-loop --rate N",
+      `${COMMAND} --load-generator open-loop --rate N`,
   );
 }
 

@@ -1,4 +1,4 @@
-import { ROOT } from "../../../lib/system/paths";
+import { ROOT } from "../../../lib/system/package";
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ROOT } from "../../../lib/system/paths";
+import { ROOT } from "../../../lib/system/package";
 
 let directory: string;
 beforeEach(() => {

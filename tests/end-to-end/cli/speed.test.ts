@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { runningProcesses, RunDirectory, stopRun } from "../../../platforms/host/run-directory";
-import { memoryRunsDirectory, ROOT } from "../../../lib/system/paths";
+import { memoryRunsDirectory } from "../../../lib/system/paths";
+import { ROOT } from "../../../lib/system/package";
 import { eventually, valkeyHome } from "../../support/valkey/real";
 
 let directory: string;

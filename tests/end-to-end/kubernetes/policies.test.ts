@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { ROOT } from "../../../lib/system/paths";
+import { ROOT } from "../../../lib/system/package";
 import { pulumiPath, pulumiSkipNote } from "../../support/pulumi/pulumi-stack";
 import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { acquireProcessLock } from "../../../lib/system/process-lock";
-import { ROOT } from "../../../lib/system/paths";
+import { ROOT } from "../../../lib/system/package";
 
 /** A process that ended long ago. */
 const DEAD = JSON.stringify({ pid: 999_999_999, started: "long ago" });

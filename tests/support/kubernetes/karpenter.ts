@@ -6,7 +6,7 @@ import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ROOT } from "../../../lib/system/paths";
+import { ROOT } from "../../../lib/system/package";
 import { keepAlive } from "./heartbeats";
 import { KUBECONFIG } from "./throw-away";
 

@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { ROOT } from "../../../lib/system/paths";
+import { ROOT } from "../../../lib/system/package";
 
 const load = createRequire(__filename);
 const requireAsPulumi = createRequire(load.resolve("@pulumi/pulumi"));

@@ -11,7 +11,7 @@ import type { Stack } from "@pulumi/pulumi/automation";
 import { LocalWorkspace } from "@pulumi/pulumi/automation";
 import { stringify } from "yaml";
 import { runningProcesses, RunDirectory, stopRun } from "../../../platforms/host/run-directory";
-import { ROOT } from "../../../lib/system/paths";
+import { ROOT } from "../../../lib/system/package";
 import { awaitCondition } from "../../../lib/polling";
 
 /** The PATH by which the CLI is found: installed, or else the npm package's, which fetches it on first use. */
