@@ -1,6 +1,6 @@
 /** `docs/configuration.md`: every key of the configuration, from the schema. Pure. */
-import type { SchemaNode } from "../stacks/config/json-schema";
-import { alternatives, expectation, isMap, propertiesOf } from "../stacks/config/json-schema";
+import type { SchemaNode } from "../lib/schema/json-schema";
+import { alternatives, expectation, isMap, propertiesOf } from "../lib/schema/json-schema";
 import { CONFIG_NAMESPACE } from "../stacks/config/stack-file";
 import { sectionSchemas } from "./stack-file-schema";
 

@@ -1,6 +1,6 @@
 /** The JSON Schema of a stack file, `stacks/Pulumi.NAME.yaml`: editors complete and check by it. Pure. */
-import type { SchemaNode } from "../stacks/config/json-schema";
-import { isMap, toJsonSchema } from "../stacks/config/json-schema";
+import type { SchemaNode } from "../lib/schema/json-schema";
+import { isMap, toJsonSchema } from "../lib/schema/json-schema";
 import { SECTIONS } from "../stacks/config/schema/stack";
 import { CONFIG_NAMESPACE } from "../stacks/config/stack-file";
 

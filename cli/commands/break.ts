@@ -21,7 +21,7 @@ import type { StackConfig } from "../../stacks/config/schema/stack";
 import { DEFAULT_FAILURES } from "../../stacks/config/schema/failures";
 import { readStackFile } from "../../stacks/config/stack-file";
 import { runSteps } from "../steps";
-import { isMap } from "../../stacks/config/json-schema";
+import { isMap } from "../../lib/schema/json-schema";
 import { didYouMean } from "../../lib/did-you-mean";
 import { stopAndWrite, printFailures } from "./run-output";
 

@@ -11,9 +11,9 @@ import type { ResultsCollector } from "../../benchmarks/results/collector";
 import type { OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import { configuredCapacitySearch, openLoopWorkloads } from "../../stacks/plan/benchmark-plans";
 import type { StackConfig } from "../../stacks/config/schema/stack";
-import { capacitySchema, DEFAULT_SEARCH, searchPlan } from "../../stacks/config/schema/capacity";
-import { workloadSchema } from "../../stacks/config/schema/workloads";
-import { describeIssues } from "../../stacks/config/problems";
+import { capacitySchema, DEFAULT_SEARCH, searchPlan } from "../../benchmarks/capacity/capacity-schema";
+import { workloadSchema } from "../../benchmarks/workloads/mixed-workload-schema";
+import { describeIssues } from "../../lib/schema/problems";
 import { parseNumber } from "../options";
 import type { Step } from "../steps";
 

@@ -20,7 +20,7 @@ import { parseBenchmark } from "../../stacks/config/parse";
 import type { ExternalDeployment } from "../external";
 import { externalDeployment } from "../external";
 import { print } from "../terminal";
-import { mixedWorkloads, benchmarkWorkload } from "../../stacks/plan/benchmark-plans";
+import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/configured-workloads";
 import type { BenchmarkConfig } from "../../stacks/config/schema/benchmark";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { runSteps } from "../steps";
@@ -95,7 +95,7 @@ async function measureServers(
   const { deployment, without, here } = external;
   const isCluster = deployment.mode === "cluster";
   const workload = { ...benchmarkWorkload(benchmark), keySpace: fitKeySpace(benchmark.keySpace, isCluster) };
-  const mixes = mixedWorkloads({ benchmark, workloads, anyCluster: isCluster });
+  const mixes = mixedWorkloads(benchmark, workloads, isCluster);
   assertLoadGeneratorsInstalled(mixes);
   if (isCluster && workload.tests.length > 0) refuseUnevenness(benchmark, verification.verdict.shards.length);
   let run: RunDirectory | undefined;

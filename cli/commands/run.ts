@@ -28,11 +28,10 @@ import { parseConfig } from "../../stacks/config/parse";
 import { print } from "../terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/paths";
 import {
-  hasCluster,
   configuredCapacitySearch,
   fittedWorkload,
   hostPlans,
-  mixedWorkloads,
+  configuredMixedWorkloads,
 } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import { readStackFile } from "../../stacks/config/stack-file";
@@ -109,7 +108,7 @@ function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
     throw new BadInput(`stack ${stack}`, [
       `its platform is ${platform.type}, which this command cannot deploy to; use npx pulumi up -s ${stack}${IS_PACKAGE ? " in a checkout" : ""}`,
     ]);
-  assertLoadGeneratorsInstalled(mixedWorkloads({ ...parsed, anyCluster: hasCluster(parsed) }));
+  assertLoadGeneratorsInstalled(configuredMixedWorkloads(parsed));
   return { ...parsed, platform };
 }
 
@@ -288,7 +287,7 @@ class StackRun {
 
   #measure(): Step {
     const workload = fittedWorkload(this.config);
-    const mixes = mixedWorkloads({ ...this.config, anyCluster: hasCluster(this.config) });
+    const mixes = configuredMixedWorkloads(this.config);
     const capacity = configuredCapacitySearch(this.config);
     return {
       title: `Measure ${measuredNames({ workload, mixedWorkloads: mixes })}: ${formatRounds(this.config.benchmark.repeats)}${capacity === undefined ? "" : `, and the load at which ${formatObjective(capacity.objective)}`}`,

@@ -1,5 +1,5 @@
 /** Values of command-line options that replace those of the stack file. Pure. */
-import { isMap } from "./json-schema";
+import { isMap } from "../../lib/schema/json-schema";
 
 type Values = Readonly<Record<string, unknown>>;
 

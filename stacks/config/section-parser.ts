@@ -3,27 +3,28 @@
  * another. Pure.
  */
 import type { z } from "zod";
-import { isMap } from "./json-schema";
-import type { Path } from "./json-schema";
+import { DEFAULT_TESTS } from "../../benchmarks/workloads/benchmark-schema";
+import { isMap } from "../../lib/schema/json-schema";
+import type { Path } from "../../lib/schema/json-schema";
 import type { OptionOverrides } from "./option-overrides";
 import { withBenchmarkOptions, withWorkloadOption } from "./option-overrides";
-import { describeIssues, unknownKey } from "./problems";
+import { describeIssues, unknownKey } from "../../lib/schema/problems";
 import type { BenchmarkConfig, VerificationConfig } from "./schema/benchmark";
-import { benchmarkSchema, DEFAULT_TESTS, verificationSchema } from "./schema/benchmark";
-import type { CapacityConfig } from "./schema/capacity";
-import { capacitySchema } from "./schema/capacity";
+import { benchmarkSchema, verificationSchema } from "./schema/benchmark";
+import type { CapacityConfig } from "../../benchmarks/capacity/capacity-schema";
+import { capacitySchema } from "../../benchmarks/capacity/capacity-schema";
 import type { DeploymentConfig } from "./schema/deployments";
 import { deploymentName, deploymentSchema } from "./schema/deployments";
 import type { FailureConfig } from "./schema/failures";
 import { failureSchema } from "./schema/failures";
-import { recordName } from "./schema/fields";
+import { recordName } from "../../lib/schema/fields";
 import type { PlatformConfig } from "./schema/platform";
 import { platformSchema } from "./schema/platform";
 import { SECTIONS } from "./schema/stack";
 import type { StudySectionConfig } from "./schema/study";
 import { studyConfigSchema } from "./schema/study";
-import type { WorkloadConfig } from "./schema/workloads";
-import { DEFAULT_LOAD_GENERATOR, workloadSchema } from "./schema/workloads";
+import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
+import { DEFAULT_LOAD_GENERATOR, workloadSchema } from "../../benchmarks/workloads/mixed-workload-schema";
 import { CONFIG_NAMESPACE } from "./stack-file";
 
 /** Entries of a section by name. */

@@ -1,17 +1,17 @@
 /** From a stack's configuration to the plans of its deployments, workloads and treatments. Pure. */
+import { searchOf } from "../../benchmarks/capacity/capacity-schema";
 import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
 import type { Treatment } from "../../benchmarks/studies/factors";
 import { treatmentsOf } from "../../benchmarks/studies/factors";
+import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/configured-workloads";
 import type { MixedWorkload, OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
+import type { LoadedDeployment } from "../../benchmarks/workloads/suitability";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { fitKeySpace, fitLoad } from "../../benchmarks/workloads/workload";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import { majority } from "../../valkey/sentinel/plan";
 import type { Shape } from "../../valkey/topology/placement";
-import type { BenchmarkConfig } from "../config/schema/benchmark";
-import { DEFAULT_DURATION_SECONDS } from "../config/schema/benchmark";
-import { searchPlan } from "../config/schema/capacity";
 import type { DeploymentConfig, SentinelConfig } from "../config/schema/deployments";
 import type { HostConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";
@@ -54,40 +54,26 @@ export function hostPlans(
   }));
 }
 
-/** The workload of the section `benchmark`, not yet fitted to the deployments. */
-export function benchmarkWorkload(benchmark: BenchmarkConfig): Workload {
-  const { workloadName, tests, clients, pipeline, dataSize, threads, keySpace, duration, requests, warmup, rate } =
-    benchmark;
-  const length = requests === undefined ? { seconds: duration ?? DEFAULT_DURATION_SECONDS } : { requests };
-  return { name: workloadName, tests, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };
+/** A deployment as loads are held against it. */
+export function loadedDeployment([name, deployment]: readonly [string, DeploymentConfig]): LoadedDeployment {
+  const { mode, settings } = deployment;
+  return { name, mode, shape: configuredShape(deployment), maxmemory: settings.maxmemory };
 }
 
-/**
- * The mixed workloads, each as long as the benchmark's measurements, with key spaces that every deployment can have.
- */
-export function mixedWorkloads({
-  benchmark,
-  workloads,
-  anyCluster,
-}: Pick<StackConfig, "benchmark" | "workloads"> & { readonly anyCluster: boolean }): MixedWorkload[] {
-  const { duration = DEFAULT_DURATION_SECONDS, requests, warmup } = benchmark;
-  return Object.entries(workloads).map(([name, workload]): MixedWorkload => {
-    const seconds = requests !== undefined && workload.rate !== undefined ? requests / workload.rate : duration;
-    const keySpace = fitKeySpace(workload.keySpace, anyCluster);
-    const common = { name, length: { seconds }, warmup, keySpace };
-    // A closed loop has the key even where its rate is unlimited.
-    return workload.loadGenerator === "open-loop"
-      ? { ...workload, ...common }
-      : { ...workload, ...common, rate: workload.rate };
-  });
+/** The mixed workloads of a stack, with key spaces that every deployment can have. */
+export function configuredMixedWorkloads(
+  config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">,
+): MixedWorkload[] {
+  return mixedWorkloads(config.benchmark, config.workloads, hasCluster(config));
 }
 
 /** The open-loop workloads among them. */
 export function openLoopWorkloads(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">,
 ): OpenLoopWorkload[] {
-  const all = mixedWorkloads({ ...config, anyCluster: hasCluster(config) });
-  return all.filter((workload): workload is OpenLoopWorkload => workload.loadGenerator === "open-loop");
+  return configuredMixedWorkloads(config).filter(
+    (workload): workload is OpenLoopWorkload => workload.loadGenerator === "open-loop",
+  );
 }
 
 /**
@@ -98,8 +84,7 @@ export function configuredCapacitySearch(
 ): CapacitySearch | undefined {
   const { capacity } = config;
   if (capacity === undefined) return undefined;
-  const workload = openLoopWorkloads(config).find(({ name }) => name === (capacity.workload ?? name));
-  return workload && { workload, objective: capacity.objective, search: searchPlan(capacity) };
+  return searchOf(capacity, openLoopWorkloads(config));
 }
 
 /** Whether any deployment is a cluster, so that key spaces must fit one. */

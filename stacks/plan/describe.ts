@@ -5,7 +5,7 @@ import { describeEksPlan } from "../../platforms/eks/describe";
 import { LARGE_CLUSTER_NODES } from "../../valkey/topology/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import { formatRanges } from "../../valkey/topology/slots";
-import type { WorkloadConfig } from "../config/schema/workloads";
+import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
 import type {
   DeploymentPlan,
   FailurePlan,

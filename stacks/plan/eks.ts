@@ -22,7 +22,7 @@ import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";
 import { zoneNames } from "../config/schema/eks";
 import type { StackConfig } from "../config/schema/stack";
-import type { WorkloadConfig } from "../config/schema/workloads";
+import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
 
 /** The deployments and the load that run on the platform. */
 export interface EksLoad {

@@ -3,7 +3,7 @@ import { MEMTIER_IMAGE, NODE_IMAGE } from "../../benchmarks/load/jobs/default-im
 import { EXPORTER_IMAGE, PROXY_IMAGE } from "../../components/kubernetes/pods/default-images";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";
-import type { WorkloadConfig } from "../config/schema/workloads";
+import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
 import type { PodPlatform } from "./pods";
 import { podSettings } from "./pods";
 

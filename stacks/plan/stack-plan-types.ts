@@ -10,7 +10,7 @@ import type { Workload } from "../../benchmarks/workloads/workload";
 import type { EksPlan } from "../../platforms/eks/plan";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
-import type { WorkloadConfig } from "../config/schema/workloads";
+import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
 
 /** Version of the plan's format. A change that older readers would misread raises it. */
 export const PLAN_VERSION = 1;

@@ -12,7 +12,7 @@ import { stackOutputs } from "./outputs";
 import { datedVerdictLines, oldVerdictLines } from "./verdict-lines";
 import { describePlan } from "../plan/describe";
 import { planStack } from "../plan/stack-plan";
-import { hasCluster, configuredCapacitySearch, fittedWorkload, mixedWorkloads } from "../plan/benchmark-plans";
+import { configuredCapacitySearch, configuredMixedWorkloads, fittedWorkload } from "../plan/benchmark-plans";
 import { isPodPlatform, runnerPlan } from "../plan/pods";
 import type { StackConfig } from "../config/schema/stack";
 import type { Deployed } from "./deployed";
@@ -24,9 +24,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   void pulumi.log.info(words);
   const { deployments: deployed, platform } = await deploy(stack, config);
   const verified = deployed.map(({ component }) => component);
-  const mixes = withoutUndefined<readonly MixedWorkload[]>(
-    mixedWorkloads({ ...config, anyCluster: hasCluster(config) }),
-  );
+  const mixes = withoutUndefined<readonly MixedWorkload[]>(configuredMixedWorkloads(config));
   const capacity = configuredCapacitySearch(config);
   const measurement = config.measures
     ? new Measurement(

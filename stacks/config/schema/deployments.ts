@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { ENGINES } from "../../../valkey/engines";
 import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../../../valkey/settings";
-import { count, oneLine, size } from "./fields";
+import { count, oneLine, size } from "../../../lib/schema/fields";
 import { deploymentPodsSchema } from "./pods";
 
 const directiveName = z

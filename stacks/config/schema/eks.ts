@@ -8,7 +8,7 @@ import { CONTROL_PLANE_TIERS } from "../../../platforms/eks/scale/control-plane"
 import type { PoolArgs } from "../../../platforms/eks/pools";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
-import { count } from "./fields";
+import { count } from "../../../lib/schema/fields";
 import { amounts, clientKeys, instanceType, podKeys, quantity, resources } from "./pods";
 
 /** `us-west-2`. China and GovCloud are other partitions, with other ARNs. */

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { FAULT_KINDS } from "../../../faults/plan/fault";
 import { APPENDFSYNC_VALUES } from "../../../valkey/settings";
-import { count } from "./fields";
+import { count } from "../../../lib/schema/fields";
 
 const seconds = z.number().min(0).max(3600);
 

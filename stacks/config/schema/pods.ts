@@ -1,7 +1,7 @@
 /** Keys that the platforms `kubernetes` and `eks` share: how servers and load generators run as pods. */
 import { z } from "zod";
 import { POOLS } from "../../../platforms/eks/pools";
-import { count } from "./fields";
+import { count } from "../../../lib/schema/fields";
 
 /** An amount of CPU, memory or storage, as Kubernetes writes it. */
 export const quantity = z.string().regex(/^\d+(\.\d+)?(m|Ki|Mi|Gi|Ti)?$/, "expected a quantity such as 500m, 1 or 2Gi");

@@ -2,19 +2,19 @@
 import { z } from "zod";
 import type { BenchmarkConfig, VerificationConfig } from "./benchmark";
 import { benchmarkSchema, verificationSchema } from "./benchmark";
-import type { CapacityConfig } from "./capacity";
-import { capacitySchema } from "./capacity";
+import type { CapacityConfig } from "../../../benchmarks/capacity/capacity-schema";
+import { capacitySchema } from "../../../benchmarks/capacity/capacity-schema";
 import type { DeploymentConfig } from "./deployments";
 import { deploymentName, deploymentSchema } from "./deployments";
 import type { FailureConfig } from "./failures";
 import { failureSchema } from "./failures";
-import { recordName } from "./fields";
+import { recordName } from "../../../lib/schema/fields";
 import type { HostConfig, PlatformConfig } from "./platform";
 import { platformSchema } from "./platform";
 import type { StudySectionConfig } from "./study";
 import { studyConfigSchema } from "./study";
-import type { WorkloadConfig } from "./workloads";
-import { workloadSchema } from "./workloads";
+import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workload-schema";
+import { workloadSchema } from "../../../benchmarks/workloads/mixed-workload-schema";
 
 /** A stack's configuration, parsed. */
 export interface StackConfig {

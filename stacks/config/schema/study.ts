@@ -4,7 +4,8 @@ import type { Variation } from "../../../benchmarks/studies/factors";
 import { PERSISTENCE } from "../../../benchmarks/studies/factors";
 import { STUDY_KINDS } from "../../../benchmarks/studies/study";
 import { ENGINE_PATTERN } from "../../../platforms/host/programs/engines";
-import { count, size, valueBytes } from "./fields";
+import { valueBytes } from "../../../benchmarks/workloads/mixed-workload-schema";
+import { count, size } from "../../../lib/schema/fields";
 
 const MAX_BUDGET_SECONDS = 30 * 86_400;
 

@@ -1,13 +1,14 @@
 /**
  * Cross-field validation: values that are each allowed and cannot be had together. Runs before anything starts. Pure.
  */
-import type { Label } from "../problems";
+import type { Label } from "../../../lib/schema/problems";
+import { loadedDeployment } from "../../plan/benchmark-plans";
 import { deploymentProblems, memoryProblems } from "./deployments";
 import { keySpaceProblems, sharingProblems } from "./load";
 import { podPlatformProblems } from "./pods";
 import { scenarioProblems } from "./scenarios";
 import type { MachineFacts, ParsedSections } from "./types";
-import { capacityProblems, workloadProblems } from "./workloads";
+import { capacityProblems, workloadProblems } from "../../../benchmarks/workloads/suitability";
 
 /** One sentence for each problem: where, what, and what is allowed. */
 export function crossFieldProblems(sections: ParsedSections, machine: MachineFacts, label: Label): string[] {
@@ -18,7 +19,7 @@ export function crossFieldProblems(sections: ParsedSections, machine: MachineFac
     ...memoryProblems(context),
     ...sharingProblems(context),
     ...keySpaceProblems(context),
-    ...workloadProblems(workloads, deployments, label),
+    ...workloadProblems(workloads, deployments.map(loadedDeployment), label),
     ...(capacity === undefined ? [] : capacityProblems(capacity, workloads, label)),
     ...(platform === undefined ? [] : podPlatformProblems(platform, deployments, { benchmark, workloads }, label)),
     ...scenarioProblems(context),

@@ -4,7 +4,7 @@ import { MIN_SENTINEL_ZONES } from "../../../valkey/sentinel/plan";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { configuredShape } from "../../plan/benchmark-plans";
 import { deploymentZones, isPodPlatform, platformZones } from "../../plan/pods";
-import type { Label } from "../problems";
+import type { Label } from "../../../lib/schema/problems";
 import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
 import { MEMORY_SHARE, serverResources } from "./server-resources";

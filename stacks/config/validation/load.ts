@@ -1,8 +1,10 @@
 /** Cross-field validation of the section `benchmark`: connections and keys that the deployments cannot have. Pure. */
+import { benchmarkWorkload } from "../../../benchmarks/workloads/configured-workloads";
 import { keyFamilies } from "../../../benchmarks/workloads/named-tests";
-import { dataBytes, fitKeySpace, unevenSettings } from "../../../benchmarks/workloads/workload";
+import { namedTestProblems } from "../../../benchmarks/workloads/suitability";
+import { dataBytes, fitKeySpace } from "../../../benchmarks/workloads/workload";
 import { formatBytes } from "../../../lib/units";
-import { benchmarkWorkload, configuredShape, fittedWorkload } from "../../plan/benchmark-plans";
+import { configuredShape, fittedWorkload, loadedDeployment } from "../../plan/benchmark-plans";
 import { isPodPlatform } from "../../plan/pods";
 import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ValidationContext } from "./types";
@@ -10,15 +12,9 @@ import type { ValidationContext } from "./types";
 /** Connections and threads that the primaries of a cluster cannot share evenly. */
 export function sharingProblems({ sections, label }: ValidationContext): string[] {
   const { deployments, benchmark } = sections;
-  if (benchmark === undefined || benchmark.tests.length === 0) return [];
-  const { clients, threads } = fittedWorkload({ benchmark, deployments: Object.fromEntries(deployments) });
-  return deployments.flatMap(([name, deployment]) => {
-    if (deployment.mode !== "cluster") return [];
-    return unevenSettings(clients, threads, deployment.primaries).map(({ setting, why, nearest }) => {
-      const remedy = `nearest values: ${nearest.join(" or ")}`;
-      return `${label(["benchmark", setting])}: ${why} of ${name}, so keys would fall unevenly; ${remedy}`;
-    });
-  });
+  if (benchmark === undefined) return [];
+  const workload = fittedWorkload({ benchmark, deployments: Object.fromEntries(deployments) });
+  return namedTestProblems(workload, deployments.map(loadedDeployment), label);
 }
 
 /** Keys and values that exceed the memory of a primary or of this machine. */

@@ -7,12 +7,12 @@ import { configuredShape } from "../../plan/benchmark-plans";
 import { eksPlan } from "../../plan/eks";
 import type { PodPlatform } from "../../plan/pods";
 import { deploymentZones } from "../../plan/pods";
-import type { Label } from "../problems";
+import type { Label } from "../../../lib/schema/problems";
 import type { BenchmarkConfig } from "../schema/benchmark";
 import type { DeploymentConfig } from "../schema/deployments";
 import type { EksPlatformConfig } from "../schema/eks";
 import type { PlatformConfig } from "../schema/platform";
-import type { WorkloadConfig } from "../schema/workloads";
+import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workload-schema";
 import type { Named } from "../section-parser";
 
 /** What load generators are planned for. */

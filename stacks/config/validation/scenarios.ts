@@ -1,7 +1,7 @@
 /** Cross-field validation of the section `failures`: scenarios that their deployments cannot have. Pure. */
 import { configuredShape } from "../../plan/benchmark-plans";
 import { platformZones } from "../../plan/pods";
-import type { Label } from "../problems";
+import type { Label } from "../../../lib/schema/problems";
 import type { FailureConfig } from "../schema/failures";
 import type { ParsedSections, ValidationContext } from "./types";
 

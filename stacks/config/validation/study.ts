@@ -2,7 +2,7 @@
 import type { Treatment } from "../../../benchmarks/studies/factors";
 import { unevenSettings } from "../../../benchmarks/workloads/workload";
 import { nodeCount } from "../../../valkey/topology/placement";
-import type { Label } from "../problems";
+import type { Label } from "../../../lib/schema/problems";
 import type { StudySectionConfig } from "../schema/study";
 
 /** One sentence for each problem; of treatments with the same problem, for the first. */

@@ -1,5 +1,5 @@
 /** Types that the validations share. */
-import type { Label } from "../problems";
+import type { Label } from "../../../lib/schema/problems";
 import type { Sections } from "../section-parser";
 
 /** Cores and memory of the machine that servers of the platform `host` share. */

@@ -7,11 +7,10 @@ import { benchmarkOverrides } from "../../../cli/options";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { requestedCapacitySearch, capacityOptions } from "../../../cli/commands/capacity";
 import {
-  hasCluster,
   configuredCapacitySearch,
   fittedWorkload,
   hostPlans,
-  mixedWorkloads,
+  configuredMixedWorkloads,
 } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../../stacks/config/schema/platform";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
@@ -96,7 +95,7 @@ describe("a stack's configuration", () => {
     const config = parseConfig("stack x", mixed, MACHINE);
     expect(config.benchmark.tests).toEqual([]);
     expect(config.measures).toBe(true);
-    expect(mixedWorkloads({ ...config, anyCluster: hasCluster(config) })).toMatchObject([
+    expect(configuredMixedWorkloads(config)).toMatchObject([
       { loadGenerator: "valkey-benchmark", name: "plain", reads: 0.9, rate: undefined, length: { seconds: 3 } },
       {
         loadGenerator: "open-loop",
@@ -490,7 +489,7 @@ describe("options", () => {
       mixed({ rate: 500, datasize: 64, keys: { distribution: "zipfian" }, keyspaceLen: 16_384 }),
     );
     expect(config.benchmark.tests).toEqual([]);
-    expect(mixedWorkloads({ ...config, anyCluster: hasCluster(config) })).toMatchObject([
+    expect(configuredMixedWorkloads(config)).toMatchObject([
       {
         name: "open-loop",
         loadGenerator: "open-loop",

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planEks } from "../../../platforms/eks/plan";
-import { describeIssues } from "../../../stacks/config/problems";
+import { describeIssues } from "../../../lib/schema/problems";
 import { eksPlatformSchema, zoneNames } from "../../../stacks/config/schema/eks";
 
 type Raw = Record<string, unknown>;

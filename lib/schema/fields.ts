@@ -4,16 +4,13 @@
  * in `docs/configuration.md` are made from them.
  */
 import { z } from "zod";
-import { parseSize } from "../../../lib/units";
+import { parseSize } from "../units";
 
 /** A whole number within bounds. */
 export const count = (min: number, max = 1_000_000): z.ZodNumber => z.int().min(min).max(max);
 
 /** A part of a whole, 0 to 1. */
 export const part = z.number().min(0).max(1);
-
-/** Bytes of a value; the servers take 512 MiB at most. */
-export const valueBytes = count(1, 512 * 1024 * 1024);
 
 /** Bytes, as a number or as valkey.conf writes sizes: `256mb`. */
 export const size = z.union([z.int().min(0), z.string()]).transform((value, context) => {

@@ -1,6 +1,6 @@
 /** Problems that zod finds, as sentences: where, what, what is allowed, and what was probably meant. Pure. */
 import type { z } from "zod";
-import { didYouMean } from "../../lib/did-you-mean";
+import { didYouMean } from "../did-you-mean";
 import type { Path, SchemaNode } from "./json-schema";
 import { alternatives, expectation, isMap, nodeAt, propertiesOf, toJsonSchema, valueAt } from "./json-schema";
 

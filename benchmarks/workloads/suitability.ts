@@ -1,18 +1,45 @@
-/** Cross-field validation of the sections `workloads` and `capacity`. Pure. */
-import { meanValueBytes } from "../../../benchmarks/workloads/mixed-workload";
-import { dataBytes, fitKeySpace } from "../../../benchmarks/workloads/workload";
-import { formatBytes } from "../../../lib/units";
-import { configuredShape } from "../../plan/benchmark-plans";
-import type { Label } from "../problems";
-import type { CapacityConfig } from "../schema/capacity";
-import type { DeploymentConfig } from "../schema/deployments";
-import type { WorkloadConfig } from "../schema/workloads";
-import type { Named } from "../section-parser";
+/** Loads that deployments cannot take: connections that cannot be shared evenly, too many keys, no replicas. Pure. */
+import { meanValueBytes } from "./mixed-workload";
+import type { Label } from "../../lib/schema/problems";
+import { formatBytes } from "../../lib/units";
+import type { Mode } from "../../valkey/node";
+import type { Shape } from "../../valkey/topology/placement";
+import type { CapacityConfig } from "../capacity/capacity-schema";
+import type { WorkloadConfig } from "./mixed-workload-schema";
+import type { Workload } from "./workload";
+import { dataBytes, fitKeySpace, unevenSettings } from "./workload";
 
-/** Workloads that the deployments of their stack cannot take. */
+/** What a load is held against. */
+export interface LoadedDeployment {
+  readonly name: string;
+  readonly mode: Mode;
+  readonly shape: Shape;
+  /** Bytes; undefined or 0 where there is no limit. */
+  readonly maxmemory?: number | undefined;
+}
+
+type NamedWorkload = readonly [name: string, workload: WorkloadConfig];
+
+/** Connections and threads of named tests that the primaries of a cluster cannot share evenly. */
+export function namedTestProblems(
+  { tests, clients, threads }: Pick<Workload, "tests" | "clients" | "threads">,
+  deployments: readonly LoadedDeployment[],
+  label: Label,
+): string[] {
+  if (tests.length === 0) return [];
+  return deployments.flatMap(({ name, mode, shape }) => {
+    if (mode !== "cluster") return [];
+    return unevenSettings(clients, threads, shape.primaries).map(({ setting, why, nearest }) => {
+      const remedy = `nearest values: ${nearest.join(" or ")}`;
+      return `${label(["benchmark", setting])}: ${why} of ${name}, so keys would fall unevenly; ${remedy}`;
+    });
+  });
+}
+
+/** Mixed workloads that deployments cannot take. */
 export function workloadProblems(
-  workloads: readonly Named<WorkloadConfig>[],
-  deployments: readonly Named<DeploymentConfig>[],
+  workloads: readonly NamedWorkload[],
+  deployments: readonly LoadedDeployment[],
   label: Label,
 ): string[] {
   return workloads.flatMap((workload) => [
@@ -25,10 +52,10 @@ export function workloadProblems(
   ]);
 }
 
-/** A search for capacity needs an open-loop workload of the same stack. */
+/** A search for capacity needs an open-loop workload beside it. */
 export function capacityProblems(
   { workload }: CapacityConfig,
-  workloads: readonly Named<WorkloadConfig>[],
+  workloads: readonly NamedWorkload[],
   label: Label,
 ): string[] {
   const names = workloads.filter(([, { loadGenerator }]) => loadGenerator === "open-loop").map(([name]) => name);
@@ -43,11 +70,11 @@ export function capacityProblems(
 
 /** Every primary and every thread needs the same number of connections, or keys would fall unevenly. */
 function sharingProblems(
-  [name, workload]: Named<WorkloadConfig>,
-  [deployment, config]: Named<DeploymentConfig>,
+  [name, workload]: NamedWorkload,
+  { name: deployment, shape }: LoadedDeployment,
   label: Label,
 ): string[] {
-  const { primaries } = configuredShape(config);
+  const { primaries } = shape;
   const isOpenLoop = workload.loadGenerator === "open-loop";
   const threads = isOpenLoop ? workload.workers : workload.threads;
   // valkey-benchmark binds threads to primaries; fewer threads than primaries share them.
@@ -64,7 +91,7 @@ function sharingProblems(
 }
 
 /** memtier_benchmark offers a whole number of requests per second on each connection. */
-function rateProblems([name, workload]: Named<WorkloadConfig>, label: Label): string[] {
+function rateProblems([name, workload]: NamedWorkload, label: Label): string[] {
   if (workload.loadGenerator !== "memtier" || workload.rate === undefined || workload.rate % workload.clients === 0)
     return [];
   const path = label(["workloads", name, "rate"]);
@@ -73,30 +100,29 @@ function rateProblems([name, workload]: Named<WorkloadConfig>, label: Label): st
 }
 
 function readingProblems(
-  [name, workload]: Named<WorkloadConfig>,
-  [deployment, config]: Named<DeploymentConfig>,
+  [name, workload]: NamedWorkload,
+  { name: deployment, mode, shape }: LoadedDeployment,
   label: Label,
 ): string[] {
   if (workload.loadGenerator === "memtier" || workload.readFrom === "primary") return [];
   const path = label(["workloads", name, "readFrom"]);
-  if (workload.loadGenerator === "valkey-benchmark" && (workload.reads < 1 || config.mode !== "cluster")) {
+  if (workload.loadGenerator === "valkey-benchmark" && (workload.reads < 1 || mode !== "cluster")) {
     const rule = "valkey-benchmark reads from replicas of clusters only, and only with reads: 1";
-    const found = config.mode === "cluster" ? "" : ` (${deployment} is replication)`;
+    const found = mode === "cluster" ? "" : ` (${deployment} is replication)`;
     return [`${path}: ${rule}${found}; open-loop reads from any replicas`];
   }
-  if (workload.readFrom === "any" || configuredShape(config).replicasPerPrimary > 0) return [];
+  if (workload.readFrom === "any" || shape.replicasPerPrimary > 0) return [];
   return [`${path}: ${deployment} has no replicas to read from; expected primary or any`];
 }
 
 function memoryProblems(
-  [name, workload]: Named<WorkloadConfig>,
-  [deployment, config]: Named<DeploymentConfig>,
+  [name, workload]: NamedWorkload,
+  { name: deployment, mode, shape, maxmemory = 0 }: LoadedDeployment,
   label: Label,
 ): string[] {
-  const { maxmemory = 0 } = config.settings;
-  const keySpace = fitKeySpace(workload.keySpace, config.mode === "cluster");
+  const keySpace = fitKeySpace(workload.keySpace, mode === "cluster");
   const dataSize = workload.loadGenerator === "open-loop" ? meanValueBytes(workload.values) : workload.dataSize;
-  const needed = dataBytes({ keySpace, dataSize }, 1, 1 / configuredShape(config).primaries);
+  const needed = dataBytes({ keySpace, dataSize }, 1, 1 / shape.primaries);
   if (maxmemory === 0 || needed <= maxmemory) return [];
   const keys = `${keySpace} keys of ${Math.round(dataSize)} B`;
   const primary = `each primary of ${deployment}, whose maxmemory is ${formatBytes(maxmemory)}`;

@@ -1,7 +1,10 @@
-/** The section `workloads`: mixed workloads by name, each with its load generator. */
+/** Mixed workloads as a user writes them: the section `workloads` of a stack, an argument of a component. */
 import { z } from "zod";
-import { ARRIVALS, DATA_KINDS, READ_FROM } from "../../../benchmarks/workloads/mixed-workload";
-import { count, part, valueBytes } from "./fields";
+import { ARRIVALS, DATA_KINDS, READ_FROM } from "./mixed-workload";
+import { count, part } from "../../lib/schema/fields";
+
+/** Bytes of a value; the servers take 512 MiB at most. */
+export const valueBytes = count(1, 512 * 1024 * 1024);
 
 const MAX_RATE = 1_000_000_000;
 

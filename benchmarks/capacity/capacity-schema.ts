@@ -1,10 +1,12 @@
 /** The section `capacity`: the search for the highest load that each deployment takes within an objective. */
 import { z } from "zod";
-import type { Objective } from "../../../benchmarks/capacity/objective";
-import { parseObjective } from "../../../benchmarks/capacity/objective";
-import type { SearchPlan } from "../../../benchmarks/capacity/search";
-import { BadInput } from "../../../lib/errors";
-import { count, recordName } from "./fields";
+import type { OpenLoopWorkload } from "../workloads/mixed-workload";
+import type { CapacityMeasurement } from "./measure-capacity";
+import type { Objective } from "./objective";
+import { parseObjective } from "./objective";
+import type { SearchPlan } from "./search";
+import { BadInput } from "../../lib/errors";
+import { count, recordName } from "../../lib/schema/fields";
 
 const objective = z.string().transform((text, context): Objective => {
   try {
@@ -57,4 +59,13 @@ export type CapacityConfig = z.infer<typeof capacitySchema>;
 /** The search of a section `capacity`. */
 export function searchPlan({ initialRate, maxRate, precision, confirmations }: CapacityConfig): SearchPlan {
   return { initialRate, maxRate, precision, confirmations };
+}
+
+/** The search over one of these workloads; undefined where there is none that it may offer. */
+export function searchOf(
+  capacity: CapacityConfig,
+  workloads: readonly OpenLoopWorkload[],
+): Pick<CapacityMeasurement, "workload" | "objective" | "search"> | undefined {
+  const workload = workloads.find(({ name }) => name === (capacity.workload ?? name));
+  return workload && { workload, objective: capacity.objective, search: searchPlan(capacity) };
 }

@@ -1,0 +1,87 @@
+/** A benchmark as a user writes it: the section `benchmark` of a stack, the arguments of a component. */
+import { z } from "zod";
+import { count, recordName } from "../../lib/schema/fields";
+import { valueBytes } from "./mixed-workload-schema";
+import type { TestName } from "./named-tests";
+import { resolveTests, TEST_ALIASES, TEST_NAMES } from "./named-tests";
+
+/** Duration of a measurement without `duration` and `requests`. */
+export const DEFAULT_DURATION_SECONDS = 10;
+
+/** The tests of a benchmark that names neither tests nor workloads. */
+export const DEFAULT_TESTS: readonly TestName[] = ["set", "get", "incr"];
+
+const tests = z
+  .union([z.array(z.string()), z.string().transform((text) => text.split(","))])
+  .transform((names, context) => {
+    const { tests: resolved, unknown } = resolveTests(names);
+    const known = [...TEST_NAMES, ...Object.keys(TEST_ALIASES)].join(", ");
+    for (const name of unknown) {
+      context.addIssue({ code: "custom", message: `${name} is none of valkey-benchmark's tests: ${known}` });
+    }
+    if (names.length === 0) context.addIssue({ code: "custom", message: "expected at least one test" });
+    return unknown.length > 0 ? z.NEVER : resolved;
+  });
+
+/** The keys of a benchmark: how named tests are sent, how long everything is measured, and how often. */
+export const benchmarkFields = {
+  workloadName: recordName.optional().meta({
+    description: "Tag of the results.",
+    fallback: "the deployment's name",
+  }),
+  tests: tests.optional().meta({
+    description: "Tests of valkey-benchmark: a list, or a text with commas.",
+    fallback: "set, get and incr; none with `valkey:workloads`",
+  }),
+  clients: count(1, 100_000).default(48).meta({
+    description: "Number of connections: a multiple of every cluster's primaries.",
+  }),
+  pipeline: count(1, 10_000).default(16).meta({ description: "Requests in flight per connection." }),
+  dataSize: valueBytes.default(256).meta({ description: "Value size.", unit: "bytes" }),
+  threads: count(1, 500).default(3).meta({
+    description: "Threads of the load generator: a multiple of every cluster's primaries, or fewer than those.",
+  }),
+  adjustLoad: z.boolean().default(false).meta({
+    description:
+      "Whether clients and threads that the clusters' primaries cannot share evenly are adjusted, instead of refused.",
+  }),
+  keySpace: count(1, 1_000_000_000).default(1_000_000).meta({
+    description: "Number of distinct keys. With a cluster it is rounded to a multiple of 16384.",
+  }),
+  duration: count(1, 86_400)
+    .optional()
+    .meta({
+      description: "Duration of each measurement.",
+      unit: "seconds",
+      fallback: `${DEFAULT_DURATION_SECONDS}, unless \`requests\` is set`,
+    }),
+  requests: count(1, 2_000_000_000).optional().meta({
+    description: "Number of requests of each measurement, instead of a duration.",
+    fallback: "`duration` applies",
+  }),
+  warmup: count(0, 3600).default(1).meta({
+    description: "Load before each measurement, not counted.",
+    unit: "seconds",
+  }),
+  repeats: count(1, 1000).default(3).meta({
+    description: "Number of rounds. Confidence intervals of 95 % need six.",
+  }),
+  rate: count(1, 1_000_000_000).optional().meta({
+    description: "Offered rate of all connections together.",
+    unit: "requests per second",
+    fallback: "unlimited",
+  }),
+};
+
+/** The parsed keys of a benchmark. */
+export type BenchmarkSettings = Omit<z.infer<z.ZodObject<typeof benchmarkFields>>, "tests"> & {
+  readonly tests: readonly TestName[];
+};
+
+/** Whether a measurement has one length: seconds, or a number of requests. */
+export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "duration" | "requests">): boolean {
+  return duration === undefined || requests === undefined;
+}
+
+/** The problem of a benchmark that has two lengths. */
+export const TWO_LENGTHS = { path: ["requests"], message: "expected a duration or a number of requests, not both" };

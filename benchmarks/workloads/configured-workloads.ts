@@ -1,0 +1,39 @@
+/** From the parsed keys of a benchmark to the workloads that are sent. Pure. */
+import type { BenchmarkSettings } from "./benchmark-schema";
+import { DEFAULT_DURATION_SECONDS } from "./benchmark-schema";
+import type { MixedWorkload } from "./mixed-workload";
+import type { WorkloadConfig } from "./mixed-workload-schema";
+import type { Workload } from "./workload";
+import { fitKeySpace } from "./workload";
+
+/** The named tests of a benchmark, not yet fitted to the deployments. */
+export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
+  const { workloadName, tests, clients, pipeline, dataSize, threads, keySpace, duration, requests, warmup, rate } =
+    benchmark;
+  const length = requests === undefined ? { seconds: duration ?? DEFAULT_DURATION_SECONDS } : { requests };
+  return { name: workloadName, tests, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };
+}
+
+/**
+ * Mixed workloads by name, each as long as the benchmark's measurements, with key spaces that every deployment can have.
+ * @param anyCluster whether one of them is a cluster
+ */
+export function mixedWorkloads(
+  {
+    duration = DEFAULT_DURATION_SECONDS,
+    requests,
+    warmup,
+  }: Pick<BenchmarkSettings, "duration" | "requests" | "warmup">,
+  workloads: Readonly<Record<string, WorkloadConfig>>,
+  anyCluster: boolean,
+): MixedWorkload[] {
+  return Object.entries(workloads).map(([name, workload]): MixedWorkload => {
+    const seconds = requests !== undefined && workload.rate !== undefined ? requests / workload.rate : duration;
+    const keySpace = fitKeySpace(workload.keySpace, anyCluster);
+    const common = { name, length: { seconds }, warmup, keySpace };
+    // A closed loop has the key even where its rate is unlimited.
+    return workload.loadGenerator === "open-loop"
+      ? { ...workload, ...common }
+      : { ...workload, ...common, rate: workload.rate };
+  });
+}
