@@ -6,7 +6,7 @@ import type { ResourceName } from "./resource-names";
 export type Values = Readonly<Record<string, unknown>>;
 export type AnyHandler = ResourceHandler<Values, Values>;
 
-const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly default: unknown }>>> = {
+const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly handler: unknown }>>> = {
   Password: () => import("./handlers/password.js"),
   ClusterCheck: () => import("./handlers/cluster-check.js"),
   HostServers: () => import("./handlers/host-servers.js"),
@@ -20,5 +20,5 @@ const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly default: u
 
 /** The handler of a resource. The engine gives it only what the resource of that name was declared with. */
 export async function loadHandler(name: ResourceName): Promise<AnyHandler> {
-  return (await LOADERS[name]()).default as AnyHandler;
+  return (await LOADERS[name]()).handler as AnyHandler;
 }

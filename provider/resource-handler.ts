@@ -18,7 +18,7 @@ export interface InputProblem {
 }
 
 /**
- * The default export of a module in `provider/handlers`. Inputs become outputs as well, so that a later diff has them.
+ * The export `handler` of a module in `provider/handlers`. Inputs become outputs as well, so that a later diff has them.
  * Inputs and outputs are JSON values.
  */
 export interface ResourceHandler<Inputs extends object, Outputs extends object> {

@@ -56,7 +56,7 @@ async function requireCluster(inputs: ClusterCheckInputs, olds: ClusterCheckInpu
   return {};
 }
 
-const handler: ResourceHandler<ClusterCheckInputs, object> = {
+export const handler: ResourceHandler<ClusterCheckInputs, object> = {
   check: async (olds, news) => {
     // The program knows all of these inputs before any resource exists.
     const inputs = news as ClusterCheckInputs;
@@ -73,4 +73,3 @@ const handler: ResourceHandler<ClusterCheckInputs, object> = {
     if (olds.keepsNamespace) await markNamespaceKept(await open(olds), olds.needs.namespace, olds.stack);
   },
 };
-export default handler;

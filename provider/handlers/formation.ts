@@ -20,7 +20,7 @@ export interface FormationOutputs {
   readonly drift: readonly string[];
 }
 
-const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
+export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   create: async ({ target, password, timeoutSeconds }, context) => {
     const options = waitOptions(target.name, timeoutSeconds, context);
     const deployment = await openDeployment(target, password, options);
@@ -33,4 +33,3 @@ const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   }),
   drifted: ({ drift }) => drift.length > 0,
 };
-export default handler;

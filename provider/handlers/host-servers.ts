@@ -32,7 +32,7 @@ export interface HostServersOutputs {
 
 const ADVICE = "destroy or replace the deployment (pulumi up --replace)";
 
-const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
+export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   replaceOn: ["plan", "password"],
   create: async (inputs, { signal }) => {
     const { owner, shape } = inputs;
@@ -81,7 +81,6 @@ const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     return Promise.resolve({ target, version, directory });
   },
 };
-export default handler;
 
 /** @throws Failure naming the servers that stay but no longer run */
 function requireServers(

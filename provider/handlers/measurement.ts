@@ -35,7 +35,7 @@ export interface MeasurementOutputs {
   readonly report: string;
 }
 
-const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
+export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
   create: async (inputs, { signal }) => {
     const { stack, output, configuration } = inputs;
     const timestamp = timestampOf(new Date());
@@ -59,7 +59,6 @@ const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
     return { id: timestamp, outputs: { results: collector.finish(null), report } };
   },
 };
-export default handler;
 
 async function measure(
   { targets, workload, mixes, repeats, capacity }: MeasurementInputs,

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import type { ResourceHandler } from "../resource-handler";
 
-const handler: ResourceHandler<object, { password: string }> = {
+export const handler: ResourceHandler<object, { password: string }> = {
   secretOutputs: ["password"],
   create: () => {
     const id = randomBytes(8).toString("hex");
@@ -10,4 +10,3 @@ const handler: ResourceHandler<object, { password: string }> = {
   },
   update: (_id, { password }) => Promise.resolve({ password }),
 };
-export default handler;

@@ -24,7 +24,7 @@ async function rollOut({ target }: RolloutInputs, timeoutSeconds: number, contex
   return {};
 }
 
-const handler: ResourceHandler<RolloutInputs, object> = {
+export const handler: ResourceHandler<RolloutInputs, object> = {
   create: async (inputs, context) => {
     const outputs = await rollOut(inputs, inputs.timeoutSeconds, context);
     return { id: inputs.target.name, outputs };
@@ -34,4 +34,3 @@ const handler: ResourceHandler<RolloutInputs, object> = {
     return rollOut(news, news.timeoutSeconds + restarts, context);
   },
 };
-export default handler;

@@ -58,7 +58,7 @@ async function refusals(olds: ScaleInInputs, { target, storage }: Partial<ScaleI
   return changes.map(({ property, reason }) => ({ property, reason: `${reason}: ${why}` }));
 }
 
-const handler: ResourceHandler<ScaleInInputs, object> = {
+export const handler: ResourceHandler<ScaleInInputs, object> = {
   check: async (olds, news) => (olds === undefined ? [] : refusals(olds, news)),
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, { target, password, timeoutSeconds }, context) => {
@@ -74,4 +74,3 @@ const handler: ResourceHandler<ScaleInInputs, object> = {
     return {};
   },
 };
-export default handler;

@@ -35,7 +35,7 @@ export interface TopologyCheckOutputs {
 /** Pods are ready a little before primaries count their replicas and all views agree. */
 const SETTLING_MS = 30_000;
 
-const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
+export const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
   create: async ({ target, password, formationMs, timeoutSeconds }, context) => {
     const deployment = await openDeployment(target, password, waitOptions(target.name, timeoutSeconds, context));
     const verification = await verifyUntilPass(deployment, SETTLING_MS);
@@ -55,4 +55,3 @@ const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
   },
   drifted: ({ drift }) => drift.length > 0,
 };
-export default handler;

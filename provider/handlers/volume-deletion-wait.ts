@@ -12,11 +12,10 @@ export interface VolumeDeletionWaitInputs {
   readonly timeoutSeconds: number;
 }
 
-const handler: ResourceHandler<VolumeDeletionWaitInputs, object> = {
+export const handler: ResourceHandler<VolumeDeletionWaitInputs, object> = {
   create: ({ namespace }) => Promise.resolve({ id: namespace, outputs: {} }),
   delete: async (_id, { kubeconfig, namespace, timeoutSeconds }, context) => {
     const kubernetes = await KubernetesClient.open({ kubeconfig });
     await awaitVolumesGone(kubernetes, namespace, waitOptions(namespace, timeoutSeconds, context));
   },
 };
-export default handler;

@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import scaleIn from "../../../provider/handlers/scale-in";
-import formation from "../../../provider/handlers/formation";
-import rollout from "../../../provider/handlers/rollout";
-import topologyCheck from "../../../provider/handlers/topology-check";
+import { handler as scaleIn } from "../../../provider/handlers/scale-in";
+import { handler as formation } from "../../../provider/handlers/formation";
+import { handler as rollout } from "../../../provider/handlers/rollout";
+import { handler as topologyCheck } from "../../../provider/handlers/topology-check";
 import { parseConfig } from "../../../stacks/config/parse";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
