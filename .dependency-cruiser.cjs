@@ -73,7 +73,7 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    exclude: { path: "^(node_modules/(?!@pulumi)|\\.cache|results)" },
+    exclude: { path: "^(node_modules/(?!@pulumi)|\\.cache|dist|results)" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: { extensions: [".ts", ".js", ".json"] },

@@ -1,7 +1,7 @@
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["node_modules/", ".cache/", "results/", "**/*.mjs", "**/*.cjs", "*.mts"] },
+  { ignores: ["node_modules/", ".cache/", "dist/", "results/", "**/*.mjs", "**/*.cjs", "*.mts"] },
   ...tseslint.configs.strictTypeChecked,
   {
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },

@@ -1,4 +1,5 @@
-/** The program of `npm start`: runs one command, and ends with its exit status. */
+#!/usr/bin/env node
+/** The program of `npm start`, and of `valkey-measured` in the package: runs one command, and ends with its exit status. */
 import { commandLine } from "./cli";
 import { listenForInterruption } from "./interruption";
 import { printError } from "./terminal";

@@ -1,11 +1,8 @@
 /** `npm start -- compare`: results of any age and machine, compared with the first. */
-import { existsSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
 import { compareRuns } from "../../benchmarks/compare/compare";
 import { formatComparison, formatRun } from "../../benchmarks/compare/format";
-import { BadInput, messageOf } from "../../lib/errors";
-import type { Results } from "../../benchmarks/results/schema";
-import { resultsSchema, SCHEMA_VERSION } from "../../benchmarks/results/schema";
+import { BadInput } from "../../lib/errors";
+import { readResultFiles } from "../../benchmarks/results/read";
 import { print } from "../terminal";
 
 /**
@@ -37,39 +34,4 @@ export function compareResults(paths: readonly string[], precision: number | und
   }
   if (refused.length > 0) throw new BadInput("compare", refused);
   return 0;
-}
-
-/** @throws BadInput with every file that cannot be read, and why */
-export function readResultFiles(paths: readonly string[]): { readonly path: string; readonly results: Results }[] {
-  const problems: string[] = [];
-  const runs = paths.flatMap((path) => {
-    try {
-      return [{ path, results: readResults(path) }];
-    } catch (error) {
-      problems.push(`${path}: ${messageOf(error)}`);
-      return [];
-    }
-  });
-  if (problems.length > 0) throw new BadInput("results", problems);
-  return runs;
-}
-
-function readResults(path: string): Results {
-  if (!existsSync(path)) throw new Error("no such file or directory");
-  const file = statSync(path).isDirectory() ? join(path, "results.json") : path;
-  if (!existsSync(file)) throw new Error("the directory holds no results.json");
-  let content: unknown;
-  try {
-    content = JSON.parse(readFileSync(file, "utf8"));
-  } catch (error) {
-    throw new Error(`is not JSON: ${messageOf(error)}`, { cause: error });
-  }
-  const parsed = resultsSchema.safeParse(content);
-  if (parsed.success) return parsed.data;
-  const version: unknown =
-    typeof content === "object" && content !== null && "schema" in content ? content.schema : undefined;
-  if (typeof version === "number" && version !== SCHEMA_VERSION)
-    throw new Error(`has version ${version} of the format; this program reads ${SCHEMA_VERSION}`);
-  const [issue] = parsed.error.issues;
-  throw new Error(`is not in the format of results.json (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`);
 }

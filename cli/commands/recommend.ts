@@ -9,7 +9,7 @@ import { parseSize } from "../../lib/units";
 import { MACHINE_TYPES, machineType } from "../../platforms/eks/machines";
 import { PRICED_REGIONS, pricesOf } from "../../platforms/eks/prices";
 import { print } from "../terminal";
-import { readResultFiles } from "./compare";
+import { readResultFiles } from "../../benchmarks/results/read";
 
 const MIB = 1024 ** 2;
 const DEFAULT_REGION = "us-west-2";

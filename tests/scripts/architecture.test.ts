@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ROOT } from "../../lib/system/package";
 import ROOM_NAMES from "../../scripts/rooms.json";
 
-const OTHER_FOLDERS = ["docs", "examples", "node_modules", "policies", "results", "scripts", "tests"];
+const OTHER_FOLDERS = ["dist", "docs", "examples", "node_modules", "policies", "results", "scripts", "tests"];
 
 describe("the rooms of the program", () => {
   it("are all the folders of the repository that hold the program", () => {

@@ -1,16 +1,22 @@
 /** The open-loop generator as one file that needs only Node: for a process on this machine and for a Job. */
-import { build } from "esbuild";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+
+/** The name of the file that the package brings beside this one. A checkout makes its text when it is needed. */
+export const BUNDLE_FILE = "open-loop.cjs";
 
 let bundled: Promise<string> | undefined;
 
-/** CommonJS text, built once per process. */
+/** CommonJS text, read or made once per process. */
 export function generatorBundle(): Promise<string> {
-  bundled ??= bundle();
+  const file = join(__dirname, BUNDLE_FILE);
+  bundled ??= existsSync(file) ? readFile(file, "utf8") : bundle();
   return bundled;
 }
 
 async function bundle(): Promise<string> {
+  const { build } = await import("esbuild");
   const { outputFiles } = await build({
     entryPoints: [join(__dirname, "main.ts")],
     bundle: true,

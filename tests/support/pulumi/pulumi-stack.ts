@@ -148,7 +148,7 @@ export class PulumiStack {
 }
 
 /** What a checkout has beside the project: other stacks' state, results, packages. */
-const NOT_COPIED = new Set(["node_modules", ".git", ".cache", ".state", "results"]);
+const NOT_COPIED = new Set(["node_modules", ".git", ".cache", ".state", "dist", "results"]);
 
 const fileIn = (directory: string): string => join(directory, "stacks", `Pulumi.${STACK}.yaml`);
 

@@ -1,0 +1,44 @@
+/** Results of earlier runs, from the files that they wrote. */
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { BadInput, messageOf } from "../../lib/errors";
+import type { Results } from "./schema";
+import { resultsSchema, SCHEMA_VERSION } from "./schema";
+
+/**
+ * @param paths of results.json, or of directories that hold one
+ * @throws BadInput with every file that cannot be read, and why
+ */
+export function readResultFiles(paths: readonly string[]): { readonly path: string; readonly results: Results }[] {
+  const problems: string[] = [];
+  const runs = paths.flatMap((path) => {
+    try {
+      return [{ path, results: readResults(path) }];
+    } catch (error) {
+      problems.push(`${path}: ${messageOf(error)}`);
+      return [];
+    }
+  });
+  if (problems.length > 0) throw new BadInput("results", problems);
+  return runs;
+}
+
+function readResults(path: string): Results {
+  if (!existsSync(path)) throw new Error("no such file or directory");
+  const file = statSync(path).isDirectory() ? join(path, "results.json") : path;
+  if (!existsSync(file)) throw new Error("the directory holds no results.json");
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new Error(`is not JSON: ${messageOf(error)}`, { cause: error });
+  }
+  const parsed = resultsSchema.safeParse(content);
+  if (parsed.success) return parsed.data;
+  const version: unknown =
+    typeof content === "object" && content !== null && "schema" in content ? content.schema : undefined;
+  if (typeof version === "number" && version !== SCHEMA_VERSION)
+    throw new Error(`has version ${version} of the format; this program reads ${SCHEMA_VERSION}`);
+  const [issue] = parsed.error.issues;
+  throw new Error(`is not in the format of results.json (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`);
+}
