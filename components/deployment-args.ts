@@ -7,7 +7,7 @@ import type { Placement, Resources, ServerArgs, Storage } from "./kubernetes/arg
 export interface ClusterAccess {
   /** A path, or a text without secrets. @default KUBECONFIG, else ~/.kube/config */
   readonly kubeconfig?: pulumi.Input<string> | undefined;
-  /** @default the kubeconfig's current context */
+  /** The kubeconfig's context to use. @default the current one */
   readonly context?: string | undefined;
 }
 
@@ -26,13 +26,13 @@ export interface DeploymentArgs
   readonly zones: readonly string[];
   /** Where else the pods may be. @default `preferred` anti-affinity, any machine */
   readonly placement?: Partial<Omit<Placement, "zones">> | undefined;
-  /** @default DEFAULT_IMAGE */
+  /** Of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. @default DEFAULT_IMAGE */
   readonly image?: string | undefined;
-  /** @default a password of 48 hexadecimal digits, made once and kept in the state as a secret */
+  /** Of the user `default`. Secret. @default 48 hexadecimal digits, made once and kept in the state */
   readonly password?: pulumi.Input<string> | undefined;
-  /** @default requests of 500m and 1Gi, limits of 2 and 1Gi */
+  /** Of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */
   readonly resources?: Resources | undefined;
-  /** @default volumes of 8Gi in the default class, deleted with the deployment */
+  /** Of each server. @default volumes of 8Gi in the default class, deleted with the deployment */
   readonly storage?: Partial<Storage> | undefined;
   /** Time limit for pods to start and for the deployment to form, seconds. @default 600 */
   readonly timeoutSeconds?: number | undefined;

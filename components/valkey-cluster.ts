@@ -8,7 +8,7 @@ import { ClusterServers } from "./servers/cluster-servers";
 export interface ValkeyClusterArgs extends DeploymentArgs {
   /** Shards, and replicas of each. Another shape moves slots while clients work. */
   readonly shape: Shape;
-  /** @default "valkey" */
+  /** Whose server runs. @default "valkey" */
   readonly engine?: "valkey" | "redis" | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * `npm run docs`: writes the JSON Schema of stack files, the two references and the drawing of the rooms, all made from
- * the program itself.
+ * `npm run docs`: writes the JSON Schema of stack files, the schema of the components, the references and the drawing of
+ * the rooms, all made from the program itself.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,12 +8,18 @@ import { buildProgram } from "../cli/program";
 import { ROOT } from "../lib/system/package";
 import { architectureSvg } from "./architecture";
 import { commandReference } from "./command-reference";
+import { componentReference } from "./components/component-reference";
+import { packageSchema } from "./components/package-schema";
+import { readComponents } from "./components/read-components";
 import { configurationReference } from "./configuration-reference";
 import { stackFileSchema } from "./stack-file-schema";
 
 /** Every file that the script writes: path in the repository, and text. */
 export function generatedFiles(): Readonly<Record<string, string>> {
+  const components = readComponents();
   return {
+    "plugin/schema.json": `${JSON.stringify(packageSchema(components), null, 1)}\n`,
+    "docs/components.md": componentReference(components),
     "stacks/schema.json": `${JSON.stringify(stackFileSchema(), null, 1)}\n`,
     "docs/configuration.md": configurationReference(),
     "docs/architecture.svg": architectureSvg(),

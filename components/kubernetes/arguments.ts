@@ -33,7 +33,7 @@ export interface ServerArgs {
   readonly access?: NetworkAccess | undefined;
   /** An exporter for Prometheus beside every server. @default none */
   readonly metrics?: Metrics | undefined;
-  /** @default plain TCP */
+  /** TLS alone, with these files. @default plain TCP */
   readonly tls?: Tls | undefined;
   /** What cluster-wide DNS names end in. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;

@@ -11,7 +11,7 @@ const PAGES = [
   ...["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].map((name) => join(ROOT, name)),
 ];
 /** Made from the schema and the commands, so their length is theirs. */
-const GENERATED = ["configuration.md", "cli.md"];
+const GENERATED = ["configuration.md", "cli.md", "components.md"];
 const MAX_LINES = 200;
 
 const pageNames = PAGES.map((page): [string, string] => [relative(ROOT, page), readFileSync(page, "utf8")]);

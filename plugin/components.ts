@@ -1,0 +1,21 @@
+/** The components that programs in every language have by this plugin. Each is loaded by its first use. */
+import type * as pulumi from "@pulumi/pulumi";
+
+/** `npm run docs` reads their arguments and outputs for plugin/schema.json and docs/components.md. */
+const COMPONENTS = {
+  ValkeyCluster: async () => (await import("../components/valkey-cluster.js")).ValkeyCluster,
+  ValkeyReplication: async () => (await import("../components/valkey-replication.js")).ValkeyReplication,
+};
+
+/** What all of them have in common. */
+export type ComponentClass = new (
+  name: string,
+  args: never,
+  options: pulumi.ComponentResourceOptions,
+) => pulumi.ComponentResource;
+
+/** @returns undefined where there is no component of the name */
+export async function loadComponent(name: string): Promise<ComponentClass | undefined> {
+  const loaders: Readonly<Record<string, () => Promise<ComponentClass>>> = COMPONENTS;
+  return loaders[name]?.();
+}

@@ -1,0 +1,60 @@
+/** `plugin/schema.json` as this provider reads it: the part of Pulumi's package schema that `npm run docs` writes. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "../lib/system/package";
+
+export interface ValueSpec {
+  readonly type?: "string" | "number" | "boolean" | "array" | "object";
+  /** `#/types/TOKEN` or `pulumi.json#/Any` */
+  readonly $ref?: string;
+  readonly items?: ValueSpec;
+  readonly additionalProperties?: ValueSpec;
+  readonly oneOf?: readonly ValueSpec[];
+  /** Whether the value must be known while the program runs. @default false */
+  readonly plain?: boolean;
+}
+
+export interface PropertySpec extends ValueSpec {
+  readonly description: string;
+  /** @default false */
+  readonly secret?: boolean;
+}
+
+/** Objects whose properties depend on the value of one property. */
+export interface FormsSpec {
+  /** The property whose value names the form. */
+  readonly by: string;
+  /** Properties of each form, without the one that names it. */
+  readonly of: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
+}
+
+export interface TypeSpec {
+  readonly type: "string" | "object";
+  readonly enum?: readonly { readonly value: string }[];
+  readonly properties?: Readonly<Record<string, PropertySpec>>;
+  readonly required?: readonly string[];
+  readonly language?: {
+    readonly valkey?: {
+      /** @default the properties of all objects are the same */
+      readonly forms?: FormsSpec;
+      /** Names in the schema to names in TypeScript, where they differ. */
+      readonly names?: Readonly<Record<string, string>>;
+    };
+  };
+}
+
+export interface ResourceSpec {
+  readonly inputProperties: Readonly<Record<string, PropertySpec>>;
+  readonly requiredInputs: readonly string[];
+  readonly properties: Readonly<Record<string, PropertySpec>>;
+}
+
+export interface PackageSchema {
+  readonly types: Readonly<Record<string, TypeSpec>>;
+  readonly resources: Readonly<Record<string, ResourceSpec>>;
+}
+
+/** The schema as the checkout and the installed package have it. */
+export function readPackageSchema(): PackageSchema {
+  return JSON.parse(readFileSync(join(ROOT, "plugin", "schema.json"), "utf8")) as PackageSchema;
+}

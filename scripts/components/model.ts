@@ -1,0 +1,64 @@
+/** Components as their TypeScript declarations describe them: arguments, outputs and the types of both. Plain data. */
+
+export type Shape =
+  | { readonly kind: "string" | "number" | "boolean" | "any" }
+  | { readonly kind: "list" | "map"; readonly of: Value }
+  | { readonly kind: "union"; readonly of: readonly Shape[] }
+  /** An entry of `ComponentModels.types`. */
+  | { readonly kind: "named"; readonly name: string };
+
+export interface Value {
+  readonly shape: Shape;
+  /** Whether the value must be known while the program runs; false for `Input`s and `Output`s. */
+  readonly isPlain: boolean;
+}
+
+export interface Property extends Value {
+  /** In TypeScript, such as `io-threads`. */
+  readonly name: string;
+  readonly description: string;
+  /** What an absent property stands for, in words; undefined where the declaration has no `@default`. */
+  readonly standard: string | undefined;
+  readonly isRequired: boolean;
+  readonly isSecret: boolean;
+}
+
+/** Objects whose properties depend on the value of one property, as a union of interfaces declares them. */
+export interface Forms {
+  /** The property whose value names the form. */
+  readonly by: string;
+  /** Properties of each form, without the one that names it. */
+  readonly of: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
+}
+
+export type NamedType =
+  | { readonly kind: "enum"; readonly description: string; readonly values: readonly string[] }
+  | {
+      readonly kind: "object";
+      readonly description: string;
+      readonly properties: readonly Property[];
+      /** @default the properties of all objects are the same */
+      readonly forms?: Forms | undefined;
+    };
+
+export interface ComponentModel {
+  readonly name: string;
+  readonly description: string;
+  /** TypeScript. */
+  readonly example: string;
+  /** Of the file that declares it, in the repository. */
+  readonly path: string;
+  readonly inputs: readonly Property[];
+  readonly outputs: readonly Property[];
+}
+
+export interface ComponentModels {
+  readonly components: readonly ComponentModel[];
+  readonly types: ReadonlyMap<string, NamedType>;
+}
+
+/** What a property is for: in its own words, or those of its type. */
+export function meaning({ description, shape }: Property, types: ReadonlyMap<string, NamedType>): string {
+  if (description !== "" || shape.kind !== "named") return description;
+  return types.get(shape.name)?.description ?? "";
+}

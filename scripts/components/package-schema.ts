@@ -1,0 +1,94 @@
+/** `plugin/schema.json`: the components as Pulumi describes packages, from which it makes libraries for each language. Pure. */
+import { camelCase } from "../../plugin/property-names";
+import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
+import { meaning } from "./model";
+import { PROVIDER } from "../../provider/resource-names";
+import { description } from "../../package.json";
+
+const LANGUAGES = ["nodejs", "python", "go", "csharp", "java"];
+
+export function packageSchema({ components, types }: ComponentModels): object {
+  return {
+    name: PROVIDER,
+    displayName: "Valkey",
+    description,
+    language: Object.fromEntries(LANGUAGES.map((each) => [each, { respectSchemaVersion: true }])),
+    types: Object.fromEntries([...types].map(([name, type]) => [token(name), typeSpec(type, types)])),
+    resources: Object.fromEntries(components.map((each) => [token(each.name), resourceSpec(each, types)])),
+  };
+}
+
+function token(name: string): string {
+  return `${PROVIDER}:index:${name}`;
+}
+
+function resourceSpec({ description, inputs, outputs }: ComponentModel, types: ComponentModels["types"]): object {
+  return {
+    isComponent: true,
+    description,
+    inputProperties: properties(inputs, types),
+    requiredInputs: required(inputs),
+    properties: properties(
+      // What an output holds is known when the output is.
+      outputs.map((each) => ({ ...each, isPlain: false })),
+      types,
+    ),
+    required: required(outputs),
+  };
+}
+
+function typeSpec(type: NamedType, types: ComponentModels["types"]): object {
+  const about = type.description === "" ? {} : { description: type.description };
+  if (type.kind === "enum") return { type: "string", ...about, enum: type.values.map((value) => ({ value })) };
+  const { forms } = type;
+  const renamed = type.properties.filter(({ name }) => name !== camelCase(name));
+  const names = Object.fromEntries(renamed.map(({ name }) => [camelCase(name), name]));
+  // For this provider itself: it checks forms, and gives components the names that they know.
+  const own = { ...(forms === undefined ? {} : { forms }), ...(renamed.length === 0 ? {} : { names }) };
+  return {
+    type: "object",
+    ...about,
+    properties: properties(type.properties, types),
+    required: required(type.properties),
+    ...(Object.keys(own).length === 0 ? {} : { language: { [PROVIDER]: own } }),
+  };
+}
+
+function properties(all: readonly Property[], types: ComponentModels["types"]): object {
+  return Object.fromEntries(
+    all.map((each) => [
+      camelCase(each.name),
+      { ...valueSpec(each), description: words(each, types), ...(each.isSecret ? { secret: true } : {}) },
+    ]),
+  );
+}
+
+function required(all: readonly Property[]): string[] {
+  return all.filter(({ isRequired }) => isRequired).map(({ name }) => camelCase(name));
+}
+
+function words(property: Property, types: ComponentModels["types"]): string {
+  const { standard } = property;
+  return [meaning(property, types), ...(standard === undefined ? [] : [`Default: ${standard}.`])].join(" ").trim();
+}
+
+function valueSpec({ shape, isPlain }: Value): object {
+  return { ...shapeSpec(shape), ...(isPlain ? { plain: true } : {}) };
+}
+
+function shapeSpec(shape: Shape): object {
+  switch (shape.kind) {
+    case "any":
+      return { $ref: "pulumi.json#/Any" };
+    case "list":
+      return { type: "array", items: valueSpec(shape.of) };
+    case "map":
+      return { type: "object", additionalProperties: valueSpec(shape.of) };
+    case "union":
+      return { oneOf: shape.of.map(shapeSpec) };
+    case "named":
+      return { $ref: `#/types/${token(shape.name)}` };
+    default:
+      return { type: shape.kind };
+  }
+}

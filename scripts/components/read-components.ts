@@ -1,0 +1,92 @@
+/** Reads what `plugin/components.ts` lists, as TypeScript's compiler understands it. */
+import { join, relative } from "node:path";
+import ts from "typescript";
+import { Failure } from "../../lib/errors";
+import { ROOT } from "../../lib/system/package";
+import type { ComponentModel, ComponentModels, Property } from "./model";
+import { meaning } from "./model";
+import { innerType, TypeReader } from "./type-reader";
+
+const LIST = join(ROOT, "plugin/components.ts");
+
+/** @throws Failure naming every declaration that other languages cannot express, and every one without a description */
+export function readComponents(): ComponentModels {
+  const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => ts.sys.readFile(path)) as {
+    config: unknown;
+  };
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+  const program = ts.createProgram({ rootNames: [LIST], options });
+  const checker = program.getTypeChecker();
+  const reader = new TypeReader(checker, (name) => constantText(program, name));
+  const list = program.getSourceFile(LIST);
+  const components = list === undefined ? undefined : variable(list, "COMPONENTS");
+  if (components === undefined) throw new Failure(`${LIST} declares no COMPONENTS`);
+  const listed = checker.getTypeAtLocation(components).getProperties();
+  const models = { components: listed.map((symbol) => readComponent(checker, reader, symbol)), types: reader.types };
+  const problems = [...reader.problems, ...withoutDescription(models)];
+  if (problems.length > 0)
+    throw new Failure(`plugin/components.ts:\n${problems.map((each) => `  - ${each}`).join("\n")}`);
+  return models;
+}
+
+/** @param symbol an entry of the list: a function that loads the class */
+function readComponent(checker: ts.TypeChecker, reader: TypeReader, symbol: ts.Symbol): ComponentModel {
+  const { name } = symbol;
+  const loaded = checker.getTypeOfSymbol(symbol).getCallSignatures()[0]?.getReturnType();
+  const constructor = (loaded === undefined ? undefined : checker.getAwaitedType(loaded))?.getConstructSignatures()[0];
+  const args = constructor?.parameters[1];
+  const instance = constructor?.getReturnType();
+  const declaration = instance?.getSymbol()?.valueDeclaration;
+  if (constructor === undefined || args === undefined || instance === undefined || declaration === undefined)
+    throw new Failure(`plugin/components.ts: ${name} loads no class whose constructor takes a name and arguments`);
+  const outputs = instance.getProperties().filter((each) => isOutput(checker, each));
+  const example = instance
+    .getSymbol()
+    ?.getJsDocTags(checker)
+    .find((tag) => tag.name === "example");
+  return {
+    name,
+    description: reader.description(instance.getSymbol()),
+    example: ts.displayPartsToString(example?.text ? [...example.text] : []).trim(),
+    path: relative(ROOT, declaration.getSourceFile().fileName),
+    inputs: reader.properties(checker.getTypeOfSymbol(args), name),
+    outputs: outputs.map((each) => reader.property(each, name)),
+  };
+}
+
+/** Public, declared by this project, and an `Output`. */
+function isOutput(checker: ts.TypeChecker, symbol: ts.Symbol): boolean {
+  const [declaration] = symbol.declarations ?? [];
+  if (declaration === undefined || declaration.getSourceFile().fileName.includes("/node_modules/")) return false;
+  const hidden = ts.ModifierFlags.Private | ts.ModifierFlags.Protected;
+  if ((ts.getCombinedModifierFlags(declaration) & hidden) !== 0) return false;
+  const type = checker.getTypeOfSymbol(symbol);
+  return innerType(type, checker) !== type;
+}
+
+/** The text of an exported constant's value in this project's own files. */
+function constantText(program: ts.Program, name: string): string | undefined {
+  for (const file of program.getSourceFiles()) {
+    if (file.fileName.includes("/node_modules/")) continue;
+    const value = variable(file, name)?.initializer;
+    if (value !== undefined) return value.getText(file).replace(/\s+/g, " ").replace(/, }$/, " }");
+  }
+  return undefined;
+}
+
+function variable(file: ts.SourceFile, name: string): ts.VariableDeclaration | undefined {
+  return file.statements
+    .flatMap((each) => (ts.isVariableStatement(each) ? each.declarationList.declarations : []))
+    .find((each) => each.name.getText(file) === name);
+}
+
+function withoutDescription({ components, types }: ComponentModels): string[] {
+  const undescribed = (owner: string, properties: readonly Property[]): string[] =>
+    properties.filter((each) => meaning(each, types) === "").map(({ name }) => `${owner}.${name}: has no description`);
+  return components.flatMap(({ name, description, example, inputs, outputs }) => [
+    ...(description === "" ? [`${name}: has no description`] : []),
+    ...(example === "" ? [`${name}: has no @example`] : []),
+    ...undescribed(name, inputs),
+    ...undescribed(name, outputs),
+  ]);
+}

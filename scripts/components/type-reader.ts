@@ -1,0 +1,254 @@
+/** Reads types of arguments and outputs through TypeScript's compiler. */
+import ts from "typescript";
+import { camelCase } from "../../plugin/property-names";
+import type { Forms, NamedType, Property, Shape, Value } from "./model";
+
+/** Utility types, which say nothing about what their argument is. */
+const UTILITIES: readonly string[] = ["Partial", "Required", "Readonly", "Omit", "Pick", "NonNullable"];
+const WRAPPERS: readonly string[] = ["Input", "Output", ...UTILITIES];
+
+export class TypeReader {
+  readonly types = new Map<string, NamedType>();
+  /** Declarations that other languages cannot express, each with its path. */
+  readonly problems: string[] = [];
+  readonly #objects = new Map<ts.Type, string>();
+
+  constructor(
+    private readonly checker: ts.TypeChecker,
+    /** The text of a constant that the program declares; undefined for other names. */
+    private readonly constant: (name: string) => string | undefined,
+  ) {}
+
+  /** @param owner begins the names of types that have none of their own */
+  properties(type: ts.Type, owner: string): Property[] {
+    return type.getProperties().map((symbol) => this.property(symbol, owner));
+  }
+
+  property(symbol: ts.Symbol, owner: string): Property {
+    const { name } = symbol;
+    const path = `${owner}.${name}`;
+    const type = this.checker.getTypeOfSymbol(symbol);
+    const description = this.description(symbol);
+    const standard = symbol.getJsDocTags(this.checker).find((tag) => tag.name === "default");
+    return {
+      name,
+      description,
+      standard: standard === undefined ? undefined : this.#resolved(text(standard.text)),
+      isRequired:
+        (symbol.flags & ts.SymbolFlags.Optional) === 0 && !mayBe(innerType(type, this.checker), ts.TypeFlags.Null),
+      isSecret: /(^|\s)Secret\.(\s|$)/.test(description),
+      ...this.#value(type, path, this.#declaredName(symbol) ?? `${owner}${capitalised(camelCase(name))}`),
+    };
+  }
+
+  description(symbol: ts.Symbol | undefined): string {
+    return symbol === undefined ? "" : text(symbol.getDocumentationComment(this.checker));
+  }
+
+  /** Replaces the name of a constant by its value. */
+  #resolved(standard: string): string {
+    return standard.replace(/^`?([A-Z][A-Z0-9_]+)`?$/, (whole, name: string) => this.constant(name) ?? whole);
+  }
+
+  #value(type: ts.Type, path: string, name: string): Value {
+    const inner = innerType(type, this.checker);
+    return { shape: this.#shape(inner, path, name), isPlain: inner === type };
+  }
+
+  #shape(wholeType: ts.Type, path: string, name: string): Shape {
+    const { checker } = this;
+    const type = checker.getNonNullableType(wholeType);
+    if (mayBe(type, ts.TypeFlags.Any | ts.TypeFlags.Unknown | ts.TypeFlags.NonPrimitive)) return { kind: "any" };
+    if (isOnly(type, ts.TypeFlags.BooleanLike)) return { kind: "boolean" };
+    if (isOnly(type, ts.TypeFlags.NumberLike)) return { kind: "number" };
+    if (isOnly(type, ts.TypeFlags.StringLiteral) && type.isUnion()) return this.#enumeration(type, name);
+    if (isOnly(type, ts.TypeFlags.StringLike)) return { kind: "string" };
+    if (type.isUnion()) return this.#union(type, path, name);
+    if (checker.isArrayType(type) || checker.isTupleType(type)) {
+      const [item] = checker.getTypeArguments(type as ts.TypeReference);
+      if (item !== undefined) return { kind: "list", of: this.#value(item, `${path}[]`, singular(name)) };
+    }
+    const values = checker.getIndexTypeOfType(type, ts.IndexKind.String);
+    if (values !== undefined && type.getProperties().length === 0)
+      return { kind: "map", of: this.#value(values, `${path}.NAME`, singular(name)) };
+    if (type.getCallSignatures().length === 0 && (type.flags & ts.TypeFlags.Object) !== 0)
+      return this.#object(type, name);
+    this.problems.push(`${path}: other languages have no type for ${checker.typeToString(type)}`);
+    return { kind: "any" };
+  }
+
+  #union(type: ts.UnionType, path: string, name: string): Shape {
+    const isObject = (each: ts.Type): boolean => (each.flags & ts.TypeFlags.Object) !== 0;
+    if (type.types.every(isObject)) return this.#formsOf(type, path, name);
+    if (!type.types.some(isObject)) {
+      // `true | false` is one type.
+      const shapes = type.types.map((each) => JSON.stringify(this.#shape(each, path, name)));
+      return { kind: "union", of: [...new Set(shapes)].map((each) => JSON.parse(each) as Shape) };
+    }
+    this.problems.push(`${path}: a union of values and objects; let an object have a property for each`);
+    return { kind: "any" };
+  }
+
+  #enumeration(type: ts.UnionType, name: string): Shape {
+    const values = type.types.map((each) => (each as ts.StringLiteralType).value);
+    return this.#named(type.aliasSymbol?.name ?? name, () => ({
+      kind: "enum",
+      description: this.description(type.aliasSymbol),
+      values,
+    }));
+  }
+
+  #object(type: ts.Type, fallback: string): Shape {
+    const declaration = this.#declaration(type);
+    const name = declaration?.name ?? this.#objects.get(type) ?? fallback;
+    this.#objects.set(type, name);
+    return this.#named(name, () => ({
+      kind: "object",
+      description: this.description(declaration),
+      properties: this.properties(type, name),
+    }));
+  }
+
+  /** One object type for a union of several, whose forms a property tells apart. */
+  #formsOf(type: ts.UnionType, path: string, ownName: string): Shape {
+    const by = this.#discriminator(type.types);
+    if (by === undefined) {
+      this.problems.push(`${path}: a union of objects without a property that tells them apart`);
+      return { kind: "any" };
+    }
+    const name = type.aliasSymbol?.name ?? ownName;
+    return this.#named(name, () => {
+      const forms = type.types.map((each) => ({
+        form: this.#literal(each, by) ?? "",
+        properties: this.properties(each, name),
+      }));
+      const merged = new Map<string, Property>();
+      for (const property of forms.flatMap(({ properties }) => properties)) {
+        const first = merged.get(property.name);
+        if (first !== undefined && property.name !== by && !isSame(first, property))
+          this.problems.push(`${path}.${property.name}: has different types in the forms of ${name}`);
+        const isRequired = forms.every(({ properties }) =>
+          properties.some((each) => each.name === property.name && each.isRequired),
+        );
+        merged.set(property.name, { ...(first ?? property), isRequired });
+      }
+      const values = forms.map(({ form }) => form);
+      const kind = this.#named(`${name}${capitalised(camelCase(by))}`, () => ({
+        kind: "enum",
+        description: "",
+        values,
+      }));
+      const others = ({ properties }: (typeof forms)[number], isRequired: boolean): string[] =>
+        properties.flatMap((each) => (each.name !== by && each.isRequired === isRequired ? [each.name] : []));
+      return {
+        kind: "object",
+        description: this.description(type.aliasSymbol),
+        properties: [...merged.values()].map((each) => (each.name === by ? { ...each, shape: kind } : each)),
+        forms: {
+          by,
+          of: Object.fromEntries(
+            forms.map((each) => [each.form, { required: others(each, true), optional: others(each, false) }]),
+          ),
+        } satisfies Forms,
+      };
+    });
+  }
+
+  #discriminator([first, ...others]: readonly ts.Type[]): string | undefined {
+    return first
+      ?.getProperties()
+      .find(({ name }) => [first, ...others].every((each) => this.#literal(each, name) !== undefined))?.name;
+  }
+
+  #literal(type: ts.Type, property: string): string | undefined {
+    const symbol = type.getProperty(property);
+    if (symbol === undefined) return undefined;
+    const literal = this.checker.getNonNullableType(this.checker.getTypeOfSymbol(symbol));
+    return literal.isStringLiteral() ? literal.value : undefined;
+  }
+
+  /** Registers a type once. Its name is taken before its properties are read: a type may contain itself. */
+  #named(name: string, read: () => NamedType): Shape {
+    if (!this.types.has(name)) {
+      this.types.set(name, { kind: "object", description: "", properties: [] });
+      this.types.set(name, read());
+    }
+    return { kind: "named", name };
+  }
+
+  /** The declaration of a type; undefined for types without a name. */
+  #declaration(type: ts.Type): ts.Symbol | undefined {
+    const { aliasSymbol, aliasTypeArguments = [] } = type;
+    if (aliasSymbol !== undefined) {
+      const [first] = aliasTypeArguments;
+      if (UTILITIES.includes(aliasSymbol.name)) return first === undefined ? undefined : this.#declaration(first);
+      return first === undefined ? aliasSymbol : undefined;
+    }
+    const symbol = type.getSymbol();
+    const isNamed = symbol !== undefined && (symbol.flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.Class)) !== 0;
+    return isNamed ? symbol : undefined;
+  }
+
+  /** The name in a declaration such as `?: Name | undefined` or `Output<Name>`, which the compiler may forget. */
+  #declaredName({ valueDeclaration }: ts.Symbol): string | undefined {
+    if (valueDeclaration === undefined) return undefined;
+    if (!ts.isPropertySignature(valueDeclaration) && !ts.isPropertyDeclaration(valueDeclaration)) return undefined;
+    return valueDeclaration.type === undefined ? undefined : nameIn(valueDeclaration.type);
+  }
+}
+
+function nameIn(node: ts.TypeNode): string | undefined {
+  if (ts.isUnionTypeNode(node)) {
+    const [only, ...others] = node.types.filter((each) => each.kind !== ts.SyntaxKind.UndefinedKeyword);
+    return only === undefined || others.length > 0 ? undefined : nameIn(only);
+  }
+  if (!ts.isTypeReferenceNode(node)) return undefined;
+  const name = ts.isQualifiedName(node.typeName) ? node.typeName.right.text : node.typeName.text;
+  const [inner] = node.typeArguments ?? [];
+  if (inner === undefined) return name;
+  return WRAPPERS.includes(name) ? nameIn(inner) : undefined;
+}
+
+/** The value's type inside `Input` and `Output`; the type itself where it is neither. */
+export function innerType(type: ts.Type, checker: ts.TypeChecker): ts.Type {
+  const parts = type.isUnionOrIntersection() ? type.types : [type];
+  for (const part of parts) {
+    if (part.getSymbol()?.name === "OutputInstance") {
+      const [inner] = checker.getTypeArguments(part as ts.TypeReference);
+      if (inner !== undefined) return inner;
+    }
+    const inner = part.isIntersection() ? innerType(part, checker) : part;
+    if (inner !== part) return inner;
+  }
+  return type;
+}
+
+/** One line per paragraph. */
+function text(parts: readonly ts.SymbolDisplayPart[] | undefined): string {
+  return ts
+    .displayPartsToString(parts === undefined ? [] : [...parts])
+    .split(/\n\s*\n/)
+    .map((paragraph) => paragraph.replace(/\s+/g, " ").trim())
+    .join("\n");
+}
+
+function mayBe(type: ts.Type, flags: ts.TypeFlags): boolean {
+  return (type.flags & flags) !== 0 || (type.isUnion() && type.types.some((each) => (each.flags & flags) !== 0));
+}
+
+function isOnly(type: ts.Type, flags: ts.TypeFlags): boolean {
+  return (type.isUnion() ? type.types : [type]).every((each) => (each.flags & flags) !== 0);
+}
+
+function isSame(one: Property, other: Property): boolean {
+  const essence = ({ shape, isPlain }: Property): string => JSON.stringify({ shape, isPlain });
+  return essence(one) === essence(other);
+}
+
+function capitalised(name: string): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+function singular(name: string): string {
+  return name.replace(/s$/, "");
+}

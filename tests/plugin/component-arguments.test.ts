@@ -1,0 +1,170 @@
+/** What programs in other languages give the components, and what the components then are. */
+import * as pulumi from "@pulumi/pulumi";
+import { describe, expect, it } from "vitest";
+import { VERSION } from "../../lib/system/package";
+import { checkArguments } from "../../plugin/component-arguments";
+import { ComponentProvider } from "../../plugin/component-provider";
+import { loadComponent } from "../../plugin/components";
+import type { PropertySpec, ValueSpec } from "../../plugin/package-schema";
+import { readPackageSchema } from "../../plugin/package-schema";
+import { evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
+
+const CLUSTER = "valkey:index:ValkeyCluster";
+const REPLICATION = "valkey:index:ValkeyReplication";
+const schema = readPackageSchema();
+const shape = { primaries: 3, replicasPerPrimary: 1 };
+const zones = ["a", "b", "c"];
+
+/** `PATH REASON` of each problem, sorted. */
+async function problemsOf(type: string, inputs: pulumi.Inputs): Promise<string[]> {
+  const spec = schema.resources[type];
+  if (spec === undefined) throw new Error(`no ${type}`);
+  const { problems } = await checkArguments(schema, spec, inputs);
+  return problems.map(({ propertyPath, reason }) => `${propertyPath} ${reason}`).sort();
+}
+
+describe("the schema of the components", () => {
+  it("refers to types that it has, and has a component for each of its resources", async () => {
+    const references = [...JSON.stringify(schema).matchAll(/"#\/types\/([^"]+)"/g)].map(([, token = ""]) => token);
+    expect(references.filter((token) => schema.types[token] === undefined)).toEqual([]);
+    expect(Object.keys(schema.types).filter((token) => !references.includes(token))).toEqual([]);
+    for (const type of Object.keys(schema.resources))
+      expect(await loadComponent(type.split(":").at(-1) ?? ""), type).toBeTypeOf("function");
+  });
+
+  it("has names that every language can declare", () => {
+    const named = (specs: Readonly<Record<string, PropertySpec>> = {}): string[] => Object.keys(specs);
+    const names = [
+      ...Object.values(schema.types).flatMap(({ properties }) => named(properties)),
+      ...Object.values(schema.resources).flatMap((each) => [...named(each.inputProperties), ...named(each.properties)]),
+    ];
+    expect(names.filter((name) => !/^[a-z][A-Za-z0-9]*$/.test(name))).toEqual([]);
+    expect(Object.keys(schema.types).filter((token) => !/^valkey:index:[A-Z][A-Za-z0-9]*$/.test(token))).toEqual([]);
+  });
+
+  it("tells plain values from inputs, and marks secrets", () => {
+    for (const { inputProperties: inputs, properties: outputs } of Object.values(schema.resources)) {
+      const plain = (spec: ValueSpec | undefined): boolean => spec?.plain === true;
+      expect([inputs["zones"], inputs["zones"]?.items, inputs["image"], inputs["namespace"]].map(plain)).toEqual([
+        true,
+        true,
+        true,
+        false,
+      ]);
+      const secret = Object.entries({ ...inputs, ...outputs }).flatMap(([name, spec]) =>
+        spec.secret === true ? [name] : [],
+      );
+      expect(secret.sort()).toEqual(["password", "url"]);
+    }
+  });
+});
+
+describe("arguments of a component", () => {
+  it("are wrong all at once, each with its path", async () => {
+    expect(
+      await problemsOf(CLUSTER, {
+        shape: { primaries: "3", replicaPerPrimary: 1 },
+        zone: zones,
+        placement: { hostAntiAffinity: "always", nodeSelector: { disk: 1 }, tolerations: [{ key: 3 }] },
+        resources: { requests: { cpu: "1", memory: "1Gi" } },
+        settings: { ioThreads: "two", other: { hz: 10, databases: [1] } },
+        namespace: 7,
+        tls: "orders-tls",
+        storage: undefined,
+      }),
+    ).toEqual([
+      "namespace is a number, not a string",
+      "placement.hostAntiAffinity is none of required, preferred, none",
+      "placement.nodeSelector.disk is a number, not a string",
+      "placement.tolerations[0].key is a number, not a string",
+      "resources.limits is missing",
+      "settings.ioThreads is a string, not a number",
+      "settings.other.databases is a list, not a string or number or boolean",
+      "shape.primaries is a string, not a number",
+      "shape.replicaPerPrimary is unknown; did you mean replicasPerPrimary?",
+      "shape.replicasPerPrimary is missing",
+      "tls is a string, not an object",
+      "zone is unknown; did you mean zones?",
+      "zones is missing",
+    ]);
+  });
+
+  it.each<[string, object, string[]]>([
+    ["a repository", { from: "repository", url: "https://charts", version: "1" }, []],
+    ["a path", { from: "path", path: "/charts/valkey" }, []],
+    [
+      "a path with another form's url",
+      { from: "path", url: "https://charts" },
+      ["chart.path is missing with from: path", "chart.url is not allowed with from: path"],
+    ],
+    ["no form", { url: "https://charts" }, ["chart.from is missing"]],
+    ["another form", { from: "disk" }, ["chart.from is none of repository, oci, path"]],
+  ])("of several forms are those of one: %s", async (_what, chart, expected) => {
+    expect(await problemsOf(REPLICATION, { replicas: 1, zones, chart })).toEqual(expected);
+  });
+
+  it("may be outputs where the component takes inputs, and else must be known and no secret", async () => {
+    const unknown = new (pulumi.Output as unknown as new (...parts: unknown[]) => pulumi.Output<unknown>)(
+      new Set(),
+      Promise.resolve(undefined),
+      Promise.resolve(false),
+      Promise.resolve(false),
+      Promise.resolve(new Set()),
+    );
+    const inputs = {
+      shape,
+      zones: pulumi.output(zones),
+      namespace: unknown,
+      password: pulumi.secret("pass"),
+      storage: { size: unknown },
+    };
+    expect(await problemsOf(CLUSTER, inputs)).toEqual([]);
+    expect(await problemsOf(CLUSTER, { shape, zones: unknown, image: pulumi.secret("valkey") })).toEqual([
+      "image cannot be a secret",
+      "zones must be known while the program runs, and is an output that is not known yet",
+    ]);
+  });
+});
+
+describe("the provider", () => {
+  const provider = new ComponentProvider("1.2.3");
+
+  it("gives the schema with its version", async () => {
+    expect(JSON.parse(await provider.getSchema())).toMatchObject({ name: "valkey", version: "1.2.3" });
+    expect(JSON.parse(await new ComponentProvider(VERSION).getSchema())).toMatchObject({ version: VERSION });
+  });
+
+  it("constructs what the arguments describe, under the names that TypeScript has, with every output", async () => {
+    let state: pulumi.Inputs = {};
+    const resources = await evaluateProgram(async () => {
+      ({ state } = await provider.construct(
+        "orders",
+        CLUSTER,
+        { shape, zones, settings: { ioThreads: 2, other: { hz: 20 } } },
+        {},
+      ));
+    });
+    const { inputs } = onlyResource(resources, "valkey:index:TopologyCheck", "orders");
+    expect(inputs["target"]).toMatchObject({ directives: { "io-threads": "2", hz: "20" }, shape });
+    const missing = Object.keys(schema.resources[CLUSTER]?.properties ?? {}).filter(
+      (name) => !pulumi.Output.isInstance(state[name]),
+    );
+    expect(missing).toEqual([]);
+    expect(await pulumi.isSecret(state["url"] as pulumi.Output<string>)).toBe(true);
+    expect(await outputValue(pulumi.output(state["nodes"]))).toEqual([{ name: "orders-0", role: "primary" }]);
+  });
+
+  it("names every wrong argument to the engine, and the value of none that is secret", async () => {
+    const wrong = provider.construct("orders", CLUSTER, { shape: 3, zones: "a", password: 1234 }, {});
+    await expect(wrong).rejects.toMatchObject({
+      message: "invalid arguments\n\t\t- property password is a number, not a string",
+      errors: [
+        { propertyPath: "shape", reason: "is a number, not an object" },
+        { propertyPath: "zones", reason: "is a string, not a list" },
+      ],
+    });
+    await expect(provider.construct("orders", "valkey:index:Cluster", {}, {})).rejects.toThrow(
+      `there is no component valkey:index:Cluster; there are ${CLUSTER}, ${REPLICATION}`,
+    );
+  });
+});
