@@ -8,19 +8,16 @@ import type { NatStrategy } from "../../platforms/eks/plan";
 import { INTERFACE_ENDPOINTS } from "../../platforms/eks/plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 
-/** A network that the stack creates. */
+/** A network of the platform's own. */
 export interface OwnNetworkArgs {
-  readonly kind: "own";
   /** Addresses of every subnet; as many zones as `zones` names. */
   readonly plan: NetworkPlan;
   readonly nat: NatStrategy;
-  /** Whether connections are logged and kept for 7 days. @default false */
   readonly flowLogs: boolean;
 }
 
 /** An existing network, which stays unchanged. Its subnets must reach the registries, by NAT or endpoints. */
 export interface ExistingNetworkArgs {
-  readonly kind: "existing";
   readonly vpcId: string;
   /** At least one per zone of `zones`, for machines and the control plane's interfaces. */
   readonly privateSubnetIds: readonly string[];
@@ -49,7 +46,7 @@ export class Network extends pulumi.ComponentResource {
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super("valkey:eks:Network", name, {}, opts);
-    if (network.kind === "existing") {
+    if ("vpcId" in network) {
       this.vpcId = pulumi.output(network.vpcId);
       this.privateSubnetIds = pulumi.output([...network.privateSubnetIds]);
       this.selectedSubnetIds = network.privateSubnetIds;

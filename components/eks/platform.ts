@@ -5,18 +5,17 @@
 import type * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { hasViewers, ViewerRole } from "./access";
-import type { EksClusterArgs } from "./cluster";
-import { EksCluster, requireClosedAccess } from "./cluster";
+import { EksCluster } from "./cluster";
 import { ImageCache } from "./image-cache";
 import { Karpenter } from "./karpenter/karpenter";
 import { KarpenterIdentity } from "./karpenter/karpenter-identity";
-import { MachinePools } from "./karpenter/machine-pools";
+import { KarpenterPools } from "./karpenter/karpenter-pools";
 import type { NetworkArgs } from "./network";
 import { Network } from "./network";
+import type { EksPlatformArgs } from "./platform-args";
+import { completePlatform } from "./platform-args";
 import { isSpot } from "../../platforms/eks/capacity";
-import type { Pools } from "../../platforms/eks/machine-plan";
 import type { EksPlan } from "../../platforms/eks/plan";
-import type { PoolName } from "../../platforms/eks/pools";
 import { POOLS } from "../../platforms/eks/pools";
 import { cachePrefix } from "../../platforms/eks/scale/image-pulls";
 import { StorageClasses } from "./storage-classes";
@@ -24,53 +23,21 @@ import { EKS_VERSIONS } from "./versions";
 
 /**
  * @example
- * const addresses = { existing: false, cidr: "10.0.0.0/16", nat: "one" };
- * const plan = planEks({ region: "us-west-2", zones, network: addresses, … });
- * const network = { kind: "own", plan: plan.network, nat: "one", flowLogs: false };
- * const platform = new EksPlatform("valkey", { clusterName: "valkey", region: "us-west-2", zones, network, plan, … });
- * new ClusterServers("orders", { … }, { provider: platform.provider, dependsOn: platform.ready });
+ * const platform = new EksPlatform("production", {
+ *   region: "us-west-2",
+ *   zones: ["us-west-2a", "us-west-2b", "us-west-2c"],
+ *   pools: { servers: { instanceTypes: ["r8g.large"], vcpuLimit: 24 } },
+ *   publicAccess: { cidrs: ["198.51.100.0/24"] },
+ * });
+ * new ValkeyCluster(
+ *   "orders",
+ *   { shape: { primaries: 3, replicasPerPrimary: 1 }, zones: platform.plan.zones, kubeconfig: platform.kubeconfig },
+ *   { provider: platform.provider, dependsOn: platform.ready },
+ * );
  */
-export interface EksPlatformArgs
-  extends
-    Omit<NetworkArgs, "clusterName">,
-    Pick<
-      EksClusterArgs,
-      | "clusterName"
-      | "publicAccess"
-      | "access"
-      | "keyArn"
-      | "logRetentionInDays"
-      | "takesOverLogGroup"
-      | "deletionProtection"
-    > {
-  readonly pools: Pools;
-  /** The plan: the vCPUs that each pool needs, the system machines, the control plane's tier, images for the cache. */
-  readonly plan: Pick<EksPlan, "machines" | "system" | "controlPlane" | "images">;
-  /** Tags of every resource, with machines and volumes. @default none */
-  readonly tags?: Readonly<Record<string, string>> | undefined;
-}
-
-/** A pool may grow by a quarter, so that a machine can be replaced before it is removed. */
-const SPARE = 1.25;
-
-/** Limit of each pool's vCPUs: as configured, or the plan's vCPUs with a reserve. Pure. */
-export function vcpuLimits(pools: Pools, { machines }: Pick<EksPlan, "machines">): Partial<Record<PoolName, number>> {
-  const planned = (pool: PoolName): number =>
-    machines.filter((group) => group.pool === pool).reduce((sum, { count, vcpus }) => sum + count * vcpus, 0);
-  // At least one machine more: a quarter of two machines is none.
-  const spare = (pool: PoolName): number =>
-    Math.max(
-      planned(pool) * SPARE,
-      planned(pool) + Math.max(0, ...machines.filter((group) => group.pool === pool).map(({ vcpus }) => vcpus)),
-    );
-  return Object.fromEntries(
-    POOLS.flatMap((pool) =>
-      pools[pool] === undefined ? [] : [[pool, pools[pool].vcpuLimit ?? Math.ceil(spare(pool))]],
-    ),
-  );
-}
-
 export class EksPlatform extends pulumi.ComponentResource {
+  /** Machines, addresses, quotas and cost, as far as they are known beforehand. */
+  readonly plan: EksPlan;
   /** Kubernetes provider of the cluster. */
   readonly provider: k8s.Provider;
   /** A kubeconfig that gets a token from the AWS CLI. It holds no secret. */
@@ -78,23 +45,31 @@ export class EksPlatform extends pulumi.ComponentResource {
   readonly network: Network;
   readonly cluster: EksCluster;
   readonly storage: StorageClasses;
-  readonly pools: MachinePools;
+  readonly pools: KarpenterPools;
   /** Workloads depend on these: the controllers that delete pods and volumes outlive the workloads. */
   readonly ready: pulumi.Resource[];
 
-  /** @throws BadInput as `EksCluster` does, before anything is created */
-  constructor(name: string, args: EksPlatformArgs, opts?: pulumi.ComponentResourceOptions) {
-    requireClosedAccess(args.publicAccess);
-    super("valkey:eks:EksPlatform", name, {}, opts);
-    const { clusterName, region, zones, pools, tags = {} } = args;
-
-    this.network = new Network(name, args, { parent: this });
+  /** @throws BadInput with every reason why the platform cannot be made, before anything is declared */
+  constructor(name: string, args: EksPlatformArgs, options?: pulumi.ComponentResourceOptions) {
+    const { plan, pools, publicAccess } = completePlatform(name, args);
+    super("valkey:index:EksPlatform", name, {}, options);
+    const { clusterName = name, region, zones, access = {}, logRetentionInDays = 7, tags = {} } = args;
+    const { keyArn, takesOverLogGroup = false, deletionProtection = false } = args;
+    this.plan = plan;
+    this.network = new Network(name, { clusterName, region, zones, network: networkOf(args, plan) }, { parent: this });
     this.cluster = new EksCluster(
       name,
       {
-        ...args,
-        system: args.plan.system,
-        controlPlaneTier: args.plan.controlPlane.tier,
+        clusterName,
+        region,
+        publicAccess,
+        access,
+        keyArn,
+        logRetentionInDays,
+        takesOverLogGroup,
+        deletionProtection,
+        system: plan.system,
+        controlPlaneTier: plan.controlPlane.tier,
         vpcId: this.network.vpcId,
         subnetIds: this.network.privateSubnetIds,
         versions: EKS_VERSIONS,
@@ -111,38 +86,33 @@ export class EksPlatform extends pulumi.ComponentResource {
       { parent: this, dependsOn: [this.cluster.controlPlane] },
     );
     const inside = { parent: this, providers: { kubernetes: this.provider } };
-    if (hasViewers(args.access)) new ViewerRole(name, { ...inside, dependsOn: this.cluster.ready });
+    if (hasViewers(access)) new ViewerRole(name, { ...inside, dependsOn: this.cluster.ready });
     this.storage = new StorageClasses(name, { tags }, { ...inside, dependsOn: this.cluster.ready });
     const karpenter = new Karpenter(
       name,
-      { clusterName, region, identity, versions: EKS_VERSIONS, size: args.plan.system.karpenter },
+      { clusterName, region, identity, versions: EKS_VERSIONS, size: plan.system.karpenter },
       { ...inside, dependsOn: this.cluster.ready },
     );
-    this.pools = new MachinePools(
+    const { nodeRoleName: nodeRole } = identity;
+    this.pools = new KarpenterPools(
       name,
-      {
-        pools,
-        vcpuLimits: vcpuLimits(pools, args.plan),
-        cluster: {
-          clusterName,
-          zones,
-          machineImage: EKS_VERSIONS.machineImage,
-          nodeRole: identity.nodeRoleName,
-          subnetIds: this.network.selectedSubnetIds,
-          tags,
-        },
-      },
+      { pools, clusterName, zones, nodeRole, subnetIds: this.network.selectedSubnetIds, tags },
       { ...inside, dependsOn: [karpenter] },
     );
-    const { cache, hubImages } = args.plan.images;
+    const { cache, hubImages } = plan.images;
     this.ready = [this.storage, this.pools];
     if (cache !== null && hubImages.length > 0) {
       const { credentialsSecret } = cache;
       const prefix = cachePrefix(clusterName);
-      const { nodeRoleName: nodeRole } = identity;
-      const options = { parent: this, dependsOn: [identity] };
-      this.ready.push(new ImageCache(name, { credentialsSecret, prefix, images: hubImages, nodeRole }, options));
+      const ordered = { parent: this, dependsOn: [identity] };
+      this.ready.push(new ImageCache(name, { credentialsSecret, prefix, images: hubImages, nodeRole }, ordered));
     }
     this.registerOutputs({ access: this.kubeconfig });
   }
+}
+
+function networkOf({ network, existingNetwork }: EksPlatformArgs, plan: EksPlan): NetworkArgs["network"] {
+  if (existingNetwork !== undefined) return existingNetwork;
+  if (plan.network === undefined) throw new Error("a network of the platform's own has been planned without addresses");
+  return { plan: plan.network, nat: network?.nat ?? "one", flowLogs: network?.flowLogs ?? false };
 }

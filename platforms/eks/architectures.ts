@@ -1,7 +1,7 @@
 /** Architectures of a pool's machines, which follow from its machine types. Pure. */
-import type { Pools } from "./machine-plan";
 import type { Architecture } from "./machines";
 import { ARCHITECTURES, machineType } from "./machines";
+import type { Pools } from "./pools";
 import { POOLS } from "./pools";
 import type { Problem } from "./problem";
 

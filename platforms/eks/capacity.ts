@@ -1,6 +1,5 @@
 /** How AWS sells a pool's machines: on demand, or spot. Pure. */
-import type { Pools } from "./machine-plan";
-import type { PoolName } from "./pools";
+import type { PoolName, Pools } from "./pools";
 import { POOLS } from "./pools";
 import type { Problem } from "./problem";
 

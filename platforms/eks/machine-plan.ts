@@ -2,11 +2,11 @@
 import { groupBy } from "../../lib/group-by";
 import type { Problem } from "./problem";
 import type { MachineType, AllocatableResources } from "./machines";
-import { DAEMON_ADDRESSES, familyOf, machineType, allocatableOn, unknownTypeProblem } from "./machines";
+import { DAEMON_ADDRESSES, machineType, allocatableOn } from "./machines";
 import type { MachineSet, SetLayout } from "./machine-sets";
 import { fits, layoutOf, unitOf } from "./machine-sets";
 import type { PodGroup } from "./pod-groups";
-import type { PoolArgs, PoolName } from "./pools";
+import type { PoolArgs, PoolName, Pools } from "./pools";
 import { POOLS } from "./pools";
 import type { PriceTable } from "./prices";
 
@@ -20,9 +20,6 @@ export interface MachineGroup {
   /** Most addresses that the pods of one machine take. */
   readonly podAddresses: number;
 }
-
-/** The configured pools. */
-export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
 
 /** The cheapest type that holds the pods of some groups; without prices, the one with the fewest vCPUs. */
 interface Choice {
@@ -56,7 +53,7 @@ export interface MachinePlan {
  */
 export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): MachinePlan {
   const notes: string[] = [];
-  const problems: Problem[] = POOLS.flatMap((pool) => typeProblems(pool, pools[pool], prices));
+  const problems: Problem[] = [];
   const byPool = POOLS.map((pool) => {
     const members = groups.filter((group) => group.pool === pool && group.pods.length > 0);
     const args = pools[pool];
@@ -168,39 +165,6 @@ function machinesOf(pool: PoolName, sets: readonly GrowingSet[]): MachineGroup[]
   return [...found.values()];
 }
 
-function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceTable | undefined): Problem[] {
-  return (args?.instanceTypes ?? []).flatMap((name, index) => {
-    const path = ["pools", pool, "instanceTypes", index];
-    const type = machineType(name);
-    if (type === undefined) return [{ path, message: unknownTypeProblem(name) }];
-    const { interruptCpus } = args?.tuning ?? { interruptCpus: 0 };
-    return [
-      ...(prices !== undefined && prices.machines[name] === undefined
-        ? [
-            {
-              path,
-              message: `${name} has no price in the table of ${prices.region} of ${prices.date}; known there: ${
-                Object.keys(prices.machines)
-                  .filter((other) => familyOf(other) === familyOf(name))
-                  .join(", ") || "none of its family"
-              }`,
-            },
-          ]
-        : []),
-      ...(interruptCpus >= type.vcpus
-        ? [
-            {
-              path: ["pools", pool, "tuning", "interruptCpus"],
-              message:
-                `${interruptCpus} of the ${type.vcpus} CPUs of ${name} leave none for Valkey; ` +
-                `at most ${type.vcpus - 1}`,
-            },
-          ]
-        : []),
-    ];
-  });
-}
-
 function chooseType(args: PoolArgs, groups: readonly PodGroup[], prices: PriceTable | undefined): Choice | undefined {
   const fitting = args.instanceTypes.flatMap((name) => {
     const type = machineType(name);
@@ -222,7 +186,7 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
     const room = allocatableOn(type, args.tuning);
     return [`${name} ${room.cpuMilli}m and ${room.memoryMiB} MiB, for ${room.pods} pods and ${room.volumes} volumes`];
   });
-  // `typeProblems` reports unknown types.
+  // `poolProblems` reports unknown types.
   if (rooms.length === 0) return [];
   const asked = groups
     .map(

@@ -1,15 +1,16 @@
 /** The plan of a stack on EKS: machines, network, cost, quotas; or every reason why it is impossible. Pure. */
-import { architectureProblems } from "./architectures";
-import { capacityProblems, isSpot, SPOT_NOTE } from "./capacity";
+import { isSpot, SPOT_NOTE } from "./capacity";
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
-import type { MachineGroup, Pools } from "./machine-plan";
+import type { MachineGroup } from "./machine-plan";
 import { planMachines } from "./machine-plan";
 import type { MachineSet } from "./machine-sets";
 import { machineType } from "./machines";
 import type { NetworkPlan, ZoneDemand } from "./network-plan";
 import { zoneCapacity, planNetwork, prefixesNeeded, smallestMaskFor } from "./network-plan";
 import type { PodGroup } from "./pod-groups";
+import { poolProblems } from "./pool-problems";
+import type { Pools } from "./pools";
 import type { PriceTable } from "./prices";
 import { PRICED_REGIONS, pricesOf } from "./prices";
 import type { Problem } from "./problem";
@@ -43,6 +44,8 @@ export interface EksPlanArgs {
   readonly system: SystemArgs;
   readonly pools: Pools;
   readonly groups: readonly PodGroup[];
+  /** Machines for pods of no group. @default 0 */
+  readonly otherMachines?: number | undefined;
   /** Tier of the control plane. @default as the machines and pods need */
   readonly controlPlaneTier?: ControlPlaneTier | undefined;
   /** Cache of Docker Hub's images that the stack creates. @default none */
@@ -83,7 +86,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
   const { region, zones, network: wanted, pools, groups } = args;
   const prices = pricesOf(region);
   const pods = planMachines(groups, pools, prices);
-  const started = pods.machines.reduce((sum, { count }) => sum + count, 0);
+  const started = pods.machines.reduce((sum, { count }) => sum + count, args.otherMachines ?? 0);
   const system = planSystem(args.system, started, prices);
   const machines = [...systemMachines(system, zones), ...pods.machines];
   // Of an existing network the addresses are not known here.
@@ -136,8 +139,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
     problems: [
       ...zoneProblems(args, machines, prices),
       ...systemProblems(system, prices),
-      ...architectureProblems(pools),
-      ...capacityProblems(pools),
+      ...poolProblems(pools, prices),
       ...pods.problems,
       ...imageProblems(images),
       ...networkProblems(args, network, machines, prices?.zones ?? MAX_ZONES),

@@ -21,9 +21,15 @@ export interface PoolArgs {
   readonly capacity?: "on-demand" | "spot" | undefined;
   /** Size of each machine's root volume, GiB. @default 20 */
   readonly rootVolumeGiB: number;
-  /** Limit of the pool's vCPUs, to limit cost. @default the plan's vCPUs and a quarter more */
+  /** Most vCPUs of the pool in all, to limit cost. @default the planned vCPUs, and a quarter or one machine more */
   readonly vcpuLimit?: number | undefined;
 }
+
+/** The configured pools. */
+export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
+
+/** The pools, with what differs from `POOL_DEFAULTS`. */
+export type PoolSettings = Readonly<Partial<Record<PoolName, Partial<PoolArgs> | undefined>>>;
 
 /** Defaults of the pools: machines of "Valkey on EKS" for servers, machines with more bandwidth for the others. */
 export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
@@ -31,6 +37,12 @@ export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
   networkOptimized: { instanceTypes: ["r8gn.large"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },
   clients: { instanceTypes: ["c7gn.xlarge"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },
 };
+
+/** The pools that are named, each with its defaults. */
+export function completePools(pools: PoolSettings): Pools {
+  const named = POOLS.filter((pool) => pools[pool] !== undefined);
+  return Object.fromEntries(named.map((pool) => [pool, { ...POOL_DEFAULTS[pool], ...pools[pool] }]));
+}
 
 /** Names of the pools' Kubernetes objects. */
 const OBJECT_NAMES: Readonly<Record<PoolName, string>> = {

@@ -1,4 +1,5 @@
 /** The Kubernetes objects of a pool: its NodePool and its EC2NodeClass, as Karpenter's v1 schemas have them. Pure. */
+import type * as pulumi from "@pulumi/pulumi";
 import { architecturesOf } from "../../../platforms/eks/architectures";
 import { reservedCpus } from "../../../platforms/eks/machines";
 import type { PoolArgs, PoolName } from "../../../platforms/eks/pools";
@@ -7,17 +8,19 @@ import { userDataOf } from "./user-data";
 
 /** A cluster as its machines know it. */
 export interface PoolCluster {
-  /** Of the cluster; what Karpenter discovers by is tagged with it. */
+  /** Value of the tag `karpenter.sh/discovery` of subnets and security groups. */
   readonly clusterName: string;
-  /** Zones that machines may be in. */
+  /** Names of the zones that machines may be in. */
   readonly zones: readonly string[];
-  /** Release of the AL2023 image, such as `20260714`. */
+  /** Release of the AL2023 image, such as `20260714`. @default the one that this version was tested with */
   readonly machineImage: string;
   /** Name of the role that the machines have. */
-  readonly nodeRole: string;
-  /** Ids of an existing network's private subnets; without, those that are tagged for the cluster. */
-  readonly subnetIds?: readonly string[] | undefined;
-  /** Of every machine, volume and interface that Karpenter makes. */
+  readonly nodeRole: pulumi.Input<string>;
+  /** IDs of the machines' subnets. @default those that are tagged for the cluster */
+  readonly subnetIds?: readonly pulumi.Input<string>[] | undefined;
+  /** IDs of the machines' security groups. @default those that are tagged for the cluster */
+  readonly securityGroupIds?: readonly pulumi.Input<string>[] | undefined;
+  /** Of every machine, volume and interface that Karpenter makes. @default none */
   readonly tags: Readonly<Record<string, string>>;
 }
 
@@ -35,15 +38,16 @@ export function nodeClassOf(
   cluster: PoolCluster,
 ): NodeClass {
   const reserved = reservedCpus(tuning);
-  const discovery = { tags: { [DISCOVERY_TAG]: cluster.clusterName } };
+  const selected = (ids: PoolCluster["subnetIds"]): object[] =>
+    ids === undefined ? [{ tags: { [DISCOVERY_TAG]: cluster.clusterName } }] : ids.map((id) => ({ id }));
   return {
     metadata: { name: poolObjectName(pool) },
     spec: {
       // Karpenter replaces machines with an older image: `@latest` would empty the pool on release days.
       amiSelectorTerms: [{ alias: `al2023@v${cluster.machineImage}` }],
       role: cluster.nodeRole,
-      subnetSelectorTerms: cluster.subnetIds === undefined ? [discovery] : cluster.subnetIds.map((id) => ({ id })),
-      securityGroupSelectorTerms: [discovery],
+      subnetSelectorTerms: selected(cluster.subnetIds),
+      securityGroupSelectorTerms: selected(cluster.securityGroupIds),
       // A hop limit of 1 keeps pods off the machine's own credentials.
       metadataOptions: {
         httpEndpoint: "enabled",
@@ -82,12 +86,10 @@ const KEEP_DRIFTED = { nodes: "0", reasons: ["Drifted"] };
 /**
  * Machines leave only when they are empty: never expired, never consolidated while in use, never replaced for drift.
  * Those of clients leave soon after the last load generator.
- * @param vcpuLimit most vCPUs of the pool in all
  */
 export function nodePoolOf(
   pool: PoolName,
-  { instanceTypes, capacity = "on-demand" }: Pick<PoolArgs, "instanceTypes" | "capacity">,
-  vcpuLimit: number,
+  { instanceTypes, capacity = "on-demand", vcpuLimit = 0 }: Pick<PoolArgs, "instanceTypes" | "capacity" | "vcpuLimit">,
   { zones }: Pick<PoolCluster, "zones">,
 ): NodePool {
   const only = (key: string, values: readonly string[]): object => ({ key, operator: "In", values: [...values] });

@@ -7,13 +7,14 @@ import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../../lib/errors";
 import { checkAccount } from "../../../components/eks/account-checks";
 import { EksPlatform } from "../../../components/eks/platform";
-import type { EksPlatformArgs } from "../../../components/eks/platform";
+import type { EksPlatformArgs } from "../../../components/eks/platform-args";
 import { isSpot } from "../../../platforms/eks/capacity";
 import { setNodeSelectors } from "../../../platforms/eks/machine-sets";
-import type { EksPlan } from "../../../platforms/eks/plan";
+import type { EksPlanArgs } from "../../../platforms/eks/plan";
+import { planEks } from "../../../platforms/eks/plan";
 import { cachedImage, cachePrefix } from "../../../platforms/eks/scale/image-pulls";
 import { VolumeDeletionWait } from "../../../provider/resources/volume-deletion-wait";
-import { eksLoad, eksPlan } from "../../plan/eks";
+import { eksLoad, eksPlanArgs } from "../../plan/eks";
 import { withImages } from "../../plan/images";
 import type { Deployed } from "../deployed";
 import type { StackConfig } from "../../config/schema/stack";
@@ -30,7 +31,8 @@ const label = (path: readonly PropertyKey[]): string =>
  * @throws Failure when AWS does not answer
  */
 export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<Deployed> {
-  const plan = eksPlan(platform, eksLoad(config));
+  const planned = eksPlanArgs(platform, eksLoad(config));
+  const plan = planEks(planned);
   if (plan.problems.length > 0)
     throw new BadInput(
       `stack ${stack}`,
@@ -54,7 +56,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
     { provider },
   );
 
-  const eks = new EksPlatform(name, platformArgs(name, platform, plan, leftoverLogGroup), {
+  const eks = new EksPlatform(name, platformArgs(name, platform, planned, leftoverLogGroup), {
     providers: { aws: provider },
   });
   const { timeout } = config.verification;
@@ -105,31 +107,25 @@ export function clusterName(stack: string, { clusterName: own }: Pick<EksPlatfor
 }
 
 function platformArgs(
-  name: string,
+  clusterName: string,
   platform: EksPlatformConfig,
-  plan: EksPlan,
+  { zones, groups, system }: EksPlanArgs,
   takesOverLogGroup: boolean,
 ): EksPlatformArgs {
-  const { region, network, cluster, pools, tags } = platform;
+  const { region, network, cluster, pools, imageCache, tags } = platform;
   const { publicAccessCidrs, openToTheWorld, ...rest } = cluster;
   return {
-    clusterName: name,
+    clusterName,
     region,
-    zones: plan.zones,
-    network:
-      "vpcId" in network
-        ? network
-        : { kind: "own", plan: ownNetwork(plan), nat: network.nat, flowLogs: network.flowLogs },
+    zones,
+    ...("vpcId" in network ? { existingNetwork: network } : { network }),
     publicAccess: { cidrs: publicAccessCidrs, openToTheWorld },
     ...rest,
     takesOverLogGroup,
     pools,
-    plan,
+    groups,
+    system,
+    imageCache,
     tags,
   };
-}
-
-function ownNetwork({ network }: EksPlan): NonNullable<EksPlan["network"]> {
-  if (network === undefined) throw new Error("a network of the stack's own has been planned without addresses");
-  return network;
 }

@@ -1,5 +1,4 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { planEks } from "../../../platforms/eks/plan";
 import { declare, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
 import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";
 
@@ -15,7 +14,7 @@ describe("access to a cluster", () => {
       team: { principalArn: arn("team"), rights: "view" },
       oncall: { principalArn: arn("oncall"), rights: "admin" },
     } as const;
-    program = await declare(() => new EksPlatform("valkey", platformArgs(planEks(VALKEY_ON_EKS_PLAN), { access })));
+    program = await declare(() => new EksPlatform("valkey", platformArgs(VALKEY_ON_EKS_PLAN, { access })));
   }, 120_000);
 
   it("to view is EKS' policy without secrets, and a group for what lies in no namespace", () => {

@@ -7,7 +7,7 @@ import { declare, EKS_ZONES, platformArgs, VALKEY_ON_EKS_PLAN } from "../../supp
 import { requestProblems } from "../../support/aws/shapes";
 import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";
 
-const large = planEks({
+const largeArgs = {
   ...VALKEY_ON_EKS_PLAN,
   pools: { clients: POOL_DEFAULTS.clients },
   groups: [
@@ -21,11 +21,12 @@ const large = planEks({
       separate: true,
     }),
   ],
-});
+};
+const large = planEks(largeArgs);
 let program: ProgramRun;
 beforeAll(async () => {
   const { EksPlatform } = await import("../../../components/eks/platform.js");
-  program = await declare(() => new EksPlatform("valkey", platformArgs(large)));
+  program = await declare(() => new EksPlatform("valkey", platformArgs(largeArgs)));
 }, 120_000);
 
 describe("a platform for 2,750 machines", () => {

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { BadInput, Failure } from "../../../lib/errors";
 import type { AccountFacts } from "../../../components/eks/account-checks";
 import type { NetworkFacts, SubnetFacts } from "../../../components/eks/network-checks";
-import type { EksPlatformArgs } from "../../../components/eks/platform";
+import type { EksPlatformArgs } from "../../../components/eks/platform-args";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
 import { planEks } from "../../../platforms/eks/plan";
 import {
@@ -20,7 +20,7 @@ import { runProgram } from "../../support/pulumi/pulumi-mocks";
 /** The stack of "Valkey on EKS" with changes. */
 async function platform(changes: Partial<EksPlatformArgs>): Promise<ProgramRun> {
   const { EksPlatform } = await import("../../../components/eks/platform.js");
-  return declare(() => new EksPlatform("valkey", platformArgs(planEks(VALKEY_ON_EKS_PLAN), changes)));
+  return declare(() => new EksPlatform("valkey", platformArgs(VALKEY_ON_EKS_PLAN, changes)));
 }
 
 describe("a stack whose API server is open to the world", () => {
@@ -52,8 +52,9 @@ describe("a stack in an existing network, with a key that is given, pools of mor
   beforeAll(async () => {
     program = await platform({
       keyArn,
-      network: { kind: "existing", vpcId: "vpc-1", privateSubnetIds: subnets },
-      pools: { servers: { ...POOL_DEFAULTS.servers, vcpuLimit: 99 }, networkOptimized: POOL_DEFAULTS.networkOptimized },
+      existingNetwork: { vpcId: "vpc-1", privateSubnetIds: subnets },
+      pools: { servers: { vcpuLimit: 99 }, networkOptimized: {} },
+      groups: VALKEY_ON_EKS_PLAN.groups.filter(({ pool }) => pool === "servers"),
     });
   }, 60_000);
 
@@ -105,7 +106,7 @@ describe("a stack on x86", () => {
     const plan = planEks(args);
     expect(plan.problems).toEqual([]);
     const { EksPlatform } = await import("../../../components/eks/platform.js");
-    const program = await declare(() => new EksPlatform("valkey", platformArgs(plan, { pools: args.pools })));
+    const program = await declare(() => new EksPlatform("valkey", platformArgs(args)));
     expect(program.one("aws:eks/nodeGroup:NodeGroup").inputs).toMatchObject({
       amiType: "AL2023_x86_64_STANDARD",
       instanceTypes: ["m7i.large"],
@@ -137,11 +138,9 @@ describe("a stack on x86", () => {
 describe("a stack closed to the outside, with flow logs and a gateway in each zone", () => {
   let program: ProgramRun;
   beforeAll(async () => {
-    const { network } = platformArgs();
-    if (network.kind !== "own") throw new Error("own network expected");
     program = await platform({
-      publicAccess: { cidrs: [], openToTheWorld: false },
-      network: { ...network, nat: "perZone", flowLogs: true },
+      publicAccess: {},
+      network: { nat: "perZone", flowLogs: true },
     });
   }, 60_000);
 

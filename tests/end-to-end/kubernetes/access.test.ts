@@ -6,7 +6,6 @@ import { KubeConfig, AuthorizationV1Api } from "@kubernetes/client-node";
 import type { V1ResourceAttributes, V1SubjectAccessReview } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Plain } from "../../../platforms/kubernetes/plain";
-import { planEks } from "../../../platforms/eks/plan";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { declare, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
@@ -27,7 +26,7 @@ describe.skipIf(KUBECONFIG === undefined)(`a viewer${WHERE}`, () => {
     const { EksPlatform } = await import("../../../components/eks/platform.js");
     const access = { team: { principalArn: "arn:aws:iam::123456789012:role/team", rights: "view" } } as const;
     const program = await declare(
-      () => new EksPlatform("valkey", platformArgs(planEks(VALKEY_ON_EKS_PLAN), { access })),
+      () => new EksPlatform("valkey", platformArgs(VALKEY_ON_EKS_PLAN, { access })),
     );
     const made = ["ClusterRole", "ClusterRoleBinding"].map((kind) => {
       const { inputs } = program.one(`kubernetes:${RBAC}:${kind}`);

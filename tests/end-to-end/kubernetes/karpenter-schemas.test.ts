@@ -61,7 +61,7 @@ describe.skipIf(kubeconfig === undefined)("Karpenter's schemas (needs VALKEY_TES
     });
 
     it(`take the pool ${pool}, and lose nothing of it`, async () => {
-      const { spec } = nodePoolOf(pool, POOL_DEFAULTS[pool], 100, cluster);
+      const { spec } = nodePoolOf(pool, { ...POOL_DEFAULTS[pool], vcpuLimit: 100 }, cluster);
       expect(await judge(nodePool(spec))).toMatchObject(spec);
     });
   }
@@ -78,7 +78,7 @@ describe.skipIf(kubeconfig === undefined)("Karpenter's schemas (needs VALKEY_TES
     const { spec: good } = nodeClassOf("servers", POOL_DEFAULTS.servers, cluster);
     await expect(judge(nodeClass({ ...good, amiSelectorTerms: [{ alias: "al2023" }] }))).rejects.toThrow(/alias/);
     await expect(judge(nodeClass({ ...good, role: undefined }))).rejects.toThrow(/role/);
-    const { spec: pool } = nodePoolOf("servers", POOL_DEFAULTS.servers, 100, cluster);
+    const { spec: pool } = nodePoolOf("servers", { ...POOL_DEFAULTS.servers, vcpuLimit: 100 }, cluster);
     await expect(judge(nodePool({ ...pool, limits: { cpu: "many" } }))).rejects.toThrow(/limits/);
   });
 });

@@ -1,8 +1,7 @@
 /** What the program registers for each stack on EKS, held against AWS' own models of the calls that it leads to. */
 import { beforeAll, describe, expect, it } from "vitest";
-import type { EksPlatformArgs } from "../../../components/eks/platform";
+import type { EksPlatformArgs } from "../../../components/eks/platform-args";
 import { MACHINE_TYPES } from "../../../platforms/eks/machines";
-import { planEks } from "../../../platforms/eks/plan";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { clusterSchema, eksPlatformSchema } from "../../../stacks/config/schema/eks";
@@ -15,6 +14,7 @@ import {
   accountCalls,
   awsOutputs,
   declare,
+  EKS_CLUSTER_NAME,
   platformArgs,
   VALKEY_ON_EKS_PLAN,
 } from "../../support/pulumi/eks";
@@ -29,8 +29,8 @@ const stacks = stackNames(STACKS_DIRECTORY).filter((name) => stackConfig(name).p
 /** The platform of "Valkey on EKS" with changes. */
 async function platform(changes: Partial<EksPlatformArgs>): Promise<ProgramRun> {
   const { EksPlatform } = await import("../../../components/eks/platform.js");
-  const args = platformArgs(planEks(VALKEY_ON_EKS_PLAN), changes);
-  return declare(() => new EksPlatform(args.clusterName, args));
+  const args = platformArgs(VALKEY_ON_EKS_PLAN, changes);
+  return declare(() => new EksPlatform(args.clusterName ?? EKS_CLUSTER_NAME, args));
 }
 
 const ofAws = ({ resources }: ProgramRun): DeclaredResource[] => resources.filter(({ type }) => isOfAws(type));
@@ -51,15 +51,13 @@ describe("AWS' models have nothing against", () => {
     60_000,
   );
 
-  const { network: ownPlan } = planEks(VALKEY_ON_EKS_PLAN);
-  if (ownPlan === undefined) throw new Error("the plan has no network");
   const longest = "a".repeat(38);
   it.each<[string, Partial<EksPlatformArgs>]>([
     [
       "the longest name with flow logs, NAT in every zone and tags",
       {
         clusterName: longest,
-        network: { kind: "own", plan: ownPlan, nat: "perZone", flowLogs: true },
+        network: { nat: "perZone", flowLogs: true },
         tags: { team: "valkey", "cost/centre": "a b" },
       },
     ],
@@ -67,7 +65,7 @@ describe("AWS' models have nothing against", () => {
       "a network and a key that exist, deletion protection and access for others",
       {
         clusterName: longest,
-        network: { kind: "existing", vpcId: "vpc-1", privateSubnetIds: ["subnet-1", "subnet-2", "subnet-3"] },
+        existingNetwork: { vpcId: "vpc-1", privateSubnetIds: ["subnet-1", "subnet-2", "subnet-3"] },
         keyArn: `arn:aws:kms:us-west-2:${ACCOUNT_ID}:key/1`,
         deletionProtection: true,
         access: {

@@ -1,8 +1,7 @@
 /** A stack on EKS as tests declare it, and AWS's answers to it. */
 import type * as pulumi from "@pulumi/pulumi";
-import type { EksPlatformArgs } from "../../../components/eks/platform";
-import { planEks } from "../../../platforms/eks/plan";
-import type { EksPlan, EksPlanArgs } from "../../../platforms/eks/plan";
+import type { EksPlatformArgs } from "../../../components/eks/platform-args";
+import type { EksPlanArgs } from "../../../platforms/eks/plan";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
 import { serverPodGroup, clientPodGroup } from "../../../platforms/eks/pod-groups";
 import type { MockCalls, MockOutputs, ProgramRun } from "./pulumi-mocks";
@@ -54,22 +53,18 @@ export const VALKEY_ON_EKS_PLAN: EksPlanArgs = {
 };
 
 export function platformArgs(
-  plan: EksPlan = planEks(VALKEY_ON_EKS_PLAN),
+  { region, zones, pools, groups, system }: EksPlanArgs = VALKEY_ON_EKS_PLAN,
   changes: Partial<EksPlatformArgs> = {},
 ): EksPlatformArgs {
-  if (plan.network === undefined) throw new Error("the plan has no network");
   return {
     clusterName: EKS_CLUSTER_NAME,
-    region: plan.region,
-    zones: plan.zones,
-    network: { kind: "own", plan: plan.network, nat: "one", flowLogs: false },
-    publicAccess: { cidrs: ["198.51.100.0/24"], openToTheWorld: false },
+    region,
+    zones,
+    pools,
+    groups,
+    system,
+    publicAccess: { cidrs: ["198.51.100.0/24"] },
     access: { platform: { principalArn: `arn:aws:iam::${ACCOUNT_ID}:role/platform`, rights: "admin" } },
-    logRetentionInDays: 7,
-    takesOverLogGroup: false,
-    deletionProtection: false,
-    pools: VALKEY_ON_EKS_PLAN.pools,
-    plan,
     tags: { project: "valkey-measured" },
     ...changes,
   };

@@ -33,8 +33,8 @@ describe("a pool's objects", () => {
   it.each(POOLS)(
     "of %s require machine types that there are, with a price, of the architecture that is required",
     (pool) => {
-      const { requirements } = (nodePoolOf(pool, POOL_DEFAULTS[pool], 100, cluster).spec as unknown as PoolSpec)
-        .template.spec;
+      const { requirements } = (nodePoolOf(pool, POOL_DEFAULTS[pool], cluster).spec as unknown as PoolSpec).template
+        .spec;
       const types = requirements.find(({ key }) => key === "node.kubernetes.io/instance-type")?.values ?? [];
       expect(types.length).toBeGreaterThan(0);
       for (const type of types) {
@@ -51,14 +51,14 @@ describe("a pool's objects", () => {
     ["c8a.16xlarge", "amd64"],
   ])("of %s require the architecture %s", (type, architecture) => {
     const pool = { ...POOL_DEFAULTS.servers, instanceTypes: [type] };
-    const { requirements } = (nodePoolOf("servers", pool, 100, cluster).spec as unknown as PoolSpec).template.spec;
+    const { requirements } = (nodePoolOf("servers", pool, cluster).spec as unknown as PoolSpec).template.spec;
     expect(requirements.find(({ key }) => key === "kubernetes.io/arch")?.values).toEqual([architecture]);
   });
 
   it("require on-demand machines, or spot ones where the pool is of them", () => {
     const required = (capacity?: "spot" | "on-demand"): unknown =>
       (
-        nodePoolOf("clients", { ...POOL_DEFAULTS.clients, capacity }, 100, cluster).spec as unknown as PoolSpec
+        nodePoolOf("clients", { ...POOL_DEFAULTS.clients, capacity }, cluster).spec as unknown as PoolSpec
       ).template.spec.requirements.find(({ key }) => key === "karpenter.sh/capacity-type");
     expect(required()).toMatchObject({ operator: "In", values: ["on-demand"] });
     expect(required("on-demand")).toMatchObject({ operator: "In", values: ["on-demand"] });
@@ -66,7 +66,7 @@ describe("a pool's objects", () => {
   });
 
   it.each(POOLS)("of %s let only empty machines go, however much the pool or its class changes", (pool) => {
-    const { disruption, template } = nodePoolOf(pool, POOL_DEFAULTS[pool], 100, cluster).spec as unknown as PoolSpec;
+    const { disruption, template } = nodePoolOf(pool, POOL_DEFAULTS[pool], cluster).spec as unknown as PoolSpec;
     expect(disruption.consolidationPolicy).toBe("WhenEmpty");
     expect(template.spec.expireAfter).toBe("Never");
     // As Karpenter counts: the least of the budgets that name the reason, or none; without one there is no limit.

@@ -1,0 +1,146 @@
+/** Arguments of a platform on EKS, their defaults, and the plan that follows from them. */
+import { BadInput } from "../../lib/errors";
+import { machineType } from "../../platforms/eks/machines";
+import type { EksPlan, EksPlanArgs, NatStrategy } from "../../platforms/eks/plan";
+import { planEks } from "../../platforms/eks/plan";
+import type { PodGroup } from "../../platforms/eks/pod-groups";
+import { limitProblems } from "../../platforms/eks/pool-problems";
+import type { PoolName, Pools, PoolSettings } from "../../platforms/eks/pools";
+import { completePools, POOLS } from "../../platforms/eks/pools";
+import type { Problem } from "../../platforms/eks/problem";
+import type { PublicAccess } from "../../platforms/eks/public-access";
+import { publicAccessProblem } from "../../platforms/eks/public-access";
+import type { SystemArgs } from "../../platforms/eks/scale/system-machines";
+import type { EksClusterArgs } from "./cluster";
+import type { ExistingNetworkArgs } from "./network";
+
+export interface OwnNetworkSettings {
+  /** Block of the whole network, from /16 to /26. @default 10.0.0.0/16 */
+  readonly cidr?: string | undefined;
+  /** NAT gateways: `one` is cheaper, one `perZone` survives the loss of a zone. @default one */
+  readonly nat?: NatStrategy | undefined;
+  /** Whether connections are logged and kept for 7 days. @default false */
+  readonly flowLogs?: boolean | undefined;
+}
+
+/** All plain values: they decide which resources there are. */
+export interface EksPlatformArgs
+  extends
+    Pick<EksPlanArgs, "region" | "zones" | "controlPlaneTier" | "imageCache">,
+    Partial<
+      Pick<
+        EksClusterArgs,
+        "clusterName" | "access" | "keyArn" | "logRetentionInDays" | "takesOverLogGroup" | "deletionProtection" | "tags"
+      >
+    > {
+  /** @default a network of its own with the defaults */
+  readonly network?: OwnNetworkSettings | undefined;
+  /** In place of `network`. @default none */
+  readonly existingNetwork?: ExistingNetworkArgs | undefined;
+  /** @default `servers` and `clients` with their defaults */
+  readonly pools?: PoolSettings | undefined;
+  /**
+   * What runs on the pools, which then are as large as it needs. @default unknown: each pool has a `vcpuLimit`, and
+   * Karpenter and CoreDNS are made for as many machines
+   */
+  readonly groups?: readonly PodGroup[] | undefined;
+  /** Machines for Karpenter, CoreDNS and the volume controller. @default two of the smallest m7g that has room */
+  readonly system?: Partial<SystemArgs> | undefined;
+  /** Who may reach the API server from outside the network. @default nobody */
+  readonly publicAccess?: Partial<PublicAccess> | undefined;
+}
+
+/** The arguments with their defaults. */
+export interface CompletePlatform {
+  readonly plan: EksPlan;
+  /** Each with its limit of vCPUs. */
+  readonly pools: Pools;
+  readonly publicAccess: PublicAccess;
+}
+
+const DEFAULT_CIDR = "10.0.0.0/16";
+const DEFAULT_POOLS: PoolSettings = { servers: {}, clients: {} };
+
+/**
+ * Pure.
+ * @throws BadInput with every reason why the platform cannot be made
+ */
+export function completePlatform(name: string, args: EksPlatformArgs): CompletePlatform {
+  const { region, zones, network, existingNetwork, groups, system, controlPlaneTier, imageCache, keyArn } = args;
+  const pools = completePools(args.pools ?? DEFAULT_POOLS);
+  const publicAccess = { cidrs: [], openToTheWorld: false, ...args.publicAccess };
+  const plan = planEks({
+    region,
+    zones,
+    network:
+      existingNetwork === undefined
+        ? { existing: false, cidr: network?.cidr ?? DEFAULT_CIDR, nat: network?.nat ?? "one" }
+        : { existing: true },
+    system: { machines: 2, ...system },
+    pools,
+    groups: groups ?? [],
+    otherMachines: groups === undefined ? mostMachines(pools) : 0,
+    controlPlaneTier,
+    imageCache,
+    ownKey: keyArn === undefined,
+  });
+  const problems = [
+    ...plan.problems,
+    ...(groups === undefined ? limitProblems(pools) : []),
+    ...accessProblems(publicAccess),
+    ...networkProblems(args),
+  ];
+  if (problems.length > 0)
+    throw new BadInput(
+      `EksPlatform ${name}`,
+      problems.map(({ path, message }) => `${path.join(".")}: ${message}`),
+    );
+  return { plan, pools: limitedPools(pools, plan), publicAccess };
+}
+
+function accessProblems(publicAccess: PublicAccess): Problem[] {
+  const message = publicAccessProblem(publicAccess);
+  return message === undefined ? [] : [{ path: ["publicAccess", "cidrs"], message }];
+}
+
+function networkProblems({ zones, network, existingNetwork }: EksPlatformArgs): Problem[] {
+  if (existingNetwork === undefined) return [];
+  const count = existingNetwork.privateSubnetIds.length;
+  const path = ["existingNetwork", "privateSubnetIds"];
+  return [
+    ...(network === undefined
+      ? []
+      : [{ path: ["network"], message: "is there beside existingNetwork; expected one of them" }]),
+    ...(count < zones.length
+      ? [{ path, message: `${count} subnets for ${zones.length} zones; at least one for each` }]
+      : []),
+  ];
+}
+
+/** As many as the pools' limits allow of their smallest types. */
+function mostMachines(pools: Pools): number {
+  const most = ({ instanceTypes, vcpuLimit = 0 }: NonNullable<Pools[PoolName]>): number => {
+    const vcpus = instanceTypes.flatMap((type) => machineType(type)?.vcpus ?? []);
+    return vcpus.length === 0 ? 0 : Math.ceil(vcpuLimit / Math.min(...vcpus));
+  };
+  return POOLS.reduce((sum, pool) => sum + (pools[pool] === undefined ? 0 : most(pools[pool])), 0);
+}
+
+/** A pool may grow by a quarter, so that a machine can be replaced before it is removed. */
+const SPARE = 1.25;
+
+/** The pools with a limit of vCPUs each: as configured, or the plan's vCPUs with a reserve. Pure. */
+export function limitedPools(pools: Pools, { machines }: Pick<EksPlan, "machines">): Pools {
+  const limit = (pool: PoolName): number => {
+    const own = machines.filter((group) => group.pool === pool);
+    const planned = own.reduce((sum, { count, vcpus }) => sum + count * vcpus, 0);
+    // At least one machine more: a quarter of two machines is none.
+    return Math.ceil(Math.max(planned * SPARE, planned + Math.max(0, ...own.map(({ vcpus }) => vcpus))));
+  };
+  return Object.fromEntries(
+    POOLS.flatMap((pool) => {
+      const args = pools[pool];
+      return args === undefined ? [] : [[pool, { ...args, vcpuLimit: args.vcpuLimit ?? limit(pool) }]];
+    }),
+  );
+}
