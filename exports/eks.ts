@@ -1,6 +1,9 @@
-/** `valkey-measured/eks`: a platform on EKS, for a Pulumi program. Loads the Pulumi SDKs of AWS and EKS. */
-export { EksPlatform, vcpuLimits } from "../components/eks/platform";
-export type { EksPlatformArgs } from "../components/eks/platform";
+/** `valkey-measured/eks`: a platform on EKS, or pools on one that exists, for a Pulumi program. Loads the Pulumi SDKs of AWS and EKS. */
+export { EksPlatform } from "../components/eks/platform";
+export type { EksPlatformArgs } from "../components/eks/platform-args";
+export { KarpenterPools } from "../components/eks/karpenter/karpenter-pools";
+export type { KarpenterPoolsArgs } from "../components/eks/karpenter/karpenter-pools";
 export { planEks } from "../platforms/eks/plan";
 export type { EksPlan, EksPlanArgs } from "../platforms/eks/plan";
+export { machineSetSelector, poolSelector, poolToleration } from "../platforms/eks/pools";
 export { BadInput, Failure } from "../lib/errors";

@@ -92,8 +92,8 @@ describe("pools on a cluster that exists", () => {
   it("may be in subnets and groups that are named", async () => {
     const { KarpenterPools } = await import("../../../components/eks/karpenter/karpenter-pools.js");
     const named = { subnetIds: ["subnet-1"], securityGroupIds: ["sg-1"] };
-    const { ofType } = await declare(() => new KarpenterPools("mine", { ...args, ...named, pools: WITH_LIMITS }));
-    for (const { inputs } of ofType("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"))
+    const pools = await declare(() => new KarpenterPools("mine", { ...args, ...named, pools: WITH_LIMITS }));
+    for (const { inputs } of pools.ofType("kubernetes:karpenter.k8s.aws/v1:EC2NodeClass"))
       expect(inputs["spec"]).toMatchObject({
         subnetSelectorTerms: [{ id: "subnet-1" }],
         securityGroupSelectorTerms: [{ id: "sg-1" }],

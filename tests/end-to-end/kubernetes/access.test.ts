@@ -25,9 +25,7 @@ describe.skipIf(KUBECONFIG === undefined)(`a viewer${WHERE}`, () => {
     authorization = config.makeApiClient(AuthorizationV1Api);
     const { EksPlatform } = await import("../../../components/eks/platform.js");
     const access = { team: { principalArn: "arn:aws:iam::123456789012:role/team", rights: "view" } } as const;
-    const program = await declare(
-      () => new EksPlatform("valkey", platformArgs(VALKEY_ON_EKS_PLAN, { access })),
-    );
+    const program = await declare(() => new EksPlatform("valkey", platformArgs(VALKEY_ON_EKS_PLAN, { access })));
     const made = ["ClusterRole", "ClusterRoleBinding"].map((kind) => {
       const { inputs } = program.one(`kubernetes:${RBAC}:${kind}`);
       return { apiVersion: RBAC, kind, ...inputs } as unknown as KubernetesObject;
