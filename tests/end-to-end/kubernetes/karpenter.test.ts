@@ -13,6 +13,10 @@ import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
 import { planStack } from "../../../stacks/plan/stack-plan";
+import { deniedRequests, describeRequest, karpenterPolicies } from "../../support/aws/denied-requests";
+import { karpenterRequests } from "../../support/aws/karpenter-requests";
+import type { RecordedCall } from "../../support/aws/recorded-calls";
+import { AwsRecorder } from "../../support/kubernetes/aws-recorder";
 import type { EksObjects, EksStack } from "../../support/kubernetes/eks-objects";
 import { daemons, eksObjects } from "../../support/kubernetes/eks-objects";
 import type { Claim, Settled } from "../../support/kubernetes/karpenter";
@@ -22,8 +26,9 @@ const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 const CLUSTER = "karpenter-test";
 /** Smaller where a stack is too large for this machine: a tenth of the shards, and of the load generators with them. */
 const SMALLER: Readonly<Record<string, readonly string[]>> = { billion: ["deployments.billion.primaries=100"] };
-/** Seconds without another machine after which no more is expected. */
+/** Seconds without another machine after which no more is expected. The load runs for the first part of them. */
 const QUIET_SECONDS = 120;
+const LOADED_SECONDS = 60;
 /** Longest time in which empty machines of clients leave. */
 const LEAVING_SECONDS = 150;
 const DAEMONS = `${CLUSTER}-daemons`;
@@ -55,11 +60,12 @@ const names = (machines: readonly { readonly name: string }[]): string[] => mach
 describe.skipIf(!HAS_KARPENTER)(`Karpenter${KARPENTER_SKIPPED}`, () => {
   let karpenter: Karpenter;
   const objects = new Map<string, EksObjects>();
-  const settled = new Map<string, Settled>();
-  /** After the quiet time, in which the classes have changed. */
+  let settled: Settled = { seconds: 0, machines: [], unplaced: {} };
+  /** When the load ends; the classes have changed before. */
   let later: readonly Claim[] = [];
-  /** After the load generators' machines have gone. */
+  /** After the quiet time, when the load generators' machines have gone. */
   let unloaded: readonly Claim[] = [];
+  let calls: readonly RecordedCall[] = [];
 
   const of = <T extends { readonly pool: string }>(stack: string, machines: readonly T[]): T[] =>
     machines.filter(({ pool }) => pool.startsWith(`${stack}-`));
@@ -68,15 +74,16 @@ describe.skipIf(!HAS_KARPENTER)(`Karpenter${KARPENTER_SKIPPED}`, () => {
   beforeAll(async () => {
     for (const { name, namespace, config } of stacks) objects.set(name, await eksObjects(name, namespace, config));
     karpenter = await Karpenter.start(CLUSTER, EKS_VERSIONS.machineImage);
+    const recorder = await AwsRecorder.start();
     const all = [...objects.values()];
     const namespaces = [DAEMONS, ...stacks.map(({ namespace }) => namespace)];
     await karpenter.apply(namespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })));
     await karpenter.apply([daemons(DAEMONS), ...all.flatMap(({ pools }) => pools)]);
     await karpenter.apply(all.flatMap(({ servers, load }) => [...servers, ...load]));
-    for (const { name, namespace } of stacks) settled.set(name, await karpenter.settle(namespace));
+    settled = await karpenter.settle();
     const start = Date.now();
     await karpenter.apply(all.flatMap(({ pools }) => pools.map(withAnotherTag)));
-    await sleep(QUIET_SECONDS * 1000 - (Date.now() - start));
+    await sleep(LOADED_SECONDS * 1000 - (Date.now() - start));
     later = await karpenter.claims();
     for (const { namespace } of stacks)
       await karpenter.kubectl(["delete", "jobs", "--all", "--wait=false", "-n", namespace]);
@@ -84,7 +91,10 @@ describe.skipIf(!HAS_KARPENTER)(`Karpenter${KARPENTER_SKIPPED}`, () => {
       timeoutMs: LEAVING_SECONDS * 1000,
       intervalMs: 2000,
     });
-  }, 600_000);
+    await sleep(QUIET_SECONDS * 1000 - (Date.now() - start));
+    unloaded = await karpenter.claims();
+    calls = await recorder.calls();
+  }, 720_000);
 
   afterAll(async () => {
     const namespaces = [DAEMONS, ...stacks.map(({ namespace }) => namespace)];
@@ -93,10 +103,16 @@ describe.skipIf(!HAS_KARPENTER)(`Karpenter${KARPENTER_SKIPPED}`, () => {
     await karpenter.kubectl(["wait", "--for=delete", "--timeout=100s", ...namespaces.map((name) => `ns/${name}`)]);
   }, 180_000);
 
-  describe.each(stacks)("and the stack $name", ({ name, config }) => {
+  it("ask AWS for nothing that the controller's policies deny", async () => {
+    expect(new Set(calls.map(({ operation }) => operation))).toContain("TerminateInstances");
+    const denied = await deniedRequests(karpenterRequests(calls), karpenterPolicies(CLUSTER), `${CLUSTER}-karpenter`);
+    expect(denied.map(describeRequest)).toEqual([]);
+  }, 60_000);
+
+  describe.each(stacks)("and the stack $name", ({ name, namespace, config }) => {
     it("start the machines of the plan, and put every pod on one", () => {
-      const { machines = [], unplaced } = settled.get(name) ?? {};
-      expect(unplaced).toEqual({});
+      const { machines, unplaced } = settled;
+      expect(Object.entries(unplaced).filter(([pod]) => pod.startsWith(`${namespace}/`))).toEqual([]);
       const planned = (planStack(name, config).eks?.machines ?? []).flatMap(({ pool, type, zone, count }) =>
         pool === "system" ? [] : [[poolObjectName(pool), type, zone, count] as const],
       );
@@ -106,13 +122,13 @@ describe.skipIf(!HAS_KARPENTER)(`Karpenter${KARPENTER_SKIPPED}`, () => {
       expect(counted(started)).toEqual(counted(planned));
     });
 
-    it("start none and drain none in two minutes, in which the tags of all machines change", () => {
-      const started = of(name, settled.get(name)?.machines ?? []);
+    it("start none and drain none when the tags of all machines change", () => {
+      const started = of(name, settled.machines);
       expect(names(of(name, later))).toEqual(names(started));
       expect(of(name, later).filter(({ drifted }) => !drifted)).toEqual([]);
     });
 
-    it("keep the servers' machines when the load generators' leave", () => {
+    it("keep the servers' machines when the load generators' leave, and start none in two minutes", () => {
       const servers = of(name, later).filter((each) => !isClient(each));
       expect(names(of(name, unloaded))).toEqual(names(servers));
     });

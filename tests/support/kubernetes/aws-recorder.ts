@@ -1,10 +1,4 @@
-/**
- * The recorder of the fake AWS in front of Karpenter: every call that the controller makes.
- *
- *     AwsRecorder.enable();                        // before the fake AWS starts, so that no call is missed
- *     const karpenter = await Karpenter.start(…);
- *     const calls = await new AwsRecorder().calls();
- */
+/** The recorder of the fake AWS in front of Karpenter: every call that the controller makes. */
 import type { RecordedCall } from "../aws/recorded-calls";
 import { recordedCalls } from "../aws/recorded-calls";
 
@@ -14,30 +8,23 @@ export class AwsRecorder {
   /** The fake AWS adds to the recording of earlier runs. */
   readonly #since = Date.now();
 
-  /** Has a fake AWS that is started by this process record from its beginning. */
-  static enable(): void {
-    process.env["MOTO_ENABLE_RECORDING"] = "true";
+  private constructor() {}
+
+  /** Has a fake AWS that runs keep the calls that it gets from now on. */
+  static async start(): Promise<AwsRecorder> {
+    const recorder = new AwsRecorder();
+    await recorder.#ask("POST", "start-recording");
+    return recorder;
   }
 
-  /** @param endpoint of the fake AWS */
-  constructor(private readonly endpoint = ENDPOINT) {}
-
-  async start(): Promise<void> {
-    await this.#ask("POST", "start-recording");
-  }
-
-  async stop(): Promise<void> {
-    await this.#ask("POST", "stop-recording");
-  }
-
-  /** Calls of the controller since this recorder was made, in order. */
+  /** Calls of the controller since the start, in order. */
   async calls(): Promise<RecordedCall[]> {
     const calls = recordedCalls(await this.#ask("GET", "download-recording"));
     return calls.filter(({ sentMs }) => sentMs >= this.#since - 1000);
   }
 
   async #ask(method: string, what: string): Promise<string> {
-    const response = await fetch(`${this.endpoint}/moto-api/recorder/${what}`, { method });
+    const response = await fetch(`${ENDPOINT}/moto-api/recorder/${what}`, { method });
     if (!response.ok) throw new Error(`${what}: ${response.status} ${await response.text()}`);
     return response.text();
   }

@@ -38,6 +38,7 @@ export interface Claim {
 export interface Settled {
   readonly seconds: number;
   readonly machines: readonly Machine[];
+  /** By `NAMESPACE/NAME` of the pod. */
   readonly unplaced: Readonly<Record<string, unknown>>;
 }
 
@@ -67,9 +68,9 @@ export class Karpenter {
     await this.#heartbeats;
   }
 
-  /** Waits until every pod of a namespace has its machine, or nothing moves any more. */
-  async settle(namespace: string, timeoutSeconds = 240): Promise<Settled> {
-    const options = ["--namespace", namespace, "--timeout", String(timeoutSeconds)];
+  /** Waits until every pod has its machine, or nothing moves any more. */
+  async settle(timeoutSeconds = 330): Promise<Settled> {
+    const options = ["--timeout", String(timeoutSeconds)];
     return JSON.parse(await this.run(join(DIRECTORY, "settle"), options, "", [0, 1, 2])) as Settled;
   }
 
