@@ -1,6 +1,7 @@
 /** Servers that exist already, named on the command line or in a file. */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { isLocalHost } from "../platforms/external-servers";
 import { connect } from "../valkey/connection";
 import type { Access, DeploymentNode, Mode } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
@@ -75,9 +76,7 @@ export function externalDeployment(
       connect: (node) => connect(node.name, node.endpoint, access),
     },
     without,
-    here: nodes.every(
-      ({ endpoint }) => ["localhost", "::1"].includes(endpoint.host) || endpoint.host.startsWith("127."),
-    ),
+    here: nodes.every(({ endpoint }) => isLocalHost(endpoint.host)),
   };
 }
 

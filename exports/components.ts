@@ -6,6 +6,22 @@ export { ValkeyCluster } from "../components/valkey-cluster";
 export type { ValkeyClusterArgs } from "../components/valkey-cluster";
 export { ValkeyReplication } from "../components/valkey-replication";
 export type { ValkeyReplicationArgs } from "../components/valkey-replication";
+export { HostDeployment } from "../components/host-deployment";
+export type { HostDeploymentArgs } from "../components/host-deployment";
+export { BenchmarkJob } from "../components/benchmark-job";
+export type { BenchmarkCapacityArgs, BenchmarkJobArgs } from "../components/benchmark-job";
+export { LoadCapacity } from "../components/load-capacity";
+export type { LoadCapacityArgs } from "../components/load-capacity";
+export { ValkeyDashboard } from "../components/valkey-dashboard";
+export type { ValkeyDashboardArgs } from "../components/valkey-dashboard";
+export type {
+  ExternalNode,
+  ExternalTarget,
+  ExternalTlsArgs,
+  LoadGeneratorArgs,
+  MeasuredDeployment,
+} from "../components/measuring/arguments";
+export type { MixedWorkloadArgs, OpenLoopArgs, SearchArgs } from "../components/measuring/workload-arguments";
 export { DEFAULT_IMAGE } from "../components/deployment-args";
 export type { ClusterAccess, DeploymentArgs } from "../components/deployment-args";
 export type { DeploymentReference, KubernetesReference } from "../platforms/deployment-reference";

@@ -44,6 +44,8 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
   readonly drifted?: (state: Inputs & Outputs) => boolean;
   /** Names of inputs whose change needs a replacement. */
   readonly replaceOn?: readonly string[];
+  /** Names of inputs whose change alone needs no update. The next update has their new values. */
+  readonly silentInputs?: readonly string[];
   /** Names of outputs that are secret. Outputs of secret inputs always are. */
   readonly secretOutputs?: readonly string[];
   /**

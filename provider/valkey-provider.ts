@@ -49,7 +49,8 @@ export class ValkeyProvider implements provider.Provider {
     const { values } = plainValues(news);
     // An input that is not known yet may change.
     const unknown = Object.keys(news).filter((key) => !(key in values));
-    const changed = [...changedInputs(state, values), ...unknown];
+    const silent = handler.silentInputs ?? [];
+    const changed = [...changedInputs(state, values), ...unknown].filter((key) => !silent.includes(key));
     return {
       changes: changed.length > 0 || (handler.drifted?.(state) ?? false),
       replaces: changed.filter((key) => (handler.replaceOn ?? []).includes(key)),

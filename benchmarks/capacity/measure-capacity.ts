@@ -8,7 +8,7 @@ import type { LoadRunner } from "../load/load-runner";
 import type { OpenLoopRun } from "../load/open-loop/local-runner";
 import { countedCommandsOfMixed, measure } from "../measuring/measure";
 import { mixedWorkloadRecord } from "../measuring/measurement-records";
-import type { ExternalKeys, VerifiedDeployment } from "../measuring/session";
+import type { VerifiedDeployment } from "../measuring/session";
 import { Session } from "../measuring/session";
 import type { CapacityLoad, CapacityRecord } from "../results/schema";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
@@ -27,7 +27,6 @@ export interface CapacityMeasurement {
   readonly workload: OpenLoopWorkload;
   readonly objective: Objective;
   readonly search: SearchPlan;
-  readonly externalKeys?: ExternalKeys | undefined;
 }
 
 /** What sends the load of a capacity. */
@@ -50,7 +49,7 @@ export async function measureCapacity(
   report: ReportProgress,
 ): Promise<CapacityRecord> {
   const { workload, objective, search } = measurement;
-  const session = await Session.open(measurement.deployment, measurement.externalKeys);
+  const session = await Session.open(measurement.deployment);
   try {
     const keys = prefillForMixed(workload);
     await session.prepareKeys({ prefill: keys.what }, keys.size, runners.signal);

@@ -8,7 +8,7 @@ export interface Objective {
   readonly ms: number;
 }
 
-const OBJECTIVE = /^p(\d{1,2}(?:\.\d+)?)\s*(?:=|<=?|:)\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)$/;
+const OBJECTIVE = /^p(\d{1,2}(?:\.\d+)?)\s*(?:=|<=?|≤|:)\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)$/;
 const MILLISECONDS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, ms: 1, s: 1000 };
 
 /**

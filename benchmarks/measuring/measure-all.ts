@@ -1,8 +1,6 @@
 /** Measures verified deployments into a collector, and verifies them once more afterwards. */
 import type { ReportProgress } from "../../lib/progress";
 import { formatDuration } from "../../lib/units";
-import type { Deployment } from "../../valkey/deployment";
-import type { OptionalAssertion } from "../../valkey/verification/facts";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import type { CapacityMeasurement } from "../capacity/measure-capacity";
@@ -12,18 +10,15 @@ import { formatCapacity } from "../results/formats/summary";
 import type { LoadRunners, MeasurementSeries } from "./measurement-series";
 import { runReferenceLoad } from "./reference-load";
 import { runMeasurements } from "./run-measurements";
-import type { ExternalKeys, VerifiedDeployment } from "./session";
+import type { VerifiedDeployment } from "./session";
 
 /** All that is measured in one run. */
-export interface BenchmarkPlan extends Pick<
-  MeasurementSeries,
-  "workload" | "mixedWorkloads" | "repeats" | "externalKeys"
-> {
-  readonly verified: readonly { readonly deployment: Deployment; readonly verification: Verification }[];
+export interface BenchmarkPlan extends Pick<MeasurementSeries, "workload" | "mixedWorkloads" | "repeats"> {
+  readonly verified: readonly (Pick<VerifiedDeployment, "deployment" | "externalKeys"> & {
+    readonly verification: Verification;
+  })[];
   /** Measured after everything else. @default no capacity is measured */
   readonly capacity?: CapacitySearch | undefined;
-  /** Assertions that the last verification leaves out. */
-  readonly without: readonly OptionalAssertion[];
 }
 
 /** The load of a capacity, the objective that must hold, and the bounds of the search. */
@@ -32,7 +27,6 @@ export type CapacitySearch = Pick<CapacityMeasurement, "workload" | "objective" 
 /** The capacities of several deployments. */
 export interface CapacitiesPlan extends CapacitySearch {
   readonly deployments: readonly VerifiedDeployment[];
-  readonly externalKeys?: ExternalKeys | undefined;
 }
 
 /**
@@ -45,28 +39,31 @@ export async function measureAll(
   collector: ResultsCollector,
   report: ReportProgress,
 ): Promise<void> {
-  const { workload, mixedWorkloads, repeats, externalKeys, capacity } = plan;
-  const deployments = plan.verified.map(({ deployment, verification }) => ({
+  const { workload, mixedWorkloads, repeats, capacity } = plan;
+  const deployments = plan.verified.map(({ deployment, verification, externalKeys }) => ({
     deployment,
     shards: verification.verdict.shards,
+    externalKeys,
   }));
   const perRound = (workload.tests.length + (mixedWorkloads?.length ?? 0)) * deployments.length;
   const countdown = new Countdown(repeats * perRound);
-  await runMeasurements({ deployments, workload, mixedWorkloads, repeats, externalKeys }, runners, {
-    ...collector.listener,
-    record: (record) => {
-      countdown.advance();
-      collector.listener.record(record);
-    },
-    progress: (line, passing) => {
-      report(`${countdown.describe()} · ${line}`, passing);
-    },
-  });
+  if (perRound > 0)
+    await runMeasurements({ deployments, workload, mixedWorkloads, repeats }, runners, {
+      ...collector.listener,
+      record: (record) => {
+        countdown.advance();
+        collector.listener.record(record);
+      },
+      progress: (line, passing) => {
+        report(`${countdown.describe()} · ${line}`, passing);
+      },
+    });
   if (capacity !== undefined) {
-    const firstRound = repeats + 2;
-    await findCapacities({ ...capacity, deployments, externalKeys }, firstRound, runners, collector, report);
+    const firstRound = perRound > 0 ? repeats + 2 : 1;
+    await findCapacities({ ...capacity, deployments }, firstRound, runners, collector, report);
   }
-  for (const { deployment } of plan.verified) collector.addAfterwards(await verify(deployment, plan.without));
+  for (const { deployment, verification } of plan.verified)
+    collector.addAfterwards(await verify(deployment, verification.facts.skippedAssertions));
 }
 
 /**

@@ -9,7 +9,7 @@ import type { MeasurementRecord, ReferenceLoadRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
 import type { LoadRunner, ValkeyBenchmarkRunner } from "../load/load-runner";
-import type { ExternalKeys, VerifiedDeployment } from "./session";
+import type { VerifiedDeployment } from "./session";
 
 /** Measurements that belong together: every test and workload on every deployment, in every round. */
 export interface MeasurementSeries {
@@ -19,11 +19,6 @@ export interface MeasurementSeries {
   readonly mixedWorkloads?: readonly MixedWorkload[] | undefined;
   /** Rounds; 0 measures the reference load alone. */
   readonly repeats: number;
-  /**
-   * Set for servers that existed before: keys are written only where none of their names exists, and removed
-   * afterwards.
-   */
-  readonly externalKeys?: ExternalKeys | undefined;
   /**
    * Requests per second of the last reference load, for a study, which measures its own.
    * @default the series measures a reference load before each round and after the last

@@ -27,7 +27,7 @@ export async function runMeasurements(
   assertRunnerSupports(series, runners.valkeyBenchmark);
   const sessions: Session[] = [];
   try {
-    for (const deployment of series.deployments) sessions.push(await Session.open(deployment, series.externalKeys));
+    for (const deployment of series.deployments) sessions.push(await Session.open(deployment));
     await new SeriesRun(series, sessions, runners, listener).run();
   } finally {
     await Promise.allSettled(sessions.map((session) => session.close()));

@@ -18,6 +18,11 @@ import type { MeasuredNode } from "./measure";
 export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
+  /**
+   * Set for servers that existed before: keys are written only where none of their names exists, and removed
+   * afterwards.
+   */
+  readonly externalKeys?: ExternalKeys | undefined;
 }
 
 /** How a run treats servers that existed before it. */
@@ -60,7 +65,7 @@ export class Session {
    * Connects to every node, and creates the load generator's user.
    * @throws Failure when a node cannot be reached or does not allow the user
    */
-  static async open({ deployment, shards }: VerifiedDeployment, externalKeys?: ExternalKeys): Promise<Session> {
+  static async open({ deployment, shards, externalKeys }: VerifiedDeployment): Promise<Session> {
     const connections = await openConnections(deployment);
     try {
       const nodes = [...connections].map(([{ name }, connection]) => ({
@@ -129,7 +134,8 @@ export class Session {
     if (found === 0) return;
     throw new BadInput(this.deployment.name, [
       `${found} keys with names that valkey-benchmark uses (${familyOf(what)}…) exist already; ` +
-        "a benchmark would overwrite them and remove them afterwards. Remove them, or pass --overwrite",
+        "a benchmark would overwrite them and remove them afterwards. Remove them, or allow it: --overwrite, or " +
+        "`overwriteKeys: true` of an external target",
     ]);
   }
 

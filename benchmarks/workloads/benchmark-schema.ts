@@ -1,6 +1,7 @@
 /** A benchmark as a user writes it: the section `benchmark` of a stack, the arguments of a component. */
 import { z } from "zod";
 import { count, recordName } from "../../lib/schema/fields";
+import { isMap } from "../../lib/schema/json-schema";
 import { valueBytes } from "./mixed-workload-schema";
 import type { TestName } from "./named-tests";
 import { resolveTests, TEST_ALIASES, TEST_NAMES } from "./named-tests";
@@ -83,5 +84,9 @@ export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "du
   return duration === undefined || requests === undefined;
 }
 
-/** The problem of a benchmark that has two lengths. */
-export const TWO_LENGTHS = { path: ["requests"], message: "expected a duration or a number of requests, not both" };
+/** The problem of a benchmark that has two lengths, found whatever else is wrong. */
+export const TWO_LENGTHS = {
+  path: ["requests"],
+  message: "expected a duration or a number of requests, not both",
+  when: ({ value }: { readonly value: unknown }): boolean => isMap(value),
+};

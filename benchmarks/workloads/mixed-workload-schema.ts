@@ -102,7 +102,8 @@ const loadGenerator = <const D extends string>(name: D): z.ZodLiteral<D> => z.li
 const readFrom = (description: string): z.ZodDefault<z.ZodEnum<z.core.util.ToEnum<(typeof READ_FROM)[number]>>> =>
   z.enum(READ_FROM).default("primary").meta({ description });
 
-const openLoopSchema = z
+/** A workload of the open-loop generator. */
+export const openLoopSchema = z
   .strictObject({
     loadGenerator: loadGenerator("open-loop"),
     ...mixed,

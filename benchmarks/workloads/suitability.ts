@@ -1,4 +1,5 @@
 /** Loads that deployments cannot take: connections that cannot be shared evenly, too many keys, no replicas. Pure. */
+import type { MixedWorkload } from "./mixed-workload";
 import { meanValueBytes } from "./mixed-workload";
 import type { Label } from "../../lib/schema/problems";
 import { formatBytes } from "../../lib/units";
@@ -13,12 +14,13 @@ import { dataBytes, fitKeySpace, unevenSettings } from "./workload";
 export interface LoadedDeployment {
   readonly name: string;
   readonly mode: Mode;
-  readonly shape: Shape;
+  /** Numbers that are not known forbid nothing. */
+  readonly shape: Partial<Shape>;
   /** Bytes; undefined or 0 where there is no limit. */
   readonly maxmemory?: number | undefined;
 }
 
-type NamedWorkload = readonly [name: string, workload: WorkloadConfig];
+type NamedWorkload = readonly [name: string, workload: WorkloadConfig | MixedWorkload];
 
 /** Connections and threads of named tests that the primaries of a cluster cannot share evenly. */
 export function namedTestProblems(
@@ -28,7 +30,7 @@ export function namedTestProblems(
 ): string[] {
   if (tests.length === 0) return [];
   return deployments.flatMap(({ name, mode, shape }) => {
-    if (mode !== "cluster") return [];
+    if (mode !== "cluster" || shape.primaries === undefined) return [];
     return unevenSettings(clients, threads, shape.primaries).map(({ setting, why, nearest }) => {
       const remedy = `nearest values: ${nearest.join(" or ")}`;
       return `${label(["benchmark", setting])}: ${why} of ${name}, so keys would fall unevenly; ${remedy}`;
@@ -68,6 +70,17 @@ export function capacityProblems(
   return [`${label(["capacity", "workload"])}: ${workload} is no open-loop workload; ${known}`];
 }
 
+/** The number of connections of a mixed workload that so many primaries share evenly is a multiple of this. */
+export function clientsUnit(workload: WorkloadConfig | MixedWorkload, primaries: number): number {
+  const threads = threadsOf(workload);
+  // valkey-benchmark binds threads to primaries; fewer threads than primaries share them.
+  return workload.loadGenerator === "valkey-benchmark" ? Math.max(threads, primaries) : threads * primaries;
+}
+
+function threadsOf(workload: WorkloadConfig | MixedWorkload): number {
+  return workload.loadGenerator === "open-loop" ? workload.workers : workload.threads;
+}
+
 /** Every primary and every thread needs the same number of connections, or keys would fall unevenly. */
 function sharingProblems(
   [name, workload]: NamedWorkload,
@@ -75,11 +88,11 @@ function sharingProblems(
   label: Label,
 ): string[] {
   const { primaries } = shape;
-  const isOpenLoop = workload.loadGenerator === "open-loop";
-  const threads = isOpenLoop ? workload.workers : workload.threads;
-  // valkey-benchmark binds threads to primaries; fewer threads than primaries share them.
-  const unit = workload.loadGenerator === "valkey-benchmark" ? Math.max(threads, primaries) : threads * primaries;
+  if (primaries === undefined) return [];
   const { clients } = workload;
+  const isOpenLoop = workload.loadGenerator === "open-loop";
+  const threads = threadsOf(workload);
+  const unit = clientsUnit(workload, primaries);
   if (clients % unit === 0) return [];
   const sharers = [
     ...(primaries > 1 ? [`${primaries} primaries`] : []),
@@ -111,7 +124,7 @@ function readingProblems(
     const found = mode === "cluster" ? "" : ` (${deployment} is replication)`;
     return [`${path}: ${rule}${found}; open-loop reads from any replicas`];
   }
-  if (workload.readFrom === "any" || shape.replicasPerPrimary > 0) return [];
+  if (workload.readFrom === "any" || shape.replicasPerPrimary !== 0) return [];
   return [`${path}: ${deployment} has no replicas to read from; expected primary or any`];
 }
 
@@ -122,7 +135,7 @@ function memoryProblems(
 ): string[] {
   const keySpace = fitKeySpace(workload.keySpace, mode === "cluster");
   const dataSize = workload.loadGenerator === "open-loop" ? meanValueBytes(workload.values) : workload.dataSize;
-  const needed = dataBytes({ keySpace, dataSize }, 1, 1 / shape.primaries);
+  const needed = dataBytes({ keySpace, dataSize }, 1, 1 / (shape.primaries ?? 1));
   if (maxmemory === 0 || needed <= maxmemory) return [];
   const keys = `${keySpace} keys of ${Math.round(dataSize)} B`;
   const primary = `each primary of ${deployment}, whose maxmemory is ${formatBytes(maxmemory)}`;

@@ -102,6 +102,12 @@ function multiplesAround(value: number, unit: number): number[] {
   return below === 0 ? [unit] : [below, below + unit];
 }
 
+/** The multiple of all units that is nearest to a value: of the numbers of connections, those that all can share. */
+export function nearestMultiple(value: number, units: readonly number[]): number {
+  const unit = units.reduce(leastCommonMultiple, 1);
+  return Math.max(1, Math.round(value / unit)) * unit;
+}
+
 function leastCommonMultiple(a: number, b: number): number {
   const gcd = (x: number, y: number): number => (y === 0 ? x : gcd(y, x % y));
   return (a / gcd(a, b)) * b;

@@ -92,7 +92,7 @@ async function measureServers(
   collector: ResultsCollector,
   signal: AbortSignal,
 ): Promise<void> {
-  const { deployment, without, here } = external;
+  const { deployment, here } = external;
   const isCluster = deployment.mode === "cluster";
   const workload = { ...benchmarkWorkload(benchmark), keySpace: fitKeySpace(benchmark.keySpace, isCluster) };
   const mixes = mixedWorkloads(benchmark, workloads, isCluster);
@@ -118,12 +118,10 @@ async function measureServers(
           const { benchmark: tool } = await findPrograms(packagesDirectory(), report, signal);
           const began = Date.now();
           const plan: BenchmarkPlan = {
-            verified: [{ deployment, verification }],
+            verified: [{ deployment, verification, externalKeys: { overwrite } }],
             workload,
             mixedWorkloads: mixes,
             repeats: benchmark.repeats,
-            externalKeys: { overwrite },
-            without,
           };
           const runner = new LocalValkeyBenchmarkRunner({
             run,

@@ -299,7 +299,6 @@ class StackRun {
           mixedWorkloads: mixes,
           repeats: this.config.benchmark.repeats,
           capacity,
-          without: [],
         };
         if (this.config.capacity !== undefined && capacity === undefined)
           report("no search for capacity: the options leave no open-loop workload");

@@ -16,13 +16,16 @@ import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Machine } from "../../platforms/machine";
 import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openKubernetesDeployment, openDeployment } from "../../platforms/deployment-reference";
+import type { ExternalServers } from "../../platforms/external-servers";
+import { isLocalHost, openExternalServers } from "../../platforms/external-servers";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { MeasuredDeployment } from "../../benchmarks/results/measured-cost";
 
 /** A deployment to measure. */
 export interface MeasuredTarget {
-  readonly target: DeploymentReference;
-  readonly password: string;
+  readonly target: DeploymentReference | ExternalServers;
+  /** Undefined where the servers have none. */
+  readonly password?: string | undefined;
   /** Null where the deployment forms without help. */
   readonly formationMs: number | null;
 }
@@ -32,7 +35,7 @@ export interface LoadGeneratorInputs {
   readonly stack: string;
   /** Measured after the workload's tests. @default none */
   readonly mixes?: readonly MixedWorkload[] | undefined;
-  /** Where the load generators run. @default one pod, apart from the servers */
+  /** Where the load generators run; only their number counts on this machine. @default one, apart from the servers */
   readonly clients?: RunnerPlan | undefined;
   /** Time limit for pods to run. */
   readonly timeoutSeconds: number;
@@ -58,28 +61,32 @@ export async function openLoadGenerator(inputs: LoadGeneratorInputs, signal: Abo
   );
   if (pods.length === 0) return openProcesses(inputs, signal);
   if (pods.length < inputs.targets.length)
-    throw new Failure("all deployments of a measurement must run on one platform");
+    throw new Failure(
+      "deployments in Kubernetes and servers elsewhere cannot be measured together: load generators run as pods or here",
+    );
   return openJobs(pods, inputs, signal);
 }
 
 async function openProcesses(
-  { targets, stack, mixes = [] }: LoadGeneratorInputs,
+  { targets, stack, mixes = [], clients }: LoadGeneratorInputs,
   signal: AbortSignal,
 ): Promise<LoadGenerator> {
   await stopAbandonedRuns(...allRunsDirectories());
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const run = RunDirectory.create(runsDirectory(), stack);
+  const serversHere = targets.some(({ target }) => isHere(target));
   const runner = new LocalValkeyBenchmarkRunner({
     run,
     benchmark: programs.benchmark,
     features: await detectFeatures(programs.benchmark),
-    serversHere: true,
+    serversHere,
+    count: clients?.runners,
   });
-  const deployments = await Promise.all(targets.map(({ target, password }) => openDeployment(target, password)));
+  const deployments = await Promise.all(targets.map((target) => openTarget(target, run.path)));
   return {
     deployments,
     runner,
-    loadRunners: mixedLoadRunners(run, true, mixes),
+    loadRunners: mixedLoadRunners(run, serversHere, mixes),
     machines: [],
     programs,
     close: async () => {
@@ -88,8 +95,18 @@ async function openProcesses(
   };
 }
 
+function openTarget({ target, password }: MeasuredTarget, directory: string): Promise<Deployment> {
+  return target.platform === "external"
+    ? Promise.resolve(openExternalServers(target, password, directory))
+    : openDeployment(target, password);
+}
+
+function isHere(target: MeasuredTarget["target"]): boolean {
+  return target.platform !== "kubernetes" && target.nodes.some(({ endpoint }) => isLocalHost(endpoint.host));
+}
+
 async function openJobs(
-  pods: readonly { readonly target: KubernetesReference; readonly password: string }[],
+  pods: readonly { readonly target: KubernetesReference; readonly password: string | undefined }[],
   { clients, timeoutSeconds }: LoadGeneratorInputs,
   signal: AbortSignal,
 ): Promise<LoadGenerator> {

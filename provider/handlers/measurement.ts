@@ -1,27 +1,36 @@
 /** Measures verified deployments and writes the results. */
-import { relative } from "node:path";
+import { isAbsolute, relative, resolve } from "node:path";
 import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
 import { measureAll } from "../../benchmarks/measuring/measure-all";
+import { fitLoads, loadProblems } from "../../benchmarks/measuring/fitted-loads";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, timestampOf } from "../../benchmarks/results/artifacts";
 import { ResultsCollector } from "../../benchmarks/results/collector";
+import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
+import { comparisonOf, withoutDistributions } from "../../benchmarks/results/comparison";
+import { formatSummary } from "../../benchmarks/results/formats/summary";
 import { measuredCosts } from "../../benchmarks/results/measured-cost";
-import type { Results } from "../../benchmarks/results/schema";
 import type { Workload } from "../../benchmarks/workloads/workload";
-import { messageOf } from "../../lib/errors";
-import { ROOT } from "../../lib/system/package";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { pricesOf } from "../../platforms/eks/prices";
-import { verifyAll } from "../../valkey/verification/verify";
+import { formatVerification } from "../../valkey/verification/format";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
 import type { ResourceHandler } from "../resource-handler";
-import type { LoadGenerator, LoadGeneratorInputs } from "./load-generator";
+import type { LoadGenerator, LoadGeneratorInputs, MeasuredTarget } from "./load-generator";
 import { openLoadGenerator } from "./load-generator";
 
 export interface MeasurementInputs extends LoadGeneratorInputs {
+  /** Named tests. The key space is fitted to the deployments. */
   readonly workload: Workload;
+  /** Whether connections and threads that primaries cannot share evenly are adjusted, instead of refused. */
+  readonly adjustLoad: boolean;
   readonly repeats: number;
   /** Searched for after everything else. @default no search */
   readonly capacity?: CapacitySearch | undefined;
-  /** Directory for the artifacts. @default results/TIME in the project */
+  /** The program's current directory, absolute: this process may run in another one. */
+  readonly directory: string;
+  /** Directory for the artifacts, absolute or from `directory`. @default results/TIME */
   readonly output?: string | undefined;
   /** Kept in the results. */
   readonly configuration: unknown;
@@ -30,16 +39,30 @@ export interface MeasurementInputs extends LoadGeneratorInputs {
 }
 
 export interface MeasurementOutputs {
-  readonly results: Results;
-  /** Path of the report, from the project's directory. */
+  /** Without latency distributions, which results.json has. */
+  readonly results: MeasuredResults;
+  readonly comparison: readonly Comparison[];
+  /** summary.txt */
+  readonly summary: string;
+  /** Path of the report: from `directory` where it is inside, else absolute. */
   readonly report: string;
 }
 
 export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
-  create: async (inputs, { signal }) => {
-    const { stack, output, configuration } = inputs;
+  // Where results were written, and from where, is no reason to measure again.
+  silentInputs: ["directory", "output"],
+  check: (_olds, { targets, workload, mixes, capacity, adjustLoad }) => {
+    if (targets === undefined || workload === undefined) return Promise.resolve([]);
+    const deployments = targets.map(({ target }) => ({ ...target, maxmemory: maxmemoryOf(target) }));
+    const loads = { workload, mixes, capacity };
+    const problems = loadProblems(fitLoads(loads, deployments, adjustLoad ?? false), deployments);
+    return Promise.resolve(problems.map((reason) => ({ property: "", reason })));
+  },
+  create: async (inputs, { signal, report }) => {
+    const { stack, directory, output, configuration } = inputs;
     const timestamp = timestampOf(new Date());
-    const artifacts = Artifacts.open(ROOT, timestamp, output, renderReport);
+    const chosen = output === undefined ? undefined : resolve(directory, output);
+    const artifacts = Artifacts.open(directory, timestamp, chosen, renderReport);
     const collector = new ResultsCollector(artifacts, { timestamp, stack, configuration });
     let incomplete: string | null = "the run has not ended";
     let load: LoadGenerator | undefined;
@@ -55,29 +78,79 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
       else collector.finish(incomplete);
       await load?.close();
     }
-    const report = relative(ROOT, artifacts.path("report.html"));
-    return { id: timestamp, outputs: { results: collector.finish(null), report } };
+    const results = collector.finish(null);
+    const page = pathFrom(directory, artifacts.path("report.html"));
+    report(`report: ${page}`);
+    return {
+      id: timestamp,
+      outputs: {
+        results: withoutDistributions(results),
+        comparison: comparisonOf(results),
+        summary: formatSummary(results).join("\n"),
+        report: page,
+      },
+    };
   },
 };
 
+/** Relative where it is inside, so that a state does not depend on where the program lies. */
+function pathFrom(directory: string, path: string): string {
+  const short = relative(directory, path);
+  return short.startsWith("..") || isAbsolute(short) ? path : short;
+}
+
 async function measure(
-  { targets, workload, mixes, repeats, capacity }: MeasurementInputs,
+  inputs: MeasurementInputs,
   load: LoadGenerator,
   collector: ResultsCollector,
   signal: AbortSignal,
 ): Promise<void> {
+  const { targets, repeats, adjustLoad } = inputs;
   if (load.programs !== null) collector.setPrograms(load.programs);
   collector.setMachines(load.machines);
   collector.setCosts(measuredCosts(load.deployments, load.machines, pricesOf));
-  const verified = await verifyAll(load.deployments);
-  for (const { verification } of verified) {
-    const measured = targets.find(({ target }) => target.name === verification.facts.deployment);
-    collector.addTopology(verification, measured?.formationMs ?? null);
-  }
+  const verified = await Promise.all(
+    load.deployments.map(async (deployment) => {
+      const measured = targets.find(({ target }) => target.name === deployment.name);
+      const external = measured?.target.platform === "external" ? measured.target : undefined;
+      const verification = await verify(deployment, external?.skippedAssertions);
+      return {
+        deployment,
+        verification,
+        formationMs: measured?.formationMs ?? null,
+        externalKeys: external && { overwrite: external.overwriteKeys },
+      };
+    }),
+  );
+  for (const { verification, formationMs } of verified) collector.addTopology(verification, formationMs);
+  requirePass(verified.map(({ verification }) => verification));
+  // Only now are the shapes of external servers known.
+  const found = verified.map(({ deployment: { name, mode, shape }, verification }) => ({
+    name,
+    mode,
+    shape: { ...shape, primaries: verification.verdict.shards.length },
+  }));
+  const loads = fitLoads(inputs, found, adjustLoad);
+  const problems = loadProblems(loads, found);
+  if (problems.length > 0) throw new BadInput("the load", problems);
   await measureAll(
-    { verified, workload, mixedWorkloads: mixes, repeats, capacity, without: [] },
+    { verified, workload: loads.workload, mixedWorkloads: loads.mixes, repeats, capacity: loads.capacity },
     { valkeyBenchmark: load.runner, ...load.loadRunners, signal },
     collector,
     () => undefined,
   );
+}
+
+/** Bytes that the deployment sets itself; undefined where it sets no limit. */
+function maxmemoryOf(target: MeasuredTarget["target"]): number | undefined {
+  return target.platform === "external" ? undefined : Number(target.directives["maxmemory"] ?? 0);
+}
+
+/** What does not pass verification is not measured. */
+function requirePass(verifications: readonly Verification[]): void {
+  const failed = verifications.filter(({ verdict }) => !verdict.pass);
+  if (failed.length === 0) return;
+  const names = failed.map(({ facts }) => facts.deployment).join(", ");
+  const rows = failed.flatMap((each) => formatVerification(each)).join("\n");
+  throw new Failure(`verification failed, so nothing is measured: ${names}\n${rows}`);
 }

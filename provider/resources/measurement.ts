@@ -1,21 +1,27 @@
 /** Measurements of verified deployments. */
 import type { CustomResourceOptions, Input, Output } from "@pulumi/pulumi";
-import type { Results } from "../../benchmarks/results/schema";
+import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
 import { ValkeyResource } from "../custom-resource";
 import type { MeasuredTarget } from "../handlers/load-generator";
 import type { MeasurementInputs } from "../handlers/measurement";
 
-export type MeasurementArgs = Omit<MeasurementInputs, "targets"> & {
+export type MeasurementArgs = Omit<MeasurementInputs, "targets" | "clients"> & {
   readonly targets: Input<readonly MeasuredTarget[]>;
+  readonly clients?: Input<NonNullable<MeasurementInputs["clients"]>> | undefined;
 };
 
 /** Measured once and kept in the state; measured again when an input changes. */
 export class Measurement extends ValkeyResource {
-  declare readonly results: Output<Results>;
-  /** Path of the report, from the project's directory. */
+  /** Without latency distributions, which results.json has. */
+  declare readonly results: Output<MeasuredResults>;
+  declare readonly comparison: Output<readonly Comparison[]>;
+  /** summary.txt */
+  declare readonly summary: Output<string>;
+  /** Path of the report: from the program's directory where it is inside, else absolute. */
   declare readonly report: Output<string>;
 
   constructor(name: string, args: MeasurementArgs, options: CustomResourceOptions = {}) {
-    super("Measurement", name, { ...args, results: undefined, report: undefined }, options);
+    const outputs = { results: undefined, comparison: undefined, summary: undefined, report: undefined };
+    super("Measurement", name, { ...args, ...outputs }, options);
   }
 }

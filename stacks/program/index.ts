@@ -6,6 +6,9 @@ import { readPulumiConfig } from "./pulumi-config";
 
 /** Problems with the input and failures outside are printed without a stack trace. */
 async function main(): Promise<Record<string, unknown>> {
+  // Pulumi starts a program in the folder of its main file; results and relative paths belong to the project.
+  const project = pulumi.getRootDirectory();
+  if (project !== "") process.chdir(project);
   try {
     return await program(pulumi.getStack(), readPulumiConfig(pulumi.getStack()));
   } catch (error) {

@@ -1,18 +1,17 @@
 /** The resources of a stack, for any platform. */
 import * as pulumi from "@pulumi/pulumi";
 import { formatEndpoint } from "../../valkey/node";
-import type { Results, TopologyRecord } from "../../benchmarks/results/schema";
-import { formatSummary } from "../../benchmarks/results/formats/summary";
-import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
+import { formatObjective } from "../../benchmarks/capacity/objective";
+import type { TopologyRecord } from "../../benchmarks/results/schema";
+import type { BenchmarkJobArgs } from "../../components/benchmark-job";
+import { BenchmarkJob } from "../../components/benchmark-job";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import type { MeasuredTarget } from "../../provider/handlers/load-generator";
-import { Measurement } from "../../provider/resources/measurement";
 import type { EndpointOutput } from "./outputs";
 import { stackOutputs } from "./outputs";
 import { datedVerdictLines, oldVerdictLines } from "./verdict-lines";
 import { describePlan } from "../plan/describe";
 import { planStack } from "../plan/stack-plan";
-import { configuredCapacitySearch, configuredMixedWorkloads, fittedWorkload } from "../plan/benchmark-plans";
+import type { StackPlan } from "../plan/stack-plan-types";
 import { isPodPlatform, runnerPlan } from "../plan/pods";
 import type { StackConfig } from "../config/schema/stack";
 import type { Deployed } from "./deployed";
@@ -24,37 +23,8 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   void pulumi.log.info(words);
   const { deployments: deployed, platform } = await deploy(stack, config);
   const verified = deployed.map(({ component }) => component);
-  const mixes = withoutUndefined<readonly MixedWorkload[]>(configuredMixedWorkloads(config));
-  const capacity = configuredCapacitySearch(config);
-  const measurement = config.measures
-    ? new Measurement(
-        "measurement",
-        {
-          targets: pulumi.all(
-            verified.map(({ reference, password, formationMs }) =>
-              pulumi.all([reference, password, formationMs]).apply(asMeasured),
-            ),
-          ),
-          workload: fittedWorkload(config),
-          ...(mixes.length === 0 ? {} : { mixes }),
-          repeats: config.benchmark.repeats,
-          ...(capacity === undefined ? {} : { capacity: withoutUndefined(capacity) }),
-          stack,
-          output: config.benchmark.output,
-          configuration: config,
-          trigger: config.benchmark.trigger,
-          clients:
-            isPodPlatform(platform) && plan.measurement !== null
-              ? runnerPlan(
-                  platform,
-                  plan.measurement.runners,
-                  plan.deployments.some(({ engine }) => engine !== "valkey"),
-                )
-              : undefined,
-          timeoutSeconds: config.verification.timeout,
-        },
-        { dependsOn: verified },
-      )
+  const benchmark = config.measures
+    ? new BenchmarkJob("benchmark", benchmarkArgs(config, plan, platform, verified))
     : undefined;
   const endpoints = pulumi.all(verified.map(({ reference }) => reference.apply(endpointOf)));
   const topologies = pulumi.all(verified.map(({ topology }) => topology));
@@ -62,18 +32,57 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   return {
     // Targets and topologies are public; results are made of them and of figures.
     valkey: pulumi
-      .all([endpoints, topologies, measurement?.results ?? null])
-      .apply(([where, topologies, results]) => stackOutputs(plan, where, topologies, results)),
+      .all([endpoints, topologies, benchmark?.results, benchmark?.comparison])
+      .apply(([where, topologies, results, comparison]) =>
+        stackOutputs(plan, where, topologies, results && comparison ? { results, comparison } : null),
+      ),
     passwords: pulumi.secret(Object.fromEntries(deployed.map(({ name, component }) => [name, component.password]))),
-    ...(measurement === undefined ? {} : { report: measurement.report }),
+    ...(benchmark === undefined ? {} : { report: benchmark.report }),
     plan: words,
-    summary: pulumi.all([topologies, verifiedAt, measurement?.results ?? null]).apply(summaryOf),
+    summary: pulumi.all([topologies, verifiedAt, benchmark?.summary ?? null]).apply(summaryOf),
   };
 }
 
-/** A copy without undefined keys, which a state cannot hold. */
-function withoutUndefined<T>(value: T): T {
-  return JSON.parse(JSON.stringify(value)) as T;
+/** The stack's measurements of its deployments. */
+function benchmarkArgs(
+  config: StackConfig,
+  { measurement, deployments }: StackPlan,
+  platform: Deployed["platform"],
+  targets: BenchmarkJobArgs["targets"],
+): BenchmarkJobArgs {
+  const { benchmark, workloads, capacity, verification } = config;
+  const { workloadName, tests, clients, pipeline, dataSize, threads, adjustLoad, keySpace } = benchmark;
+  const { duration, requests, warmup, repeats, rate, output, trigger } = benchmark;
+  return {
+    workloadName,
+    tests: tests.length === 0 ? undefined : tests,
+    clients,
+    pipeline,
+    dataSize,
+    threads,
+    adjustLoad,
+    keySpace,
+    duration,
+    requests,
+    warmup,
+    repeats,
+    rate,
+    output,
+    trigger,
+    workloads,
+    capacity: capacity && { ...capacity, objective: formatObjective(capacity.objective) },
+    targets,
+    loadGenerators:
+      isPodPlatform(platform) && measurement !== null
+        ? runnerPlan(
+            platform,
+            measurement.runners,
+            deployments.some(({ engine }) => engine !== "valkey"),
+          )
+        : undefined,
+    timeoutSeconds: verification.timeout,
+    configuration: config,
+  };
 }
 
 /** A verdict from before the program started comes from the state. */
@@ -83,10 +92,10 @@ const STARTED_AT = new Date().toISOString();
 function summaryOf([topologies, times, results]: readonly [
   readonly TopologyRecord[],
   readonly string[],
-  Results | null,
+  string | null,
 ]): string {
   const verdicts = topologies.map((topology, index) => ({ topology, verifiedAt: times[index] ?? "" }));
-  const measured = results === null ? [] : ["", ...formatSummary(results)];
+  const measured = results === null ? [] : ["", results];
   const summary = [...datedVerdictLines(verdicts), ...measured].join("\n");
   if (!pulumi.runtime.isDryRun()) {
     void pulumi.log.info([summary, ...oldVerdictLines(verdicts, STARTED_AT)].join("\n"));
@@ -100,14 +109,6 @@ function endpointOf(target: DeploymentReference): EndpointOutput {
   return { deployment: target.name, mode: target.mode, addresses };
 }
 
-function asMeasured([target, password, formationMs]: readonly [
-  DeploymentReference,
-  string,
-  number | null,
-]): MeasuredTarget {
-  return { target, password, formationMs };
-}
-
 /** A platform's modules are loaded only by stacks that use it: some of them take seconds. */
 async function deploy(stack: string, config: StackConfig): Promise<Deployed> {
   const { platform } = config;
@@ -118,7 +119,7 @@ async function deploy(stack: string, config: StackConfig): Promise<Deployed> {
     }
     case "kubernetes": {
       const { deployOnKubernetes } = await import("./platforms/kubernetes.js");
-      return { deployments: await deployOnKubernetes(stack, platform, config), platform };
+      return { deployments: deployOnKubernetes(stack, platform, config), platform };
     }
     case "eks": {
       const { deployOnEks } = await import("./platforms/eks.js");

@@ -155,6 +155,22 @@ describe("the provider", () => {
     expect(await diff("1", URN, olds, { a: olds.a, b: unknownValue })).toMatchObject({ changes: true, replaces: [] });
   });
 
+  it("updates nothing where only an input without effect has changed, and has its new value for the next update", async () => {
+    const seen: unknown[] = [];
+    const provider = providerOf({
+      silentInputs: ["directory"],
+      create: (inputs) => {
+        seen.push(inputs);
+        return Promise.resolve({ id: "1", outputs: {} });
+      },
+    });
+    const olds = { directory: "/a", load: 1 };
+    expect(await provider.diff("1", URN, olds, { directory: "/b", load: 1 })).toMatchObject({ changes: false });
+    expect(await provider.diff("1", URN, olds, { directory: "/b", load: 2 })).toMatchObject({ changes: true });
+    await provider.update("1", URN, olds, { directory: "/b", load: 2 });
+    expect(seen).toEqual([{ directory: "/b", load: 2 }]);
+  });
+
   it("checks inputs that are known and have changed, and passes on which of them are refused", async () => {
     const asked: unknown[] = [];
     const { check } = providerOf({

@@ -10,6 +10,8 @@ import type { BinaryFiles, LoadSidecar } from "./sidecar";
 export interface RunnerPlan {
   /** Number of runners. */
   readonly runners: number;
+  /** Namespace of the Jobs; the servers must accept connections from it. @default the servers' */
+  readonly namespace?: string | undefined;
   /**
    * Whether runners may share machines with servers of the deployment under test. Every record then carries a warning.
    */

@@ -83,7 +83,7 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
     const prefix = `${name}${keyTag(primary)}`;
     const objects = benchmarkJob({
       name,
-      namespace: servers.namespace,
+      namespace: plan.namespace ?? servers.namespace,
       image: imageOf(this.options, servers),
       servers,
       runner: plan,
@@ -174,7 +174,7 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
     if (first === undefined) throw new BadInput("benchmark", ["there is no deployment to measure"]);
     const job = featuresJob({
       name: jobName(first),
-      namespace: first.namespace,
+      namespace: plan.namespace ?? first.namespace,
       image: imageOf(options, first),
       servers: first,
       runner: plan,

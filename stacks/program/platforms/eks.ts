@@ -72,7 +72,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
     { provider: eks.provider, dependsOn: [...eks.ready, swept] },
   );
   const pulled = await withCachedImages(name, platform, config, provider);
-  const deployments = await deployPodsOfStack(pulled.platform, pulled.config, {
+  const deployments = deployPodsOfStack(pulled.platform, pulled.config, {
     provider: eks.provider,
     namespace,
     kubeconfig: eks.kubeconfig,

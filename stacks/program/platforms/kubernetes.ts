@@ -18,7 +18,7 @@ export function deployOnKubernetes(
   stack: string,
   platform: KubernetesConfig,
   config: StackConfig,
-): Promise<VerifiedDeployment[]> {
+): VerifiedDeployment[] {
   const keepsVolumes = platform.storage.onDestroy === "keep";
   const { kubeconfig, context } = platform;
   const charts = Object.values(config.deployments).some(

@@ -8,6 +8,7 @@ import type { NetworkAccess, Placement } from "../../../components/kubernetes/ar
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
+import { ValkeyDashboard } from "../../../components/valkey-dashboard";
 import { ValkeyReplication } from "../../../components/valkey-replication";
 import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
 import type { PodPlatform, PodSettings } from "../../plan/pods";
@@ -36,15 +37,17 @@ export interface PodDestination {
 }
 
 /** Every deployment of a stack, the network policy of its load generators, and the dashboard of its metrics. */
-export async function deployPodsOfStack(
+export function deployPodsOfStack(
   platform: PodPlatform,
   config: StackConfig,
   place: PodDestination,
-): Promise<VerifiedDeployment[]> {
+): VerifiedDeployment[] {
   if (platform.metrics !== undefined) {
-    // Grafana's SDK is loaded only by stacks with metrics.
-    const { createDashboard } = await import("../../../components/dashboard.js");
-    createDashboard(platform.namespace, { provider: place.provider, dependsOn: [place.namespace] });
+    new ValkeyDashboard(
+      "grafana-dashboard",
+      { namespace: platform.namespace },
+      { provider: place.provider, dependsOn: [place.namespace] },
+    );
   }
   if (config.measures)
     createLoadGeneratorPolicy(

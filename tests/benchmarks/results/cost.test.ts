@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { renderReport } from "../../../benchmarks/report/page";
+import { comparisonOf } from "../../../benchmarks/results/comparison";
 import { formatCsv } from "../../../benchmarks/results/formats/csv";
 import type { Results } from "../../../benchmarks/results/schema";
 import { resultsSchema } from "../../../benchmarks/results/schema";
 import { formatSummary } from "../../../benchmarks/results/formats/summary";
-import { stackOutputs } from "../../../stacks/program/outputs";
 import { recordAt, results } from "../../support/benchmarks/records";
 
 /**
@@ -54,9 +54,11 @@ describe("results whose machines have prices", () => {
     expect(page).toContain("<th>a million GET</th><td>$0.0010</td>");
     expect(page).toContain("<th>a GiB of maxmemory, a month</th><td>$8.76</td>");
     expect(
-      stackOutputs({ stack: "s", eks: null }, [], [], priced()).comparison[0]?.rows.map(
-        ({ deployment, usdPerMillion, usdPerGibMonth }) => [deployment, usdPerMillion, usdPerGibMonth],
-      ),
+      comparisonOf(priced())[0]?.rows.map(({ deployment, usdPerMillion, usdPerGibMonth }) => [
+        deployment,
+        usdPerMillion,
+        usdPerGibMonth,
+      ]),
     ).toEqual([
       ["replication", null, null],
       ["cluster", expect.closeTo(0.001), expect.closeTo(8.76)],
@@ -82,11 +84,10 @@ describe("results without prices", () => {
     };
     expect(formatSummary(unlimited).join("\n")).toContain("$4.38 per GiB of memory asked for and month");
     expect(flat(renderReport(unlimited))).toContain("<th>a GiB of memory asked for, a month</th><td>$4.38</td>");
-    expect(
-      stackOutputs({ stack: "s", eks: null }, [], [], unlimited).comparison[0]?.rows.map(
-        ({ usdPerGibMonth }) => usdPerGibMonth,
-      ),
-    ).toEqual([null, expect.closeTo(4.38)]);
+    expect(comparisonOf(unlimited)[0]?.rows.map(({ usdPerGibMonth }) => usdPerGibMonth)).toEqual([
+      null,
+      expect.closeTo(4.38),
+    ]);
     // A limit of the server's own goes first.
     expect(formatSummary({ ...unlimited, topologies: priced().topologies }).join("\n")).toContain(
       "$8.76 per GiB of maxmemory and month",

@@ -71,7 +71,6 @@ describe("the capacity", () => {
         workload: workload({ tests: [] }),
         mixedWorkloads: [mix],
         repeats: 1,
-        without: [],
         capacity: {
           workload: mix,
           objective: parseObjective("p50=2s"),

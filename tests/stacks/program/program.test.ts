@@ -2,6 +2,8 @@ import * as pulumi from "@pulumi/pulumi";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { StackOutputs } from "../../../stacks/program/outputs";
 import { outputsSchema } from "../../../stacks/program/outputs";
+import { comparisonOf, withoutDistributions } from "../../../benchmarks/results/comparison";
+import { formatSummary } from "../../../benchmarks/results/formats/summary";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { program } from "../../../stacks/program/program";
@@ -38,9 +40,15 @@ const outputsOf: MockOutputs = (type, name) => {
     case "TopologyCheck":
       return { topology: some.topologies.find(({ deployment }) => deployment === name), verifiedAt: VERIFIED_AT };
     case "HostDeployment":
+    case "BenchmarkJob":
       return {};
     case "Measurement":
-      return { results: some, report: "results/x/report.html" };
+      return {
+        results: withoutDistributions(some),
+        comparison: comparisonOf(some),
+        summary: formatSummary(some).join("\n"),
+        report: "results/x/report.html",
+      };
     default:
       return undefined;
   }
@@ -63,13 +71,14 @@ describe("the stack local under mocks", () => {
   it("has servers, formation and check for each deployment, and one measurement of all", () => {
     const names = recorded.map(({ type, name }) => `${type.replace(CUSTOM, "")} ${name}`).sort();
     expect(names).toEqual([
+      "BenchmarkJob benchmark",
       "Formation cluster",
       "Formation replication",
       "HostDeployment cluster",
       "HostDeployment replication",
       "HostServers cluster",
       "HostServers replication",
-      "Measurement measurement",
+      "Measurement benchmark",
       "Password cluster",
       "Password replication",
       "TopologyCheck cluster",
@@ -78,7 +87,7 @@ describe("the stack local under mocks", () => {
   });
 
   it("measures what was checked, with the workload of the file", () => {
-    const measurement = recorded.find(({ name }) => name === "measurement");
+    const measurement = recorded.find(({ type }) => type === "valkey:index:Measurement");
     expect(measurement?.inputs).toMatchObject({
       repeats: 3,
       trigger: 1,
@@ -112,7 +121,7 @@ describe("the stack local under mocks", () => {
       workloads: { steady: { loadGenerator: "open-loop", rate: 500, keySpace: 98_304 } },
       capacity: { objective: "p99=2ms" },
     });
-    const inputs = capable.resources.find(({ name }) => name === "measurement")?.inputs ?? {};
+    const inputs = capable.resources.find(({ type }) => type === "valkey:index:Measurement")?.inputs ?? {};
     expect(inputs).toMatchObject({
       workload: { tests: [] },
       mixes: [{ name: "steady" }],

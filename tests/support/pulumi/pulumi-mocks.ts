@@ -43,7 +43,11 @@ export type MockCalls = Readonly<
  */
 const OWN_TYPES: ReadonlySet<string> = new Set([
   "pulumi:providers:kubernetes",
+  "valkey:index:BenchmarkJob",
   "valkey:index:ClusterCheck",
+  "valkey:index:LoadCapacity",
+  "valkey:index:Measurement",
+  "valkey:index:ValkeyDashboard",
   "valkey:index:ScaleIn",
   "valkey:index:Password",
   "valkey:index:Rollout",
@@ -75,6 +79,7 @@ const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> =
     verifiedAt: "2026-07-20T10:00:00.000Z",
     drift: [],
   },
+  "valkey:index:Measurement": { results: { capacities: [] }, comparison: [], summary: "", report: "report.html" },
   "kubernetes:core/v1:Secret": { data: { "ca.crt": Buffer.from("authority").toString("base64") } },
 };
 

@@ -1,14 +1,12 @@
-/** The Grafana dashboard of a namespace: live metrics of the servers, and the results of measurements. */
+/**
+ * The Grafana dashboard of a namespace: live metrics of the servers, and the results of measurements. Loads the SDK of
+ * Grafana, which components load only when they are used.
+ */
 import { VizLegendOptionsBuilder, LegendDisplayMode, LegendPlacement } from "@grafana/grafana-foundation-sdk/common";
 import type { DataSourceRef } from "@grafana/grafana-foundation-sdk/common";
 import { DashboardBuilder, DatasourceVariableBuilder, RowBuilder } from "@grafana/grafana-foundation-sdk/dashboard";
 import { DataqueryBuilder } from "@grafana/grafana-foundation-sdk/prometheus";
 import { PanelBuilder } from "@grafana/grafana-foundation-sdk/timeseries";
-import * as k8s from "./kubernetes/kubernetes-sdk";
-import type * as pulumi from "@pulumi/pulumi";
-
-/** Label that the sidecar of Grafana's chart selects by. */
-const SIDECAR_LABEL = { grafana_dashboard: "1" };
 
 const DATASOURCE: DataSourceRef = { type: "prometheus", uid: "${datasource}" };
 
@@ -182,10 +180,10 @@ function measuredGraphs(): Graph[] {
 const WIDTH = 8;
 const HEIGHT = 8;
 
-/** The dashboard as Grafana imports it. Pure. */
-export function grafanaDashboard(namespace: string): object {
+/** The dashboard as Grafana imports it. Pure. @param title @default `Valkey: NAMESPACE` */
+export function grafanaDashboard(namespace: string, title = `Valkey: ${namespace}`): object {
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- Grafana before 12 does not read what replaces it
-  const builder = new DashboardBuilder(`Valkey: ${namespace}`)
+  const builder = new DashboardBuilder(title)
     .uid(`valkey-${namespace}`.slice(0, 40))
     .tags(["valkey"])
     .refresh("30s")
@@ -223,16 +221,4 @@ function panelOf({ title, description, unit, queries }: Graph): PanelBuilder {
         .datasource(DATASOURCE),
     );
   return panel;
-}
-
-/** A ConfigMap in the servers' namespace, which Grafana's sidecar loads. */
-export function createDashboard(namespace: string, options: pulumi.CustomResourceOptions): k8s.core.v1.ConfigMap {
-  return new k8s.core.v1.ConfigMap(
-    "grafana-dashboard",
-    {
-      metadata: { name: "grafana-dashboard", namespace, labels: SIDECAR_LABEL },
-      data: { "valkey.json": JSON.stringify(grafanaDashboard(namespace)) },
-    },
-    options,
-  );
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { formatOpenMetrics } from "../../benchmarks/results/formats/open-metrics";
-import { grafanaDashboard } from "../../components/dashboard";
+import { grafanaDashboard } from "../../components/grafana-dashboard";
 import { recordAt, results } from "../support/benchmarks/records";
 
 const panelSchema = z.object({

@@ -1,0 +1,75 @@
+/** The highest load that deployments take within a latency objective. */
+import type * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
+import { capacitySchema, searchOf } from "../benchmarks/capacity/capacity-schema";
+import type { CapacityRecord } from "../benchmarks/results/schema";
+import { benchmarkFields } from "../benchmarks/workloads/benchmark-schema";
+import { benchmarkWorkload, mixedWorkloads } from "../benchmarks/workloads/configured-workloads";
+import { openLoopSchema } from "../benchmarks/workloads/mixed-workload-schema";
+import type { MeasuringArgs } from "./measuring/arguments";
+import type { PlannedLoads } from "./measuring/measuring-component";
+import { MeasuringComponent } from "./measuring/measuring-component";
+import { checkedArgs, measuringFields } from "./measuring/schema";
+import type { OpenLoopArgs, SearchArgs } from "./measuring/workload-arguments";
+
+/** All of it has defaults but the targets and the objective. */
+export interface LoadCapacityArgs extends MeasuringArgs, SearchArgs {
+  /** What is offered, at the rates of the search. @default 90 % reads of strings of 256 bytes, 48 connections */
+  readonly workload?: OpenLoopArgs | undefined;
+  /** Duration of each offered load, seconds. @default 10 */
+  readonly duration?: number | undefined;
+  /** Load before each offered load that is not counted, seconds. @default 1 */
+  readonly warmup?: number | undefined;
+  /** Whether connections that the primaries of a cluster cannot share evenly are adjusted; else refused. @default true */
+  readonly adjustLoad?: boolean | undefined;
+}
+
+/** Name of the workload in results. */
+const WORKLOAD = "reads and writes";
+
+const argsSchema = z.strictObject({
+  ...measuringFields,
+  ...capacitySchema.omit({ workload: true }).shape,
+  workload: openLoopSchema.omit({ loadGenerator: true, rate: true }).prefault({}),
+  duration: benchmarkFields.duration,
+  warmup: benchmarkFields.warmup,
+  adjustLoad: z.boolean().default(true),
+});
+
+/**
+ * Offers rising loads to one target after the other, at intended times, until the objective fails, and confirms the
+ * answer. What does not pass verification is not measured.
+ *
+ * @example
+ * const capacity = new LoadCapacity("orders-capacity", { targets: [orders], objective: "p99=2ms" });
+ * export const highest = capacity.capacities.apply(([orders]) => orders?.capacity);
+ */
+export class LoadCapacity extends MeasuringComponent {
+  /** One per target: the capacity in requests per second, the loads that were tried, the knee, the bottleneck. */
+  readonly capacities: pulumi.Output<readonly CapacityRecord[]>;
+
+  /** @throws BadInput with every problem of the arguments */
+  constructor(name: string, args: LoadCapacityArgs, options?: pulumi.ComponentResourceOptions) {
+    super("valkey:index:LoadCapacity", name, args, plannedLoads(name, args), options);
+    this.capacities = this.results.apply(({ capacities }) => capacities);
+    const { capacities, report, summary } = this;
+    this.registerOutputs({ capacities, report, summary });
+  }
+}
+
+function plannedLoads(name: string, args: LoadCapacityArgs): PlannedLoads {
+  const parsed = checkedArgs(`LoadCapacity ${name}`, argsSchema, { ...args });
+  const { workload, duration, warmup, adjustLoad, ...search } = parsed;
+  // The search sets the rate.
+  const offered = { ...workload, loadGenerator: "open-loop" as const, rate: search.initialRate };
+  const [mixed] = mixedWorkloads({ duration, warmup, requests: undefined }, { [WORKLOAD]: offered }, false);
+  if (mixed?.loadGenerator !== "open-loop") throw new Error("the workload of a search is an open loop");
+  const benchmark = z.strictObject(benchmarkFields).parse({ duration, warmup });
+  return {
+    workload: benchmarkWorkload({ ...benchmark, tests: [] }),
+    mixes: [],
+    capacity: searchOf({ ...search, workload: undefined }, [mixed]),
+    adjustLoad,
+    repeats: 1,
+  };
+}

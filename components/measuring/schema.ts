@@ -1,0 +1,148 @@
+/** Checks the arguments of measuring components: every problem at once, each with its path. */
+import * as pulumi from "@pulumi/pulumi";
+import { z } from "zod";
+import { DEFAULT_LOAD_GENERATOR } from "../../benchmarks/workloads/mixed-workload-schema";
+import { BadInput } from "../../lib/errors";
+import { count } from "../../lib/schema/fields";
+import { isMap, toJsonSchema } from "../../lib/schema/json-schema";
+import type { Label } from "../../lib/schema/problems";
+import { describeIssues } from "../../lib/schema/problems";
+import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
+
+/** A value of the schema, or one that another resource has yet to produce. */
+function input(schema: z.ZodType): z.ZodType {
+  return z
+    .unknown()
+    .superRefine((value, context) => {
+      if (pulumi.Output.isInstance(value) || value instanceof Promise || schema.safeParse(value).success) return;
+      context.addIssue({ code: "invalid_value", values: [], message: "Invalid input" });
+    })
+    .meta(toJsonSchema(schema));
+}
+
+const text = z.string().min(1);
+const texts = z.record(z.string(), z.string());
+
+const externalNode = z.strictObject({
+  host: input(text),
+  port: input(count(1, 65_535)).optional(),
+  zone: input(text).optional(),
+});
+
+const externalTarget = z.strictObject({
+  name: z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "expected lower-case letters, digits and hyphens"),
+  mode: z.enum(["replication", "cluster"]),
+  nodes: z.array(externalNode).min(1),
+  primaries: count(1, 16_384).optional(),
+  replicasPerPrimary: count(0, 1_000).optional(),
+  username: input(text).optional(),
+  password: input(z.string()).optional(),
+  tls: z
+    .strictObject({
+      caCertificate: input(text).optional(),
+      serverName: input(text).optional(),
+      insecure: z.boolean().optional(),
+    })
+    .optional(),
+  skippedAssertions: z.array(z.enum(OPTIONAL_ASSERTIONS)).optional(),
+  overwriteKeys: z.boolean().optional(),
+});
+
+const loadGenerators = z.strictObject({
+  runners: count(1, 1_000).optional(),
+  namespace: input(text).optional(),
+  sharing: z.boolean().optional(),
+  resources: z.strictObject({ requests: texts, limits: texts.optional() }).optional(),
+  image: text.optional(),
+  images: z.strictObject({ node: text.optional(), memtier: text.optional() }).optional(),
+  imagePullPolicy: z.enum(["Always", "IfNotPresent"]).optional(),
+  nodeSelector: texts.optional(),
+  tolerations: z
+    .array(
+      z.strictObject({
+        key: z.string().optional(),
+        operator: z.enum(["Exists", "Equal"]).optional(),
+        value: z.string().optional(),
+        effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).optional(),
+      }),
+    )
+    .optional(),
+  ownMachinesIn: z.array(text).min(1).optional(),
+  tuning: z
+    .strictObject({
+      openFiles: count(1, 1_000_000_000),
+      acceptQueue: count(1, 1_000_000_000).optional(),
+      interruptCpus: count(1).optional(),
+      ownCpus: count(1).optional(),
+    })
+    .optional(),
+  labels: texts.optional(),
+  imagePullSecrets: z.array(text).optional(),
+  tls: z
+    .strictObject({ secret: text, cacert: text.optional(), cert: text.optional(), key: text.optional() })
+    .optional(),
+});
+
+/** The fields of `MeasuringArgs`. */
+export const measuringFields = {
+  targets: z
+    .array(z.unknown())
+    .default([])
+    .superRefine((targets, context) => {
+      for (const [index, target] of targets.entries())
+        if (!isDeployment(target))
+          context.addIssue({
+            code: "custom",
+            path: [index],
+            message: "expected a deployment such as a ValkeyCluster, with the outputs reference and password",
+          });
+    }),
+  externalTargets: z.array(externalTarget).default([]),
+  loadGenerators: loadGenerators.optional(),
+  output: text.optional(),
+  trigger: z.number().default(0),
+  timeoutSeconds: count(1, 86_400).default(600),
+  configuration: z.unknown().optional(),
+};
+
+/** `workloads.steady.rate` */
+export const dotted: Label = (path) => path.map(String).join(".");
+
+/** A mixed workload as a user gives it names the default load generator, or none. */
+export function withLoadGenerator(workload: unknown): unknown {
+  return isMap(workload) ? { loadGenerator: DEFAULT_LOAD_GENERATOR, ...workload } : workload;
+}
+
+/**
+ * The arguments with their defaults.
+ * @param component type and name, for the message
+ * @throws BadInput with every problem
+ */
+export function checkedArgs<S extends z.ZodType>(
+  component: string,
+  schema: S,
+  args: Readonly<Record<string, unknown>>,
+): z.infer<S> {
+  const parsed = schema.safeParse(args);
+  const problems = parsed.success ? [] : describeIssues(schema, args, parsed.error.issues, dotted);
+  problems.push(...targetProblems(args));
+  if (!parsed.success || problems.length > 0) throw new BadInput(component, problems);
+  return parsed.data;
+}
+
+/** Something must be measured, and results tell targets by their names. */
+function targetProblems({ targets, externalTargets }: Readonly<Record<string, unknown>>): string[] {
+  const external: unknown[] = Array.isArray(externalTargets) ? externalTargets : [];
+  if (external.length === 0 && (!Array.isArray(targets) || targets.length === 0))
+    return ["targets is empty: expected at least one deployment here or in externalTargets"];
+  const names = external.map((each) => (isMap(each) ? each["name"] : undefined));
+  return names.flatMap((name, index) =>
+    name !== undefined && names.indexOf(name) < index
+      ? [`externalTargets.${index}.name is ${JSON.stringify(name)}, as that of another target`]
+      : [],
+  );
+}
+
+function isDeployment(target: unknown): boolean {
+  return isMap(target) && target["reference"] !== undefined && target["password"] !== undefined;
+}
