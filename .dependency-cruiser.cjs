@@ -7,7 +7,7 @@ const ROOMS = require("./scripts/rooms.json");
 /** Rooms that work without a Pulumi engine. */
 const WITHOUT_PULUMI = ["cli", "benchmarks", "faults", "platforms", "valkey", "lib"];
 /** Folders of the repository that are no rooms of the program. */
-const OUTSIDE = ["policies", "scripts", "tests"];
+const OUTSIDE = ["examples", "policies", "scripts", "tests"];
 
 const folder = (names) => `^(${names.join("|")})/`;
 

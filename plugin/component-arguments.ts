@@ -1,37 +1,31 @@
 /** Arguments of a component as another language gives them, held against the schema. */
 import * as pulumi from "@pulumi/pulumi";
 import { didYouMean } from "../lib/did-you-mean";
+import { BadInput } from "../lib/errors";
 import type { FormsSpec, PackageSchema, ResourceSpec, TypeSpec, ValueSpec } from "./package-schema";
 
-export interface ArgumentProblem {
-  /** `resources.requests.cpu`, `zones[0]` */
-  readonly propertyPath: string;
-  readonly reason: string;
-}
+/** Stands in for a value that is refused. */
+const REFUSED = undefined;
 
-export interface CheckedArguments {
-  /** As the component's constructor takes them. */
-  readonly args: Readonly<Record<string, unknown>>;
-  readonly problems: readonly ArgumentProblem[];
-}
-
-/** @param inputs as Pulumi gives them to `construct`: values, and outputs where a value is secret or not known yet */
-export async function checkArguments(
+/**
+ * @param inputs as Pulumi gives them to `construct`: values, and outputs where a value is secret or not known yet
+ * @returns the arguments as the component's constructor takes them
+ * @throws BadInput with every problem and its path, and without values: they may be secret
+ */
+export async function checkedArguments(
   schema: PackageSchema,
   { inputProperties, requiredInputs }: ResourceSpec,
   inputs: pulumi.Inputs,
-): Promise<CheckedArguments> {
+): Promise<Readonly<Record<string, unknown>>> {
   const check = new ArgumentCheck(schema);
-  const args = await check.properties(
-    { type: "object", properties: inputProperties, required: requiredInputs },
-    inputs,
-    "",
-  );
-  return { args, problems: check.problems };
+  const type = { type: "object", properties: inputProperties, required: requiredInputs } as const;
+  const args = await check.properties(type, inputs, "");
+  if (check.problems.length > 0) throw new BadInput("wrong arguments", check.problems);
+  return args;
 }
 
 class ArgumentCheck {
-  readonly problems: ArgumentProblem[] = [];
+  readonly problems: string[] = [];
 
   constructor(private readonly schema: PackageSchema) {}
 
@@ -41,104 +35,73 @@ class ArgumentCheck {
     const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
     const given = Object.entries(object).filter(([, value]) => value !== undefined && value !== null);
     const names = given.map(([name]) => name);
-    for (const name of required) if (!names.includes(name)) this.#problem(at(name), "is missing");
+    for (const name of required) if (!names.includes(name)) this.#refuse(at(name), "missing");
     const { forms, names: ownNames = {} } = language?.valkey ?? {};
     if (forms !== undefined) this.#form(forms, object, names, at);
     const checked: [string, unknown][] = [];
     for (const [name, value] of given) {
       const spec = properties[name];
-      if (spec === undefined)
-        this.#problem(
-          at(name),
-          `is unknown;${didYouMean(name, Object.keys(properties)) || ` there are ${Object.keys(properties).join(", ")}`}`,
-        );
-      else checked.push([ownNames[name] ?? name, await this.#value(spec, value, at(name))]);
+      const known = Object.keys(properties);
+      if (spec !== undefined) checked.push([ownNames[name] ?? name, await this.#value(spec, value, at(name))]);
+      else this.#refuse(at(name), `unknown;${didYouMean(name, known) || ` expected one of ${known.join(", ")}`}`);
     }
     return Object.fromEntries(checked);
   }
 
   async #value(spec: ValueSpec, given: unknown, path: string): Promise<unknown> {
-    let value = given;
-    if (pulumi.Output.isInstance(given)) {
-      if (spec.plain !== true) return given;
-      if (await pulumi.isSecret(given)) return this.#problem(path, "cannot be a secret");
-      const known = await knownValue(given);
-      if (known === undefined)
-        return this.#problem(path, "must be known while the program runs, and is an output that is not known yet");
-      ({ value } = known);
+    if (!pulumi.Output.isInstance(given)) return this.#known(spec, given, path);
+    if (spec.plain !== true) return given;
+    if (await pulumi.isSecret(given)) return this.#refuse(path, "cannot be a secret");
+    const { isKnown, promise } = given as unknown as { isKnown: Promise<boolean>; promise: () => Promise<unknown> };
+    if (!(await isKnown)) return this.#refuse(path, "must be known while the program runs, not an output to come");
+    return this.#known(spec, await promise.call(given), path);
+  }
+
+  async #known(spec: ValueSpec, value: unknown, path: string): Promise<unknown> {
+    const { $ref, oneOf, items, additionalProperties, type } = spec;
+    const named = $ref === undefined ? undefined : this.schema.types[$ref.replace("#/types/", "")];
+    if (named?.enum !== undefined) {
+      const allowed = named.enum.map((each) => each.value);
+      return allowed.some((each) => each === value) ? value : this.#refuse(path, `expected ${allowed.join(", ")}`);
     }
-    if (spec.oneOf !== undefined) return this.#oneOf(spec.oneOf, value, path);
-    if (spec.$ref === "pulumi.json#/Any") return value;
-    const type = spec.$ref === undefined ? undefined : this.schema.types[spec.$ref.replace("#/types/", "")];
-    if (type?.enum !== undefined)
-      return this.#oneOfValues(
-        type.enum.map((each) => each.value),
-        value,
-        path,
-      );
-    if (type !== undefined)
-      return isObject(value) ? this.properties(type, value, path) : this.#mismatch("an object", value, path);
-    const { items, additionalProperties } = spec;
+    if (named !== undefined)
+      return isObject(value) ? this.properties(named, value, path) : this.#refuse(path, "expected an object");
     if (items !== undefined) {
-      if (!Array.isArray(value)) return this.#mismatch("a list", value, path);
+      if (!Array.isArray(value)) return this.#refuse(path, "expected a list");
       return Promise.all(value.map((each, index) => this.#value(items, each, `${path}[${index}]`)));
     }
     if (additionalProperties !== undefined) {
-      if (!isObject(value)) return this.#mismatch("an object", value, path);
+      if (!isObject(value)) return this.#refuse(path, "expected an object");
       const entries = Object.entries(value).map(async ([name, each]): Promise<[string, unknown]> => [
         name,
         await this.#value(additionalProperties, each, `${path}.${name}`),
       ]);
       return Object.fromEntries(await Promise.all(entries));
     }
-    return spec.type === typeof value ? value : this.#mismatch(`a ${spec.type ?? "value"}`, value, path);
-  }
-
-  #oneOf(types: readonly ValueSpec[], value: unknown, path: string): unknown {
-    const names = types.flatMap(({ type }) => type ?? []);
-    return names.some((each) => each === typeof value) ? value : this.#mismatch(`a ${names.join(" or ")}`, value, path);
-  }
-
-  #oneOfValues(allowed: readonly string[], value: unknown, path: string): unknown {
-    if (typeof value === "string" && allowed.includes(value)) return value;
-    return this.#problem(path, `is none of ${allowed.join(", ")}`);
+    // The schema says `Any` of everything else.
+    const types = (oneOf ?? [spec]).flatMap((each) => each.type ?? []);
+    const isAllowed = (type === undefined && oneOf === undefined) || types.some((each) => each === typeof value);
+    return isAllowed ? value : this.#refuse(path, `expected a ${types.join(" or a ")}`);
   }
 
   #form({ by, of }: FormsSpec, object: object, names: readonly string[], at: (name: string) => string): void {
     const form = (object as Readonly<Record<string, unknown>>)[by];
     const wanted = typeof form === "string" ? of[form] : undefined;
     if (wanted === undefined) return;
-    const which = `${by}: ${String(form)}`;
-    for (const name of wanted.required) if (!names.includes(name)) this.#problem(at(name), `is missing with ${which}`);
+    const which = `with ${by} ${String(form)}`;
+    for (const name of wanted.required) if (!names.includes(name)) this.#refuse(at(name), `missing ${which}`);
     const own = [by, ...wanted.required, ...wanted.optional];
     const all = Object.values(of).flatMap(({ required, optional }) => [...required, ...optional]);
-    for (const name of names) {
-      if (all.includes(name) && !own.includes(name)) this.#problem(at(name), `is not allowed with ${which}`);
-    }
+    for (const name of names)
+      if (all.includes(name) && !own.includes(name)) this.#refuse(at(name), `not allowed ${which}`);
   }
 
-  #mismatch(wanted: string, value: unknown, path: string): unknown {
-    return this.#problem(path, `is ${kindOf(value)}, not ${wanted}`);
+  #refuse(path: string, why: string): unknown {
+    this.problems.push(`${path}: ${why}`);
+    return REFUSED;
   }
-
-  /** Stands in for the value. */
-  #problem(propertyPath: string, reason: string): unknown {
-    this.problems.push({ propertyPath, reason });
-    return undefined;
-  }
-}
-
-/** @returns undefined for an output that is not known yet */
-async function knownValue(output: pulumi.Output<unknown>): Promise<{ readonly value: unknown } | undefined> {
-  const { isKnown, promise } = output as unknown as { isKnown: Promise<boolean>; promise: () => Promise<unknown> };
-  return (await isKnown) ? { value: await promise.call(output) } : undefined;
 }
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function kindOf(value: unknown): string {
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

@@ -39,7 +39,7 @@ function resourceSpec({ description, inputs, outputs }: ComponentModel, types: C
 
 function typeSpec(type: NamedType, types: ComponentModels["types"]): object {
   const about = type.description === "" ? {} : { description: type.description };
-  if (type.kind === "enum") return { type: "string", ...about, enum: type.values.map((value) => ({ value })) };
+  if (type.kind === "enum") return { type: "string", ...about, enum: type.values.map(enumValue) };
   const { forms } = type;
   const renamed = type.properties.filter(({ name }) => name !== camelCase(name));
   const names = Object.fromEntries(renamed.map(({ name }) => [camelCase(name), name]));
@@ -52,6 +52,12 @@ function typeSpec(type: NamedType, types: ComponentModels["types"]): object {
     required: required(type.properties),
     ...(Object.keys(own).length === 0 ? {} : { language: { [PROVIDER]: own } }),
   };
+}
+
+/** With a name, because `allkeys-lru` is none. */
+function enumValue(value: string): object {
+  const name = camelCase(value);
+  return { name: `${name.charAt(0).toUpperCase()}${name.slice(1)}`, value };
 }
 
 function properties(all: readonly Property[], types: ComponentModels["types"]): object {

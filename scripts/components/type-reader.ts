@@ -33,9 +33,10 @@ export class TypeReader {
     return {
       name,
       description,
-      standard: standard === undefined ? undefined : this.#resolved(text(standard.text)),
+      standard: standard === undefined ? undefined : this.#resolved(text(standard.text)).replace(/\.$/, ""),
       isRequired:
-        (symbol.flags & ts.SymbolFlags.Optional) === 0 && !mayBe(innerType(type, this.checker), ts.TypeFlags.Null),
+        (symbol.flags & ts.SymbolFlags.Optional) === 0 &&
+        !mayBe(innerType(type, this.checker), ts.TypeFlags.Null | ts.TypeFlags.Undefined),
       isSecret: /(^|\s)Secret\.(\s|$)/.test(description),
       ...this.#value(type, path, this.#declaredName(symbol) ?? `${owner}${capitalised(camelCase(name))}`),
     };

@@ -1,0 +1,53 @@
+/** pulumi config set clusterName NAME; pulumi config set --path 'zones[0]' us-west-2a, and so on; pulumi up */
+import * as aws from "@pulumi/aws";
+import * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import { ValkeyCluster } from "valkey-measured";
+
+const config = new pulumi.Config();
+const name = config.require("clusterName");
+const cluster = aws.eks.getClusterOutput({ name });
+
+// The token comes from the AWS CLI when it is needed, so this text holds no secret.
+const exec = {
+  apiVersion: "client.authentication.k8s.io/v1beta1",
+  command: "aws",
+  args: ["eks", "get-token", "--cluster-name", name],
+};
+const kubeconfig = pulumi.jsonStringify({
+  apiVersion: "v1",
+  kind: "Config",
+  "current-context": name,
+  contexts: [{ name, context: { cluster: name, user: name } }],
+  users: [{ name, user: { exec } }],
+  clusters: [
+    {
+      name,
+      cluster: {
+        server: cluster.endpoint,
+        "certificate-authority-data": cluster.certificateAuthorities.apply(([authority]) => authority?.data),
+      },
+    },
+  ],
+});
+
+const kubernetes = new k8s.Provider("eks", { kubeconfig });
+const namespace = new k8s.core.v1.Namespace("valkey", {}, { provider: kubernetes });
+
+const orders = new ValkeyCluster(
+  "orders",
+  {
+    kubeconfig,
+    namespace: namespace.metadata.name,
+    shape: { primaries: 3, replicasPerPrimary: 1 },
+    zones: config.requireObject<string[]>("zones"),
+    placement: { hostAntiAffinity: "required" },
+    resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } },
+    storage: { className: "gp3", size: "20Gi", onDestroy: "keep" },
+    settings: { maxmemory: 5 * 2 ** 30, "maxmemory-policy": "noeviction" },
+  },
+  { providers: { kubernetes } },
+);
+
+export const url = orders.url;
+export const verdict = orders.topology.apply((topology) => topology.verdict.pass);

@@ -1,0 +1,27 @@
+// pulumi package add ../../plugin; pulumi config set --path 'zones[0]' us-west-2a, and so on; pulumi up
+package main
+
+import (
+	"example.com/pulumi-valkey/sdk/go/valkey"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/config"
+)
+
+func main() {
+	pulumi.Run(func(ctx *pulumi.Context) error {
+		var zones []string
+		config.RequireObject(ctx, "zones", &zones)
+		maxmemory, policy := 805306368.0, valkey.ServerSettingsMaxmemoryPolicyAllkeysLru
+		orders, err := valkey.NewValkeyCluster(ctx, "orders", &valkey.ValkeyClusterArgs{
+			Shape:    valkey.ShapeArgs{Primaries: 3, ReplicasPerPrimary: 1},
+			Zones:    zones,
+			Settings: &valkey.ServerSettingsArgs{Maxmemory: &maxmemory, MaxmemoryPolicy: &policy},
+		})
+		if err != nil {
+			return err
+		}
+		ctx.Export("url", orders.Url)
+		ctx.Export("verified", orders.Topology.Verdict().Pass())
+		return nil
+	})
+}

@@ -1,0 +1,16 @@
+"""pulumi package add ../../plugin; pulumi config set --path 'zones[0]' us-west-2a, and so on; pulumi up"""
+
+import pulumi
+import pulumi_valkey as valkey
+
+config = pulumi.Config()
+orders = valkey.ValkeyCluster(
+    "orders",
+    namespace=config.get("namespace"),
+    shape={"primaries": 3, "replicas_per_primary": 1},
+    zones=config.require_object("zones"),
+    settings={"maxmemory": 805306368, "maxmemory_policy": "allkeys-lru"},
+)
+
+pulumi.export("url", orders.url)
+pulumi.export("verified", orders.topology.verdict.pass_)
