@@ -113,7 +113,11 @@ export function addServerOptions(command: Command): Command {
     .option("--user <name>", "user name (default: the default user)")
     .option("--primaries <n>", "expected number of primaries (default: any)")
     .option("--replicas <n>", "expected number of replicas per primary (default: any)")
-    .option("--without <assertion>", "assertion to leave out: settings, where CONFIG is forbidden", collect)
+    .option(
+      "--without <assertions>",
+      "assertions to leave out: settings, where CONFIG is forbidden, or zones; several times",
+      collect,
+    )
     .option("--tls", "TLS")
     .option("--cacert <file>", "trusted certificates (default: the system's)")
     .option("--cert <file>", "client certificate")

@@ -34,7 +34,7 @@ export function buildProgram(signal: AbortSignal, finish: (status: number) => vo
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();
   const context: Context = { program, signal, finish };
-  const add = [addRun, addPlan, addVerify, addMeasure, addCapacity, addStudy, addBreak, addSoak];
+  const add = [addRun, addPlan, addVerify, addStatus, addMeasure, addCapacity, addStudy, addBreak, addSoak];
   for (const addCommand of [...add, addCompare, addRecommend, addStop]) addCommand(context);
   return program;
 }
@@ -75,14 +75,44 @@ function addPlan({ program, finish }: Context): void {
     });
 }
 
-function addVerify({ program, finish }: Context): void {
-  const command = program.command("verify").description("Verdict on servers that exist already");
+function addVerify({ program, signal, finish }: Context): void {
+  const command = program
+    .command("verify")
+    .description("Verdict on servers that exist already, or on a stack that Pulumi has deployed")
+    .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
   addServerOptions(command)
     .option("--json", "the verdict as JSON")
-    .action(async (values: Values) => {
-      const { verifyServers } = await import("./commands/verify.js");
-      finish(await verifyServers(values));
+    .action(async (stack: string | undefined, values: Values) => {
+      if (stack === undefined) {
+        const { verifyServers } = await import("./commands/verify.js");
+        finish(await verifyServers(values));
+      } else {
+        await printStackStatus(stack, "verdict", values, { signal, finish });
+      }
     });
+}
+
+function addStatus({ program, signal, finish }: Context): void {
+  program
+    .command("status")
+    .description(
+      "Nodes of a stack that Pulumi has deployed, asked now: roles, versions, memory, lag, and the verdict. Exit status " +
+        "as verify",
+    )
+    .argument("<stack>", "name of the stack, in the current directory's Pulumi project")
+    .option("--json", "nodes and verdicts as JSON")
+    .action((stack: string, values: Values) => printStackStatus(stack, "nodes", values, { signal, finish }));
+}
+
+async function printStackStatus(
+  stack: string,
+  detail: "nodes" | "verdict",
+  { json, ...others }: Values,
+  { signal, finish }: Pick<Context, "signal" | "finish">,
+): Promise<void> {
+  const { refuseServerOptions, printStatus } = await import("./commands/status.js");
+  refuseServerOptions(others);
+  finish(await printStatus(stack, json === true ? "json" : detail, signal));
 }
 
 function addMeasure({ program, signal, finish }: Context): void {

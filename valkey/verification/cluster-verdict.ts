@@ -10,6 +10,7 @@ import type { DeploymentFacts, NodeFacts } from "./facts";
 import { tuningAssertions } from "./machine-tuning";
 import { primaryCount, replicaCount, replicaElsewhere, zonesApart } from "./shard-assertions";
 import { notLoading, reachable, replicationHealth, sameSettings, sameVersion, zonesKnown } from "./shared-assertions";
+import type { Shard } from "./shards";
 import { selfOf, shardsOf } from "./shards";
 import type { Verdict } from "./verdict";
 import { makeVerdict } from "./verdict";
@@ -30,14 +31,17 @@ export function clusterVerdict(facts: DeploymentFacts): Verdict {
     primaryCount(facts, shards),
     replicaCount(facts, shards),
     ...replicationHealth(facts, shards),
-    zonesKnown(facts),
-    replicaElsewhere(facts, shards),
-    zonesApart(facts, shards),
+    ...zoneRows(facts, shards),
     sameVersion(facts),
     ...sameSettings(facts),
     ...tuningAssertions(facts),
   ];
   return makeVerdict(facts, assertions, shards);
+}
+
+function zoneRows(facts: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
+  if (facts.skippedAssertions.includes("zones")) return [];
+  return [zonesKnown(facts), replicaElsewhere(facts, shards), zonesApart(facts, shards)];
 }
 
 function stateOk({ nodes }: DeploymentFacts): Assertion {

@@ -24,8 +24,8 @@ export interface NodeFacts {
   readonly machineSettings?: Observation<MachineSettings> | undefined;
 }
 
-/** Assertions that can be left out, because managed services forbid their commands. */
-export const OPTIONAL_ASSERTIONS = ["settings"] as const;
+/** Assertions that can be left out: managed services forbid the commands of `settings`, and not all have `zones`. */
+export const OPTIONAL_ASSERTIONS = ["settings", "zones"] as const;
 export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
 
 /** The facts about all nodes, and the wanted state. */

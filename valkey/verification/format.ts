@@ -5,8 +5,9 @@ import { formatBytes, formatDuration } from "../../lib/units";
 import { formatEndpoint } from "../node";
 import { infoNumber } from "../topology/info";
 import { countSlots, formatRanges } from "../topology/slots";
+import type { Assertion } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
-import { serverVersion } from "./shared-assertions";
+import { bytesBehind, serverVersion } from "./shared-assertions";
 import type { Shard } from "./shards";
 import type { Verdict } from "./verdict";
 import type { Verification } from "./verify";
@@ -15,13 +16,13 @@ import type { Verification } from "./verify";
 export function formatVerification({ facts, verdict }: Verification): string[] {
   return [
     `=== Nodes of ${facts.deployment} ===`,
-    ...nodeTable(facts),
+    ...nodeTable(facts, verdict),
     "",
     facts.mode === "cluster" ? "=== Topology and primary ↔ replica zones ===" : "=== Topology and zones ===",
     ...topologyLines(facts, verdict),
     "",
     "=== Assertions ===",
-    ...assertionLines(verdict),
+    ...assertionLines(verdict.assertions),
     "",
     verdictLine(verdict),
   ];
@@ -41,9 +42,19 @@ export function verdictLine(
   return `VERIFY ${deployment}: FAIL — ${count}: ${failed.join(", ")}${skipped}.`;
 }
 
-const NODE_COLUMNS = ["NAME", "ROLE", "ADDRESS", "ZONE", "MACHINE", "VERSION", "UP", "MEMORY", "KEYS"];
+/** The nodes and the verdict as lines, without the rows of the verdict that hold. */
+export function formatStatus({ facts, verdict }: Verification): string[] {
+  const failed = verdict.assertions.filter(({ pass }) => !pass);
+  return [...nodeTable(facts, verdict), ...assertionLines(failed), verdictLine(verdict)];
+}
 
-function nodeTable(facts: DeploymentFacts): string[] {
+const NODE_COLUMNS = ["NAME", "ROLE", "ADDRESS", "ZONE", "MACHINE", "VERSION", "UP", "MEMORY", "KEYS", "LAG"];
+
+function nodeTable(facts: DeploymentFacts, { shards }: Verdict): string[] {
+  const primaryOf = new Map(
+    shards.flatMap(({ primary, replicas }) => replicas.map((name) => [name, primary] as const)),
+  );
+  const byName = new Map(facts.nodes.map((each) => [each.node.name, each]));
   const rows = facts.nodes.map((each): string[] => {
     const { node, info } = each;
     const own = info.known ? info.value : new Map<string, string>();
@@ -59,9 +70,18 @@ function nodeTable(facts: DeploymentFacts): string[] {
       uptime === undefined ? "?" : formatDuration(uptime),
       memory === undefined ? "?" : formatBytes(memory),
       each.keys.known ? String(each.keys.value) : "?",
+      primaryOf.has(node.name) ? lagOf(each, byName.get(primaryOf.get(node.name) ?? "")) : "",
     ];
   });
-  return textTable([NODE_COLUMNS, ...rows], "       rr");
+  return textTable([NODE_COLUMNS, ...rows], "       rrr");
+}
+
+/** What a replica lacks of its primary's stream. */
+function lagOf(replica: NodeFacts, primary: NodeFacts | undefined): string {
+  if (replica.info.known && replica.info.value.get("master_link_status") !== "up") return "link down";
+  const behind = primary === undefined ? undefined : bytesBehind(replica, primary);
+  // A replica that was asked a moment after its primary may have got more since.
+  return behind === undefined ? "?" : formatBytes(Math.max(0, behind));
 }
 
 const ROLES = new Map([
@@ -86,7 +106,7 @@ function topologyLines(facts: DeploymentFacts, verdict: Verdict): string[] {
       "  replica",
       name,
       zoneOf(name) ?? "?",
-      describePair(zone, zoneOf(name), isCluster),
+      facts.skippedAssertions.includes("zones") ? "" : describePair(zone, zoneOf(name), isCluster),
     ]);
     return [["PRIMARY", shard.primary ?? "unknown", zone ?? "?", slots], ...replicas];
   });
@@ -100,8 +120,8 @@ function describePair(primary: string | undefined, replica: string | undefined, 
   return sharedIsWrong ? "same zone ✗" : "same zone";
 }
 
-function assertionLines(verdict: Verdict): string[] {
-  return verdict.assertions.flatMap(({ pass, what, expected, found, nodes, id }) => {
+function assertionLines(assertions: readonly Assertion[]): string[] {
+  return assertions.flatMap(({ pass, what, expected, found, nodes, id }) => {
     if (pass) return [`✓ ${what}: ${found}`];
     return compact([
       `✗ ${what}  [${id}]`,

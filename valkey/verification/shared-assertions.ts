@@ -69,11 +69,13 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
 }
 
 /** The zone of every node is known. */
-export function zonesKnown({ nodes }: DeploymentFacts): Assertion {
+export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion {
   const unknown = nodes.filter(({ node }) => (node.zone ?? "") === "");
   const violations = unknown.map(({ node }) => ({ node: node.name, problem: "its zone is unknown" }));
   const zones = new Set(nodes.map(({ node }) => node.zone));
-  return assertion("zones-known", "every node's zone is known", "all", violations, `${zones.size} zones`);
+  // Only servers that somebody else deployed may have none.
+  const expected = wanted === undefined ? "all, as HOST:PORT=ZONE; else --without zones" : "all";
+  return assertion("zones-known", "every node's zone is known", expected, violations, `${zones.size} zones`);
 }
 
 /** How far a replica may be behind its primary, bytes of the replication stream. */
@@ -114,13 +116,20 @@ export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard
 
 function lagProblem(replica: NodeFacts, primary: NodeFacts | undefined): string | undefined {
   if (!replica.info.known || primary?.info.known !== true) return "its lag is unknown";
-  const offset = infoNumber(replica.info.value, "slave_repl_offset");
-  const primaryOffset = infoNumber(primary.info.value, "master_repl_offset");
+  const behind = bytesBehind(replica, primary);
   const silence = infoNumber(replica.info.value, "master_last_io_seconds_ago");
-  if (offset === undefined || primaryOffset === undefined || silence === undefined) return "its lag is unknown";
-  if (primaryOffset - offset > MAX_LAG_BYTES) return `is ${primaryOffset - offset} bytes behind`;
+  if (behind === undefined || silence === undefined) return "its lag is unknown";
+  if (behind > MAX_LAG_BYTES) return `is ${behind} bytes behind`;
   if (silence < 0) return "has not heard from its primary";
   return silence > MAX_LAG_SECONDS ? `last heard from its primary ${silence} s ago` : undefined;
+}
+
+/** Bytes of the stream that a replica has not got; both were asked at about the same time. Undefined where unknown. */
+export function bytesBehind(replica: NodeFacts, primary: NodeFacts): number | undefined {
+  if (!replica.info.known || !primary.info.known) return undefined;
+  const offset = infoNumber(replica.info.value, "slave_repl_offset");
+  const primaryOffset = infoNumber(primary.info.value, "master_repl_offset");
+  return offset === undefined || primaryOffset === undefined ? undefined : primaryOffset - offset;
 }
 
 function distinct(violations: readonly Violation[]): Violation[] {

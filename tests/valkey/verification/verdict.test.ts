@@ -186,6 +186,23 @@ describe("the verdict on a cluster", () => {
       "VERIFY cluster: PASS — all 17 assertions hold; skipped on request: settings.",
     );
   });
+
+  it("skips zones on request, and says that they can be skipped where nobody planned them", () => {
+    const nowhere = good.nodes.map((each) => ({ ...each, node: { ...each.node, zone: undefined } }));
+    const without: DeploymentFacts = { ...good, nodes: nowhere };
+    expect(failing(without)).toEqual(["zones-known", "replica-elsewhere", "zones-apart"]);
+    const expected = judgeFacts(without).assertions.find(({ id }) => id === "zones-known")?.expected;
+    expect(expected).toBe("all, as HOST:PORT=ZONE; else --without zones");
+    expect(failing({ ...without, skippedAssertions: ["zones"] })).toEqual([]);
+    expect(
+      formatVerification({
+        facts: { ...without, skippedAssertions: ["zones"] },
+        verdict: judgeFacts({ ...without, skippedAssertions: ["zones"] }),
+      }).join("\n"),
+    ).not.toContain("zone unknown");
+    const planned = judgeFacts({ ...without, zones: ["a", "b"] }).assertions.find(({ id }) => id === "zones-known");
+    expect(planned?.expected).toBe("all");
+  });
 });
 
 const replication: DeploymentFacts = {

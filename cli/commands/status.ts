@@ -1,0 +1,56 @@
+/** `npm start -- status` and `verify STACK`: the nodes of a deployed stack, asked now. */
+import { topologyOf } from "../../benchmarks/results/topology";
+import { BadInput } from "../../lib/errors";
+import type { Inspection } from "../../provider/drift";
+import { inspectDeployment } from "../../provider/drift";
+import { formatStatus, formatVerification } from "../../valkey/verification/format";
+import type { DeployedTarget } from "../deployed-stack";
+import { deployedTargets } from "../deployed-stack";
+import { print } from "../terminal";
+
+/** What is printed of each deployment. */
+export type Detail = "nodes" | "verdict" | "json";
+
+/**
+ * Prints the nodes and the verdict of every deployment of a stack.
+ * @returns 0 when all pass, 1 otherwise
+ * @throws as `deployedTargets`
+ */
+export async function printStatus(stack: string, detail: Detail, signal: AbortSignal): Promise<number> {
+  const targets = await deployedTargets(stack, process.cwd());
+  const inspected = await Promise.all(
+    targets.map(async (each) => ({
+      ...each,
+      inspection: await inspectDeployment(each.target, each.password, signal),
+    })),
+  );
+  signal.throwIfAborted();
+  if (detail === "json") print(JSON.stringify(inspected.map(recordOf), null, 1));
+  else print(...inspected.flatMap((each, index) => [...(index > 0 ? [""] : []), ...linesOf(each, detail)]));
+  return inspected.every(({ inspection }) => isPassed(inspection)) ? 0 : 1;
+}
+
+/** @throws BadInput when servers are named beside a stack */
+export function refuseServerOptions(values: Readonly<Record<string, unknown>>): void {
+  const names = Object.keys(values).map((name) => `--${name}`);
+  if (names.length > 0)
+    throw new BadInput(
+      "verify",
+      names.map((name) => `${name} is for servers without a stack`),
+    );
+}
+
+type Inspected = DeployedTarget & { readonly inspection: Inspection };
+
+const isPassed = ({ verification }: Inspection): boolean => verification?.verdict.pass === true;
+
+function linesOf({ target, inspection: { verification, drift } }: Inspected, detail: Detail): string[] {
+  if (verification === undefined) return [`VERIFY ${target.name}: FAIL — ${drift.join("; ")}`];
+  return detail === "verdict" ? formatVerification(verification) : formatStatus(verification);
+}
+
+function recordOf({ target, inspection }: Inspected): object {
+  const { verification, drift } = inspection;
+  const topology = verification === undefined ? null : topologyOf(verification, null);
+  return { deployment: target.name, pass: isPassed(inspection), problems: drift, topology };
+}

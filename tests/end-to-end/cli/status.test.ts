@@ -1,0 +1,105 @@
+/** `status` and `verify STACK` of real servers; the state is what Pulumi would export. */
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Deployment } from "../../../valkey/deployment";
+import { form } from "../../../valkey/formation/form";
+import { Place } from "../../support/command";
+import { Sandbox } from "../../support/valkey/real";
+
+const SECRET = { "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270" };
+
+let sandbox: Sandbox;
+let cluster: Deployment;
+let place: Place;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+  cluster = await sandbox.cluster("orders", 3, 1);
+  await form(cluster, { primaries: 3, replicasPerPrimary: 1 });
+});
+afterAll(() => sandbox.close());
+beforeEach(() => {
+  place = new Place();
+});
+afterEach(() => place.close());
+
+function checkOf({ name, mode, shape, nodes, access }: Deployment): object {
+  const zones = ["a", "b", "c"];
+  const target = { platform: "endpoints", name, mode, shape, zones, directives: {}, nodes };
+  const password = { ...SECRET, plaintext: JSON.stringify(access.password) };
+  return { type: "valkey:index:TopologyCheck", inputs: { target, password } };
+}
+
+/** A stand-in for Pulumi's program, which exports these resources. @returns the environment that finds it */
+function pulumiWith(resources: readonly object[], failure = ""): NodeJS.ProcessEnv {
+  const state = join(place.directory, "state.json");
+  writeFileSync(state, JSON.stringify({ version: 3, deployment: { resources } }));
+  const script = join(place.directory, "pulumi");
+  const words = 'test "$*" = "stack export --show-secrets --non-interactive --stack dev"';
+  const answer = failure === "" ? `cat ${state}` : `echo "error: ${failure}" >&2; exit 255`;
+  writeFileSync(script, `#!/bin/sh\n${words} || exit 9\n${answer}\n`);
+  chmodSync(script, 0o755);
+  return { PATH: `${place.directory}:${process.env["PATH"] ?? ""}` };
+}
+
+const STACK = { type: "pulumi:pulumi:Stack" };
+
+describe("status", () => {
+  it("has every node with its role, version, memory and lag, and the verdict", async () => {
+    const { status, output } = await place.run(["status", "dev"], pulumiWith([STACK, checkOf(cluster)]));
+    expect(output).toMatch(/^NAME +ROLE +ADDRESS +ZONE +MACHINE +VERSION +UP +MEMORY +KEYS +LAG$/m);
+    expect(output.match(/^orders-\d +primary .* valkey \d+\.\d+\.\d+ .*[KM]i?B +0$/gm)).toHaveLength(3);
+    expect(output.match(/^orders-\d +replica .* 0 +\d+ B$/gm)).toHaveLength(3);
+    expect(output).toContain("VERIFY orders: PASS — all 18 assertions hold.");
+    expect(output).not.toContain(cluster.access.password);
+    expect(status).toBe(0);
+  });
+
+  it("answers tools in JSON, and verify has all rows", async () => {
+    const environment = pulumiWith([checkOf(cluster)]);
+    const { output } = await place.run(["status", "dev", "--json"], environment);
+    expect(JSON.parse(output)).toMatchObject([{ deployment: "orders", pass: true, topology: { mode: "cluster" } }]);
+    const verdict = await place.run(["verify", "dev"], environment);
+    expect(verdict.output).toContain("=== Assertions ===");
+    expect(verdict.status).toBe(0);
+  });
+
+  it("says of each deployment what does not hold, also where nobody answers, and exits with 1", async () => {
+    const lost = { ...cluster, name: "lost", shape: { primaries: 4, replicasPerPrimary: 1 } };
+    const { status, output } = await place.run(["status", "dev"], pulumiWith([checkOf(cluster), checkOf(lost)]));
+    expect(output).toContain("VERIFY orders: PASS");
+    expect(output).toMatch(/✗ there are as many primaries as wanted {2}\[primaries\]\n {4}expected: 4\n {4}found: +3/);
+    expect(output).toContain("VERIFY lost: FAIL — 1 of 18 assertions do not hold: primaries.");
+    expect(status).toBe(1);
+  }, 30_000);
+
+  it("refuses what it cannot ask", async () => {
+    const nothing = await place.run(["status", "dev"], pulumiWith([STACK]));
+    expect(nothing).toMatchObject({ status: 2 });
+    expect(nothing.output).toContain("stack dev: has no deployments; pulumi up makes them");
+    const missing = await place.run(["status", "dev"], pulumiWith([], "no stack named 'dev' found"));
+    expect(missing).toMatchObject({ status: 2 });
+    expect(missing.output).toContain("stack dev: no stack named 'dev' found");
+    const both = await place.run(["verify", "dev", "--tls", "--mode", "cluster"], pulumiWith([checkOf(cluster)]));
+    expect(both).toMatchObject({ status: 2 });
+    expect(both.output).toContain("--tls is for servers without a stack");
+    expect(both.output).toContain("--mode is for servers without a stack");
+    const without = await place.run(["status", "dev"], { PATH: join(place.directory, "nothing") });
+    expect(without).toMatchObject({ status: 1 });
+    expect(without.output).toContain("pulumi is not in the PATH");
+  });
+});
+
+describe("verify", () => {
+  it("passes servers without zones when zones are left out", async () => {
+    const nodes = cluster.nodes.flatMap(({ endpoint }) => ["--node", `127.0.0.1:${endpoint.port}`]);
+    const environment = { VALKEY_PASSWORD: cluster.access.password };
+    const asked = ["verify", "--mode", "cluster", ...nodes];
+    const refused = await place.run(asked, environment);
+    expect(refused.output).toMatch(/\[zones-known\]\n {4}expected: all, as HOST:PORT=ZONE; else --without zones/);
+    expect(refused.status).toBe(1);
+    const passed = await place.run([...asked, "--without", "zones"], environment);
+    expect(passed.output).toContain("skipped on request: zones.");
+    expect(passed.status).toBe(0);
+  });
+});
