@@ -1,5 +1,6 @@
 /** How a Pulumi program declares a custom resource of the provider `valkey`. */
 import * as pulumi from "@pulumi/pulumi";
+import { withPackageVersion } from "./package-version";
 import type { ResourceName } from "./resource-names";
 import { resourceType } from "./resource-names";
 
@@ -15,6 +16,6 @@ export abstract class ValkeyResource extends pulumi.CustomResource {
     properties: pulumi.Inputs,
     options: pulumi.CustomResourceOptions = {},
   ) {
-    super(resourceType(resource), name, properties, options);
+    super(resourceType(resource), name, withPackageVersion(properties), options);
   }
 }

@@ -6,6 +6,7 @@ import { Failure } from "../lib/errors";
 import { canonicalJson, engineValues, plainValues } from "./engine-values";
 import type { AnyHandler, Values } from "./handlers";
 import { loadHandler } from "./handlers";
+import { takePackageVersion } from "./package-version";
 import type { HandlerContext } from "./resource-handler";
 import type { ResourceName } from "./resource-names";
 import { resourceNameOf } from "./resource-names";
@@ -33,7 +34,10 @@ export class ValkeyProvider implements provider.Provider {
     private readonly log: (urn: string, line: string) => void = logLine,
   ) {}
 
-  readonly check = async (urn: string, olds: Values, news: Values): Promise<provider.CheckResult> => {
+  readonly check = async (urn: string, olds: Values, declared: Values): Promise<provider.CheckResult> => {
+    const { inputs: news, problems } = takePackageVersion(declared, this.version);
+    // Another version may have other resources.
+    if (problems.length > 0) return { inputs: news, failures: [...problems] };
     const handler = await this.#handler(urn);
     const before = plainValues(olds).values;
     const { values } = plainValues(news);

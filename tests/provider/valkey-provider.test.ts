@@ -4,8 +4,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import * as pulumi from "@pulumi/pulumi";
+import { VERSION } from "../../lib/system/package";
 import type { AnyHandler } from "../../provider/handlers";
 import { loadHandler } from "../../provider/handlers";
+import { withPackageVersion } from "../../provider/package-version";
 import { RESOURCE_NAMES, resourceType } from "../../provider/resource-names";
 import { ValkeyProvider } from "../../provider/valkey-provider";
 import { waitOptions } from "../../provider/waiting";
@@ -187,6 +189,20 @@ describe("the provider", () => {
       [undefined, { size: 1 }],
       [{ size: 1 }, { size: 2 }],
     ]);
+  });
+
+  it("refuses a program whose package has another version, and keeps its version out of the state", async () => {
+    const { check } = providerOf({});
+    const inputs = { size: 1 };
+    expect(await check(URN, {}, inputs)).toEqual({ inputs });
+    const declared = withPackageVersion(inputs);
+    expect((await check(URN, {}, declared)).failures).toEqual([
+      {
+        property: "",
+        reason: expect.stringMatching(/valkey-measured has version \S+, and the provider .* has 1\.2\.3/),
+      },
+    ]);
+    expect(await new ValkeyProvider(VERSION).check(URN, {}, declared)).toEqual({ inputs });
   });
 
   it("has what a refresh reads made good by the next update", async () => {

@@ -31,9 +31,9 @@ export class ProviderProcess {
     private readonly client: Client,
   ) {}
 
-  static async start(): Promise<ProviderProcess> {
-    const loader = load.resolve("@pulumi/pulumi/cmd/run-plugin/index.js");
-    const plugin = join(ROOT, "plugin");
+  /** @param plugin the folder that the engine is told */
+  static async start(plugin = join(ROOT, "plugin")): Promise<ProviderProcess> {
+    const loader = createRequire(join(plugin, "main.cjs")).resolve("@pulumi/pulumi/cmd/run-plugin/index.js");
     const child = spawn(process.execPath, [loader, plugin, "127.0.0.1:1"], { cwd: plugin });
     let printed = "";
     const port = await new Promise<string>((resolve, reject) => {

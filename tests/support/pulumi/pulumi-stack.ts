@@ -4,15 +4,15 @@
  */
 import type { ChildProcess } from "node:child_process";
 import { execFileSync, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation";
 import { LocalWorkspace } from "@pulumi/pulumi/automation";
 import { stringify } from "yaml";
 import { runningProcesses, RunDirectory, stopRun } from "../../../platforms/host/run-directory";
-import { ROOT } from "../../../lib/system/package";
 import { awaitCondition } from "../../../lib/polling";
+import { copyCheckout } from "../checkout";
 
 /** The PATH by which the CLI is found: installed, or else the npm package's, which fetches it on first use. */
 function findEngine(): string | undefined {
@@ -63,9 +63,7 @@ export class PulumiStack {
     variables: Readonly<Record<string, string>> = {},
   ): Promise<PulumiStack> {
     const directory = mkdtempSync(join(tmpdir(), "engine-"));
-    for (const name of readdirSync(ROOT).filter((each) => !NOT_COPIED.has(each)))
-      cpSync(join(ROOT, name), join(directory, name), { recursive: true });
-    symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
+    copyCheckout(directory);
     mkdirSync(join(directory, ".state"));
     writeFileSync(fileIn(directory), textOf(config));
     process.env["PATH"] = pulumiPath();
@@ -146,9 +144,6 @@ export class PulumiStack {
     rmSync(this.directory, { recursive: true, force: true });
   }
 }
-
-/** What a checkout has beside the project: other stacks' state, results, packages. */
-const NOT_COPIED = new Set(["node_modules", ".git", ".cache", ".state", "dist", "results"]);
 
 const fileIn = (directory: string): string => join(directory, "stacks", `Pulumi.${STACK}.yaml`);
 

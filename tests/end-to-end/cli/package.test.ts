@@ -1,0 +1,181 @@
+/** The package in a folder that has nothing else: its command, its components, its declarations, its provider. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { resourceType } from "../../../provider/resource-names";
+import { form } from "../../../valkey/formation/form";
+import { InstalledPackage } from "../../support/installed-package";
+import { ProviderProcess } from "../../support/pulumi/provider-process";
+import { resultsIn, TIMED } from "../../support/command";
+import { Sandbox, valkeyHome } from "../../support/valkey/real";
+
+/** Declares every component of the main entry. */
+const COMPONENTS = `
+import type { Output } from "@pulumi/pulumi";
+import { DEFAULT_IMAGE, ValkeyCluster, ValkeyReplication, type ValkeyClusterArgs } from "valkey-measured";
+
+const zones = ["a", "b", "c"];
+const args: ValkeyClusterArgs = { shape: { primaries: 3, replicasPerPrimary: 1 }, zones, image: DEFAULT_IMAGE };
+export const orders = new ValkeyCluster("orders", args);
+export const sessions = new ValkeyReplication("sessions", { replicas: 2, zones });
+export const url: Output<string> = orders.url;
+// @ts-expect-error a number of primaries is no text
+export const refused = (): unknown => new ValkeyCluster("x", { zones, shape: { primaries: "3", replicasPerPrimary: 1 } });
+`;
+
+/** Uses every other entry. */
+const OTHERS = `
+import { EksPlatform, type EksPlatformArgs } from "valkey-measured/eks";
+import { parseConfig, planStack, readStackFile, stackNames, STACKS_DIRECTORY, type StackPlan } from "valkey-measured/plans";
+import { readResultFiles, resultRows, type ResultRow } from "valkey-measured/results";
+import { judgeFacts, openDeployment, verify, type Verdict } from "valkey-measured/verification";
+
+const machine = { cores: 4, memoryBytes: 2 ** 33 };
+const plan = (stack: string): StackPlan =>
+  planStack(stack, parseConfig(stack, readStackFile(STACKS_DIRECTORY, stack), machine));
+export const rows = (path: string): ResultRow[] => readResultFiles([path]).flatMap(({ results }) => resultRows(results));
+export const platform = (args: EksPlatformArgs): EksPlatform => new EksPlatform("valkey", args);
+export const judge: (...args: Parameters<typeof judgeFacts>) => Verdict = judgeFacts;
+export const entries = [openDeployment, verify];
+process.stdout.write(JSON.stringify(stackNames(STACKS_DIRECTORY).map((name) => plan(name).platform)));
+`;
+
+/** Runs the components without an engine, in plain Node. Prints what was declared, what was not, and what was loaded. */
+const WITHOUT_ENGINE = `
+const pulumi = require("@pulumi/pulumi");
+const types = [];
+const newResource = ({ type, name, inputs }) => {
+  types.push(type);
+  return { id: name, state: { ...inputs, password: "generated" } };
+};
+pulumi.runtime.setMocks({ newResource, call: ({ inputs }) => inputs }, "elsewhere", "test", false);
+process.on("exit", () => {
+  const declared = new Set(Object.values(require("./components.js")).map((each) => each.constructor));
+  const isComponent = (each) => typeof each === "function" && each.prototype instanceof pulumi.ComponentResource;
+  const missing = Object.entries(require("valkey-measured")).filter(([, each]) => isComponent(each) && !declared.has(each));
+  process.stdout.write(JSON.stringify({ types, missing: missing.map(([name]) => name), loaded: Object.keys(require.cache) }));
+});
+require("./components.js");
+`;
+
+/** Code that programs with components alone do not need. */
+const NOT_FOR_COMPONENTS =
+  /^(cli|stacks|faults|components\/eks|benchmarks\/(capacity|compare|measuring|report|results|soak|studies)|lib\/statistics)\//;
+
+interface Run {
+  readonly types: readonly string[];
+  readonly missing: readonly string[];
+  readonly loaded: readonly string[];
+}
+
+describe("the package in an empty folder", { timeout: 300_000 }, () => {
+  let here: InstalledPackage;
+  beforeAll(async () => {
+    here = await InstalledPackage.open();
+  }, 600_000);
+  afterAll(() => {
+    here.close();
+  });
+
+  it("measures both topologies with its command, and writes only where the user is", async () => {
+    const before = filesIn(here.path);
+    const output = await here.run("npx", ["valkey-measured", "--tests", "get", "--duration", "1"], {
+      VALKEY_HOME: await valkeyHome(),
+    });
+    expect(output).toContain("VERIFY cluster: PASS");
+    const [name = ""] = readdirSync(join(here.directory, "results"));
+    const { complete, records } = resultsIn(join(here.directory, "results", name));
+    expect([complete, new Set(records.map(({ deployment }) => deployment)).size]).toEqual([true, 2]);
+    expect(readdirSync(join(here.cache, "valkey-measured"))).toContain("runs");
+    expect(filesIn(here.path)).toEqual(before);
+  });
+
+  it("brings the open-loop generator, and needs no compiler", async () => {
+    expect(
+      ["esbuild", "tsx", "typescript"].filter((name) => existsSync(join(here.directory, "node_modules", name))),
+    ).toEqual([]);
+    const load = [...TIMED, "--mode", "replication", "--load-generator", "open-loop", "--rate", "1000"];
+    const output = await here.run("npx", ["valkey-measured", ...load, "--output", "open-loop"], {
+      VALKEY_HOME: await valkeyHome(),
+    });
+    expect(output).toContain("VERIFY replication: PASS");
+    expect(resultsIn(join(here.directory, "open-loop")).records.length).toBeGreaterThan(0);
+  });
+
+  it("verifies servers that exist, and names its own command where it refuses", async () => {
+    const sandbox = await Sandbox.open();
+    try {
+      const deployment = await sandbox.replication("replication", 1);
+      await form(deployment, { primaries: 1, replicasPerPrimary: 1 });
+      const nodes = deployment.nodes.flatMap(({ endpoint, zone }) => [
+        "--node",
+        `127.0.0.1:${endpoint.port}=${zone ?? ""}`,
+      ]);
+      const password = { VALKEY_PASSWORD: deployment.access.password };
+      const verify = ["valkey-measured", "verify", "--mode", "replication", ...nodes];
+      expect(await here.run("npx", verify, password)).toContain("VERIFY replication: PASS");
+      await expect(here.run("npx", [...verify, "--nonsense"])).rejects.toThrow(/See npx valkey-measured --help/);
+    } finally {
+      await sandbox.close();
+    }
+  });
+
+  it("has declarations for every entry, by both ways in which programs find them", async () => {
+    writeFileSync(join(here.directory, "components.ts"), COMPONENTS);
+    writeFileSync(join(here.directory, "others.ts"), OTHERS);
+    const compiler = [
+      require.resolve("typescript/bin/tsc"),
+      "--strict",
+      "--target",
+      "es2022",
+      "components.ts",
+      "others.ts",
+    ];
+    // Declarations of other packages have faults of their own.
+    const output = await here.run(process.execPath, [...compiler, "--module", "nodenext"]).catch(String);
+    expect(
+      output.split("\n").filter((line) => /^(components|others|node_modules\/valkey-measured)\b/.test(line)),
+    ).toEqual([]);
+    const older = ["--module", "commonjs", "--moduleResolution", "node10", "--ignoreDeprecations", "6.0"];
+    await here.run(process.execPath, [...compiler, ...older, "--esModuleInterop", "--skipLibCheck", "--noEmit"]);
+  });
+
+  it("runs a program with all components in plain Node, and loads no cloud, no charts and no statistics", async () => {
+    writeFileSync(join(here.directory, "run.cjs"), WITHOUT_ENGINE);
+    const { types, missing, loaded } = JSON.parse(await here.run(process.execPath, ["run.cjs"])) as Run;
+    expect(types).toEqual(
+      expect.arrayContaining([
+        "valkey:index:ValkeyCluster",
+        "kubernetes:apps/v1:StatefulSet",
+        "valkey:index:Formation",
+      ]),
+    );
+    expect(missing).toEqual([]);
+    const { dependencies } = JSON.parse(readFileSync(join(here.path, "package.json"), "utf8")) as {
+      dependencies: Record<string, string>;
+    };
+    const ofPackage = (name: string): boolean => loaded.some((file) => file.includes(`/node_modules/${name}/`));
+    expect(Object.keys(dependencies).filter(ofPackage)).toEqual(["@pulumi/kubernetes", "@pulumi/pulumi"]);
+    const own = loaded.flatMap((file) => file.split("/valkey-measured/dist/")[1] ?? []);
+    expect(own.length).toBeGreaterThan(10);
+    expect(own.filter((file) => NOT_FOR_COMPONENTS.test(file))).toEqual([]);
+  });
+
+  it("loads every other entry in plain Node, and plans the stacks that it brings", async () => {
+    expect(JSON.parse(await here.run(process.execPath, ["others.js"]))).toEqual(
+      expect.arrayContaining(["host", "kubernetes", "eks"]),
+    );
+  });
+
+  it("brings the provider, as Pulumi's engine starts it", async () => {
+    const provider = await ProviderProcess.start(join(here.path, "plugin"));
+    try {
+      const { id } = await provider.create(resourceType("Password"), {});
+      expect(id).toMatch(/^[0-9a-f]{16}$/);
+    } finally {
+      provider.stop();
+    }
+  });
+});
+
+const filesIn = (directory: string): string[] => readdirSync(directory, { recursive: true }).map(String).sort();
