@@ -74,7 +74,7 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
       response.end(JSON.stringify(answer ?? {}));
     });
     await new Promise<void>((resolve) => api.listen(0, "127.0.0.1", resolve));
-  });
+  }, 60_000);
   afterEach(() => {
     provider.stop();
     api.closeAllConnections();

@@ -9,8 +9,8 @@ import { ProviderProcess } from "../../support/pulumi/provider-process";
 import { resultsIn, TIMED } from "../../support/command";
 import { Sandbox, valkeyHome } from "../../support/valkey/real";
 
-/** Declares every component of the main entry. */
-const COMPONENTS = `
+/** Fifteen lines of a program that deploys. */
+const CLUSTERS = `
 import type { Output } from "@pulumi/pulumi";
 import { DEFAULT_IMAGE, ValkeyCluster, ValkeyReplication, type ValkeyClusterArgs } from "valkey-measured";
 
@@ -23,9 +23,27 @@ export const url: Output<string> = orders.url;
 export const refused = (): unknown => new ValkeyCluster("x", { zones, shape: { primaries: "3", replicasPerPrimary: 1 } });
 `;
 
+/** Declares every component of the main entry. */
+const COMPONENTS = `
+import { BenchmarkJob, HostDeployment, LoadCapacity, ValkeyDashboard } from "valkey-measured";
+import { orders, sessions } from "./clusters";
+
+export { orders, sessions };
+export const benchmark = new BenchmarkJob("benchmark", { targets: [orders, sessions], tests: ["get"] });
+export const capacity = new LoadCapacity("capacity", { targets: [orders], objective: "p99=2ms" });
+export const dashboard = new ValkeyDashboard("dashboard", { namespace: "shop" });
+export const host = new HostDeployment("host", {
+  plan: { name: "host", mode: "replication", settings: {}, zones: ["a", "b"] },
+  shape: { primaries: 1, replicasPerPrimary: 1 },
+  owner: "elsewhere",
+  timeoutSeconds: 60,
+  trigger: 0,
+});
+`;
+
 /** Uses every other entry. */
 const OTHERS = `
-import { EksPlatform, type EksPlatformArgs } from "valkey-measured/eks";
+import { EksPlatform, KarpenterPools, type EksPlatformArgs, type KarpenterPoolsArgs } from "valkey-measured/eks";
 import { parseConfig, planStack, readStackFile, stackNames, STACKS_DIRECTORY, type StackPlan } from "valkey-measured/plans";
 import { readResultFiles, resultRows, type ResultRow } from "valkey-measured/results";
 import { judgeFacts, openDeployment, verify, type Verdict } from "valkey-measured/verification";
@@ -35,32 +53,37 @@ const plan = (stack: string): StackPlan =>
   planStack(stack, parseConfig(stack, readStackFile(STACKS_DIRECTORY, stack), machine));
 export const rows = (path: string): ResultRow[] => readResultFiles([path]).flatMap(({ results }) => resultRows(results));
 export const platform = (args: EksPlatformArgs): EksPlatform => new EksPlatform("valkey", args);
+export const pools = (args: KarpenterPoolsArgs): KarpenterPools => new KarpenterPools("valkey", args);
 export const judge: (...args: Parameters<typeof judgeFacts>) => Verdict = judgeFacts;
 export const entries = [openDeployment, verify];
 process.stdout.write(JSON.stringify(stackNames(STACKS_DIRECTORY).map((name) => plan(name).platform)));
 `;
 
-/** Runs the components without an engine, in plain Node. Prints what was declared, what was not, and what was loaded. */
+/** Runs a program without an engine, in plain Node. Prints what it declared, what it did not, and what it loaded. */
 const WITHOUT_ENGINE = `
 const pulumi = require("@pulumi/pulumi");
 const types = [];
+const made = { password: "generated", results: { records: [], topologies: [], capacities: [] }, comparison: [] };
 const newResource = ({ type, name, inputs }) => {
   types.push(type);
-  return { id: name, state: { ...inputs, password: "generated" } };
+  return { id: name, state: { ...inputs, ...made } };
 };
 pulumi.runtime.setMocks({ newResource, call: ({ inputs }) => inputs }, "elsewhere", "test", false);
+const program = require(process.argv[2]);
 process.on("exit", () => {
-  const declared = new Set(Object.values(require("./components.js")).map((each) => each.constructor));
+  const loaded = Object.keys(require.cache);
+  const declared = new Set(Object.values(program).map((each) => each.constructor));
   const isComponent = (each) => typeof each === "function" && each.prototype instanceof pulumi.ComponentResource;
   const missing = Object.entries(require("valkey-measured")).filter(([, each]) => isComponent(each) && !declared.has(each));
-  process.stdout.write(JSON.stringify({ types, missing: missing.map(([name]) => name), loaded: Object.keys(require.cache) }));
+  process.stdout.write(JSON.stringify({ types, missing: missing.map(([name]) => name), loaded }));
 });
-require("./components.js");
 `;
 
-/** Code that programs with components alone do not need. */
+/** Dependencies that programs with components alone load. */
+const FOR_COMPONENTS = ["@pulumi/kubernetes", "@pulumi/pulumi", "fastest-levenshtein", "zod"];
+/** Code that they do not need. */
 const NOT_FOR_COMPONENTS =
-  /^(cli|stacks|faults|components\/eks|benchmarks\/(capacity|compare|measuring|report|results|soak|studies)|lib\/statistics)\//;
+  /^(cli|stacks|faults|components\/eks|benchmarks\/(compare|measuring|report|soak|studies)|lib\/statistics)\//;
 
 interface Run {
   readonly types: readonly string[];
@@ -121,8 +144,8 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
   });
 
   it("has declarations for every entry, by both ways in which programs find them", async () => {
-    writeFileSync(join(here.directory, "components.ts"), COMPONENTS);
-    writeFileSync(join(here.directory, "others.ts"), OTHERS);
+    const files = { "clusters.ts": CLUSTERS, "components.ts": COMPONENTS, "others.ts": OTHERS };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(here.directory, name), text);
     const compiler = [
       require.resolve("typescript/bin/tsc"),
       "--strict",
@@ -134,15 +157,15 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
     // Declarations of other packages have faults of their own.
     const output = await here.run(process.execPath, [...compiler, "--module", "nodenext"]).catch(String);
     expect(
-      output.split("\n").filter((line) => /^(components|others|node_modules\/valkey-measured)\b/.test(line)),
+      output.split("\n").filter((line) => /^(clusters|components|others|node_modules\/valkey-measured)\b/.test(line)),
     ).toEqual([]);
     const older = ["--module", "commonjs", "--moduleResolution", "node10", "--ignoreDeprecations", "6.0"];
     await here.run(process.execPath, [...compiler, ...older, "--esModuleInterop", "--skipLibCheck", "--noEmit"]);
   });
 
-  it("runs a program with all components in plain Node, and loads no cloud, no charts and no statistics", async () => {
+  it("runs a program in plain Node, and loads no cloud, no charts and no statistics", async () => {
     writeFileSync(join(here.directory, "run.cjs"), WITHOUT_ENGINE);
-    const { types, missing, loaded } = JSON.parse(await here.run(process.execPath, ["run.cjs"])) as Run;
+    const { types, loaded } = JSON.parse(await here.run(process.execPath, ["run.cjs", "./clusters.js"])) as Run;
     expect(types).toEqual(
       expect.arrayContaining([
         "valkey:index:ValkeyCluster",
@@ -150,15 +173,20 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
         "valkey:index:Formation",
       ]),
     );
-    expect(missing).toEqual([]);
     const { dependencies } = JSON.parse(readFileSync(join(here.path, "package.json"), "utf8")) as {
       dependencies: Record<string, string>;
     };
-    const ofPackage = (name: string): boolean => loaded.some((file) => file.includes(`/node_modules/${name}/`));
-    expect(Object.keys(dependencies).filter(ofPackage)).toEqual(["@pulumi/kubernetes", "@pulumi/pulumi"]);
+    const isLoaded = (name: string): boolean => loaded.some((file) => file.includes(`/node_modules/${name}/`));
+    expect(Object.keys(dependencies).filter(isLoaded)).toEqual(FOR_COMPONENTS);
     const own = loaded.flatMap((file) => file.split("/valkey-measured/dist/")[1] ?? []);
     expect(own.length).toBeGreaterThan(10);
     expect(own.filter((file) => NOT_FOR_COMPONENTS.test(file))).toEqual([]);
+  });
+
+  it("declares every component of the main entry in plain Node", async () => {
+    const { types, missing } = JSON.parse(await here.run(process.execPath, ["run.cjs", "./components.js"])) as Run;
+    expect(types).toEqual(expect.arrayContaining(["valkey:index:Measurement", "valkey:index:HostServers"]));
+    expect(missing).toEqual([]);
   });
 
   it("loads every other entry in plain Node, and plans the stacks that it brings", async () => {
