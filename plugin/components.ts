@@ -5,6 +5,11 @@ import type * as pulumi from "@pulumi/pulumi";
 const COMPONENTS = {
   ValkeyCluster: async () => (await import("../components/valkey-cluster.js")).ValkeyCluster,
   ValkeyReplication: async () => (await import("../components/valkey-replication.js")).ValkeyReplication,
+  BenchmarkJob: async () => (await import("../components/benchmark-job.js")).BenchmarkJob,
+  LoadCapacity: async () => (await import("../components/load-capacity.js")).LoadCapacity,
+  ValkeyDashboard: async () => (await import("../components/valkey-dashboard.js")).ValkeyDashboard,
+  EksPlatform: async () => (await import("../components/eks/platform.js")).EksPlatform,
+  KarpenterPools: async () => (await import("../components/eks/karpenter/karpenter-pools.js")).KarpenterPools,
 };
 
 /** What all of them have in common. */

@@ -39,6 +39,7 @@ export interface EksClusterArgs {
   /** Whether AWS refuses to delete the cluster. Set it to false before `pulumi destroy`. @default false */
   readonly deletionProtection: boolean;
   readonly versions: EksVersions;
+  /** Of every resource of AWS that the platform makes. */
   readonly tags: Readonly<Record<string, string>>;
 }
 

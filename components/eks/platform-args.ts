@@ -33,11 +33,11 @@ export interface EksPlatformArgs
         "clusterName" | "access" | "keyArn" | "logRetentionInDays" | "takesOverLogGroup" | "deletionProtection" | "tags"
       >
     > {
-  /** @default a network of its own with the defaults */
+  /** Of the network that the platform makes. @default its defaults */
   readonly network?: OwnNetworkSettings | undefined;
   /** In place of `network`. @default none */
   readonly existingNetwork?: ExistingNetworkArgs | undefined;
-  /** @default `servers` and `clients` with their defaults */
+  /** Machines for servers, clients and others. @default `servers` and `clients` with their defaults */
   readonly pools?: PoolSettings | undefined;
   /**
    * What runs on the pools, which then are as large as it needs. @default unknown: each pool has a `vcpuLimit`, and

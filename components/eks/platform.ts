@@ -22,6 +22,8 @@ import { StorageClasses } from "./storage-classes";
 import { EKS_VERSIONS } from "./versions";
 
 /**
+ * A network, an EKS cluster, storage classes and Karpenter with its pools. Workloads depend on `ready`.
+ *
  * @example
  * const platform = new EksPlatform("production", {
  *   region: "us-west-2",

@@ -36,6 +36,7 @@ export type NatStrategy = (typeof NAT_STRATEGIES)[number];
 export const INTERFACE_ENDPOINTS = ["ecr.api", "ecr.dkr", "sts"] as const;
 
 export interface EksPlanArgs {
+  /** Such as `us-west-2`. */
   readonly region: string;
   /** Names, in the order in which nodes are placed. */
   readonly zones: readonly string[];

@@ -1,6 +1,6 @@
 /** `docs/components.md`: each component with its arguments, its outputs and an example. Pure. */
 import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
-import { meaning } from "./model";
+import { meaning, reachable } from "./model";
 
 const INTRODUCTION = `# Components
 
@@ -34,23 +34,6 @@ export function componentReference({ components, types }: ComponentModels): stri
     "## Types of outputs\n",
     ...sections(given, outputTable),
   ].join("\n");
-}
-
-/** Names of the types of properties, and of what these contain. */
-function reachable(
-  properties: readonly Property[],
-  types: ComponentModels["types"],
-  seen = new Set<string>(),
-): Set<string> {
-  const visit = (shape: Shape): void => {
-    if (shape.kind === "list" || shape.kind === "map") visit(shape.of.shape);
-    if (shape.kind !== "named" || seen.has(shape.name)) return;
-    seen.add(shape.name);
-    const type = types.get(shape.name);
-    if (type?.kind === "object") reachable(type.properties, types, seen);
-  };
-  for (const { shape } of properties) visit(shape);
-  return seen;
 }
 
 function componentSection(

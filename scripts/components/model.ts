@@ -62,3 +62,20 @@ export function meaning({ description, shape }: Property, types: ReadonlyMap<str
   if (description !== "" || shape.kind !== "named") return description;
   return types.get(shape.name)?.description ?? "";
 }
+
+/** Names of the types of properties, and of what these contain. */
+export function reachable(
+  properties: readonly Property[],
+  types: ReadonlyMap<string, NamedType>,
+  seen = new Set<string>(),
+): Set<string> {
+  const visit = (shape: Shape): void => {
+    if (shape.kind === "list" || shape.kind === "map") visit(shape.of.shape);
+    if (shape.kind !== "named" || seen.has(shape.name)) return;
+    seen.add(shape.name);
+    const type = types.get(shape.name);
+    if (type?.kind === "object") reachable(type.properties, types, seen);
+  };
+  for (const { shape } of properties) visit(shape);
+  return seen;
+}

@@ -4,7 +4,7 @@ import ts from "typescript";
 import { Failure } from "../../lib/errors";
 import { ROOT } from "../../lib/system/package";
 import type { ComponentModel, ComponentModels, Property } from "./model";
-import { meaning } from "./model";
+import { meaning, reachable } from "./model";
 import { innerType, TypeReader } from "./type-reader";
 
 const LIST = join(ROOT, "plugin/components.ts");
@@ -19,10 +19,15 @@ export function readComponents(): ComponentModels {
   const checker = program.getTypeChecker();
   const reader = new TypeReader(checker, (name) => constantText(program, name));
   const list = program.getSourceFile(LIST);
-  const components = list === undefined ? undefined : variable(list, "COMPONENTS");
-  if (components === undefined) throw new Failure(`${LIST} declares no COMPONENTS`);
-  const listed = checker.getTypeAtLocation(components).getProperties();
-  const models = { components: listed.map((symbol) => readComponent(checker, reader, symbol)), types: reader.types };
+  const declaration = list === undefined ? undefined : variable(list, "COMPONENTS");
+  if (declaration === undefined) throw new Failure(`${LIST} declares no COMPONENTS`);
+  const listed = checker.getTypeAtLocation(declaration).getProperties();
+  const components = listed.map((symbol) => readComponent(checker, reader, symbol));
+  const used = reachable(
+    components.flatMap(({ inputs, outputs }) => [...inputs, ...outputs]),
+    reader.types,
+  );
+  const models = { components, types: new Map([...reader.types].filter(([name]) => used.has(name))) };
   const problems = [...reader.problems, ...withoutDescription(models)];
   if (problems.length > 0)
     throw new Failure(`plugin/components.ts:\n${problems.map((each) => `  - ${each}`).join("\n")}`);

