@@ -12,6 +12,8 @@ export { BenchmarkJob } from "../components/benchmark-job";
 export type { BenchmarkCapacityArgs, BenchmarkJobArgs } from "../components/benchmark-job";
 export { LoadCapacity } from "../components/load-capacity";
 export type { LoadCapacityArgs } from "../components/load-capacity";
+export { ValkeyAlerts } from "../components/valkey-alerts";
+export type { ValkeyAlertsArgs } from "../components/valkey-alerts";
 export { ValkeyDashboard } from "../components/valkey-dashboard";
 export type { ValkeyDashboardArgs } from "../components/valkey-dashboard";
 export type {

@@ -55,6 +55,9 @@ const metricsSchema = z.strictObject({
   serviceMonitor: z.boolean().default(false).meta({
     description: "Whether a ServiceMonitor of the Prometheus operator is created.",
   }),
+  alerts: z.boolean().default(false).meta({
+    description: "Whether a PrometheusRule of the Prometheus operator is created, with alerts on the servers.",
+  }),
 });
 
 /** Keys of all servers of a platform. */

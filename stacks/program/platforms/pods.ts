@@ -8,6 +8,7 @@ import type { NetworkAccess, Placement } from "../../../components/kubernetes/ar
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
+import { ValkeyAlerts } from "../../../components/valkey-alerts";
 import { ValkeyDashboard } from "../../../components/valkey-dashboard";
 import { ValkeyReplication } from "../../../components/valkey-replication";
 import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
@@ -48,6 +49,10 @@ export function deployPodsOfStack(
       { namespace: platform.namespace },
       { provider: place.provider, dependsOn: [place.namespace] },
     );
+  }
+  if (platform.metrics?.alerts === true) {
+    const inNamespace = { provider: place.provider, dependsOn: [place.namespace] };
+    new ValkeyAlerts("valkey-alerts", { namespace: platform.namespace }, inNamespace);
   }
   if (config.measures)
     createLoadGeneratorPolicy(
