@@ -8,6 +8,8 @@ export interface ObjectNames {
   readonly headless: string;
   /** Service that clients find the deployment by. */
   readonly client: string;
+  /** Service of pod 0, where it is always the primary; only replication without the chart has it. */
+  readonly primary: string;
   /** Service of every pod that may be read from; only replication has it. */
   readonly read: string;
   readonly metrics: string;
@@ -40,6 +42,7 @@ export function objectNames(deployment: string): ObjectNames {
     statefulSet: deployment,
     headless: `${deployment}-headless`,
     client: deployment,
+    primary: `${deployment}-primary`,
     read: `${deployment}-read`,
     metrics: `${deployment}-metrics`,
     sentinel: `${deployment}-sentinel`,

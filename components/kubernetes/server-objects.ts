@@ -37,6 +37,22 @@ export function createClientService(context: DeploymentContext): k8s.core.v1.Ser
   );
 }
 
+/** The Service of pod 0, which keeps its address when the pod comes back with another one. */
+export function createPrimaryService(context: DeploymentContext): k8s.core.v1.Service {
+  const { deployment, names } = context;
+  return new k8s.core.v1.Service(
+    names.primary,
+    {
+      metadata: { ...objectMetadata(context, names.primary, "primary"), annotations: AWAIT_CREATION_ONLY },
+      spec: {
+        selector: { ...selectorLabels(deployment), "statefulset.kubernetes.io/pod-name": `${names.statefulSet}-0` },
+        ports: [servicePort("valkey", CLIENT_PORT)],
+      },
+    },
+    context.options,
+  );
+}
+
 /** An account without rights: the pods never call the API server. */
 export function createServiceAccount(context: DeploymentContext): k8s.core.v1.ServiceAccount {
   const name = context.names.serviceAccount;

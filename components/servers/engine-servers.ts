@@ -10,6 +10,7 @@ import { createNativeServers } from "../kubernetes/native-servers";
 import { enginePod, hasVolumes } from "../kubernetes/pods/engine-pod";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
 import { planZones } from "../kubernetes/pods/zone-plan";
+import { createPrimaryService } from "../kubernetes/server-objects";
 import { PASSWORD_CONFIG, passwordConfig, replicationConfig } from "../kubernetes/server-config";
 
 export interface EngineServersArgs extends Omit<ServerArgs, "tls"> {
@@ -37,6 +38,7 @@ export class EngineServers extends pulumi.ComponentResource {
     super("valkey:kubernetes:EngineServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
     const { config, passwordFiles } = serverFiles(args);
+    createPrimaryService(context);
 
     const servers = createNativeServers(context, {
       nodes,

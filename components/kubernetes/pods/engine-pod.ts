@@ -18,6 +18,7 @@ import { objectLabels } from "../names";
 import { podBasics } from "./pod-basics";
 import { livenessProbe, readinessProbe } from "./probes";
 import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
+import { serviceHost } from "./server-pods";
 import { scriptCommand } from "../scripts";
 import { checksum } from "../server-config";
 import { scriptEnvironment, serverMounts, podVolumes } from "./volumes";
@@ -33,7 +34,7 @@ export function enginePod(context: DeploymentContext, config: string): types.inp
     spec: {
       ...podBasics(context, { graceSeconds: TERMINATION_GRACE_SECONDS }),
       containers: [
-        serverContainer(deployment, names.headless, args),
+        serverContainer(context),
         ...(metrics === undefined ? [] : [exporterContainer(metrics, { ...args, tls: undefined })]),
       ],
       volumes: [...podVolumes(names, undefined), ...(hasVolumes(args) ? [] : [{ name: DATA_VOLUME, emptyDir: {} }])],
@@ -46,29 +47,22 @@ export function hasVolumes({ engine, storage }: Pick<ServerArgs, "engine" | "sto
   return engine !== "dragonfly" && storage.ephemeral !== true;
 }
 
-function serverContainer(
-  deployment: string,
-  headless: string,
-  { engine, image, imagePullPolicy, resources, clusterDomain, settings }: DeploymentContext["args"],
-): Container {
-  const primary = `${deployment}-0.${headless}.$(POD_NAMESPACE).svc.${clusterDomain ?? "cluster.local"}`;
+function serverContainer(context: DeploymentContext): Container {
+  const { names, args } = context;
+  const { engine, image, imagePullPolicy, resources, settings } = args;
   const program =
     engine === "dragonfly"
       ? ["dragonfly", ...dragonflyFlags(settings)]
       : [ENGINE_PROGRAMS[directiveEngine(engine)].server, `${CONFIG_DIRECTORY}/valkey.conf`];
-  const fromPod = (name: string, fieldPath: string): types.input.core.v1.EnvVar => ({
-    name,
-    valueFrom: { fieldRef: { fieldPath } },
-  });
   return {
     name: SERVER_CONTAINER,
     image,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY_CONTEXT,
-    command: scriptCommand("start-replica.sh", primary, ...program),
+    command: scriptCommand("start-replica.sh", ...program),
     env: [
-      fromPod("POD_NAME", "metadata.name"),
-      fromPod("POD_NAMESPACE", "metadata.namespace"),
+      { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+      { name: "PRIMARY_SERVICE", value: serviceHost(names.primary, context) },
       ...Object.entries(scriptEnvironment(undefined, engine)).map(([name, value]) => ({ name, value })),
     ],
     ports: [{ name: "valkey", containerPort: CLIENT_PORT }],

@@ -39,7 +39,12 @@ export function serverPods(
   };
 }
 
+/** The whole host name of a Service. */
+export function serviceHost(service: string, { args }: DeploymentContext): pulumi.Output<string> {
+  return pulumi.interpolate`${service}.${args.namespace}.svc.${args.clusterDomain ?? "cluster.local"}`;
+}
+
 /** `HOST:PORT` of a Service, for clients in the Kubernetes cluster. */
-export function serviceEndpoint(service: string, { args }: DeploymentContext): pulumi.Output<string> {
-  return pulumi.interpolate`${service}.${args.namespace}.svc.${args.clusterDomain ?? "cluster.local"}:${CLIENT_PORT}`;
+export function serviceEndpoint(service: string, context: DeploymentContext): pulumi.Output<string> {
+  return pulumi.interpolate`${serviceHost(service, context)}:${CLIENT_PORT}`;
 }

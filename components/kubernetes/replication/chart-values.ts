@@ -11,6 +11,7 @@ import { findPrimaryContainer } from "./find-primary-container";
 import { livenessProbe, readinessProbe } from "../pods/probes";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../pods/security-context";
 import { PASSWORD_FILE } from "../server-config";
+import { serviceHost } from "../pods/server-pods";
 import { scriptEnvironment } from "../pods/volumes";
 
 /** @param replicas of the one primary @param sentinel settings of the Sentinels; undefined without failover */
@@ -32,7 +33,7 @@ export function chartValues(
     initResources: sidecarResources(args.resources, INIT_RESOURCES),
     valkeyConfig: formatConfigFile(toDirectives(args.settings)),
     ...authentication(context),
-    ...probes(context),
+    ...probes(context, sentinel === undefined),
     replica: {
       enabled: true,
       replicas,
@@ -76,13 +77,18 @@ function authentication({ names }: DeploymentContext): Record<string, unknown> {
 }
 
 /** Probes in place of the chart's, which do not check whether a replica follows its primary. */
-function probes({ names, args }: DeploymentContext): Record<string, unknown> {
+function probes(context: DeploymentContext, isPrimaryFixed: boolean): Record<string, unknown> {
+  const { names, args } = context;
   const authority = args.tls === undefined ? undefined : "/tls/ca.crt";
   return {
     startupProbe: { enabled: false },
     livenessProbe: { enabled: true, customProbe: livenessProbe(authority) },
     readinessProbe: { enabled: true, customProbe: readinessProbe("replication") },
-    env: scriptEnvironment(authority),
+    env: {
+      ...scriptEnvironment(authority),
+      // The chart's client Service selects pod 0. Sentinels tell a replica themselves which primary it has.
+      ...(isPrimaryFixed ? { PRIMARY_SERVICE: serviceHost(names.client, context) } : {}),
+    },
     extraValkeySecrets: [{ name: names.secret, mountPath: SECRET_DIRECTORY }],
     extraValkeyConfigs: [{ name: names.scripts, mountPath: SCRIPTS_DIRECTORY }],
   };

@@ -2,6 +2,8 @@
 # Readiness of a cluster node: does it serve its part of the cluster?
 #   not formed yet   it answers; formation waits until all pods are ready
 #   replica          its data set is loaded and its link to the primary is up
+#   just started     it reaches every primary, and the cluster's state is ok: after two minutes a primary that it does not
+#                    reach is lost, before that it may be starting as well
 #   any member       it reaches the majority of primaries, and the cluster's state is ok; or it is not because slots
 #                    elsewhere are lost: one lost shard must not take every pod out of the Service, nor stop the very
 #                    restart that repairs it
@@ -45,4 +47,9 @@ $(echo 'CLUSTER NODES' | tell localhost 3)
 NODES
 wait
 
-[ $linked = yes ] && [ $((reached * 2)) -gt "$size" ] && { [ "$state" = ok ] || [ "$slots_ok" -lt 16384 ]; }
+[ $linked = yes ] || exit 1
+if [ "$uptime" -le 120 ]; then
+  [ "$state" = ok ] && [ "$reached" -ge "$size" ]
+  exit
+fi
+[ $((reached * 2)) -gt "$size" ] && { [ "$state" = ok ] || [ "$slots_ok" -lt 16384 ]; }

@@ -8,6 +8,7 @@ describe("names", () => {
       "shop",
       "shop-headless",
       "shop",
+      "shop-primary",
       "shop-read",
       "shop-metrics",
       "shop-sentinel",

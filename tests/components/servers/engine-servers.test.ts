@@ -99,7 +99,7 @@ describe("Dragonfly", () => {
 
   it("has the flags of Dragonfly head-to-head, its settings as flags, and its password from a file", () => {
     const { command } = containerOf(resources);
-    expect(command.slice(3)).toEqual([
+    expect(command.slice(2)).toEqual([
       "dragonfly",
       "--port=6379",
       "--dir=/data",
@@ -130,18 +130,17 @@ describe("Dragonfly", () => {
 const SCRIPTS = join(ROOT, "components", "kubernetes", "scripts");
 
 describe("how a server starts", () => {
-  const started = (command: readonly string[], pod: string): string => {
+  const started = ({ command, env }: Container, pod: string): string => {
     const directory = mkdtempSync(join(tmpdir(), "start-"));
     try {
       for (const program of ["redis-server", "dragonfly"]) {
         writeFileSync(join(directory, program), '#!/bin/sh\necho "$(basename "$0") $*"\n');
         chmodSync(join(directory, program), 0o755);
       }
-      const [shell = "", ...rest] = command.map((word) =>
-        word.replaceAll("$(POD_NAMESPACE)", "valkey").replace("/valkey/scripts", SCRIPTS),
-      );
+      const [shell = "", ...rest] = command.map((word) => word.replace("/valkey/scripts", SCRIPTS));
+      const service = env.find(({ name }) => name === "PRIMARY_SERVICE")?.value ?? "";
       return execFileSync(shell, rest, {
-        env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, POD_NAME: pod },
+        env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, POD_NAME: pod, PRIMARY_SERVICE: service },
         encoding: "utf8",
       }).trim();
     } finally {
@@ -149,18 +148,21 @@ describe("how a server starts", () => {
     }
   };
 
+  it("selects pod 0, and no other, by the Service that replicas follow", async () => {
+    const { spec } = onlyResource(await engine(), "kubernetes:core/v1:Service", "server-primary").inputs;
+    expect(spec).toMatchObject({ selector: { "statefulset.kubernetes.io/pod-name": "server-0" } });
+  });
+
   it("is as the primary in pod 0, and as its replica in every other", async () => {
-    const { command } = containerOf(await engine());
-    expect(started(command, "server-0")).toBe("redis-server /valkey/config/valkey.conf");
+    const redis = containerOf(await engine());
+    expect(started(redis, "server-0")).toBe("redis-server /valkey/config/valkey.conf");
     for (const pod of ["server-1", "server-10"])
-      expect(started(command, pod)).toBe(
-        "redis-server /valkey/config/valkey.conf --replicaof server-0.server-headless.valkey.svc.cluster.local 6379",
+      expect(started(redis, pod)).toBe(
+        "redis-server /valkey/config/valkey.conf --replicaof server-primary.valkey.svc.cluster.local 6379",
       );
-    const dragonfly = containerOf(await engine({ engine: "dragonfly", settings: {} })).command;
+    const dragonfly = containerOf(await engine({ engine: "dragonfly", settings: {} }));
     expect(started(dragonfly, "server-0")).not.toContain("replicaof");
-    expect(started(dragonfly, "server-2")).toMatch(
-      / --replicaof=server-0\.server-headless\.valkey\.svc\.cluster\.local:6379$/,
-    );
+    expect(started(dragonfly, "server-2")).toMatch(/ --replicaof=server-primary\.valkey\.svc\.cluster\.local:6379$/);
   });
 });
 

@@ -57,6 +57,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:ValkeyCluster",
   "valkey:index:ValkeyReplication",
   "valkey:kubernetes:ClusterServers",
+  "valkey:kubernetes:EngineServers",
   "valkey:kubernetes:ReplicationServers",
   "kubernetes:apps/v1:Deployment",
   "kubernetes:apps/v1:StatefulSet",
