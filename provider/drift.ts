@@ -25,7 +25,7 @@ export async function inspectDeployment(
 ): Promise<Inspection> {
   try {
     const deployment = await openDeployment(target, password, { timeoutMs: ANSWER_MS, signal });
-    const verification = await verifyUntilPass(deployment, SETTLING_MS);
+    const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
     const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
     return { verification, drift: failed.map(({ id, found }) => `${id}: ${found}`) };
   } catch (error) {

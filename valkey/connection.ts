@@ -60,6 +60,11 @@ export async function connect(
   }
 }
 
+/** Whether ioredis gave up waiting, for a connection or for a reply. It has no class for either. */
+export function isTimeout(error: unknown): boolean {
+  return /^(connect ETIMEDOUT|Command timed out)/.test(messageOf(error));
+}
+
 /** ioredis' options for the byte stream: TCP, TLS, or what `dial` opens, with or without TLS. */
 function transport(
   { host }: Endpoint,

@@ -1,7 +1,7 @@
 /** A deployment whose nodes are pods, which are found by their labels and reached by port-forwards. */
 import type { V1Container, V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
-import { connect } from "../../valkey/connection";
+import { connect, isTimeout } from "../../valkey/connection";
 import type { Access, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
@@ -145,7 +145,7 @@ async function nodesOf(kubernetes: KubernetesClient, pods: readonly V1Pod[], por
   });
 }
 
-/** Waits until a server answers: its container may run before it listens. */
+/** Waits until a server answers: its container may run before it listens, and a busy machine may answer late. */
 async function awaitAnswer(
   deployment: Deployment,
   node: DeploymentNode,
@@ -157,7 +157,8 @@ async function awaitAnswer(
       (await deployment.connect(node)).disconnect();
       return true;
     } catch (error) {
-      const mayChange = error instanceof Failure && error.cause instanceof PortForwardBroken;
+      const mayChange =
+        error instanceof Failure && (error.cause instanceof PortForwardBroken || isTimeout(error.cause));
       if (!mayChange || Date.now() > deadline) throw error;
       return undefined;
     }

@@ -17,7 +17,7 @@ export interface TopologyCheckInputs {
   readonly formationMs: number | null;
   /** Revision of the pods: another one restarts them. Null where a restart is always a replacement. */
   readonly revision: string | null;
-  /** Time limit for pods to run. */
+  /** Time limit for pods to run, and then for replicas to link and catch up. */
   readonly timeoutSeconds: number;
   /** Any number. Another one runs the check again. */
   readonly trigger: number;
@@ -37,8 +37,10 @@ const SETTLING_MS = 30_000;
 
 export const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
   create: async ({ target, password, formationMs, timeoutSeconds }, context) => {
-    const deployment = await openDeployment(target, password, waitOptions(target.name, timeoutSeconds, context));
-    const verification = await verifyUntilPass(deployment, SETTLING_MS);
+    const options = waitOptions(target.name, timeoutSeconds, context);
+    const deployment = await openDeployment(target, password, options);
+    const { timeoutMs: healingMs, signal, report } = options;
+    const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, healingMs, signal, report });
     if (!verification.verdict.pass) {
       const rows = formatVerification(verification).join("\n");
       throw new Failure(

@@ -1,5 +1,6 @@
 /** Verifies a deployment: reads the facts from every node, then judges them. */
 import { poll } from "../../lib/polling";
+import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
 import { clusterVerdict } from "./cluster-verdict";
 import type { DeploymentFacts, OptionalAssertion } from "./facts";
@@ -24,14 +25,55 @@ export async function verify(
 
 const POLL_MS = 500;
 
-/** Verifies until the verdict passes, at most for so many milliseconds: for a deployment that has just started. */
-export async function verifyUntilPass(deployment: Deployment, milliseconds: number): Promise<Verification> {
-  const deadline = performance.now() + milliseconds;
+/** How long a verdict may take to pass. */
+export interface SettlingTime {
+  /** For every assertion to hold, milliseconds. */
+  readonly settlingMs: number;
+  /** For assertions of HEALING to hold, where all others do, milliseconds. @default `settlingMs` */
+  readonly healingMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Is told which assertions are waited for. */
+  readonly report?: ReportProgress | undefined;
+}
+
+/**
+ * Assertions that a deployment comes to hold by itself: replicas link and catch up, data is loaded, views spread. A
+ * large data set takes minutes.
+ */
+export const HEALING: ReadonlySet<string> = new Set([
+  "reachable",
+  "not-loading",
+  "replicas",
+  "one-data-set",
+  "all-online",
+  "links-up",
+  "lag-bounded",
+  "state-ok",
+  "slots-covered",
+  "none-failing",
+  "views-agree",
+  "sentinels-watch",
+  "sentinels-know",
+  "sentinels-quorum",
+]);
+
+/**
+ * Verifies until the verdict passes, or can no longer pass in time: for a deployment that has just started or changed. A
+ * node that does not answer is asked again.
+ */
+export async function verifyUntilPass(deployment: Deployment, settling: SettlingTime): Promise<Verification> {
+  const { settlingMs, healingMs = settlingMs, signal, report } = settling;
+  const began = performance.now();
   const verifyOnce = async (): Promise<Verification | undefined> => {
     const verification = await verify(deployment);
-    return verification.verdict.pass || performance.now() >= deadline ? verification : undefined;
+    const failing = verification.verdict.assertions.filter(({ pass }) => !pass);
+    if (failing.length === 0) return verification;
+    const isHealing = failing.every(({ id }) => HEALING.has(id));
+    if (performance.now() - began >= (isHealing ? Math.max(healingMs, settlingMs) : settlingMs)) return verification;
+    report?.(failing.map(({ id, found }) => `${id}: ${found}`).join("; "), true);
+    return undefined;
   };
-  return (await poll(verifyOnce, { intervalMs: POLL_MS })) ?? verify(deployment);
+  return (await poll(verifyOnce, { intervalMs: POLL_MS, signal })) ?? verify(deployment);
 }
 
 /** Verifies several deployments in parallel, in their order. */

@@ -70,7 +70,7 @@ describe.skipIf(KUBECONFIG === undefined)(`faults in pods${WHERE}`, { timeout: 4
     const kubernetes = await openKubernetesClient(target);
     const deployment = await openKubernetesDeployment(kubernetes, target, PASSWORD);
     await form(deployment, SHAPE);
-    const { verdict } = await verifyUntilPass(deployment, 30_000);
+    const { verdict } = await verifyUntilPass(deployment, { settlingMs: 30_000 });
     const pods = new PodFaultInjector(deployment, {
       kubernetes,
       port: 6379,

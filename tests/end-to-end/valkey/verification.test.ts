@@ -1,9 +1,10 @@
 /** The verdict on a real cluster and on real replication, with a violation of each assertion. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { signalProcess, identifyProcess } from "../../../lib/system/process-identity";
-import { verify } from "../../../valkey/verification/verify";
+import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
 
 let sandbox: Sandbox;
@@ -231,6 +232,27 @@ describe("a real replication", () => {
     await eventually("the primary counts one", async () => (await failing(replication)).includes("all-online"));
     await form(replication, { primaries: 1, replicasPerPrimary: 2 });
     await passes(replication);
+  });
+
+  it("is waited for while a replica may still link, and not where waiting helps nothing", async () => {
+    const limits = { settlingMs: 500, healingMs: 30_000 };
+    const password = await withNode(replication, 1, (connection) => connection.config("GET", "primaryauth"));
+    await withNode(replication, 1, async (connection) => {
+      await connection.config("SET", "primaryauth", "wrong");
+      await connection.call("CLIENT", "KILL", "TYPE", "primary");
+    });
+    await eventually("its link is down", async () => (await failing(replication)).includes("links-up"));
+    const restored = sleep(3_000).then(() =>
+      withNode(replication, 1, (connection) => connection.config("SET", "primaryauth", password[1] ?? "")),
+    );
+    expect((await verifyUntilPass(replication, limits)).verdict.pass).toBe(true);
+    await restored;
+
+    await withNode(replication, 1, (connection) => connection.config("SET", "maxmemory-policy", "allkeys-lru"));
+    const began = performance.now();
+    expect((await verifyUntilPass(replication, limits)).verdict.pass).toBe(false);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    await withNode(replication, 1, (connection) => connection.config("SET", "maxmemory-policy", "noeviction"));
   });
 
   it("fails on a wrong password for every node, and does not print the password", async () => {

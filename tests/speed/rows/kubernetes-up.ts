@@ -94,7 +94,7 @@ async function byApplying(here: ThrowAway, sections: Readonly<Record<string, unk
     const [pods, running] = [since(began), performance.now()];
     await form(deployment, shape);
     const [formation, formed] = [since(running), performance.now()];
-    const { verdict } = await verifyUntilPass(deployment, 30_000);
+    const { verdict } = await verifyUntilPass(deployment, { settlingMs: 30_000 });
     if (!verdict.pass) throw new Error("the cluster does not pass verification");
     return {
       seconds: (performance.now() - began) / 1000,
