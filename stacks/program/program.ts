@@ -81,7 +81,8 @@ function benchmarkArgs(
           )
         : undefined,
     timeoutSeconds: verification.timeout,
-    configuration: config,
+    // Where results lie is no part of what is measured.
+    configuration: { ...config, benchmark: { ...benchmark, output: undefined } },
   };
 }
 

@@ -1,18 +1,13 @@
 /** `verify` and `bench` against servers that exist already, as a user has them. */
-import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { startRecorded } from "../../../platforms/host/processes";
-import { findFreePorts } from "../../../platforms/host/ports";
 import { Place, resultsIn, TIMED } from "../../support/command";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
+import { startTlsServer } from "../../support/valkey/tls-server";
 
-const run = promisify(execFile);
 let sandbox: Sandbox;
 let cluster: Deployment;
 let replication: Deployment;
@@ -256,63 +251,8 @@ describe("measure", () => {
 
 describe("over TLS", () => {
   it("verifies and measures with a certificate that is trusted, and says why one is not", async () => {
-    const directory = join(place.directory, "tls");
-    mkdirSync(directory);
-    const key = join(directory, "key.pem");
-    const cert = join(directory, "cert.pem");
-    await run("openssl", [
-      "req",
-      "-x509",
-      "-newkey",
-      "rsa:2048",
-      "-nodes",
-      "-days",
-      "1",
-      "-subj",
-      "/CN=localhost",
-      "-addext",
-      "subjectAltName=DNS:localhost,IP:127.0.0.1",
-      "-keyout",
-      key,
-      "-out",
-      cert,
-    ]);
-    const { host } = sandbox;
-    const [port = 0] = await findFreePorts(1);
-    const server = startRecorded(
-      host.run,
-      "tls",
-      host.programs.server,
-      [
-        "--port",
-        "0",
-        "--tls-port",
-        String(port),
-        "--bind",
-        "127.0.0.1",
-        "--save",
-        "",
-        "--tls-cert-file",
-        cert,
-        "--tls-key-file",
-        key,
-        "--tls-ca-cert-file",
-        cert,
-        "--tls-auth-clients",
-        "no",
-      ],
-      { stdio: "ignore" },
-    );
-    const tls = { insecure: true };
-    await eventually("it answers", async () =>
-      connect("tls", { host: "127.0.0.1", port }, { tls }).then(
-        (connection) => {
-          connection.disconnect();
-          return true;
-        },
-        () => false,
-      ),
-    );
+    const server = await startTlsServer(sandbox, join(place.directory, "tls"));
+    const { port, certificate: cert } = server;
     const args = ["--mode", "replication", "--replicas", "0", "--node", `localhost:${port}=a`];
     const environment = { VALKEY_PASSWORD: "" };
     expect((await place.call(["verify", ...args, "--cacert", cert], environment)).status).toBe(0);
@@ -324,6 +264,6 @@ describe("over TLS", () => {
       environment,
     );
     expect(status, output).toBe(0);
-    server.child.kill();
+    server.stop();
   });
 });

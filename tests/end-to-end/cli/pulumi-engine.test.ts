@@ -1,4 +1,6 @@
 /** The host stack on a real Pulumi engine: up, again, resized, changed, refreshed, interrupted, destroyed. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { stopRun } from "../../../platforms/host/run-directory";
 import type { Deployment } from "../../../valkey/deployment";
@@ -10,7 +12,14 @@ import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi/pu
 import { valkeyHome, withNode } from "../../support/valkey/real";
 
 const config = (
-  changes: { clients?: number; policy?: string; primaries?: number; replicas?: number; capacity?: boolean } = {},
+  changes: {
+    clients?: number;
+    policy?: string;
+    primaries?: number;
+    replicas?: number;
+    capacity?: boolean;
+    output?: string;
+  } = {},
 ): Record<string, unknown> => ({
   platform: { type: "host", zones: ["a", "b", "c"] },
   deployments: {
@@ -29,6 +38,7 @@ const config = (
     warmup: 0,
     repeats: 1,
     keySpace: 16_384,
+    ...(changes.output === undefined ? {} : { output: changes.output }),
   },
   ...(changes.capacity === true
     ? {
@@ -37,6 +47,12 @@ const config = (
       }
     : {}),
 });
+
+/**
+ * The stack, the benchmark with its measurement, and of each deployment the component, password, servers, formation and
+ * check.
+ */
+const ALL_SAME = { same: 13 };
 
 describe.skipIf(pulumiPath() === undefined)(
   `the host stack on the Pulumi engine${pulumiSkipNote()}`,
@@ -101,23 +117,32 @@ describe.skipIf(pulumiPath() === undefined)(
         expect(trial.log.join("").includes(password)).toBe(false);
       }
       expect(trial.living()).toBe(9);
+      const report = String((await trial.stack.outputs())["report"]?.value);
+      expect(report).toMatch(/^results\/\d{8}-\d{6}\/report\.html$/);
+      expect(existsSync(join(trial.directory, report))).toBe(true);
     });
 
     it("changes nothing the second time, and refresh finds no drift", async () => {
-      expect(await trial.up({ expectNoChanges: true })).toEqual({ same: 10 });
+      expect(await trial.up({ expectNoChanges: true })).toEqual(ALL_SAME);
       expect(
         (await trial.stack.refresh({ onOutput: trial.onOutput, expectNoChanges: true })).summary.resourceChanges,
-      ).toEqual({ same: 10 });
+      ).toEqual(ALL_SAME);
     });
 
     it("measures anew when the workload changes, and nothing else", async () => {
       trial.configure(config({ clients: 24 }));
-      expect(await trial.up()).toEqual({ same: 9, update: 1 });
+      expect(await trial.up()).toEqual({ same: 12, update: 1 });
+    });
+
+    it("measures nothing again because results are to lie elsewhere", async () => {
+      trial.configure(config({ clients: 24, output: "elsewhere" }));
+      expect(await trial.up()).toEqual(ALL_SAME);
+      expect(existsSync(join(trial.directory, "elsewhere"))).toBe(false);
     });
 
     it("finds the capacity that is asked for, and has it among the outputs", async () => {
       trial.configure(config({ clients: 24, capacity: true }));
-      expect(await trial.up()).toEqual({ same: 9, update: 1 });
+      expect(await trial.up()).toEqual({ same: 12, update: 1 });
       const { results } = await outputs();
       expect(results?.capacities).toMatchObject([
         { deployment: "cluster", capacity: 200, isOpenEnded: true },
@@ -134,14 +159,14 @@ describe.skipIf(pulumiPath() === undefined)(
       const before = (await clusterNow()).nodes.map(({ endpoint }) => endpoint);
       trial.configure(config({ clients: 24, primaries: 4, replicas: 3 }));
       // Of either deployment servers, formation and check, and the measurement.
-      expect(await upUnderLoad()).toEqual({ same: 3, update: 7 });
+      expect(await upUnderLoad()).toEqual({ same: 6, update: 7 });
       expect((await outputs()).topologies.map(({ verdict, shards }) => [verdict.pass, shards.length])).toEqual([
         [true, 4],
         [true, 1],
       ]);
       expect(trial.living()).toBe(12);
       trial.configure(config({ clients: 24 }));
-      expect(await upUnderLoad()).toEqual({ same: 3, update: 7 });
+      expect(await upUnderLoad()).toEqual({ same: 6, update: 7 });
       expect((await clusterNow()).nodes.map(({ endpoint }) => endpoint)).toEqual(before);
       expect(trial.living()).toBe(9);
     });
@@ -201,7 +226,7 @@ describe.skipIf(pulumiPath() === undefined)(
       await trial.up();
       expect((await outputs()).topologies.map(({ verdict }) => verdict.pass)).toEqual([true, true]);
       expect(trial.living()).toBe(9);
-      expect(await trial.up({ expectNoChanges: true })).toEqual({ same: 10 });
+      expect(await trial.up({ expectNoChanges: true })).toEqual(ALL_SAME);
       await trial.stack.destroy({ onOutput: trial.onOutput });
       expect(trial.runs()).toEqual([]);
     });

@@ -14,6 +14,7 @@ import { form } from "../../../valkey/formation/form";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { evaluateProgram, onlyResource } from "../../support/pulumi/pulumi-mocks";
 import { Sandbox, withNode } from "../../support/valkey/real";
+import { startTlsServer } from "../../support/valkey/tls-server";
 
 let sandbox: Sandbox;
 let cluster: Deployment;
@@ -124,6 +125,21 @@ describe("servers that exist already", () => {
     );
     await expect(create(job({ password: "wrong" }))).rejects.toThrow(/refuses the password/);
     expect((await create(job({}, { clients: 50 }))).results.records.map(({ clients }) => clients)).toEqual([51]);
+  });
+
+  it("are reached over TLS by the certificate of their authority, and by no other", async () => {
+    const server = await startTlsServer(sandbox, join(directory, "tls"));
+    try {
+      const target = { name: "secure", nodes: [{ host: "localhost", port: server.port, zone: "a" }] };
+      const caCertificate = readFileSync(server.certificate, "utf8");
+      const job = (tls: ExternalTarget["tls"]) => (): unknown =>
+        new BenchmarkJob("ours", { ...SHORT, externalTargets: [{ ...target, mode: "replication", tls }] });
+      expect((await create(job({ caCertificate }))).results.records).toHaveLength(1);
+      await expect(create(job({}))).rejects.toThrow(/self-signed certificate/);
+      await expect(create(job({ caCertificate, serverName: "other" }))).rejects.toThrow(/other/);
+    } finally {
+      server.stop();
+    }
   });
 
   it("have their capacity found, each its own, with no other measurement", async () => {
