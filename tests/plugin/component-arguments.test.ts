@@ -173,6 +173,33 @@ describe("the provider", () => {
     expect(await outputValue(pulumi.output(state["nodes"]))).toEqual([{ name: "orders-0", role: "primary" }]);
   });
 
+  it("measures deployments of another language, which come as values, some of them secret", async () => {
+    let state: pulumi.Inputs = {};
+    const reference = {
+      platform: "endpoints",
+      name: "orders",
+      mode: "cluster",
+      shape,
+      zones,
+      directives: {},
+      nodes: [],
+    };
+    const resources = await evaluateProgram(async () => {
+      const targets = [{ reference: pulumi.output(reference), password: pulumi.secret("hidden") }];
+      const workloads = { steady: { loadGenerator: "open-loop", rate: 100 } };
+      const args = { targets, workloads, capacity: { objective: "p99=2ms" }, loadGenerators: { runners: 2 } };
+      ({ state } = await provider.construct("compare", "valkey:index:BenchmarkJob", args, {}));
+    });
+    const { inputs, secrets } = onlyResource(resources, "valkey:index:Measurement", "compare");
+    expect(inputs).toMatchObject({
+      targets: [{ target: { name: "orders" }, password: "hidden" }],
+      mixes: [{ name: "steady", rate: 100 }],
+      clients: { runners: 2 },
+    });
+    expect(secrets).not.toEqual([]);
+    expect(Object.keys(state).sort()).toEqual(["comparison", "report", "results", "summary"]);
+  });
+
   it("names every wrong argument to the engine, and no value: it may be secret", async () => {
     const wrong = { shape: 3, zones: "a", image: pulumi.secret("hidden") };
     await expect(provider.construct("orders", CLUSTER, wrong, {})).rejects.toThrow(

@@ -2,8 +2,11 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
+import { startRecorded } from "../../../platforms/host/processes";
+import { findFreePorts } from "../../../platforms/host/ports";
 import { Place, resultsIn, TIMED } from "../../support/command";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
 import { startTlsServer } from "../../support/valkey/tls-server";
