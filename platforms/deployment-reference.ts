@@ -21,7 +21,10 @@ interface ReferenceBase {
   readonly directives: Readonly<Record<string, string>>;
 }
 
-/** Servers at addresses that this machine can reach. */
+/**
+ * Servers at addresses that this machine can reach.
+ * @opaque
+ */
 export interface EndpointReference extends ReferenceBase {
   readonly platform: "endpoints";
   readonly nodes: readonly DeploymentNode[];
@@ -29,7 +32,10 @@ export interface EndpointReference extends ReferenceBase {
   readonly sentinels?: Sentinels | undefined;
 }
 
-/** The pods of a StatefulSet, which are reached by port-forwards. */
+/**
+ * The pods of a StatefulSet, which are reached by port-forwards.
+ * @opaque
+ */
 export interface KubernetesReference extends ReferenceBase {
   readonly platform: "kubernetes";
   /** The path of the kubeconfig. @default KUBECONFIG, else ~/.kube/config */

@@ -60,6 +60,7 @@ export class TypeReader {
     const { checker } = this;
     const type = checker.getNonNullableType(wholeType);
     if (mayBe(type, ts.TypeFlags.Any | ts.TypeFlags.Unknown | ts.TypeFlags.NonPrimitive)) return { kind: "any" };
+    if (this.#isOpaque(type)) return { kind: "any" };
     if (isOnly(type, ts.TypeFlags.BooleanLike)) return { kind: "boolean" };
     if (isOnly(type, ts.TypeFlags.NumberLike)) return { kind: "number" };
     if (isOnly(type, ts.TypeFlags.StringLiteral) && type.isUnion()) return this.#enumeration(type, name);
@@ -77,6 +78,15 @@ export class TypeReader {
       return this.#object(type, name);
     this.problems.push(`${path}: other languages have no type for ${checker.typeToString(type)}`);
     return { kind: "any" };
+  }
+
+  /** Whether programs only pass it on, from an output of one component to an argument of another: `@opaque`. */
+  #isOpaque(type: ts.Type): boolean {
+    return (type.isUnion() ? type.types : [type]).every((each) =>
+      this.#declaration(each)
+        ?.getJsDocTags(this.checker)
+        .some(({ name }) => name === "opaque"),
+    );
   }
 
   #union(type: ts.UnionType, path: string, name: string): Shape {

@@ -122,6 +122,13 @@ describe("arguments of a component", () => {
     expect(await problemsOf(REPLICATION, { replicas: 1, zones, chart })).toEqual(expected);
   });
 
+  it("may be the outputs of another component, whose reference every language passes on as it is", async () => {
+    expect(schema.resources[CLUSTER]?.properties["reference"]).toMatchObject({ $ref: "pulumi.json#/Any" });
+    const target = { reference: pulumi.output({ platform: "kubernetes" }) };
+    const targets = [{ ...target, password: pulumi.secret("pass") }, target];
+    expect(await problemsOf("valkey:index:BenchmarkJob", { targets })).toEqual(["targets[1].password: missing"]);
+  });
+
   it("may be outputs where the component takes inputs, and else must be known and no secret", async () => {
     const unknown = new (pulumi.Output as unknown as new (...parts: unknown[]) => pulumi.Output<unknown>)(
       new Set(),

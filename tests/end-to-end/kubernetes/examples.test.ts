@@ -1,8 +1,9 @@
 /** The examples as a user runs them: a real engine and a real Kubernetes; each ends in a Valkey that is verified. */
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation";
 import { LocalWorkspace } from "@pulumi/pulumi/automation";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -41,6 +42,21 @@ function rewrite(file: string, change: (text: string) => string): void {
   const changed = change(text);
   if (changed === text) throw new Error(`${file} is not what this test changes`);
   writeFileSync(file, changed);
+}
+
+/** Has the checkout in place of an installed package: run from its TypeScript. */
+function useCheckout(directory: string): void {
+  symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
+  const paths = { "valkey-measured": [join(ROOT, "exports", "components.ts")] };
+  writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions: { paths } }));
+  rewrite(join(directory, "Pulumi.yaml"), (text) => {
+    const runtime = { name: "nodejs", options: { typescript: false, nodeargs: "--import tsx" } };
+    return stringify({
+      ...(parse(text) as object),
+      runtime,
+      plugins: { providers: [{ name: "valkey", path: PLUGIN }] },
+    });
+  });
 }
 
 const EXAMPLES: readonly Example[] = [
@@ -83,15 +99,7 @@ const EXAMPLES: readonly Example[] = [
           `$&\n$1resources: ${JSON.stringify(SMALL)},\n$1imagePullPolicy: "IfNotPresent",`,
         ),
       );
-      // The checkout in place of the package that was installed.
-      symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
-      const paths = { "valkey-measured": [join(ROOT, "exports", "components.ts")] };
-      writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions: { paths } }));
-      rewrite(join(directory, "Pulumi.yaml"), (text) => {
-        const project = parse(text) as object;
-        const runtime = { name: "nodejs", options: { typescript: false, nodeargs: "--import tsx" } };
-        return stringify({ ...project, runtime, plugins: { providers: [{ name: "valkey", path: PLUGIN }] } });
-      });
+      useCheckout(directory);
     },
   },
 ];
@@ -142,5 +150,43 @@ describe.each(EXAMPLES)("the example in $name", ({ name, host, prepare }) => {
       await stack.destroy();
       expect(await here.pods({})).toEqual([]);
     });
+  });
+});
+
+const note = WHERE || pulumiSkipNote();
+describe.skipIf(note !== "")(`the example of the automation API${note}`, { timeout: 400_000 }, () => {
+  let here: ThrowAway;
+  let directory: string;
+  beforeAll(async () => {
+    here = await ThrowAway.open();
+    directory = mkdtempSync(join(tmpdir(), "example-"));
+  });
+  afterAll(async () => {
+    rmSync(directory, { recursive: true, force: true });
+    await here.close();
+  });
+
+  it("deploys a cluster, reads its outputs, and destroys it", async () => {
+    cpSync(join(ROOT, "examples", "automation-api"), directory, { recursive: true });
+    mkdirSync(join(directory, ".state"));
+    useCheckout(directory);
+    const placed = JSON.stringify({ namespace: here.namespace, resources: SMALL, imagePullPolicy: "IfNotPresent" });
+    rewrite(join(directory, "index.ts"), (text) => text.replace(", zones }", `, zones, ...(${placed} as const) }`));
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--import", "tsx", "index.ts", ...(await here.zones()).slice(0, 3)],
+      {
+        cwd: directory,
+        env: {
+          ...process.env,
+          ...ENVIRONMENT,
+          PATH: pulumiPath(),
+          KUBECONFIG,
+          PULUMI_BACKEND_URL: `file://${join(directory, ".state")}`,
+        },
+      },
+    );
+    expect(stdout).toContain("3 shards serve");
+    expect(await here.pods({})).toEqual([]);
   });
 });
