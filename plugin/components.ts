@@ -7,6 +7,7 @@ const COMPONENTS = {
   ValkeyReplication: async () => (await import("../components/valkey-replication.js")).ValkeyReplication,
   BenchmarkJob: async () => (await import("../components/benchmark-job.js")).BenchmarkJob,
   LoadCapacity: async () => (await import("../components/load-capacity.js")).LoadCapacity,
+  ValkeyAlerts: async () => (await import("../components/valkey-alerts.js")).ValkeyAlerts,
   ValkeyDashboard: async () => (await import("../components/valkey-dashboard.js")).ValkeyDashboard,
   EksPlatform: async () => (await import("../components/eks/platform.js")).EksPlatform,
   KarpenterPools: async () => (await import("../components/eks/karpenter/karpenter-pools.js")).KarpenterPools,
