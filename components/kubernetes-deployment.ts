@@ -6,6 +6,7 @@ import { Formation } from "../provider/resources/formation";
 import { Password } from "../provider/resources/password";
 import { Rollout } from "../provider/resources/rollout";
 import { ScaleIn } from "../provider/resources/scale-in";
+import { Settings } from "../provider/resources/settings";
 import { TopologyCheck } from "../provider/resources/topology-check";
 import type { DeploymentArgs } from "./deployment-args";
 import { serverArgs } from "./deployment-args";
@@ -63,7 +64,10 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
       { target: planned, password, timeoutSeconds, storage: pulumi.output({ className, size }) },
       inside,
     );
-    const servers = createServers(own, { ...inside, dependsOn: [scaleIn] });
+    // Before the servers' files change: what a server refuses is not written.
+    const settings =
+      kind.engine === "valkey" ? [new Settings(name, { target: planned, password, timeoutSeconds }, inside)] : [];
+    const servers = createServers(own, { ...inside, dependsOn: [scaleIn, ...settings] });
     this.endpoint = servers.endpoint;
     this.reference = pulumi.all([planned, servers.endpoint]).apply(([known, service]) => ({ ...known, service }));
     const target = this.reference;

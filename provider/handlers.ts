@@ -11,6 +11,7 @@ const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly handler: u
   ClusterCheck: () => import("./handlers/cluster-check.js"),
   HostServers: () => import("./handlers/host-servers.js"),
   ScaleIn: () => import("./handlers/scale-in.js"),
+  Settings: () => import("./handlers/settings.js"),
   Rollout: () => import("./handlers/rollout.js"),
   Formation: () => import("./handlers/formation.js"),
   TopologyCheck: () => import("./handlers/topology-check.js"),

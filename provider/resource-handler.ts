@@ -42,6 +42,12 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
    * @default false
    */
   readonly drifted?: (state: Inputs & Outputs) => boolean;
+  /**
+   * What a change of the inputs does, for previews: which kind of change, how many nodes restart, what clients see.
+   * @param news inputs that depend on resources that do not exist yet are undefined
+   * @returns a sentence each. @default none
+   */
+  readonly announce?: (olds: Inputs, news: Partial<Inputs>) => readonly string[];
   /** Names of inputs whose change needs a replacement. */
   readonly replaceOn?: readonly string[];
   /** Names of inputs whose change alone needs no update. The next update has their new values. */

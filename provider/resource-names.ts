@@ -5,6 +5,7 @@ export const RESOURCE_NAMES = [
   "ClusterCheck",
   "HostServers",
   "ScaleIn",
+  "Settings",
   "Rollout",
   "Formation",
   "TopologyCheck",

@@ -55,6 +55,7 @@ export class ValkeyProvider implements provider.Provider {
     const unknown = Object.keys(news).filter((key) => !(key in values));
     const silent = handler.silentInputs ?? [];
     const changed = [...changedInputs(state, values), ...unknown].filter((key) => !silent.includes(key));
+    if (changed.length > 0) for (const line of handler.announce?.(state, values) ?? []) this.log(urn, line);
     return {
       changes: changed.length > 0 || (handler.drifted?.(state) ?? false),
       replaces: changed.filter((key) => (handler.replaceOn ?? []).includes(key)),

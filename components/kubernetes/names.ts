@@ -18,6 +18,8 @@ export interface ObjectNames {
   /** Of the proxies in front of the primary. */
   readonly writeProxy: string;
   readonly config: string;
+  /** Settings that running servers take; only the chart has them apart. */
+  readonly liveConfig: string;
   readonly scripts: string;
   readonly secret: string;
   readonly serviceAccount: string;
@@ -48,6 +50,7 @@ export function objectNames(deployment: string): ObjectNames {
     sentinel: `${deployment}-sentinel`,
     writeProxy: `${deployment}-write`,
     config: `${deployment}-config`,
+    liveConfig: `${deployment}-live-config`,
     scripts: `${deployment}-scripts`,
     secret: `${deployment}-password`,
     serviceAccount: deployment,

@@ -1,7 +1,6 @@
 /** valkey.conf of a server in a pod. Pure. */
 import { createHash } from "node:crypto";
-import type { ServerSettings } from "../../valkey/settings";
-import { formatConfigFile, toDirectives } from "../../valkey/settings";
+import { formatConfigFile } from "../../valkey/settings";
 import type { Tls } from "./arguments";
 import type { DirectiveEngine } from "./engines";
 import { ENGINE_PROGRAMS } from "./engines";
@@ -19,8 +18,11 @@ export const TLS_FILES = {
   authority: `${TLS_DIRECTORY}/ca.crt`,
 } as const;
 
+/** Directive to value. */
+type Directives = ReadonlyMap<string, string>;
+
 /** Configuration that all cluster nodes have in common. The server's command line has what differs between pods. */
-export function clusterConfig(settings: ServerSettings, tls: Tls | undefined): string {
+export function clusterConfig(directives: Directives, tls: Tls | undefined): string {
   const own = new Map([
     ...(tls === undefined ? [["port", String(CLIENT_PORT)] as const] : tlsDirectives()),
     ["dir", DATA_DIRECTORY],
@@ -32,7 +34,7 @@ export function clusterConfig(settings: ServerSettings, tls: Tls | undefined): s
   ]);
   return (
     formatConfigFile(own) +
-    formatConfigFile(toDirectives(settings)) +
+    formatConfigFile(directives) +
     formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]))
   );
 }
@@ -52,14 +54,14 @@ function tlsDirectives(): (readonly [string, string])[] {
 }
 
 /** Configuration that all nodes in replication mode have in common. The command line names a replica's primary. */
-export function replicationConfig(settings: ServerSettings): string {
+export function replicationConfig(directives: Directives): string {
   const own = new Map([
     ["port", String(CLIENT_PORT)],
     ["dir", DATA_DIRECTORY],
   ]);
   return (
     formatConfigFile(own) +
-    formatConfigFile(toDirectives(settings)) +
+    formatConfigFile(directives) +
     formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]))
   );
 }

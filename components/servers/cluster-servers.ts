@@ -1,5 +1,7 @@
 /** A Valkey cluster on Kubernetes, or a Redis cluster to compare it with: native resources, without a chart. */
 import * as pulumi from "@pulumi/pulumi";
+import { splitDirectives } from "../../valkey/live-settings";
+import { toDirectives } from "../../valkey/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import type { ServerArgs } from "../kubernetes/arguments";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
@@ -36,14 +38,15 @@ export class ClusterServers extends pulumi.ComponentResource {
     const names = objectNames(name);
     super("valkey:kubernetes:ClusterServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
-    const config = clusterConfig(args.settings, args.tls);
+    const directives = toDirectives(args.settings);
+    const { restart } = splitDirectives(directives, args.engine);
 
     const servers = createNativeServers(context, {
       nodes,
-      config,
+      config: clusterConfig(directives, args.tls),
       scripts: "cluster",
       ports: [CLIENT_PORT, BUS_PORT],
-      template: clusterPod(context, config),
+      template: clusterPod(context, clusterConfig(restart, args.tls)),
       hasVolumes: args.storage.ephemeral !== true,
       passwordFiles: { [PASSWORD_CONFIG]: (password) => passwordConfig(password, directiveEngine(args.engine)) },
     });

@@ -1,6 +1,7 @@
 /** Redis or Dragonfly in replication mode on Kubernetes, to compare Valkey with: native resources, without a chart. */
 import * as pulumi from "@pulumi/pulumi";
 import type { Engine } from "../../valkey/engines";
+import { toDirectives } from "../../valkey/settings";
 import type { ServerArgs } from "../kubernetes/arguments";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { directiveEngine, DRAGONFLY_FLAGS_FILE, dragonflyFlags, dragonflyPasswordFlags } from "../kubernetes/engines";
@@ -69,5 +70,5 @@ function serverFiles({ engine, settings }: EngineServersArgs): ServerFiles {
     return { config, passwordFiles: { [DRAGONFLY_FLAGS_FILE]: dragonflyPasswordFlags } };
   }
   const passwordFile = (password: string): string => passwordConfig(password, directiveEngine(engine));
-  return { config: replicationConfig(settings), passwordFiles: { [PASSWORD_CONFIG]: passwordFile } };
+  return { config: replicationConfig(toDirectives(settings)), passwordFiles: { [PASSWORD_CONFIG]: passwordFile } };
 }

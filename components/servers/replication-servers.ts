@@ -5,6 +5,8 @@
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
+import { splitDirectives } from "../../valkey/live-settings";
+import { formatConfigFile, toDirectives } from "../../valkey/settings";
 import type { ServerArgs } from "../kubernetes/arguments";
 import { chartValues } from "../kubernetes/replication/chart-values";
 import { createConfigMap } from "../kubernetes/config-map";
@@ -68,9 +70,11 @@ export class ReplicationServers extends pulumi.ComponentResource {
     super("valkey:kubernetes:ReplicationServers", name, { charts: wanted.from === "path" ? [] : [from] }, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
 
+    const { live } = splitDirectives(toDirectives(args.settings));
     const needed = [
       createSecret(context, { [PASSWORD_FILE]: (password) => password }),
       createConfigMap(context, names.scripts, scriptFiles(args.sentinel === undefined ? "replication" : "sentinel")),
+      createConfigMap(context, names.liveConfig, { "live.conf": formatConfigFile(live) }),
       createNetworkPolicy(context, [CLIENT_PORT], args.sentinel !== undefined),
     ];
     const chart = { ...from, values: chartValues(context, args.replicas, args.sentinel) };

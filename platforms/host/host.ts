@@ -2,6 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Polling } from "../../lib/polling";
+import { applySettings } from "../../valkey/apply-settings";
 import { connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import type { FormationOptions, FormationResult } from "../../valkey/formation/deadline";
@@ -99,6 +101,21 @@ export class Host {
       }
     }
     return result;
+  }
+
+  /**
+   * Gives running servers other values of directives, in their configuration files too.
+   * @throws Failure when a server refuses a value; nothing has changed then
+   */
+  async configure(
+    deployment: Deployment,
+    changes: ReadonlyMap<string, string>,
+    polling: Polling & { readonly timeoutMs: number },
+  ): Promise<void> {
+    await applySettings(deployment, changes, polling);
+    // Of a repeated directive the last line counts, but lines of `save` add up.
+    const text = (changes.has("save") ? 'save ""\n' : "") + formatConfigFile(changes);
+    for (const { directory } of this.servers(deployment.name)) appendFileSync(join(directory, "valkey.conf"), text);
   }
 
   /**

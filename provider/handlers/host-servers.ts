@@ -3,17 +3,23 @@ import { Failure } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
+import { hostDirectives } from "../../platforms/host/deployment-plan";
 import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import type { Deployment } from "../../valkey/deployment";
+import { describeSettingsChange, liveChanges, restartChanges } from "../../valkey/live-settings";
+import type { ServerSettings } from "../../valkey/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
+import { canonicalJson } from "../engine-values";
 import type { ResourceHandler } from "../resource-handler";
 
 export interface HostServersInputs {
   /** Another plan needs a replacement. */
-  readonly plan: Omit<HostDeploymentPlan, "password" | "shape">;
+  readonly plan: Omit<HostDeploymentPlan, "password" | "shape" | "settings">;
+  /** Running servers take others, but for those that need a restart. */
+  readonly settings: ServerSettings;
   readonly shape: Shape;
   readonly password: string;
   /** Project, stack and deployment: the owner of the run directory. */
@@ -52,12 +58,32 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
       throw error;
     }
   },
-  update: async (_id, olds, { shape, timeoutSeconds }, { signal }) => {
+  check: (olds, { plan, settings, shape }) => {
+    if (olds === undefined || plan === undefined || settings === undefined) return Promise.resolve([]);
+    // Servers with another plan are new ones.
+    if (canonicalJson(plan) !== canonicalJson(olds.plan)) return Promise.resolve([]);
+    const names = restartChanges(directivesOf(olds), directivesOf({ plan, settings, shape: shape ?? olds.shape }));
+    if (names.length === 0) return Promise.resolve([]);
+    const reason =
+      `a running server does not take ${names.join(", ")}, and a restart on the platform host loses the data. ` +
+      "Undo the change; or destroy the deployment first (pulumi destroy), with its data";
+    return Promise.resolve([{ property: "settings", reason }]);
+  },
+  announce: (olds, { plan, settings = olds.settings, password = olds.password }) => {
+    if (canonicalJson(plan) !== canonicalJson(olds.plan) || password !== olds.password)
+      return [`${olds.plan.name}: all servers are replaced, and their data is deleted`];
+    return describeSettingsChange(directivesOf(olds), directivesOf({ ...olds, settings }), nodeCount(olds.shape));
+  },
+  update: async (_id, olds, { settings, shape, timeoutSeconds }, { signal }) => {
     const { directory, version } = olds;
     const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
     const host = new Host(RunDirectory.open(directory), programs);
+    const changes = liveChanges(directivesOf(olds), directivesOf({ ...olds, settings }));
+    if (changes.size > 0) {
+      await host.configure(await host.adopt(hostPlan(olds)), changes, { timeoutMs: timeoutSeconds * 1000, signal });
+    }
     // Includes servers that an interrupted update has started already.
-    const deployment = await host.adopt(hostPlan(olds));
+    const deployment = await host.adopt(hostPlan({ ...olds, settings }));
     requireServers(olds, deployment, shape);
     const resized = await host.resize(deployment, shape, { timeoutMs: timeoutSeconds * 1000 }, signal);
     return { target: referenceTo(resized, shape), version, directory };
@@ -94,8 +120,21 @@ function requireServers(
   throw new Failure(`${plan.name}: ${ended.join(", ")} no longer ${ended.length === 1 ? "runs" : "run"}; ${ADVICE}`);
 }
 
-function hostPlan({ plan, shape, password }: HostServersInputs): HostDeploymentPlan & { readonly password: string } {
-  return { ...plan, shape, password };
+function hostPlan({
+  plan,
+  settings,
+  shape,
+  password,
+}: HostServersInputs): HostDeploymentPlan & { readonly password: string } {
+  return { ...plan, settings, shape, password };
+}
+
+function directivesOf({
+  plan,
+  settings,
+  shape,
+}: Pick<HostServersInputs, "plan" | "settings" | "shape">): Map<string, string> {
+  return hostDirectives({ ...plan, settings, shape });
 }
 
 function referenceTo(deployment: Deployment, shape: Shape): DeploymentReference {

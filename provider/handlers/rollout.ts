@@ -33,4 +33,14 @@ export const handler: ResourceHandler<RolloutInputs, object> = {
     const restarts = nodeCount(news.target.shape) * SECONDS_PER_RESTART;
     return rollOut(news, news.timeoutSeconds + restarts, context);
   },
+  announce: (olds, { target, revision }) =>
+    target === undefined || revision === undefined || revision === olds.revision
+      ? []
+      : [`${nodeCount(target.shape)} nodes restart, one after the other; ${effectOfRestarts(target)}`],
 };
+
+function effectOfRestarts({ mode, sentinel }: KubernetesReference): string {
+  if (mode === "cluster") return "a primary hands its slots over before it stops";
+  if (sentinel !== undefined) return "a replica takes over when the primary stops";
+  return "clients cannot write while the primary restarts";
+}

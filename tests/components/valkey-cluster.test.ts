@@ -25,7 +25,7 @@ describe("a whole cluster", () => {
     const resources = await evaluateProgram(() => new ValkeyCluster("orders", { shape, zones }));
     const one = (type: string): ReturnType<typeof onlyResource> => onlyResource(resources, `valkey:${type}`, "orders");
     const servers = one("kubernetes:ClusterServers");
-    expect(servers.dependsOn).toEqual(["valkey:index:ScaleIn orders"]);
+    expect(servers.dependsOn).toEqual(["valkey:index:ScaleIn orders", "valkey:index:Settings orders"]);
     expect(one("index:Rollout").dependsOn).toEqual(["valkey:kubernetes:ClusterServers orders"]);
     expect(one("index:Formation").dependsOn).toEqual(["valkey:index:Rollout orders"]);
     expect(one("index:TopologyCheck").dependsOn).toEqual(["valkey:index:Rollout orders"]);

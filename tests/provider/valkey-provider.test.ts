@@ -157,6 +157,22 @@ describe("the provider", () => {
     expect(await diff("1", URN, olds, { a: olds.a, b: unknownValue })).toMatchObject({ changes: true, replaces: [] });
   });
 
+  it("announces what a change does, and nothing where nothing changes", async () => {
+    const lines: string[] = [];
+    const handler = {
+      create: () => Promise.resolve({ id: "1", outputs: {} }),
+      announce: (olds: object, news: object) => [`${JSON.stringify(olds)} becomes ${JSON.stringify(news)}`],
+    };
+    const { diff } = new ValkeyProvider(
+      "1.2.3",
+      () => Promise.resolve(handler),
+      (urn, line) => lines.push(`${urn.split("::").at(-1) ?? ""}: ${line}`),
+    );
+    await diff("1", URN, { a: 1 }, { a: 1 });
+    await diff("1", URN, { a: 1 }, { a: 2, later: unknownValue });
+    expect(lines).toEqual(['orders: {"a":1} becomes {"a":2}']);
+  });
+
   it("updates nothing where only an input without effect has changed, and has its new value for the next update", async () => {
     const seen: unknown[] = [];
     const provider = providerOf({

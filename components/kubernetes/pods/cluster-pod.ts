@@ -27,7 +27,7 @@ import { scriptEnvironment, serverMounts, podVolumes } from "./volumes";
 type PodTemplate = types.input.core.v1.PodTemplateSpec;
 type Container = types.input.core.v1.Container;
 
-/** @param config text of valkey.conf; another text restarts the pods one by one */
+/** @param config the text of valkey.conf without what running servers take; another text restarts the pods one by one */
 export function clusterPod(context: DeploymentContext, config: string): PodTemplate {
   const { deployment, names, args } = context;
   const { metrics, tls } = args;

@@ -1,5 +1,6 @@
 /** Values of the upstream valkey chart, for pods like those of a cluster. Pure. */
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
+import { splitDirectives } from "../../../valkey/live-settings";
 import { formatConfigFile, toDirectives } from "../../../valkey/settings";
 import { parseImage, pullPolicy } from "../pods/image";
 import type { DeploymentContext } from "../deployment-context";
@@ -31,7 +32,9 @@ export function chartValues(
     service: { port: CLIENT_PORT },
     resources: args.resources,
     initResources: sidecarResources(args.resources, INIT_RESOURCES),
-    valkeyConfig: formatConfigFile(toDirectives(args.settings)),
+    // The chart restarts the pods for another text.
+    valkeyConfig: formatConfigFile(splitDirectives(toDirectives(args.settings)).restart),
+    ...liveSettings(context),
     ...authentication(context),
     ...probes(context, sentinel === undefined),
     replica: {
@@ -62,6 +65,14 @@ export function chartValues(
     podDisruptionBudget: { enabled: true, maxUnavailable: 1 },
     metrics: metrics(context),
     ...(sentinel === undefined ? {} : { extraInitContainers: [findPrimaryContainer(context, sentinel)] }),
+  };
+}
+
+/** A file that the init container appends to valkey.conf. The chart mounts its volume and leaves it to us to declare it. */
+function liveSettings({ names }: DeploymentContext): Record<string, unknown> {
+  return {
+    extraSecretValkeyConfigs: true,
+    extraVolumes: [{ name: "extravalkeyconfigs-volume", configMap: { name: names.liveConfig } }],
   };
 }
 

@@ -9,9 +9,12 @@ import type { StackConfig } from "../../config/schema/stack";
 /** Starts every deployment as processes on this machine. */
 export function deployOnHost(stack: string, platform: HostConfig, config: StackConfig): VerifiedDeployment[] {
   const { timeout, trigger } = config.verification;
-  return hostPlans(platform, config).map(({ shape, ...plan }) => {
+  return hostPlans(platform, config).map(({ shape, settings, ...plan }) => {
     const { name } = plan;
     const owner = `${pulumi.getProject()}/${stack}/${name}`;
-    return { name, component: new HostDeployment(name, { plan, shape, owner, timeoutSeconds: timeout, trigger }) };
+    return {
+      name,
+      component: new HostDeployment(name, { plan, settings, shape, owner, timeoutSeconds: timeout, trigger }),
+    };
   });
 }

@@ -14,6 +14,7 @@ describe("names", () => {
       "shop-sentinel",
       "shop-write",
       "shop-config",
+      "shop-live-config",
       "shop-scripts",
       "shop-password",
       "shop",

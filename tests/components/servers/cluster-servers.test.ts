@@ -188,11 +188,13 @@ describe("ClusterServers", () => {
     expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(30 + 60);
   });
 
-  it("restarts pods for another setting and for nothing else", async () => {
+  it("restarts pods for another setting that running servers do not take, and for nothing else", async () => {
     const checksum = async (changes: Partial<ClusterServersArgs>): Promise<unknown> =>
       podOf(await statefulSet(changes)).metadata.annotations["checksum/config"];
     const before = await checksum({});
-    expect(await checksum({ settings: { maxmemory: 1 } })).not.toBe(before);
+    expect(await checksum({ settings: { "io-threads": 2 } })).not.toBe(before);
+    expect(await checksum({ settings: { maxmemory: 1 } })).toBe(before);
+    expect(await checksum({ engine: "redis", settings: { maxmemory: 1 } })).not.toBe(before);
     expect(await checksum({ shape: { primaries: 4, replicasPerPrimary: 2 }, password: "another" })).toBe(before);
   });
 
@@ -361,7 +363,7 @@ describe("ClusterServers", () => {
     expect(before).toMatch(/^[0-9a-f]{32}$/);
     expect(await revision({ shape: { primaries: 4, replicasPerPrimary: 1 }, password: "another" })).toBe(before);
     for (const changes of [
-      { settings: { maxmemory: 1 } },
+      { settings: { "io-threads": 2 } },
       { image: "valkey:9" },
       { resources: studyServers.resources },
     ])

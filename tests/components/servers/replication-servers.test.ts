@@ -27,6 +27,7 @@ describe("ReplicationServers", () => {
       "valkey:kubernetes:ReplicationServers replication",
       "kubernetes:core/v1:Secret replication-password",
       "kubernetes:core/v1:ConfigMap replication-scripts",
+      "kubernetes:core/v1:ConfigMap replication-live-config",
       "kubernetes:networking.k8s.io/v1:NetworkPolicy replication",
       "kubernetes:helm.sh/v4:Chart replication",
     ]);
@@ -43,6 +44,7 @@ describe("ReplicationServers", () => {
       skipAwait: true,
     });
     expect(upstream.dependsOn).toEqual([
+      "kubernetes:core/v1:ConfigMap replication-live-config",
       "kubernetes:core/v1:ConfigMap replication-scripts",
       "kubernetes:core/v1:Secret replication-password",
       "kubernetes:networking.k8s.io/v1:NetworkPolicy replication",
@@ -69,13 +71,25 @@ describe("ReplicationServers", () => {
         persistence: { size: "50Gi", storageClass: "gp3" },
         persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Delete" },
       },
-      valkeyConfig: "appendonly yes\nappendfsync everysec\nsave 900 1 300 100 60 10000\nmaxmemory 10737418240\n",
+      valkeyConfig: "",
+      extraSecretValkeyConfigs: true,
+      extraVolumes: [{ name: "extravalkeyconfigs-volume", configMap: { name: "replication-live-config" } }],
       topologySpreadConstraints: [
         { topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule", maxSkew: 1, minDomains: 3 },
       ],
       affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100 }] } },
       resources: studyServers.resources,
       podDisruptionBudget: { enabled: true, maxUnavailable: 1 },
+    });
+  });
+
+  it("gives the chart the settings that restart pods, and the pods a file with those that running servers take", async () => {
+    const settings = { ...studyServers.settings, "io-threads": 2 };
+    expect(await values({ ...studyServers, settings })).toMatchObject({ valkeyConfig: "io-threads 2\n" });
+    const resources = await replication({ ...studyServers, settings });
+    const { data } = onlyResource(resources, "kubernetes:core/v1:ConfigMap", "replication-live-config").inputs;
+    expect(data).toEqual({
+      "live.conf": "appendonly yes\nappendfsync everysec\nsave 900 1 300 100 60 10000\nmaxmemory 10737418240\n",
     });
   });
 

@@ -15,6 +15,7 @@ const config = (
   changes: {
     clients?: number;
     policy?: string;
+    backlog?: number;
     primaries?: number;
     replicas?: number;
     capacity?: boolean;
@@ -26,7 +27,11 @@ const config = (
     cluster: {
       mode: "cluster",
       primaries: changes.primaries ?? 3,
-      settings: { save: "", "maxmemory-policy": changes.policy ?? "noeviction" },
+      settings: {
+        save: "",
+        "maxmemory-policy": changes.policy ?? "noeviction",
+        other: { "tcp-backlog": changes.backlog ?? 511 },
+      },
     },
     replication: { mode: "replication", replicas: changes.replicas ?? 2, settings: { save: "" } },
   },
@@ -169,6 +174,24 @@ describe.skipIf(pulumiPath() === undefined)(
       expect(await upUnderLoad()).toEqual({ same: 6, update: 7 });
       expect((await clusterNow()).nodes.map(({ endpoint }) => endpoint)).toEqual(before);
       expect(trial.living()).toBe(9);
+    });
+
+    it("sets another policy on running servers, which keep their data, and refuses what would lose it", async () => {
+      trial.configure(config({ clients: 24, policy: "allkeys-lru" }));
+      trial.log.length = 0;
+      await trial.stack.preview({ onOutput: trial.onOutput });
+      expect(trial.log.join("")).toContain("maxmemory-policy allkeys-lru: set on 6 running nodes");
+      expect(await upUnderLoad()).not.toHaveProperty("replace");
+      const policy = await withNode(await clusterNow(), 5, (connection) =>
+        connection.config("GET", "maxmemory-policy"),
+      );
+      expect(policy).toEqual(["maxmemory-policy", "allkeys-lru"]);
+      trial.configure(config({ clients: 24, policy: "allkeys-lru", backlog: 128 }));
+      await expect(trial.up()).rejects.toThrow(
+        /a running server does not take tcp-backlog, and a restart .* loses the data/,
+      );
+      trial.configure(config({ clients: 24 }));
+      await trial.up();
     });
 
     it("goes on where it was killed in the middle of another shape", async () => {

@@ -17,6 +17,8 @@ const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance
 interface Changes {
   readonly primaries?: number;
   readonly maxmemory?: string;
+  /** Another one restarts servers. */
+  readonly backlog?: number;
   readonly size?: string;
 }
 
@@ -31,7 +33,10 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
     /** Besides the namespace, what it depends on, and the provider: resources of a deployment and one measurement. */
     let resources = 0;
 
-    const config = ({ primaries = 3, maxmemory = "64mb", size = "1Gi" }: Changes = {}): Record<string, unknown> => ({
+    const config = ({ primaries = 3, maxmemory = "64mb", backlog = 511, size = "1Gi" }: Changes = {}): Record<
+      string,
+      unknown
+    > => ({
       platform: {
         type: "kubernetes",
         kubeconfig: KUBECONFIG,
@@ -48,9 +53,24 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
         cluster: {
           mode: "cluster",
           primaries,
-          settings: { maxmemory, appendonly: true, appendfsync: "always", save: "", "cluster-node-timeout": 5000 },
+          settings: {
+            maxmemory,
+            appendonly: true,
+            appendfsync: "always",
+            save: "",
+            "cluster-node-timeout": 5000,
+            other: { "tcp-backlog": backlog },
+          },
         },
-        ...(CHART === undefined ? {} : { replication: { mode: "replication", replicas: 2, settings: { save: "" } } }),
+        ...(CHART === undefined
+          ? {}
+          : {
+              replication: {
+                mode: "replication",
+                replicas: 2,
+                settings: { maxmemory, other: { "tcp-backlog": backlog } },
+              },
+            }),
       },
       benchmark: { tests: ["get"], clients: 12, threads: 1, duration: 1, warmup: 0, repeats: 1, keySpace: 16_384 },
     });
@@ -96,10 +116,32 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       ).toEqual({ same: resources });
     });
 
+    it("sets another limit of memory on running servers, and says so in the preview", async () => {
+      const before = (await here.pods(LABELS)).map(({ metadata }) => metadata?.uid).sort();
+      trial.configure(config({ maxmemory: "65mb" }));
+      trial.log.length = 0;
+      await trial.stack.preview({ onOutput: trial.onOutput });
+      expect(trial.log.join("")).toContain(
+        "maxmemory 68157440: set on 6 running nodes; no restart, clients see nothing",
+      );
+      await trial.up();
+      expect((await here.pods(LABELS)).map(({ metadata }) => metadata?.uid).sort()).toEqual(before);
+      expect(await passing()).toEqual(expected(3));
+    });
+
+    it("sets what somebody changed by hand again, after a refresh", async () => {
+      const script = ". /valkey/scripts/node.sh; echo 'CONFIG SET maxmemory 1gb' | tell localhost 5";
+      expect(await here.run("cluster-4", "valkey", script)).toContain("OK");
+      await trial.stack.refresh({ onOutput: trial.onOutput });
+      expect(trial.state()).toContain("cluster-4: maxmemory is 1073741824, not 68157440");
+      await trial.up();
+      expect(await passing()).toEqual(expected(3));
+    });
+
     it("restarts pods one by one for another setting, and loses no acknowledged write", async () => {
       await here.apply([writerPod(namespace, "cluster", "cluster-password")]);
       const before = new Set((await here.pods(LABELS)).map(({ metadata }) => metadata?.uid));
-      trial.configure(config({ maxmemory: "65mb" }));
+      trial.configure(config({ maxmemory: "65mb", backlog: 128 }));
       const counts = { up: false, mostAway: 0 };
       const done = trial.up().finally(() => {
         counts.up = true;
@@ -118,7 +160,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
 
     it("takes primaries in and out under writes, and keeps every key", async () => {
       for (const primaries of [4, 3]) {
-        trial.configure(config({ maxmemory: "65mb", primaries }));
+        trial.configure(config({ maxmemory: "65mb", backlog: 128, primaries }));
         expect(await trial.up()).not.toHaveProperty("replace");
         expect(await passing()).toEqual(expected(primaries));
         expect((await here.pods(LABELS)).filter(isStaying)).toHaveLength(2 * primaries);
@@ -139,14 +181,14 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
     });
 
     it("refuses other volumes, which would begin without the data", async () => {
-      trial.configure(config({ maxmemory: "65mb", size: "2Gi" }));
+      trial.configure(config({ maxmemory: "65mb", backlog: 128, size: "2Gi" }));
       await expect(trial.stack.preview({ onOutput: trial.onOutput })).rejects.toThrow(
         /property storage .* volumes of 1Gi of the default class cannot become 2Gi .*volumes of (cluster|replication) .* hold its data/,
       );
     });
 
     it("goes on where it was killed in the middle of a change", async () => {
-      trial.configure(config({ maxmemory: "65mb", primaries: 4 }));
+      trial.configure(config({ maxmemory: "65mb", backlog: 128, primaries: 4 }));
       await trial.interruptedUp(/Formation cluster updating/, "SIGKILL");
       await trial.stack.cancel();
       await trial.up();

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { podReference } from "../../../components/kubernetes/reference";
+import type { SettingsInputs } from "../../../provider/handlers/settings";
+import { handler } from "../../../provider/handlers/settings";
 import { ClusterServers } from "../../../components/servers/cluster-servers";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
@@ -15,7 +18,7 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
   let here: ThrowAway;
   let zones: string[];
 
-  const rendered = (maxmemory: number): Promise<KubernetesObject[]> =>
+  const rendered = (maxmemory: number, other = {}): Promise<KubernetesObject[]> =>
     renderObjects(() => {
       new ClusterServers("shop", {
         ...plainServers,
@@ -30,6 +33,7 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
           save: "",
           "cluster-node-timeout": 5000,
           "repl-diskless-sync-delay": 0,
+          other,
         },
         // Kept, so that the StatefulSet can be deleted and come back to its volumes.
         storage: { size: "1Gi", onDestroy: "keep" },
@@ -43,19 +47,19 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
       () => true,
       () => false,
     );
-  /** What a node says of the cluster's state whenever its readiness script passes, for 60 s after its start. */
-  const statesWhileReady = async (pod: string): Promise<string[]> => {
-    const script = `. /valkey/scripts/node.sh; end=$(($(date +%s) + 60))
+  /** What a node says of the cluster's state whenever its readiness script passes, for some seconds after its start. */
+  const statesWhileReady = async (pod: string, seconds: number): Promise<string[]> => {
+    const script = `. /valkey/scripts/node.sh; end=$(($(date +%s) + ${seconds}))
       while [ $(date +%s) -lt $end ]; do
         sh /valkey/scripts/ready-cluster.sh && echo 'CLUSTER INFO' | tell localhost 5 | tr -d '\\r' | grep ^cluster_state
         sleep 0.2
       done; true`;
-    let printed = "";
+    let printed: string | undefined;
     await here.until(60, async () => {
-      printed = await here.run(pod, "valkey", script).catch(() => "");
-      return printed === "" ? `${pod} does not run` : undefined;
+      printed ??= await here.run(pod, "valkey", script).catch(() => undefined);
+      return printed === undefined ? `${pod} does not run` : undefined;
     });
-    return printed.trim().split("\n");
+    return printed?.split("\n").filter((line) => line !== "") ?? [];
   };
   const names = (pods: readonly { readonly metadata?: { readonly name?: string } }[]): string[] =>
     pods.map(({ metadata }) => metadata?.name ?? "").sort();
@@ -129,10 +133,45 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
     await here.until(20, async () => ((await ready(replica)) ? undefined : `${replica} is not ready`));
   });
 
+  it("takes another limit of memory while it runs, and has it after a restart", async () => {
+    const uids = async (): Promise<unknown[]> => (await here.pods(LABELS)).map(({ metadata }) => metadata?.uid).sort();
+    const before = await uids();
+    const bytes = 66 * 2 ** 20;
+    const target = (maxmemory: number): SettingsInputs["target"] => ({
+      ...podReference(
+        "shop",
+        { engine: "valkey", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } },
+        { namespace: here.namespace, zones: zones.slice(0, 3), settings: { maxmemory }, tls: false },
+      ),
+      kubeconfig: KUBECONFIG,
+    });
+    const inputs = (maxmemory: number): SettingsInputs => ({
+      target: target(maxmemory),
+      password: PASSWORD,
+      timeoutSeconds: 60,
+    });
+    const context = { signal: AbortSignal.timeout(60_000), report: () => undefined };
+    const olds = { ...inputs(64 * 2 ** 20), pending: false, drift: [] };
+    await expect(handler.update?.("shop", olds, inputs(1000), context)).rejects.toThrow(
+      /more than the maxmemory of 1000/,
+    );
+    await handler.update?.("shop", olds, inputs(bytes), context);
+    await here.apply(await rendered(bytes));
+    for (const pod of names(await here.pods(LABELS)))
+      expect(await tell(pod, "CONFIG GET maxmemory")).toContain(String(bytes));
+    expect(await uids()).toEqual(before);
+    await here.core.deleteNamespacedPod({ namespace: here.namespace, name: "shop-5" });
+    await here.until(60, async () => {
+      const replaced = (await here.pods(LABELS)).filter((pod) => !before.includes(pod.metadata?.uid));
+      return replaced.length === 1 && replaced.every(isReady) ? undefined : "shop-5 has not restarted";
+    });
+    expect(await tell("shop-5", "CONFIG GET maxmemory")).toContain(String(bytes));
+  }, 200_000);
+
   it("loses no acknowledged write while a changed setting restarts all pods, one by one", async () => {
     await here.apply([writerPod(here.namespace, "shop", "shop-password")]);
     const before = new Set((await here.pods(LABELS)).map(({ metadata }) => metadata?.uid));
-    await here.apply(await rendered(65 * 2 ** 20));
+    await here.apply(await rendered(65 * 2 ** 20, { "tcp-backlog": 128 }));
     let most = 0;
     await here.until(300, async () => {
       const pods = await here.pods(LABELS);
@@ -167,8 +206,42 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
     expect(acknowledged.filter((number) => !values.has(String(number)))).toEqual([]);
   }, 400_000);
 
+  it("does not call a node ready that has just started, while primaries elsewhere do not answer", async () => {
+    const pods = names(await here.pods(LABELS));
+    const [first, ...others] = (
+      await Promise.all(pods.map(async (pod) => ({ pod, id: (await tell(pod, "CLUSTER MYSHARDID")).trim() })))
+    ).sort((a, b) => a.id.localeCompare(b.id));
+    const [second, third] = others;
+    if (first === undefined || second?.id !== first.id || third === undefined)
+      throw new Error("there is no shard of two");
+    // CPU time, of which a pod has half a second per second.
+    const busy = "local began = os.clock(); while os.clock() - began < 14 do end";
+    const away = [first, second].map(({ pod }) =>
+      here.run(
+        pod,
+        "valkey",
+        `{ cat $VALKEY_PASSWORD_FILE; printf '\\n%s\\n' 'CONFIG SET busy-reply-threshold 0' 'EVAL "${busy}" 0'; } |
+          valkey-cli --askpass --no-auth-warning`,
+      ),
+    );
+    await here.until(30, async () =>
+      (await tell(third.pod, "CLUSTER INFO")).includes("cluster_state:fail") ? undefined : "the shard still answers",
+    );
+    const before = (await here.pods(LABELS)).find((pod) => pod.metadata?.name === third.pod)?.metadata?.uid;
+    await here.core.deleteNamespacedPod({ namespace: here.namespace, name: third.pod });
+    await here.until(60, async () =>
+      (await here.pods(LABELS)).some((pod) => pod.metadata?.name === third.pod && pod.metadata.uid !== before)
+        ? undefined
+        : `${third.pod} has not restarted`,
+    );
+    const states = await statesWhileReady(third.pod, 40);
+    expect(states.filter((state) => state !== "cluster_state:ok")).toEqual([]);
+    await Promise.all(away);
+    await here.untilReady(LABELS, NODES, 120);
+  }, 300_000);
+
   it("heals by itself when every pod comes back with a new address", async () => {
-    const objects = await rendered(65 * 2 ** 20);
+    const objects = await rendered(65 * 2 ** 20, { "tcp-backlog": 128 });
     const statefulSet = objects.find(({ kind }) => kind === "StatefulSet");
     if (statefulSet === undefined) throw new Error("there is no StatefulSet");
     const before = await addresses();
@@ -176,7 +249,7 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
     await here.delete(statefulSet);
     await here.apply([statefulSet]);
     const pods = Array.from({ length: NODES }, (_, number) => `shop-${number}`);
-    const states = await Promise.all(pods.map((pod) => statesWhileReady(pod)));
+    const states = await Promise.all(pods.map((pod) => statesWhileReady(pod, 60)));
     await here.untilReady(LABELS, NODES, 120);
     expect((await addresses()).filter((address) => before.includes(address))).toEqual([]);
     // Each node, at every moment at which its readiness probe would have passed.

@@ -7,7 +7,12 @@ import { ROOT } from "../../../lib/system/package";
 
 const load = createRequire(__filename);
 const requireAsPulumi = createRequire(load.resolve("@pulumi/pulumi"));
-const grpc = requireAsPulumi("@grpc/grpc-js") as { readonly credentials: { createInsecure(): unknown } };
+const grpc = requireAsPulumi("@grpc/grpc-js") as {
+  readonly credentials: { createInsecure(): unknown };
+  readonly ServerCredentials: { createInsecure(): unknown };
+  readonly Server: new () => EngineServer;
+};
+const engine = load("@pulumi/pulumi/proto/engine_grpc_pb.js") as { readonly EngineService: unknown };
 const services = load("@pulumi/pulumi/proto/provider_grpc_pb.js") as Readonly<
   Record<string, new (address: string, credentials: unknown) => Client>
 >;
@@ -22,19 +27,46 @@ type Client = Readonly<
   Record<string, (request: unknown, answered: (error: Error | null, answer: Message) => void) => void>
 >;
 
-export class ProviderProcess {
-  /** What the process has printed since it listens. */
-  output = "";
+interface EngineServer {
+  addService(
+    service: unknown,
+    methods: { log(call: { request: Message }, answer: (error: null, value: unknown) => void): void },
+  ): void;
+  bindAsync(address: string, credentials: unknown, bound: (error: Error | null, port: number) => void): void;
+  forceShutdown(): void;
+}
 
+export class ProviderProcess {
   private constructor(
     private readonly child: ChildProcess,
     private readonly client: Client,
+    private readonly host: EngineServer,
+    private readonly heard: { readonly text: string },
   ) {}
+
+  /** Lines that reached the engine. */
+  get output(): string {
+    return this.heard.text;
+  }
 
   /** @param plugin the folder that the engine is told */
   static async start(plugin = join(ROOT, "plugin")): Promise<ProviderProcess> {
     const loader = createRequire(join(plugin, "main.cjs")).resolve("@pulumi/pulumi/cmd/run-plugin/index.js");
-    const child = spawn(process.execPath, [loader, plugin, "127.0.0.1:1"], { cwd: plugin });
+    const host = new grpc.Server();
+    const heard = { text: "" };
+    host.addService(engine.EngineService, {
+      log: ({ request }, answer) => {
+        heard.text += `${String(request["getMessage"]?.())}\n`;
+        answer(null, new empty.Empty());
+      },
+    });
+    const address = await new Promise<string>((resolve, reject) => {
+      host.bindAsync("127.0.0.1:0", grpc.ServerCredentials.createInsecure(), (error, at) => {
+        if (error === null) resolve(`127.0.0.1:${at}`);
+        else reject(error);
+      });
+    });
+    const child = spawn(process.execPath, [loader, plugin, address], { cwd: plugin });
     let printed = "";
     const port = await new Promise<string>((resolve, reject) => {
       child.once("exit", () => {
@@ -47,9 +79,7 @@ export class ProviderProcess {
     });
     const Service = services["ResourceProviderClient"];
     if (Service === undefined) throw new Error("Pulumi has no service for providers");
-    const started = new ProviderProcess(child, new Service(`127.0.0.1:${port}`, grpc.credentials.createInsecure()));
-    child.stdout.on("data", (chunk: Buffer) => (started.output += chunk.toString()));
-    return started;
+    return new ProviderProcess(child, new Service(`127.0.0.1:${port}`, grpc.credentials.createInsecure()), host, heard);
   }
 
   /** @returns the resource's ID and properties */
@@ -72,6 +102,7 @@ export class ProviderProcess {
 
   stop(): void {
     this.child.kill("SIGKILL");
+    this.host.forceShutdown();
   }
 
   private call(method: string, type: string, fields: Readonly<Record<string, unknown>>): Promise<Message> {

@@ -50,6 +50,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:ValkeyAlerts",
   "valkey:index:ValkeyDashboard",
   "valkey:index:ScaleIn",
+  "valkey:index:Settings",
   "valkey:index:Password",
   "valkey:index:Rollout",
   "valkey:index:Formation",

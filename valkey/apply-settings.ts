@@ -1,0 +1,112 @@
+/** Gives all nodes of a running deployment other values of directives, or none of them. */
+import { Failure, messageOf } from "../lib/errors";
+import type { Polling } from "../lib/polling";
+import { awaitCondition } from "../lib/polling";
+import type { Connection } from "./connection";
+import { withConnections } from "./connections";
+import type { Deployment } from "./deployment";
+import type { DeploymentNode } from "./node";
+import { COMPARED_DIRECTIVES } from "./settings";
+import { infoNumber, parseFlatReply, parseInfo } from "./topology/info";
+
+const POLL_MS = 200;
+
+/**
+ * Sends CONFIG SET to every node that has other values. Where a node refuses, all get their former values back.
+ * @param polling time limit for the first append-only file to be written
+ * @throws Failure naming the node and the directive that it refuses
+ */
+export async function applySettings(
+  deployment: Deployment,
+  changes: ReadonlyMap<string, string>,
+  polling: Polling & { readonly timeoutMs: number },
+): Promise<void> {
+  await withConnections(deployment, async (connections) => {
+    const nodes = [...connections];
+    const former = await Promise.all(nodes.map(([, connection]) => readSettings(connection, [...changes.keys()])));
+    await Promise.all(nodes.map(([node, connection]) => requireMemory(node, connection, changes)));
+    const attempts = await Promise.allSettled(
+      nodes.map(([, connection], index) => setAll(connection, differences(former[index], changes))),
+    );
+    const refusals = attempts.flatMap((attempt, index) =>
+      attempt.status === "rejected" ? [`${nodes[index]?.[0].name ?? ""}: ${messageOf(attempt.reason)}`] : [],
+    );
+    if (refusals.length > 0) {
+      await Promise.allSettled(nodes.map(([, connection], index) => setAll(connection, former[index] ?? new Map())));
+      throw new Failure(`${deployment.name}: settings are refused, and none has changed: ${refusals.join("; ")}`);
+    }
+    if (changes.get("appendonly") === "yes") await awaitAppendOnlyFiles(deployment.name, nodes, polling);
+  });
+}
+
+/** @returns a sentence for each node and directive with another value than wanted */
+export async function differingSettings(
+  deployment: Deployment,
+  wanted: ReadonlyMap<string, string>,
+): Promise<readonly string[]> {
+  // CONFIG GET prints others in another form than they may be written in.
+  const compared = new Map([...wanted].filter(([name]) => COMPARED_DIRECTIVES.includes(name)));
+  if (compared.size === 0) return [];
+  return withConnections(deployment, async (connections) => {
+    const found = await Promise.all(
+      [...connections].map(async ([{ name: node }, connection]) => {
+        const values = await readSettings(connection, [...compared.keys()]);
+        return [...differences(values, compared)].map(
+          ([name, value]) => `${node}: ${name} is ${values.get(name) ?? "unknown"}, not ${value}`,
+        );
+      }),
+    );
+    return found.flat();
+  });
+}
+
+async function readSettings(connection: Connection, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  return parseFlatReply(await connection.config("GET", ...(names as [string])));
+}
+
+function differences(
+  former: ReadonlyMap<string, string> | undefined,
+  wanted: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  return new Map([...wanted].filter(([name, value]) => former?.get(name) !== value));
+}
+
+/** All of them or none: CONFIG SET of several directives is atomic. */
+async function setAll(connection: Connection, values: ReadonlyMap<string, string>): Promise<void> {
+  if (values.size > 0) await connection.call("CONFIG", "SET", ...[...values].flat());
+}
+
+/** @throws Failure when the data does not fit into another limit and the server would refuse every write */
+async function requireMemory(
+  { name }: DeploymentNode,
+  connection: Connection,
+  changes: ReadonlyMap<string, string>,
+): Promise<void> {
+  const limit = Number(changes.get("maxmemory") ?? 0);
+  const settings = await readSettings(connection, ["maxmemory-policy"]);
+  const policy = changes.get("maxmemory-policy") ?? settings.get("maxmemory-policy");
+  if (!(limit > 0) || policy !== "noeviction") return;
+  const used = infoNumber(parseInfo(await connection.info("memory")), "used_memory") ?? 0;
+  if (used <= limit) return;
+  throw new Failure(
+    `${name} uses ${used} bytes, more than the maxmemory of ${limit} that is wanted: it would refuse every write. ` +
+      "Nothing has changed; delete data, add shards, or set a maxmemory-policy that evicts keys",
+  );
+}
+
+/** A restart before the first file is whole would load nothing. */
+async function awaitAppendOnlyFiles(
+  deployment: string,
+  nodes: readonly (readonly [DeploymentNode, Connection])[],
+  polling: Polling & { readonly timeoutMs: number },
+): Promise<void> {
+  const isWritten = async ([, connection]: readonly [DeploymentNode, Connection]): Promise<boolean> => {
+    const info = parseInfo(await connection.info("persistence"));
+    return ["aof_rewrite_in_progress", "aof_rewrite_scheduled"].every((key) => info.get(key) === "0");
+  };
+  await awaitCondition(
+    `every node of ${deployment} has written its append-only file`,
+    async () => (await Promise.all(nodes.map(isWritten))).every((each) => each),
+    { intervalMs: POLL_MS, ...polling },
+  );
+}
