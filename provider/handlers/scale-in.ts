@@ -60,6 +60,12 @@ async function refusals(olds: ScaleInInputs, { target, storage }: Partial<ScaleI
 
 export const handler: ResourceHandler<ScaleInInputs, object> = {
   check: async (olds, news) => (olds === undefined ? [] : refusals(olds, news)),
+  announce: ({ target: before }, { target: after = before }) => {
+    const [from, to] = [nodeCount(before.shape), nodeCount(after.shape)];
+    if (from === to) return [];
+    const how = after.mode === "cluster" ? "slots move while clients work" : "the last replicas join or leave";
+    return [`${from} nodes become ${to}: ${how}; no node restarts`];
+  },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, { target, password, timeoutSeconds }, context) => {
     const before = nodeCount(olds.target.shape);

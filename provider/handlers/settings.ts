@@ -1,5 +1,5 @@
 /** Sets directives on running servers. */
-import { Failure, messageOf } from "../../lib/errors";
+import { messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { describeSettingsChange, liveChanges, splitDirectives } from "../../valkey/live-settings";
@@ -43,7 +43,6 @@ async function setOnNodes(
     deployment = await openDeployment(target, password, options);
   } catch (error) {
     context.signal.throwIfAborted();
-    if (!(error instanceof Failure)) throw error;
     context.report(`${target.name}: nodes that do not run read their settings when they start (${messageOf(error)})`);
     return { pending: true, drift: [] };
   }
