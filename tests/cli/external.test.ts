@@ -60,10 +60,11 @@ describe("servers that exist already", () => {
     const found = problems({
       node: ["nonsense", "host:99999=a", "h:1=a", "h:1=b"],
       primaries: "x",
-      without: ["zones"],
+      without: ["names"],
       nodes: "/no/such/file",
     });
     expect(found.length).toBe(7);
+    expect(found).toContain("--without: expected settings or zones");
     expect(found.join("\n")).toMatch(/--mode: is missing; expected cluster or replication/);
     expect(found.join("\n")).toMatch(
       /--node: nonsense is not a node; expected HOST:PORT=ZONE, such as 127\.0\.0\.1:7001=zone-a/,

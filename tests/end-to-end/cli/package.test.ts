@@ -34,7 +34,8 @@ export const capacity = new LoadCapacity("capacity", { targets: [orders], object
 export const dashboard = new ValkeyDashboard("dashboard", { namespace: "shop" });
 export const alerts = new ValkeyAlerts("alerts", { namespace: "shop" });
 export const host = new HostDeployment("host", {
-  plan: { name: "host", mode: "replication", settings: {}, zones: ["a", "b"] },
+  plan: { name: "host", mode: "replication", zones: ["a", "b"] },
+  settings: {},
   shape: { primaries: 1, replicasPerPrimary: 1 },
   owner: "elsewhere",
   timeoutSeconds: 60,

@@ -56,9 +56,9 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
     );
     const { platform } = config;
     if (platform.type !== "kubernetes") throw new Error("another platform was asked for");
-    let deployed: Awaited<ReturnType<typeof deployOnKubernetes>> = [];
-    const objects = await renderObjects(async () => {
-      deployed = await deployOnKubernetes("scaling", platform, config);
+    let deployed: ReturnType<typeof deployOnKubernetes> = [];
+    const objects = await renderObjects(() => {
+      deployed = deployOnKubernetes("scaling", platform, config);
     });
     const [cluster] = deployed;
     if (cluster === undefined) throw new Error("nothing is deployed");
