@@ -1,6 +1,5 @@
 /** Values as Pulumi's engine sends them to a provider: JSON in which secrets and unknown values are marked. */
 import * as pulumi from "@pulumi/pulumi";
-import type { Values } from "./handlers";
 
 const { deserializeProperty, isRpcSecret, specialSecretSig, specialSigKey, unwrapRpcSecret } =
   pulumi.runtime as unknown as {
@@ -10,6 +9,9 @@ const { deserializeProperty, isRpcSecret, specialSecretSig, specialSigKey, unwra
     readonly specialSigKey: string;
     readonly specialSecretSig: string;
   };
+
+/** Inputs and outputs of any resource. */
+export type Values = Readonly<Record<string, unknown>>;
 
 /** Properties as plain JSON. */
 export interface PlainValues {

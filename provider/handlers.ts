@@ -1,9 +1,8 @@
 /** The handlers of all custom resources. Each is loaded when a resource of its name is first met. */
+import type { Values } from "./engine-values";
 import type { ResourceHandler } from "./resource-handler";
 import type { ResourceName } from "./resource-names";
 
-/** Inputs and outputs of any resource. */
-export type Values = Readonly<Record<string, unknown>>;
 export type AnyHandler = ResourceHandler<Values, Values>;
 
 const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly handler: unknown }>>> = {

@@ -3,7 +3,7 @@
  * out of the state. Programs in other languages have no package of ours, and send none.
  */
 import { VERSION } from "../lib/system/package";
-import type { Values } from "./handlers";
+import type { Values } from "./engine-values";
 import type { InputProblem } from "./resource-handler";
 
 /** The input of every resource that carries it. */
