@@ -18,7 +18,10 @@ export interface ClusterAccess {
 export interface DeploymentArgs
   extends
     ClusterAccess,
-    Pick<ServerArgs, "proxyImage" | "imagePullPolicy" | "access" | "metrics" | "tls" | "clusterDomain">,
+    Pick<
+      ServerArgs,
+      "proxyImage" | "imagePullPolicy" | "imagePullSecrets" | "access" | "metrics" | "tls" | "clusterDomain"
+    >,
     Partial<Pick<ServerArgs, "settings">> {
   /** The namespace must exist. @default "default" */
   readonly namespace?: pulumi.Input<string> | undefined;
@@ -51,7 +54,7 @@ const DEFAULT_RESOURCES: Resources = {
 /** The arguments of the servers alone. */
 export function serverArgs(args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
-  const { proxyImage, imagePullPolicy, access, metrics, tls, clusterDomain } = args;
+  const { proxyImage, imagePullPolicy, imagePullSecrets, access, metrics, tls, clusterDomain } = args;
   return {
     namespace,
     image,
@@ -62,6 +65,7 @@ export function serverArgs(args: DeploymentArgs, password: pulumi.Input<string>)
     placement: { hostAntiAffinity: "preferred", ...placement, zones },
     proxyImage,
     imagePullPolicy,
+    imagePullSecrets,
     access,
     metrics,
     tls,

@@ -20,6 +20,11 @@ export interface ServerArgs {
    */
   readonly imagePullPolicy?: PullPolicy | undefined;
   /**
+   * Names of Secrets in the namespace, of the type `kubernetes.io/dockerconfigjson`, for the registries of all images.
+   * @default none
+   */
+  readonly imagePullSecrets?: readonly string[] | undefined;
+  /**
    * Of the user `default`, for clients and between nodes; a line of at least one character. Pods learn another one when
    * they restart, and nodes with different ones do not replicate: change it on running nodes with CONFIG SET first.
    */

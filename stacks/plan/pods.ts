@@ -133,11 +133,12 @@ export function runnerZones({ region, zones, clients: { zone } }: EksPlatformCon
 
 /** Load generators as pods. Undefined keys are left out, because Kubernetes' objects have none. */
 export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
-  const { clients, tls, image, imagePullPolicy } = platform;
+  const { clients, tls, image, imagePullPolicy, imagePullSecrets } = platform;
   return {
     runners,
     ...(platform.type === "eks" && { tuning: promisedTuning(platform.pools.clients.tuning) }),
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
+    ...(imagePullSecrets === undefined ? {} : { imagePullSecrets }),
     sharing: platform.type === "kubernetes" && platform.clients.shareMachines,
     ...(clients.requests === undefined ? {} : { resources: { requests: clients.requests } }),
     ...placeOfRunners(platform),

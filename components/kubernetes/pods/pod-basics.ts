@@ -23,6 +23,9 @@ export function podBasics(
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     securityContext: POD_SECURITY_CONTEXT,
+    ...(args.imagePullSecrets === undefined
+      ? {}
+      : { imagePullSecrets: args.imagePullSecrets.map((name) => ({ name })) }),
     ...(graceSeconds === undefined ? {} : { terminationGracePeriodSeconds: graceSeconds }),
     ...scheduling(deployment, placement, labels),
   };

@@ -25,6 +25,7 @@ export function chartValues(
   return {
     fullnameOverride: deployment,
     image: { ...parseImage(args.image), pullPolicy: pullPolicy(args.image, args.imagePullPolicy) },
+    imagePullSecrets: args.imagePullSecrets ?? [],
     clusterDomain: args.clusterDomain ?? "cluster.local",
     serviceAccount: { create: true, name: names.serviceAccount, automount: false },
     podSecurityContext: POD_SECURITY_CONTEXT,

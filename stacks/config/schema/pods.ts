@@ -76,6 +76,10 @@ export const podKeys = {
     description: "When images are pulled.",
     fallback: "Kubernetes' own default",
   }),
+  imagePullSecrets: z.array(objectName).optional().meta({
+    description: "Secrets of the namespace for the registries of all images. A new namespace has none yet.",
+    fallback: "none",
+  }),
   hostAntiAffinity: z.enum(["required", "preferred", "none"]).default("preferred").meta({
     description:
       "Whether each node of a deployment needs a machine of its own: always, where there are enough machines, or never. On EKS machines are started for them, so `preferred` is `required`.",

@@ -127,8 +127,20 @@ function onMachines(placement: Placement, object: string, selectors: PodDestinat
 
 function deploymentArgs(
   { settings }: DeploymentConfig,
-  { proxyImage, imagePullPolicy, metrics, tls }: PodPlatform,
+  { proxyImage, imagePullPolicy, imagePullSecrets, metrics, tls }: PodPlatform,
   { image, resources, storage, placement: { zones, ...placement } }: PodSettings,
 ): DeploymentArgs & { readonly image: string } {
-  return { zones, placement, image, proxyImage, imagePullPolicy, settings, resources, storage, metrics, tls };
+  return {
+    zones,
+    placement,
+    image,
+    proxyImage,
+    imagePullPolicy,
+    imagePullSecrets,
+    settings,
+    resources,
+    storage,
+    metrics,
+    tls,
+  };
 }

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { describePlan } from "../../../stacks/plan/describe";
+import { runnerPlan } from "../../../stacks/plan/pods";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
@@ -56,6 +57,16 @@ describe("the stack kind under mocks", () => {
     expect(find("valkey:index:ScaleIn", "replication").inputs).toMatchObject({
       target: { statefulSet: "replication", container: "replication" },
     });
+  });
+
+  it("gives pull secrets to servers and load generators", async () => {
+    const { platform } = config;
+    if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
+    const secret = { ...platform, imagePullSecrets: ["registry"] };
+    const resources = await evaluateProgram(() => deployOnKubernetes("kind", secret, config));
+    const set = resources.find(({ type, name }) => type === "kubernetes:apps/v1:StatefulSet" && name === "cluster");
+    expect(set?.inputs["spec"]).toMatchObject({ template: { spec: { imagePullSecrets: [{ name: "registry" }] } } });
+    expect(runnerPlan(secret, 1, false).imagePullSecrets).toEqual(["registry"]);
   });
 
   it("names the container that the pods have", () => {
