@@ -7,7 +7,6 @@ import type { Connection } from "../connection";
 import type { Deadline } from "../formation/deadline";
 import type { Member } from "../formation/members";
 import { parseFlatReply } from "../topology/info";
-import { countSlots } from "../topology/slots";
 import type { MigrationContext } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
 
@@ -36,33 +35,14 @@ export async function supportsAtomicMigration(connection: Connection): Promise<b
 }
 
 /**
- * Migrates slots of one source, one transfer after the other, as the server does too.
- * @param onMigrated called with the number of slots that have changed their owner
- * @returns the migrations that the server cancelled, in words; their slots are where they were
- * @throws Failure when the server refuses a migration
+ * Migrates slots at once. A source carries out one migration after the other.
+ * @returns why the server failed or cancelled it, in words; the slots are where they were. Undefined when it succeeded
+ * @throws Failure when the server refuses
  */
 export async function migrateAtomically(
-  source: string,
-  transfers: readonly SlotTransfer[],
+  { from: source, to, ranges }: SlotTransfer,
   context: MigrationContext,
-  onMigrated: (slots: number) => void,
-): Promise<string[]> {
-  const setbacks: string[] = [];
-  for (const transfer of transfers) {
-    context.signal?.throwIfAborted();
-    const failed = await migrateOne(source, transfer, context);
-    if (failed.length === 0) onMigrated(countSlots(transfer.ranges));
-    setbacks.push(...failed.map(({ state, message }) => `${source} to ${transfer.to}: ${state}, ${message}`));
-  }
-  return setbacks;
-}
-
-/** @returns the jobs of the migration that did not succeed */
-async function migrateOne(
-  source: string,
-  { to, ranges }: SlotTransfer,
-  context: MigrationContext,
-): Promise<MigrationJob[]> {
+): Promise<string | undefined> {
   const { connection } = context.member(source);
   const before = new Set((await readJobs(connection)).map(({ name }) => name));
   const bounds = ranges.flatMap((range) => [range.from, range.to]);
@@ -76,7 +56,10 @@ async function migrateOne(
     jobs = (await readJobs(connection)).filter(({ name }) => !before.has(name));
     return describeRunning(source, jobs);
   });
-  return jobs.filter(({ state, operation }) => operation === "EXPORT" && state !== "success");
+  const setbacks = jobs.filter(({ state, operation }) => operation === "EXPORT" && state !== "success");
+  return setbacks.length === 0
+    ? undefined
+    : setbacks.map(({ state, message }) => [state, message].filter(Boolean).join(", ")).join("; ");
 }
 
 /** Waits until no atomic migration is under way, as one that a killed resize began may be. */

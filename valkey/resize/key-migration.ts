@@ -3,6 +3,7 @@
  * begun in this way. Several batches of a source's slots are migrated at a time, each over connections of its own,
  * because SETSLOT waits for replicas.
  */
+import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";
 import { groupBy } from "../../lib/group-by";
 import type { Connection } from "../connection";
@@ -31,12 +32,14 @@ interface SlotGroup {
  * Migrates slots with all their keys, those of different sources in parallel. Completes migrations that were begun: a
  * key that is on both sides is taken from the slot's owner, whose version is the one that clients see.
  * @param onMigrated called with the number of slots that have changed their owner
+ * @param pace `yields`: after each MIGRATE a source serves clients for as long as it took; for sources under heavy load
  * @throws Failure when a server refuses
  */
 export async function migrateKeyByKey(
   migrations: readonly SlotMigration[],
   context: MigrationContext,
   onMigrated: (slots: number) => void,
+  { yields }: { readonly yields: boolean } = { yields: false },
 ): Promise<void> {
   const stop = new AbortController();
   const bySource = [...groupBy(migrations, ({ from }) => from)];
@@ -44,7 +47,7 @@ export async function migrateKeyByKey(
     const groups = groupSlots(own);
     // The lanes of a source share the queue: each takes the next group.
     const queue = groups.values();
-    const batch = new KeyBatch();
+    const batch = new KeyBatch(yields);
     const count = Math.min(MAX_LANES.perSource, Math.ceil(MAX_LANES.all / bySource.length), groups.length);
     return Array.from({ length: count }, async () => {
       const lane = await Lane.open(context.member(source), context, batch);
@@ -86,13 +89,18 @@ class KeyBatch {
   size = 10;
   #last: Promise<unknown> = Promise.resolve();
 
+  constructor(private readonly yields: boolean) {}
+
   async send(migrate: () => Promise<unknown>): Promise<void> {
     const sent = this.#last.then(async () => {
       const began = performance.now();
       await migrate();
       return performance.now() - began;
     });
-    this.#last = sent.catch(() => undefined);
+    this.#last = sent.then(
+      (milliseconds) => (this.yields ? sleep(milliseconds) : undefined),
+      () => undefined,
+    );
     const milliseconds = await sent;
     if (milliseconds > MIGRATE_MS) this.size = Math.max(1, Math.floor(this.size / 2));
     else if (milliseconds < MIGRATE_MS / 4) this.size = Math.min(MAX_KEYS, this.size * 2);

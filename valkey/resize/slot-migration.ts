@@ -1,4 +1,7 @@
 /** Migrates slots between primaries while clients use them: atomically where both servers can, else key by key. */
+import { compact } from "../../lib/compact";
+import { groupBy } from "../../lib/group-by";
+import { parseInfo } from "../topology/info";
 import type { SlotRange } from "../topology/slots";
 import { countSlots } from "../topology/slots";
 import { migrateAtomically, supportsAtomicMigration } from "./atomic-migration";
@@ -11,11 +14,17 @@ import type { SlotTransfer } from "./slot-transfers";
  * it are buffered in the source's memory.
  */
 const MAX_MIGRATION_BYTES = 512 * 1024 ** 2;
+/** How many times as small the next portion is after a failure. */
+const PORTION_DIVISOR = 4;
+/** Slots of the smallest atomic migration: a migration takes some tenths of a second however few slots it has. */
+const SMALLEST_PORTION = 16;
 
 /**
  * Carries out transfers, those of different sources in parallel.
  * @param keyBytes the memory that a source's keys take
- * @returns the atomic migrations that servers cancelled, in words; their slots are where they were
+ * @returns the atomic migrations that ended because a server is no primary any more, in words; their slots are where
+ *   they were
+ * @throws Failure when a server refuses
  */
 export async function migrateSlots(
   transfers: readonly SlotTransfer[],
@@ -29,18 +38,63 @@ export async function migrateSlots(
     context.report?.(`migrated ${done} of ${total} slots`, true);
   };
   const atomic = await atomicTransfers(transfers, context);
-  const sources = [...new Set(atomic.map(({ from }) => from))];
   const setbacks = await Promise.all(
-    sources.map((source) => {
-      const own = atomic.filter(({ from }) => from === source);
+    [...groupBy(atomic, ({ from }) => from)].map(([source, own]) => {
       const slots = countSlots(own.flatMap(({ ranges }) => ranges));
-      const slotsPerMigration = Math.floor((slots * MAX_MIGRATION_BYTES) / Math.max(1, keyBytes(source)));
-      return migrateAtomically(source, splitTransfers(own, Math.max(1, slotsPerMigration)), context, onMigrated);
+      const portion = Math.floor((slots * MAX_MIGRATION_BYTES) / Math.max(1, keyBytes(source)));
+      return migrateInPortions(own, Math.max(1, portion), context, onMigrated);
     }),
   );
   const others = transfers.filter((transfer) => !atomic.includes(transfer));
   await migrateKeyByKey(others.flatMap(migrationsOf), context, onMigrated);
-  return setbacks.flat();
+  return compact(setbacks);
+}
+
+/**
+ * Migrates slots of one source atomically, in smaller portions after each failure, and key by key when the smallest
+ * fails too. Valkey 9.0.5 to 9.1.1 with I/O threads fail whenever clients write some 30,000 times a second to the slots
+ * that move (valkey issue 4545); fewer slots get fewer writes, in a shorter time.
+ * @returns a setback after which the rest has to be planned anew; undefined when all slots have moved
+ */
+async function migrateInPortions(
+  transfers: readonly SlotTransfer[],
+  largest: number,
+  context: MigrationContext,
+  onMigrated: (slots: number) => void,
+): Promise<string | undefined> {
+  let portion = largest;
+  let rest = splitTransfers(transfers, portion);
+  for (let [next] = rest; next !== undefined; [next] = rest) {
+    context.signal?.throwIfAborted();
+    const setback = await migrateAtomically(next, context);
+    if (setback === undefined) {
+      onMigrated(countSlots(next.ranges));
+      rest = rest.slice(1);
+      continue;
+    }
+    const { from, to, ranges } = next;
+    const words = `${from} to ${to}: ${setback}`;
+    if (!(await arePrimaries([from, to], context))) return words;
+    const failed = Math.min(portion, countSlots(ranges));
+    if (failed <= SMALLEST_PORTION) {
+      context.report?.(`atomic migration gives way to key by key (${words})`);
+      await migrateKeyByKey(rest.flatMap(migrationsOf), context, onMigrated, { yields: true });
+      return undefined;
+    }
+    portion = Math.max(SMALLEST_PORTION, Math.floor(failed / PORTION_DIVISOR));
+    context.report?.(`atomic migration goes on with ${portion} slots at a time (${words})`);
+    rest = splitTransfers(rest, portion);
+  }
+  return undefined;
+}
+
+/** Whether servers answer and are primaries. Otherwise a failover is the reason of a setback, and the roles are new. */
+async function arePrimaries(names: readonly string[], context: MigrationContext): Promise<boolean> {
+  const roles = names.map(async (name) => {
+    const info = parseInfo(await context.member(name).connection.info("replication"));
+    return info.get("role") === "master";
+  });
+  return (await Promise.allSettled(roles)).every((role) => role.status === "fulfilled" && role.value);
 }
 
 /** The transfers of which both ends support atomic migration. */

@@ -172,6 +172,34 @@ describe("resizing", () => {
     expect(clients.errors).toEqual([]);
   });
 
+  it("migrates key by key where atomic migrations fail again and again, and says so", async () => {
+    const { deployment } = resizing;
+    const clients = new Clients(deployment);
+    const stop = new AbortController();
+    const ignoreNone = (error: Error): void => {
+      if (!error.message.includes("No migrations ongoing")) throw error;
+    };
+    const failing = Promise.all(
+      deployment.nodes.map((_node, index) =>
+        withNode(deployment, index, async (connection) => {
+          while (!stop.signal.aborted) await connection.call("CLUSTER", "CANCELSLOTMIGRATIONS").catch(ignoreNone);
+        }),
+      ),
+    );
+    const lines: string[] = [];
+    await resizing.resizeTo(shape(4, 2), { report: (line) => lines.push(line) });
+    stop.abort();
+    await failing;
+    expect(await resizing.violations()).toEqual([]);
+    // Any of the sources: each goes the same way.
+    const said = lines.flatMap((line) => /goes on with \d+ slots|gives way to key by key/.exec(line)?.[0] ?? []);
+    const steps = ["341 slots", "85 slots", "21 slots", "16 slots", "key by key"];
+    expect(steps.map((step) => said.filter((each) => each.endsWith(` ${step}`)).length)).toEqual([3, 3, 3, 3, 3]);
+    await resizing.resizeTo(shape(3, 2));
+    expect(await clients.stop()).toEqual([]);
+    expect(clients.errors).toEqual([]);
+  });
+
   it("refuses, with the reason and without a change, what would lose keys or break another cluster", async () => {
     const all = resizing.deployment;
     const without = (count: number): { deployment: Deployment; leaving: readonly DeploymentNode[] } => ({
