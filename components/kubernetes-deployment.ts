@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { TopologyRecord } from "../benchmarks/results/schema";
 import { Formation } from "../provider/resources/formation";
+import { ImageCheck } from "../provider/resources/image-check";
 import { Password } from "../provider/resources/password";
 import { Rollout } from "../provider/resources/rollout";
 import { ScaleIn } from "../provider/resources/scale-in";
@@ -12,6 +13,8 @@ import type { DeploymentArgs } from "./deployment-args";
 import { serverArgs } from "./deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";
 import * as k8s from "./kubernetes/kubernetes-sdk";
+import { objectNames } from "./kubernetes/names";
+import { imageCheckPod } from "./kubernetes/pods/image-check-pod";
 import type { DeploymentKind } from "./kubernetes/reference";
 import { podReference } from "./kubernetes/reference";
 
@@ -59,14 +62,21 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const { className, size } = own.storage;
     // A preview knows it, and so does what must happen before the servers change.
     const planned = plannedReference(name, kind, own, args);
+    const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
+    // Before anything changes. The other engines are there to compare Valkey with.
+    const images =
+      kind.engine === "valkey"
+        ? [new ImageCheck(name, { target: planned, password, timeoutSeconds, image: own.image, pod }, inside)]
+        : [];
+    const afterImages = { ...inside, dependsOn: images };
     const scaleIn = new ScaleIn(
       name,
       { target: planned, password, timeoutSeconds, storage: pulumi.output({ className, size }) },
-      inside,
+      afterImages,
     );
     // Before the servers' files change: what a server refuses is not written.
     const settings =
-      kind.engine === "valkey" ? [new Settings(name, { target: planned, password, timeoutSeconds }, inside)] : [];
+      kind.engine === "valkey" ? [new Settings(name, { target: planned, password, timeoutSeconds }, afterImages)] : [];
     const servers = createServers(own, { ...inside, dependsOn: [scaleIn, ...settings] });
     this.endpoint = servers.endpoint;
     this.reference = pulumi.all([planned, servers.endpoint]).apply(([known, service]) => ({ ...known, service }));

@@ -9,6 +9,7 @@ const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly handler: u
   Password: () => import("./handlers/password.js"),
   ClusterCheck: () => import("./handlers/cluster-check.js"),
   HostServers: () => import("./handlers/host-servers.js"),
+  ImageCheck: () => import("./handlers/image-check.js"),
   ScaleIn: () => import("./handlers/scale-in.js"),
   Settings: () => import("./handlers/settings.js"),
   Rollout: () => import("./handlers/rollout.js"),

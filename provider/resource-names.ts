@@ -4,6 +4,7 @@ export const RESOURCE_NAMES = [
   "Password",
   "ClusterCheck",
   "HostServers",
+  "ImageCheck",
   "ScaleIn",
   "Settings",
   "Rollout",

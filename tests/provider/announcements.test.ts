@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { podReference } from "../../components/kubernetes/reference";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { handler as hostServers } from "../../provider/handlers/host-servers";
+import { handler as imageCheck } from "../../provider/handlers/image-check";
 import { handler as rollout } from "../../provider/handlers/rollout";
 import { handler as scaleIn } from "../../provider/handlers/scale-in";
 import { handler as settings } from "../../provider/handlers/settings";
@@ -38,6 +39,14 @@ describe("a preview", () => {
     ]);
     // Another shape alone restarts nothing.
     expect(rollout.announce?.(inputs, { ...inputs, target: target(4) })).toEqual([]);
+  });
+
+  it("says that another image is looked at before pods are replaced", () => {
+    const inputs = { target: target(), password: "p", image: "valkey:8.1.1", pod: {}, timeoutSeconds: 60 };
+    expect(imageCheck.announce?.(inputs, { ...inputs, image: "valkey:9.1.2" })).toEqual([
+      "image valkey:8.1.1 becomes valkey:9.1.2, which one pod runs first: nothing changes where it is not Valkey",
+    ]);
+    expect(imageCheck.announce?.(inputs, { ...inputs, password: "q" })).toEqual([]);
   });
 
   it("says that another shape moves slots", () => {

@@ -49,6 +49,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:Measurement",
   "valkey:index:ValkeyAlerts",
   "valkey:index:ValkeyDashboard",
+  "valkey:index:ImageCheck",
   "valkey:index:ScaleIn",
   "valkey:index:Settings",
   "valkey:index:Password",
