@@ -17,7 +17,7 @@ import { finishOpenMigrations, openMigrations } from "./open-migrations";
 import { ResizeExecutor } from "./resize-executor";
 import { halfJoinedNodes, lostIdentities, resizeBlockers, resizeNodes } from "./resize-facts";
 import type { ResizePlan } from "./resize-plan";
-import { planResize } from "./resize-plan";
+import { handBackPlan, planResize } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
 /** How many plans are carried out: a failover, or a migration that a server cancels, makes another one necessary. */
@@ -166,14 +166,15 @@ class Resize {
     const { members, states } = await readMemberStates(this.connections);
     const nodes = resizeNodes(states, this.#leaving, await readMemoryUse(members));
     const decision = planResize(nodes, this.shape);
-    if (decision.kind === "fits") return "fitted";
     if (decision.kind === "refused") throw this.#refusal(decision.reasons);
+    const plan = decision.kind === "resize" ? decision.plan : handBackPlan(nodes, this.shape);
+    if (plan === undefined) return "fitted";
     if (this.#plansCarriedOut === MAX_PLANS) {
       const why = this.#setbacks.length > 0 ? this.#setbacks.join("; ") : "the cluster changed after each of them";
       throw new Failure(`${this.deployment.name} is not resized after ${MAX_PLANS} plans: ${why}`);
     }
     this.#inspection = { states, executor: this.#executorOf(members, states) };
-    this.#plan = decision.plan;
+    this.#plan = plan;
     return "execute";
   }
 

@@ -2,8 +2,8 @@
 import { formatBytes } from "../../lib/units";
 import type { Shape } from "../topology/placement";
 import { countSlots } from "../topology/slots";
-import type { CurrentNode, DesiredShard } from "./resize-roles";
-import { desiredShards } from "./resize-roles";
+import type { CurrentNode, DesiredShard, Failover } from "./resize-roles";
+import { desiredShards, handBacks } from "./resize-roles";
 import type { SlotTransfer } from "./slot-transfers";
 import { planTransfers } from "./slot-transfers";
 
@@ -34,7 +34,7 @@ export interface ResizePlan {
   /** New nodes, which meet all others. */
   readonly meet: readonly string[];
   /** Manual failovers (CLUSTER FAILOVER): the primary leaves, or the zones require another primary. */
-  readonly failOver: readonly { readonly from: string; readonly to: string }[];
+  readonly failOver: readonly Failover[];
   /** Nodes without slots that become replicas. */
   readonly attach: readonly ReplicaAssignment[];
   /** Replicas that become primaries without slots or keys. */
@@ -79,6 +79,13 @@ export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDe
   if (Object.values(plan).every((list) => list.length === 0)) return { kind: "fits" };
   const reasons = memoryReasons(nodes, successorOf, migrate);
   return reasons.length > 0 ? { kind: "refused", reasons } : { kind: "resize", plan };
+}
+
+/** Failovers that even out the zones of the primaries of a cluster that fits; undefined where none is needed. */
+export function handBackPlan(nodes: readonly ResizeNode[], shape: Shape): ResizePlan | undefined {
+  const failOver = handBacks(nodes, shape);
+  if (failOver.length === 0) return undefined;
+  return { meet: [], failOver, attach: [], promote: [], reattach: [], migrate: [], reassign: [], forget: [] };
 }
 
 function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]): Omit<ResizePlan, "migrate"> {

@@ -14,7 +14,7 @@
  * not on the zones of their primaries.
  */
 import type { PlacedNode, Shape } from "../topology/placement";
-import { groupByZone, maxPrimariesInZone } from "../topology/placement";
+import { distributePrimaries, groupByZone, maxPrimariesInZone } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
 import type { SlotRange } from "../topology/slots";
 import { countSlots, SLOT_COUNT } from "../topology/slots";
@@ -62,7 +62,7 @@ interface FuturePrimary {
  */
 export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): DesiredShard[] {
   const staying = nodes.filter(({ leaving }) => !leaving);
-  const zones = new ZoneCapacity(staying, shape);
+  const zones = ZoneCapacity.keepingReplicasApart(staying, shape);
   const primaries = choosePrimaries(nodes, staying, shape, zones);
   const chosen = new Set(primaries.map(({ node }) => node));
   const others = staying.filter((node) => !chosen.has(node));
@@ -80,6 +80,38 @@ export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): Desi
     replicas: (assigned.get(node.name) ?? []).map(({ name }) => name),
     previousPrimary,
   }));
+}
+
+/** A replica that takes over from its primary, by node name. */
+export interface Failover {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Failovers after which no zone has more primaries than an even spread gives one. Failovers may have left most of the
+ * primaries in one zone, whose loss would then leave too few primaries to elect others. Nodes keep their shards.
+ * @param nodes of a cluster that has the shape and is zone-safe
+ * @returns none where the spread is even, or where the zones of the shards' nodes do not allow an even one
+ */
+export function handBacks(nodes: readonly CurrentNode[], shape: Shape): Failover[] {
+  const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
+  const shares = distributePrimaries(sizes, shape);
+  if (shares === undefined) return [];
+  const most = Math.max(...shares.values());
+  const shards = nodes
+    .filter(({ slots }) => slots.length > 0)
+    .map((primary): PresentShard => {
+      const members = nodes.filter((node) => node === primary || node.primary === primary.name);
+      const alone = [...groupByZone(members).values()].flatMap((same) => (same.length === 1 ? same : []));
+      return { primary, staying: alone };
+    });
+  const zoneOf = choosePrimaryZones(shards, new ZoneCapacity(new Map([...sizes.keys()].map((zone) => [zone, most]))));
+  if (zoneOf.size < shards.length) return [];
+  return [...zoneOf].flatMap(([shard, zone]) => {
+    const { name } = primaryInZone(shard, zone);
+    return name === shard.primary.name ? [] : [{ from: shard.primary.name, to: name }];
+  });
 }
 
 function choosePrimaries(
@@ -109,12 +141,14 @@ function choosePrimaries(
 
 /** How many primaries each zone has, and may have. */
 class ZoneCapacity {
-  readonly #limits: ReadonlyMap<string, number>;
   readonly #taken = new Map<string, number>();
 
-  constructor(staying: readonly PlacedNode[], shape: Shape) {
-    this.#limits = new Map(
-      [...groupByZone(staying)].map(([zone, members]) => [zone, maxPrimariesInZone(members.length, shape)]),
+  constructor(private readonly limits: ReadonlyMap<string, number>) {}
+
+  /** So many primaries that every replica can have its primary in another zone. */
+  static keepingReplicasApart(staying: readonly PlacedNode[], shape: Shape): ZoneCapacity {
+    return new ZoneCapacity(
+      new Map([...groupByZone(staying)].map(([zone, members]) => [zone, maxPrimariesInZone(members.length, shape)])),
     );
   }
 
@@ -123,7 +157,7 @@ class ZoneCapacity {
   }
 
   hasRoom(zone: string, taken = this.taken(zone)): boolean {
-    return taken < (this.#limits.get(zone) ?? 0);
+    return taken < (this.limits.get(zone) ?? 0);
   }
 
   add(zone: string): void {

@@ -39,7 +39,7 @@ export const RESIZE_TRANSITIONS = {
   /** Waits until no node without slots holds keys. */
   awaitDeletedKeys: ["plan"],
   /**
-   * Compares the cluster with the wanted shape. Throws when the remaining primaries lack memory, or after too many
+   * Compares the cluster with the wanted shape and with an even spread of primaries over zones. Throws when the remaining primaries lack memory, or after too many
    * plans.
    */
   plan: ["execute", "fitted"],

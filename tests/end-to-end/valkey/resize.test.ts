@@ -7,8 +7,9 @@ import type { Programs } from "../../../platforms/host/programs/programs";
 import { parseInfo } from "../../../valkey/topology/info";
 import { verify } from "../../../valkey/verification/verify";
 import { slotTags } from "../../../valkey/topology/slot-tags";
+import { inspectDeployment } from "../../../provider/drift";
 import { Clients } from "../../support/valkey/clients";
-import { eventually, olderPrograms, realPrograms, withNode } from "../../support/valkey/real";
+import { eventually, olderPrograms, never, realPrograms, withNode } from "../../support/valkey/real";
 import { optionsInterruptedAt, ResizableCluster, shape } from "../../support/valkey/resizable-cluster";
 
 let older: Programs | undefined;
@@ -168,6 +169,37 @@ describe("resizing", () => {
     }
     await form(resizing.deployment, shape(3, 2));
     expect(await resizing.violations()).toEqual([]);
+    expect(await clients.stop()).toEqual([]);
+    expect(clients.errors).toEqual([]);
+  });
+
+  it("hands back where failovers have left most primaries in one zone, which a refresh shows as drift", async () => {
+    const { deployment } = resizing;
+    const zoneOf = new Map(deployment.nodes.map(({ name, zone }) => [name, zone]));
+    const clients = new Clients(deployment);
+    const crowded = deployment.nodes[0]?.zone;
+    for (const { primary = "", replicas } of (await verify(deployment)).verdict.shards) {
+      if (zoneOf.get(primary) === crowded) continue;
+      const next = replicas.find((name) => zoneOf.get(name) === crowded) ?? "";
+      await withNode(deployment, resizing.index(next), (connection) => connection.cluster("FAILOVER"));
+      await eventually(`${next} is primary`, async () => (await resizing.primaries()).includes(next));
+    }
+    const { name, mode, zones = [], directives, nodes, access } = deployment;
+    const wanted = shape(3, 2);
+    const target = {
+      platform: "endpoints" as const,
+      ...{ name, mode, shape: wanted, zones, nodes },
+      directives: Object.fromEntries(directives),
+    };
+    const drift = async (): Promise<readonly string[]> =>
+      (await inspectDeployment(target, access.password ?? "", never)).drift;
+    expect(await drift()).toEqual([
+      expect.stringMatching(/^3 of 3 primaries are in zone a: cluster-\d is to take over from cluster-\d$/),
+      expect.stringMatching(/^3 of 3 primaries are in zone a: /),
+    ]);
+    await form(deployment, wanted);
+    expect(await drift()).toEqual([]);
+    expect(new Set((await resizing.primaries()).map((primary) => zoneOf.get(primary))).size).toBe(3);
     expect(await clients.stop()).toEqual([]);
     expect(clients.errors).toEqual([]);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Shape } from "../../../valkey/topology/placement";
 import { groupByZone, nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
 import type { ResizeNode, ResizePlan } from "../../../valkey/resize/resize-plan";
-import { planResize } from "../../../valkey/resize/resize-plan";
+import { handBackPlan, planResize } from "../../../valkey/resize/resize-plan";
 import { countSlots, SLOT_COUNT } from "../../../valkey/topology/slots";
 import { FakeCluster } from "../../support/valkey/fake-cluster";
 
@@ -232,6 +232,43 @@ describe("planResize", () => {
     expect(plan).toMatchObject({ meet: [], attach: [], promote: [], migrate: [], reassign: [], forget: [] });
     carryOut(cluster, plan);
     expectFits(cluster, shape(3, 2));
+  });
+
+  it("hands back after failovers, so that no zone has more primaries than an even spread gives it", () => {
+    const cluster = FakeCluster.formed(shape(3, 1), ZONES);
+    // The primaries are in a, b and c; then two of them are in b.
+    cluster.failOver("n-3");
+    expect(planOf(cluster, shape(3, 1))).toBeUndefined();
+    expect(handBackPlan(cluster.nodes, shape(3, 1))?.failOver).toHaveLength(1);
+    fc.assert(
+      fc.property(
+        fc.record({ primaries: fc.integer({ min: 3, max: 9 }), replicasPerPrimary: fc.integer({ min: 1, max: 3 }) }),
+        fc.integer({ min: 3, max: 4 }),
+        fc.array(fc.nat(), { maxLength: 12 }),
+        (wanted, zones, failovers) => {
+          const names = ["a", "b", "c", "d"].slice(0, zones);
+          const own = FakeCluster.formed(wanted, names);
+          const most = (): number =>
+            Math.max(
+              ...[...groupByZone(own.nodes.filter(({ primary }) => primary === undefined)).values()].map(
+                (each) => each.length,
+              ),
+            );
+          const formed = most();
+          for (const number of failovers) {
+            const replicas = own.nodes.filter(({ primary }) => primary !== undefined);
+            own.failOver(replicas[number % replicas.length]?.name ?? "");
+          }
+          carryOut(own, planOf(own, wanted));
+          carryOut(own, handBackPlan(own.nodes, wanted));
+          expectFits(own, wanted);
+          expect(handBackPlan(own.nodes, wanted)).toBeUndefined();
+          // With three replicas over three zones a shard may not be able to have its primary elsewhere.
+          if (wanted.replicasPerPrimary < zones) expect(most()).toBeLessThanOrEqual(formed);
+        },
+      ),
+      { numRuns: 300 },
+    );
   });
 
   it("refuses when keys do not fit the remaining primaries, and names each of them", () => {
