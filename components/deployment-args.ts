@@ -31,8 +31,15 @@ export interface DeploymentArgs
   readonly placement?: Partial<Omit<Placement, "zones">> | undefined;
   /** Of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. @default DEFAULT_IMAGE */
   readonly image?: string | undefined;
-  /** Of the user `default`. Secret. @default 48 hexadecimal digits, made once and kept in the state */
+  /**
+   * Of the user `default`, at least 16 characters. Secret. Another one is valid beside the former one for a while, and no
+   * server restarts. @default 48 hexadecimal digits, made once and kept in the state
+   */
   readonly password?: pulumi.Input<string> | undefined;
+  /** Any number. Another one generates another password, where `password` is not given. @default 0 */
+  readonly passwordVersion?: number | undefined;
+  /** How long a former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
+  readonly passwordOverlapSeconds?: number | undefined;
   /** Of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */
   readonly resources?: Resources | undefined;
   /** Of each server. @default volumes of 8Gi in the default class, deleted with the deployment */
@@ -45,6 +52,8 @@ export interface DeploymentArgs
   readonly trigger?: number | undefined;
 }
 
+/** Pods have a new password at most 90 s late; the rest is for clients in pods to read it. */
+export const DEFAULT_OVERLAP_SECONDS = 120;
 export const DEFAULT_IMAGE = "docker.io/valkey/valkey:9.1.2";
 const DEFAULT_RESOURCES: Resources = {
   requests: { cpu: "500m", memory: "1Gi" },

@@ -11,6 +11,8 @@ import { TopologyCheck } from "../provider/resources/topology-check";
 export interface HostDeploymentArgs extends Omit<HostServersArgs, "password"> {
   /** Any number. Another one verifies the deployment again. */
   readonly trigger: number;
+  /** Any number. Another one generates another password. @default 0 */
+  readonly passwordVersion?: number | undefined;
 }
 
 /** The processes outlive the engine, until the deployment is destroyed. */
@@ -27,10 +29,10 @@ export class HostDeployment extends pulumi.ComponentResource {
 
   constructor(name: string, args: HostDeploymentArgs, options?: pulumi.ComponentResourceOptions) {
     super("valkey:index:HostDeployment", name, {}, options);
-    const { trigger, ...plan } = args;
+    const { trigger, passwordVersion = 0, ...plan } = args;
     const { timeoutSeconds } = plan;
     const inside = { parent: this };
-    const { password } = new Password(name, inside);
+    const { password } = new Password(name, { version: passwordVersion }, inside);
     const servers = new HostServers(name, { ...plan, password }, inside);
     const { target } = servers;
     const running = { ...inside, dependsOn: [servers] };

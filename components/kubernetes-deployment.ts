@@ -2,17 +2,20 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { TopologyRecord } from "../benchmarks/results/schema";
+import { Access } from "../provider/resources/access";
 import { Formation } from "../provider/resources/formation";
 import { ImageCheck } from "../provider/resources/image-check";
 import { Password } from "../provider/resources/password";
+import { PasswordRetirement } from "../provider/resources/password-retirement";
 import { Rollout } from "../provider/resources/rollout";
 import { ScaleIn } from "../provider/resources/scale-in";
 import { Settings } from "../provider/resources/settings";
 import { TopologyCheck } from "../provider/resources/topology-check";
 import type { DeploymentArgs } from "./deployment-args";
-import { serverArgs } from "./deployment-args";
+import { DEFAULT_OVERLAP_SECONDS, serverArgs } from "./deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";
 import * as k8s from "./kubernetes/kubernetes-sdk";
+import { METRICS_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
 import { imageCheckPod } from "./kubernetes/pods/image-check-pod";
 import type { DeploymentKind } from "./kubernetes/reference";
@@ -56,12 +59,23 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     super(type, name, {}, options);
     const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
     const inside = { parent: this };
-    this.password = pulumi.secret(args.password ?? new Password(name, inside).password);
-    const password = this.password;
+    const wanted = pulumi.secret(
+      args.password ?? new Password(name, { version: args.passwordVersion ?? 0 }, inside).password,
+    );
+    // A preview knows it, and so does what must happen before the servers change.
+    const planned = plannedReference(name, kind, serverArgs(args, wanted), args);
+    const overlapSeconds = args.passwordOverlapSeconds ?? DEFAULT_OVERLAP_SECONDS;
+    const users = {};
+    const access = new Access(
+      name,
+      { target: planned, password: wanted, users, engine: kind.engine, overlapSeconds, timeoutSeconds },
+      inside,
+    );
+    // What follows has the password when all nodes accept it.
+    const password = pulumi.secret(access.password);
+    this.password = password;
     const own = serverArgs(args, password);
     const { className, size } = own.storage;
-    // A preview knows it, and so does what must happen before the servers change.
-    const planned = plannedReference(name, kind, own, args);
     const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
     // Before anything changes. The other engines are there to compare Valkey with.
     const images =
@@ -84,6 +98,15 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const { revision } = servers;
     const rollout = new Rollout(name, { target, revision, timeoutSeconds }, { ...inside, dependsOn: [servers] });
     const running = { ...inside, dependsOn: [rollout] };
+    const retirement = new PasswordRetirement(
+      name,
+      {
+        ...{ target, password, users, overlapSeconds, timeoutSeconds },
+        changedAt: access.changedAt,
+        exporterPort: args.metrics === undefined ? null : METRICS_PORT,
+      },
+      running,
+    );
     // Servers in replication mode find their primary by themselves.
     this.formationMs =
       kind.mode === "cluster"
@@ -92,7 +115,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const check = new TopologyCheck(
       name,
       { target, password, formationMs: this.formationMs, revision, timeoutSeconds, trigger },
-      running,
+      { ...inside, dependsOn: [rollout, retirement] },
     );
     this.topology = check.topology;
     this.verifiedAt = check.verifiedAt;

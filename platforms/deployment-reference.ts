@@ -63,6 +63,7 @@ export type DeploymentReference = EndpointReference | KubernetesReference;
  * Opens a deployment; on Kubernetes, waits until its pods run and answer.
  * @param password undefined where the servers have none
  * @param waiting how long pods may take
+ * @param formerPassword tried where a server refuses the password
  * @throws BadInput when the kubeconfig or the StatefulSet does not exist
  * @throws Failure when pods do not run or cannot be reached
  */
@@ -70,11 +71,12 @@ export async function openDeployment(
   target: DeploymentReference,
   password: string | undefined,
   waiting: PodWaitOptions = {},
+  formerPassword?: string,
 ): Promise<Deployment> {
   if (target.platform === "kubernetes")
-    return openKubernetesDeployment(await openKubernetesClient(target), target, password, waiting);
+    return openKubernetesDeployment(await openKubernetesClient(target), target, password, waiting, formerPassword);
   const { name, mode, shape, zones, nodes, sentinels } = target;
-  const access: Access = { password };
+  const access: Access = { password, formerPassword };
   return {
     name,
     mode,
@@ -99,10 +101,11 @@ export function openKubernetesDeployment(
   target: KubernetesReference,
   password: string | undefined,
   waiting: PodWaitOptions = {},
+  formerPassword?: string,
 ): Promise<KubernetesDeployment> {
   const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, tuning, sentinel } = target;
   // Port-forwards connect to an address, and the pods' certificates name hosts inside the cluster.
-  const access: Access = { password, ...(tls ? { tls: { insecure: true } } : {}) };
+  const access: Access = { password, formerPassword, ...(tls ? { tls: { insecure: true } } : {}) };
   const plan = {
     name,
     mode,

@@ -4,6 +4,8 @@ export const RESOURCE_NAMES = [
   "Password",
   "ClusterCheck",
   "HostServers",
+  "Access",
+  "PasswordRetirement",
   "ImageCheck",
   "ScaleIn",
   "Settings",

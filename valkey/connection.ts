@@ -90,12 +90,17 @@ export async function readInfoSections(connection: Connection, ...sections: read
  * Sends AUTH, because ioredis' own authentication ignores a wrong or superfluous password with a warning.
  * @throws Failure saying what is wrong with the credentials
  */
-async function authenticate(client: Redis, { username, password }: Access): Promise<void> {
+async function authenticate(client: Redis, access: Access): Promise<void> {
+  const { username, password, formerPassword } = access;
   try {
     if (password === undefined) await client.ping();
     else await (username === undefined ? client.auth(password) : client.auth(username, password));
   } catch (error) {
     const message = messageOf(error);
+    if (message.startsWith("WRONGPASS") && formerPassword !== undefined) {
+      await authenticate(client, { ...access, password: formerPassword, formerPassword: undefined });
+      return;
+    }
     if (message.startsWith("NOAUTH")) throw new Failure("the server requires a password: set VALKEY_PASSWORD");
     if (message.startsWith("WRONGPASS")) throw new Failure("the server refuses the password");
     if (message.includes("without any password configured")) throw new Failure("the server has no password: give none");

@@ -27,6 +27,8 @@ export interface DeploymentNode {
 export interface Access {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
+  /** Tried where a server refuses the password: it may not have learnt a new one yet. */
+  readonly formerPassword?: string | undefined;
   readonly tls?: TlsFiles | undefined;
 }
 

@@ -2,6 +2,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../valkey/engines";
+import type { Users } from "../../valkey/access/users";
 import type { ServerSettings } from "../../valkey/settings";
 
 export interface ServerArgs {
@@ -24,11 +25,10 @@ export interface ServerArgs {
    * @default none
    */
   readonly imagePullSecrets?: readonly string[] | undefined;
-  /**
-   * Of the user `default`, for clients and between nodes; a line of at least one character. Pods learn another one when
-   * they restart, and nodes with different ones do not replicate: change it on running nodes with CONFIG SET first.
-   */
+  /** Of the user `default`, for clients and between nodes. Running servers are told another one by `Access` first. */
   readonly password: pulumi.Input<string>;
+  /** Further users. @default none */
+  readonly users?: pulumi.Input<Users> | undefined;
   readonly settings: ServerSettings;
   readonly resources: Resources;
   readonly storage: Storage;

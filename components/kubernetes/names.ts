@@ -1,5 +1,6 @@
 /** Names of a deployment's Kubernetes objects. They depend on its name alone. Pure. */
 import { BadInput } from "../../lib/errors";
+import { overlapSecret } from "../../platforms/kubernetes/overlap-names";
 
 /** Names of a deployment's objects in its namespace. */
 export interface ObjectNames {
@@ -22,6 +23,8 @@ export interface ObjectNames {
   readonly liveConfig: string;
   readonly scripts: string;
   readonly secret: string;
+  /** Secret whose files come before those of the other, while two passwords are valid. */
+  readonly overlap: string;
   readonly serviceAccount: string;
   readonly disruptionBudget: string;
   readonly networkPolicy: string;
@@ -53,6 +56,7 @@ export function objectNames(deployment: string): ObjectNames {
     liveConfig: `${deployment}-live-config`,
     scripts: `${deployment}-scripts`,
     secret: `${deployment}-password`,
+    overlap: overlapSecret(deployment),
     serviceAccount: deployment,
     disruptionBudget: deployment,
     networkPolicy: deployment,

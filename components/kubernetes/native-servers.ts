@@ -13,6 +13,7 @@ import { serverPods, serviceEndpoint } from "./pods/server-pods";
 import { scriptFiles } from "./scripts";
 import type { ScriptSet } from "./scripts";
 import { createSecret } from "./secret";
+import type { SecretFiles } from "./server-config";
 import { PASSWORD_FILE } from "./server-config";
 import {
   createClientService,
@@ -32,8 +33,8 @@ export interface NativeServersPlan {
   readonly ports: readonly number[];
   readonly template: types.input.core.v1.PodTemplateSpec;
   readonly hasVolumes: boolean;
-  /** Files of the secret that tell the server its password. */
-  readonly passwordFiles: Readonly<Record<string, (password: string) => string>>;
+  /** Files of the secret that tell the server who may log in. */
+  readonly accessFiles: SecretFiles;
 }
 
 /** Where the servers are, for whatever connects to them. */
@@ -56,7 +57,7 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
     createHeadlessService(context, plan.ports),
     createConfigMap(context, names.config, { "valkey.conf": config }),
     createConfigMap(context, names.scripts, scriptFiles(plan.scripts)),
-    createSecret(context, secretFiles(args, plan.passwordFiles)),
+    createSecret(context, secretFiles(args, plan.accessFiles)),
     createServiceAccount(context),
     createNetworkPolicy(context, plan.ports),
     createDisruptionBudget(context),
@@ -71,13 +72,8 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
   };
 }
 
-/** The password for tools, for the server, and for the exporter. */
-function secretFiles(
-  { metrics, tls }: ServerArgs,
-  passwordFiles: NativeServersPlan["passwordFiles"],
-): Record<string, (password: string) => string> {
-  const files = { [PASSWORD_FILE]: (password: string) => password, ...passwordFiles };
-  return metrics === undefined
-    ? files
-    : { ...files, [EXPORTER_FILE]: (password: string) => exporterPasswords(password, tls) };
+/** The password for tools, the files of the server, and one for the exporter. */
+export function secretFiles({ metrics, tls }: ServerArgs, files: SecretFiles): SecretFiles {
+  const exporter: SecretFiles = { [EXPORTER_FILE]: ({ password }) => exporterPasswords(password, tls) };
+  return { [PASSWORD_FILE]: ({ password }) => password, ...files, ...(metrics === undefined ? {} : exporter) };
 }

@@ -1,5 +1,8 @@
 /** valkey.conf of a server in a pod. Pure. */
 import { createHash } from "node:crypto";
+import { USERS_FILE } from "../../platforms/kubernetes/overlap-names";
+import type { Credentials } from "../../valkey/access/users";
+import { aclFile } from "../../valkey/access/users";
 import { formatConfigFile } from "../../valkey/settings";
 import type { Tls } from "./arguments";
 import type { DirectiveEngine } from "./engines";
@@ -11,12 +14,18 @@ export const PASSWORD_CONFIG = "password.conf";
 /** File of the secret with the password and nothing else, for tools. */
 export const PASSWORD_FILE = "password";
 
+/** The last line of every valkey.conf: what is in the secret counts. */
+export const ACCESS_INCLUDE = formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
+
 /** Keys of the TLS secret, as cert-manager writes them. */
 export const TLS_FILES = {
   certificate: `${TLS_DIRECTORY}/tls.crt`,
   key: `${TLS_DIRECTORY}/tls.key`,
   authority: `${TLS_DIRECTORY}/ca.crt`,
 } as const;
+
+/** Text of files of a secret, by name. */
+export type SecretFiles = Readonly<Record<string, (credentials: Credentials) => string>>;
 
 /** Directive to value. */
 type Directives = ReadonlyMap<string, string>;
@@ -32,11 +41,7 @@ export function clusterConfig(directives: Directives, tls: Tls | undefined): str
     // Clients get addresses, because DNS caches the name of a restarted pod. A certificate needs names.
     ["cluster-preferred-endpoint-type", tls === undefined ? "ip" : "hostname"],
   ]);
-  return (
-    formatConfigFile(own) +
-    formatConfigFile(directives) +
-    formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]))
-  );
+  return formatConfigFile(own) + formatConfigFile(directives) + ACCESS_INCLUDE;
 }
 
 function tlsDirectives(): (readonly [string, string])[] {
@@ -59,17 +64,22 @@ export function replicationConfig(directives: Directives): string {
     ["port", String(CLIENT_PORT)],
     ["dir", DATA_DIRECTORY],
   ]);
-  return (
-    formatConfigFile(own) +
-    formatConfigFile(directives) +
-    formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]))
-  );
+  return formatConfigFile(own) + formatConfigFile(directives) + ACCESS_INCLUDE;
 }
 
-/** The secret's file that the configuration includes. */
+/** The secret's file that the configuration includes. A running Valkey takes other users and passwords from elsewhere. */
 export function passwordConfig(password: string, engine: DirectiveEngine = "valkey"): string {
   const quoted = quote(password);
-  return `requirepass ${quoted}\n${ENGINE_PROGRAMS[engine].primaryPassword} ${quoted}\n`;
+  const own = engine === "valkey" ? `aclfile ${SECRET_DIRECTORY}/${USERS_FILE}` : `requirepass ${quoted}`;
+  return `${own}\n${ENGINE_PROGRAMS[engine].primaryPassword} ${quoted}\n`;
+}
+
+/** The secret's files that tell the server who may log in. */
+export function accessFiles(engine: DirectiveEngine = "valkey"): SecretFiles {
+  return {
+    [PASSWORD_CONFIG]: ({ password }) => passwordConfig(password, engine),
+    ...(engine === "valkey" ? { [USERS_FILE]: (credentials: Credentials) => aclFile(credentials) } : {}),
+  };
 }
 
 /** Quotes one argument of valkey.conf. */

@@ -12,7 +12,7 @@ import { createNativeServers } from "../kubernetes/native-servers";
 import { clusterPod } from "../kubernetes/pods/cluster-pod";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
 import { planClusterZones } from "../kubernetes/pods/zone-plan";
-import { clusterConfig, PASSWORD_CONFIG, passwordConfig } from "../kubernetes/server-config";
+import { accessFiles, clusterConfig } from "../kubernetes/server-config";
 
 export interface ClusterServersArgs extends ServerArgs {
   /** Shards, and replicas of each. Another number of nodes changes the StatefulSet's `replicas` and nothing else. */
@@ -48,7 +48,7 @@ export class ClusterServers extends pulumi.ComponentResource {
       ports: [CLIENT_PORT, BUS_PORT],
       template: clusterPod(context, clusterConfig(restart, args.tls)),
       hasVolumes: args.storage.ephemeral !== true,
-      passwordFiles: { [PASSWORD_CONFIG]: (password) => passwordConfig(password, directiveEngine(args.engine)) },
+      accessFiles: accessFiles(directiveEngine(args.engine)),
     });
 
     this.pods = servers.pods;

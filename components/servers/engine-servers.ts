@@ -12,7 +12,8 @@ import { enginePod, hasVolumes } from "../kubernetes/pods/engine-pod";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
 import { planZones } from "../kubernetes/pods/zone-plan";
 import { createPrimaryService } from "../kubernetes/server-objects";
-import { PASSWORD_CONFIG, passwordConfig, replicationConfig } from "../kubernetes/server-config";
+import type { SecretFiles } from "../kubernetes/server-config";
+import { accessFiles, replicationConfig } from "../kubernetes/server-config";
 
 export interface EngineServersArgs extends Omit<ServerArgs, "tls"> {
   readonly engine: Exclude<Engine, "valkey">;
@@ -38,7 +39,7 @@ export class EngineServers extends pulumi.ComponentResource {
     const names = objectNames(name);
     super("valkey:kubernetes:EngineServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
-    const { config, passwordFiles } = serverFiles(args);
+    const { config, accessFiles } = serverFiles(args);
     createPrimaryService(context);
 
     const servers = createNativeServers(context, {
@@ -48,7 +49,7 @@ export class EngineServers extends pulumi.ComponentResource {
       ports: [CLIENT_PORT],
       template: enginePod(context, config),
       hasVolumes: hasVolumes(args),
-      passwordFiles,
+      accessFiles,
     });
 
     this.pods = servers.pods;
@@ -60,15 +61,14 @@ export class EngineServers extends pulumi.ComponentResource {
 
 interface ServerFiles {
   readonly config: string;
-  readonly passwordFiles: Record<string, (password: string) => string>;
+  readonly accessFiles: SecretFiles;
 }
 
 /** The configuration and the password, in the form that the engine reads: flags for Dragonfly, directives for Redis. */
 function serverFiles({ engine, settings }: EngineServersArgs): ServerFiles {
   if (engine === "dragonfly") {
     const config = `${dragonflyFlags(settings).join("\n")}\n`;
-    return { config, passwordFiles: { [DRAGONFLY_FLAGS_FILE]: dragonflyPasswordFlags } };
+    return { config, accessFiles: { [DRAGONFLY_FLAGS_FILE]: ({ password }) => dragonflyPasswordFlags(password) } };
   }
-  const passwordFile = (password: string): string => passwordConfig(password, directiveEngine(engine));
-  return { config: replicationConfig(toDirectives(settings)), passwordFiles: { [PASSWORD_CONFIG]: passwordFile } };
+  return { config: replicationConfig(toDirectives(settings)), accessFiles: accessFiles(directiveEngine(engine)) };
 }

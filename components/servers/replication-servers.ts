@@ -18,8 +18,9 @@ import { createNetworkPolicy } from "../kubernetes/network-policy";
 import { scriptFiles } from "../kubernetes/scripts";
 import type { FailoverNodeSelectors } from "../kubernetes/replication/failover";
 import { createFailover } from "../kubernetes/replication/failover";
+import { secretFiles } from "../kubernetes/native-servers";
 import { createSecret } from "../kubernetes/secret";
-import { PASSWORD_FILE } from "../kubernetes/server-config";
+import { accessFiles, ACCESS_INCLUDE } from "../kubernetes/server-config";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
 import { serverPods, serviceEndpoint } from "../kubernetes/pods/server-pods";
 import { planZones } from "../kubernetes/pods/zone-plan";
@@ -72,9 +73,9 @@ export class ReplicationServers extends pulumi.ComponentResource {
 
     const { live } = splitDirectives(toDirectives(args.settings));
     const needed = [
-      createSecret(context, { [PASSWORD_FILE]: (password) => password }),
+      createSecret(context, secretFiles(args, accessFiles())),
       createConfigMap(context, names.scripts, scriptFiles(args.sentinel === undefined ? "replication" : "sentinel")),
-      createConfigMap(context, names.liveConfig, { "live.conf": formatConfigFile(live) }),
+      createConfigMap(context, names.liveConfig, { "live.conf": formatConfigFile(live) + ACCESS_INCLUDE }),
       createNetworkPolicy(context, [CLIENT_PORT], args.sentinel !== undefined),
     ];
     const chart = { ...from, values: chartValues(context, args.replicas, args.sentinel) };

@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Polling } from "../../lib/polling";
+import { addAccess, retireOtherPasswords } from "../../valkey/access/apply-access";
 import { applySettings } from "../../valkey/apply-settings";
 import { connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
@@ -24,6 +25,7 @@ import { stopRun } from "./run-directory";
 import type { PlacedServer } from "./server-records";
 import { findRecordedServers } from "./server-records";
 import type { ServerProcess } from "./servers";
+import { primaryPasswordDirective } from "./server-config";
 import { stopServer } from "./servers";
 import { unmountDisk } from "./side-effects";
 import type { ServerSignal } from "./signals";
@@ -60,21 +62,22 @@ export class Host {
    * Continues a deployment whose servers another process started in this run. Stops servers that were not up yet when
    * that process was killed, because nothing knows them.
    * @param plan as the servers were started; its shape may be another one
+   * @param formerPassword tried where a server refuses the plan's
    * @returns the deployment with the servers that run, however many
    */
-  async adopt(plan: HostDeploymentPlan & { readonly password: string }): Promise<Deployment> {
+  async adopt(plan: HostDeploymentPlan & { readonly password: string }, formerPassword?: string): Promise<Deployment> {
     const { name, mode, password } = plan;
     const common = { deployment: name, cluster: mode === "cluster", host: LOOPBACK, password };
     const found = findRecordedServers(this.run, { ...common, directives: hostDirectives(plan) });
     await Promise.all(found.halfStarted.map((process) => stopServer({ process })));
     this.#registry.set("servers", name, found.servers);
     this.#registry.set("sentinels", name, found.sentinels);
-    return this.#deployment(plan, password);
+    return this.#deployment(plan, password, formerPassword);
   }
 
-  #deployment(plan: HostDeploymentPlan, password: string): Deployment {
+  #deployment(plan: HostDeploymentPlan, password: string, formerPassword?: string): Deployment {
     const { name, mode, shape, zones, sentinel } = plan;
-    const access = { password };
+    const access = { password, formerPassword };
     return {
       name,
       mode,
@@ -116,6 +119,24 @@ export class Host {
     // Of a repeated directive the last line counts, but lines of `save` add up.
     const text = (changes.has("save") ? 'save ""\n' : "") + formatConfigFile(changes);
     for (const { directory } of this.servers(deployment.name)) appendFileSync(join(directory, "valkey.conf"), text);
+  }
+
+  /**
+   * Gives running servers and Sentinels another password, in the servers' configuration files too. Connections stay.
+   * @param deployment whose servers accept its password or the former one
+   */
+  async changePassword(deployment: Deployment, password: string): Promise<void> {
+    const credentials = { password, users: {} };
+    await addAccess(deployment, credentials, []);
+    const text = formatConfigFile(
+      new Map([
+        ["requirepass", password],
+        [primaryPasswordDirective(this.programs), password],
+      ]),
+    );
+    for (const { directory } of this.servers(deployment.name)) appendFileSync(join(directory, "valkey.conf"), text);
+    writeFileSync(this.passwordFile(deployment.name), password, { mode: 0o600 });
+    await retireOtherPasswords(deployment, credentials);
   }
 
   /**

@@ -37,6 +37,11 @@ export interface ServerLocation {
   readonly busPort: number;
 }
 
+/** The directive by which a replica shows its password. */
+export function primaryPasswordDirective({ product }: Pick<Programs, "product">): string {
+  return product === "redis" ? "masterauth" : "primaryauth";
+}
+
 /**
  * The text of a server's configuration file.
  * @param programs decide the directives: a server does not start with an unknown one
@@ -63,7 +68,7 @@ export function serverConfig(
     ["port", String(port)],
     ["protected-mode", "yes"],
     ["requirepass", plan.password],
-    [product === "redis" ? "masterauth" : "primaryauth", plan.password],
+    [primaryPasswordDirective({ product }), plan.password],
     ["dir", dataDirectory],
     ["logfile", join(directory, "log")],
     ["daemonize", "no"],

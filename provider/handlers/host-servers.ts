@@ -39,7 +39,7 @@ export interface HostServersOutputs {
 const ADVICE = "destroy or replace the deployment (pulumi up --replace)";
 
 export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
-  replaceOn: ["plan", "password"],
+  replaceOn: ["plan"],
   create: async (inputs, { signal }) => {
     const { owner, shape } = inputs;
     const runs = runsDirectory();
@@ -69,21 +69,30 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
       "Undo the change; or destroy the deployment first (pulumi destroy), with its data";
     return Promise.resolve([{ property: "settings", reason }]);
   },
-  announce: (olds, { plan, settings = olds.settings, password = olds.password }) => {
-    if (canonicalJson(plan) !== canonicalJson(olds.plan) || password !== olds.password)
+  announce: (olds, { plan, settings = olds.settings, password }) => {
+    if (canonicalJson(plan) !== canonicalJson(olds.plan))
       return [`${olds.plan.name}: all servers are replaced, and their data is deleted`];
-    return describeSettingsChange(directivesOf(olds), directivesOf({ ...olds, settings }), nodeCount(olds.shape));
+    const nodes = nodeCount(olds.shape);
+    return [
+      ...describeSettingsChange(directivesOf(olds), directivesOf({ ...olds, settings }), nodes),
+      ...(password === olds.password ? [] : [`another password: on ${nodes} running nodes, without a restart`]),
+    ];
   },
-  update: async (_id, olds, { settings, shape, timeoutSeconds }, { signal }) => {
+  update: async (_id, olds, { settings, shape, password, timeoutSeconds }, { signal }) => {
     const { directory, version } = olds;
     const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
     const host = new Host(RunDirectory.open(directory), programs);
+    if (password !== olds.password)
+      await host.changePassword(await host.adopt(hostPlan({ ...olds, password }), olds.password), password);
     const changes = liveChanges(directivesOf(olds), directivesOf({ ...olds, settings }));
     if (changes.size > 0) {
-      await host.configure(await host.adopt(hostPlan(olds)), changes, { timeoutMs: timeoutSeconds * 1000, signal });
+      await host.configure(await host.adopt(hostPlan({ ...olds, password })), changes, {
+        timeoutMs: timeoutSeconds * 1000,
+        signal,
+      });
     }
     // Includes servers that an interrupted update has started already.
-    const deployment = await host.adopt(hostPlan({ ...olds, settings }));
+    const deployment = await host.adopt(hostPlan({ ...olds, settings, password }));
     requireServers(olds, deployment, shape);
     const resized = await host.resize(deployment, shape, { timeoutMs: timeoutSeconds * 1000 }, signal);
     return { target: referenceTo(resized, shape), version, directory };

@@ -2,11 +2,20 @@
 import { randomBytes } from "node:crypto";
 import type { ResourceHandler } from "../resource-handler";
 
-export const handler: ResourceHandler<object, { password: string }> = {
+export interface PasswordInputs {
+  /** Any number. Another one makes another password. */
+  readonly version: number;
+}
+
+export interface PasswordOutputs {
+  /** 48 hexadecimal digits. */
+  readonly password: string;
+}
+
+const generate = (): PasswordOutputs => ({ password: randomBytes(24).toString("hex") });
+
+export const handler: ResourceHandler<PasswordInputs, PasswordOutputs> = {
   secretOutputs: ["password"],
-  create: () => {
-    const id = randomBytes(8).toString("hex");
-    return Promise.resolve({ id, outputs: { password: randomBytes(24).toString("hex") } });
-  },
-  update: (_id, { password }) => Promise.resolve({ password }),
+  create: () => Promise.resolve({ id: randomBytes(8).toString("hex"), outputs: generate() }),
+  update: (_id, { password, version }, news) => Promise.resolve(news.version === version ? { password } : generate()),
 };

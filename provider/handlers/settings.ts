@@ -32,12 +32,12 @@ const directivesOf = ({ target }: SettingsInputs): ReadonlyMap<string, string> =
 
 /** @throws Failure when a server refuses a value; nothing has changed then */
 async function setOnNodes(
-  olds: SettingsInputs,
+  { target, timeoutSeconds }: SettingsInputs,
+  password: string,
   changes: ReadonlyMap<string, string>,
   context: HandlerContext,
 ): Promise<SettingsOutputs> {
-  const { target, password } = olds;
-  const options = waitOptions(target.name, Math.min(olds.timeoutSeconds, MOST_SECONDS), context);
+  const options = waitOptions(target.name, Math.min(timeoutSeconds, MOST_SECONDS), context);
   let deployment;
   try {
     deployment = await openDeployment(target, password, options);
@@ -55,7 +55,7 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
   update: (_id, olds, news, context) => {
     const mended = olds.pending || olds.drift.length > 0 ? splitDirectives(directivesOf(news)).live : [];
     const changes = new Map([...liveChanges(directivesOf(olds), directivesOf(news)), ...mended]);
-    return changes.size === 0 ? Promise.resolve(UNCHANGED) : setOnNodes(olds, changes, context);
+    return changes.size === 0 ? Promise.resolve(UNCHANGED) : setOnNodes(olds, news.password, changes, context);
   },
   read: async (_id, { target, password, pending, ...state }, { signal }) => {
     try {

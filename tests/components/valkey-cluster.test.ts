@@ -28,10 +28,14 @@ describe("a whole cluster", () => {
     expect(servers.dependsOn).toEqual(["valkey:index:ScaleIn orders", "valkey:index:Settings orders"]);
     expect(one("index:Rollout").dependsOn).toEqual(["valkey:kubernetes:ClusterServers orders"]);
     expect(one("index:Formation").dependsOn).toEqual(["valkey:index:Rollout orders"]);
-    expect(one("index:TopologyCheck").dependsOn).toEqual(["valkey:index:Rollout orders"]);
+    expect(one("index:PasswordRetirement").dependsOn).toEqual(["valkey:index:Rollout orders"]);
+    expect(one("index:TopologyCheck").dependsOn).toEqual([
+      "valkey:index:PasswordRetirement orders",
+      "valkey:index:Rollout orders",
+    ]);
     // By its input, the verification waits for the formation.
     expect(one("index:TopologyCheck").inputs).toMatchObject({ formationMs: 1500, password: "generated" });
-    for (const type of ["Password", "ScaleIn", "Rollout", "Formation", "TopologyCheck"])
+    for (const type of ["Password", "Access", "ScaleIn", "Rollout", "Formation", "PasswordRetirement", "TopologyCheck"])
       expect(one(`index:${type}`).parent, type).toBe("valkey:index:ValkeyCluster orders");
   });
 
@@ -40,7 +44,7 @@ describe("a whole cluster", () => {
       () => new ValkeyCluster("orders", { shape, zones, password: "pass/word", namespace: "shop" }),
     );
     expect(resources.some(({ type }) => type === "valkey:index:Password")).toBe(false);
-    for (const type of ["ScaleIn", "Formation", "TopologyCheck"])
+    for (const type of ["Access", "ScaleIn", "Formation", "PasswordRetirement", "TopologyCheck"])
       expect(onlyResource(resources, `valkey:index:${type}`, "orders").secrets, type).toContain("password");
     expect(await outputValue(cluster.url)).toBe("redis://default:pass%2Fword@orders.shop.svc.cluster.local:6379");
     expect(await pulumi.isSecret(cluster.url)).toBe(true);
@@ -69,6 +73,7 @@ describe("a whole deployment in replication mode", () => {
     );
     expect(resources.some(({ type }) => type === "valkey:index:Formation")).toBe(false);
     expect(onlyResource(resources, "valkey:index:TopologyCheck", "sessions").dependsOn).toEqual([
+      "valkey:index:PasswordRetirement sessions",
       "valkey:index:Rollout sessions",
     ]);
     expect(await outputValue(sessions.readEndpoint)).toBe("sessions-read.default.svc.cluster.local:6379");

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { podReference } from "../../components/kubernetes/reference";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
+import { handler as access } from "../../provider/handlers/access";
 import { handler as hostServers } from "../../provider/handlers/host-servers";
 import { handler as imageCheck } from "../../provider/handlers/image-check";
 import { handler as rollout } from "../../provider/handlers/rollout";
@@ -57,6 +58,35 @@ describe("a preview", () => {
     expect(scaleIn.announce?.(inputs, { target: inputs.target })).toEqual([]);
   });
 
+  it("says that another password restarts nothing, and refuses one that cannot be", async () => {
+    const inputs = {
+      ...({ target: target(), engine: "valkey", users: {}, overlapSeconds: 120, timeoutSeconds: 60 } as const),
+      password: "the first password",
+    };
+    expect(access.announce?.(inputs, { ...inputs, password: "the second password" })).toEqual([
+      "another password: valid on 6 running nodes beside the old one, which is taken away after 120 s; " +
+        "no restart, clients see nothing if they use the new one by then",
+    ]);
+    expect(access.announce?.(inputs, inputs)).toEqual([]);
+    const problems = async (changes: Partial<typeof inputs> | object): Promise<unknown> =>
+      (await access.check?.(inputs, { ...inputs, ...changes }))?.map(
+        ({ property, reason }) => `${property}: ${reason}`,
+      );
+    expect(await problems({ password: 'any "quoted" password' })).toEqual([]);
+    expect(await problems({ password: "p", overlapSeconds: 10 })).toEqual([
+      "password: has 1 characters; expected at least 16",
+      "passwordOverlapSeconds: is 10; expected 90 to 3600: pods read a new password up to 90 s late",
+    ]);
+    expect(await problems({ password: "two lines,\nof which one" })).toEqual(["password: has control characters"]);
+    const replication = target(1, {}, "replication");
+    expect(await problems({ target: replication, password: "with a space in it" })).toEqual([
+      "password: has other characters than letters, digits, `.`, `_` and `-`, which the upstream chart cannot take",
+    ]);
+    expect(await problems({ engine: "redis", password: "the second password" })).toEqual([
+      "password: a running redis keeps its password: destroy it first",
+    ]);
+  });
+
   it("says on the platform host when servers are replaced, and refuses what would lose data unasked", async () => {
     const plan = { name: "orders", mode: "cluster", zones: ["a", "b", "c"] } as const;
     const inputs = { plan, settings: { maxmemory: 1 }, shape, password: "p", owner: "o", timeoutSeconds: 60 };
@@ -65,6 +95,9 @@ describe("a preview", () => {
     ]);
     expect(hostServers.announce?.(inputs, { ...inputs, settings: { maxmemory: 2 } })).toEqual([
       "maxmemory 2: set on 6 running nodes; no restart, clients see nothing",
+    ]);
+    expect(hostServers.announce?.(inputs, { ...inputs, password: "another" })).toEqual([
+      "another password: on 6 running nodes, without a restart",
     ]);
     expect(await hostServers.check?.(inputs, { ...inputs, settings: { maxmemory: 2 } })).toEqual([]);
     expect(await hostServers.check?.(inputs, { ...inputs, settings: { "io-threads": 2 } })).toMatchObject([

@@ -14,9 +14,20 @@ export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.inpu
   return [
     { name: "config", configMap: { name: names.config } },
     { name: "scripts", configMap: { name: names.scripts } },
-    { name: "secret", secret: { secretName: names.secret, defaultMode: SECRET_MODE } },
+    secretVolume(names),
     ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secretName, defaultMode: SECRET_MODE } }]),
   ];
+}
+
+/** The deployment's secret; during a change of passwords with the file by which a server accepts both. */
+export function secretVolume({ secret, overlap }: ObjectNames): types.input.core.v1.Volume {
+  return {
+    name: "secret",
+    projected: {
+      defaultMode: SECRET_MODE,
+      sources: [{ secret: { name: secret } }, { secret: { name: overlap, optional: true } }],
+    },
+  };
 }
 
 export function serverMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {

@@ -5,6 +5,7 @@ import { formatConfigFile, toDirectives } from "../../../valkey/settings";
 import { parseImage, pullPolicy } from "../pods/image";
 import type { DeploymentContext } from "../deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SCRIPTS_DIRECTORY, SECRET_DIRECTORY } from "../layout";
+import { EXPORTER_FILE } from "../metrics";
 import { sidecarResources, EXPORTER_RESOURCES, INIT_RESOURCES } from "../pods/sidecar-resources";
 import { EXPORTER_IMAGE } from "../pods/default-images";
 import { scheduling } from "../pods/placement";
@@ -13,7 +14,7 @@ import { livenessProbe, readinessProbe } from "../pods/probes";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../pods/security-context";
 import { PASSWORD_FILE } from "../server-config";
 import { serviceHost } from "../pods/server-pods";
-import { scriptEnvironment } from "../pods/volumes";
+import { scriptEnvironment, secretMounts, secretVolume } from "../pods/volumes";
 
 /** @param replicas of the one primary @param sentinel settings of the Sentinels; undefined without failover */
 export function chartValues(
@@ -35,7 +36,7 @@ export function chartValues(
     initResources: sidecarResources(args.resources, INIT_RESOURCES),
     // The chart restarts the pods for another text.
     valkeyConfig: formatConfigFile(splitDirectives(toDirectives(args.settings)).restart),
-    ...liveSettings(context),
+    ...ownFiles(context),
     ...authentication(context),
     ...probes(context, sentinel === undefined),
     replica: {
@@ -69,15 +70,20 @@ export function chartValues(
   };
 }
 
-/** A file that the init container appends to valkey.conf. The chart mounts its volume and leaves it to us to declare it. */
-function liveSettings({ names }: DeploymentContext): Record<string, unknown> {
+/**
+ * A file that the init container appends to valkey.conf. The chart mounts its volume and leaves it to us to declare it.
+ * The file includes one of the secret's, which names the users' file: the chart's own has one password for a user, and a
+ * change of it restarts the pods.
+ */
+function ownFiles({ names }: DeploymentContext): Record<string, unknown> {
   return {
     extraSecretValkeyConfigs: true,
-    extraVolumes: [{ name: "extravalkeyconfigs-volume", configMap: { name: names.liveConfig } }],
+    extraVolumes: [{ name: "extravalkeyconfigs-volume", configMap: { name: names.liveConfig } }, secretVolume(names)],
+    extraVolumeMounts: secretMounts(undefined),
   };
 }
 
-/** The chart reads the password from the deployment's secret. `default` is the only user. */
+/** The chart reads the password from the deployment's secret. */
 function authentication({ names }: DeploymentContext): Record<string, unknown> {
   return {
     auth: {
@@ -101,7 +107,6 @@ function probes(context: DeploymentContext, isPrimaryFixed: boolean): Record<str
       // The chart's client Service selects pod 0. Sentinels tell a replica themselves which primary it has.
       ...(isPrimaryFixed ? { PRIMARY_SERVICE: serviceHost(names.client, context) } : {}),
     },
-    extraValkeySecrets: [{ name: names.secret, mountPath: SECRET_DIRECTORY }],
     extraValkeyConfigs: [{ name: names.scripts, mountPath: SCRIPTS_DIRECTORY }],
   };
 }
@@ -116,7 +121,9 @@ function metrics({ args }: DeploymentContext): Record<string, unknown> {
       port: METRICS_PORT,
       resources: sidecarResources(args.resources, EXPORTER_RESOURCES),
       securityContext: CONTAINER_SECURITY_CONTEXT,
-      // The chart passes the exporter's password as an environment variable (CKV_K8S_35) and has no other option.
+      // The chart passes the password as an environment variable (CKV_K8S_35), which a running exporter cannot read again.
+      args: ["--redis.password=", `--redis.password-file=${SECRET_DIRECTORY}/${EXPORTER_FILE}`],
+      extraVolumeMounts: secretMounts(undefined),
       extraEnvs:
         args.tls === undefined
           ? {}

@@ -2,10 +2,11 @@
 import type { types } from "@pulumi/kubernetes";
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
-import { SCRIPTS_DIRECTORY, SECRET_DIRECTORY } from "../layout";
+import { SCRIPTS_DIRECTORY } from "../layout";
 import { pullPolicy } from "../pods/image";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { INIT_RESOURCES, sidecarResources } from "../pods/sidecar-resources";
+import { secretMounts } from "../pods/volumes";
 import { scriptCommand } from "../scripts";
 import { sentinelEnvironment } from "./sentinel-environment";
 
@@ -30,7 +31,7 @@ export function findPrimaryContainer(
     volumeMounts: [
       { name: "valkey-data", mountPath: "/data" },
       { name: `${names.scripts}-valkey`, mountPath: SCRIPTS_DIRECTORY, readOnly: true },
-      { name: `${names.secret}-valkey`, mountPath: SECRET_DIRECTORY, readOnly: true },
+      ...secretMounts(undefined),
     ],
   };
 }

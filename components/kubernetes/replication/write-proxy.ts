@@ -11,7 +11,7 @@ import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES, PROXY_COUNT } from "../pods/sidecar-resources";
-import { PASSWORD_FILE } from "../server-config";
+import { checksum, PASSWORD_FILE } from "../server-config";
 import { createSupportService } from "./support-service";
 import { writeProxyConfig } from "./write-proxy-config";
 
@@ -41,11 +41,16 @@ export function createWriteProxy(context: DeploymentContext, nodes: number): voi
         // Another proxy would need another machine where proxies are kept apart.
         strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
         selector: { matchLabels: labels },
-        template: { metadata: { labels }, spec: podSpec(context, labels) },
+        template: { metadata: { labels, annotations: passwordChecksum(context) }, spec: podSpec(context, labels) },
       },
     },
     options,
   );
+}
+
+/** Restarts the proxies for another password, which they read from their environment. */
+function passwordChecksum({ args }: DeploymentContext): Record<string, pulumi.Output<string>> {
+  return { "checksum/password": pulumi.secret(args.password).apply(checksum) };
 }
 
 /** DNS names of the servers' pods. */

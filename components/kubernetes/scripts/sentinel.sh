@@ -54,7 +54,8 @@ CONF
     done
     own=$POD_NAME$SERVERS
     others=$(awk '!/^(replicaof|replica-announce-ip|masterauth|masteruser) /' "$CONFIG")
-    { echo "$others" && echo "replica-announce-ip $own" && echo "masteruser default" && echo "masterauth $password"; } >"$CONFIG"
+    # A later line counts: Sentinels make servers write lines anew where they are, and the included file knows the password.
+    { echo "replica-announce-ip $own" && echo "masteruser default" && echo "masterauth $password" && echo "$others"; } >"$CONFIG"
     [ "$primary" = "$own" ] || echo "replicaof $primary 6379" >>"$CONFIG"
     ;;
 esac

@@ -83,6 +83,13 @@ const deploymentKeys = {
     description: "Server program. Redis and Dragonfly need Kubernetes; Dragonfly has no cluster mode here.",
   }),
   settings: settingsSchema.prefault({}).meta({ description: "Directives of valkey.conf." }),
+  passwordVersion: count(0).default(0).meta({
+    description: "Change this number to have the next `pulumi up` generate another password.",
+  }),
+  passwordOverlapSeconds: count(90, 3600).default(120).meta({
+    description: "How long the former password stays valid (platforms `kubernetes` and `eks`).",
+    unit: "seconds",
+  }),
   oversubscribed: z.boolean().default(false).meta({
     description: "Whether `io-threads` may exceed the cores, to show what that costs.",
   }),

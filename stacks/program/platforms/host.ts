@@ -14,7 +14,11 @@ export function deployOnHost(stack: string, platform: HostConfig, config: StackC
     const owner = `${pulumi.getProject()}/${stack}/${name}`;
     return {
       name,
-      component: new HostDeployment(name, { plan, settings, shape, owner, timeoutSeconds: timeout, trigger }),
+      component: new HostDeployment(name, {
+        ...{ plan, settings, shape, owner, trigger },
+        timeoutSeconds: timeout,
+        passwordVersion: config.deployments[name]?.passwordVersion,
+      }),
     };
   });
 }

@@ -76,6 +76,8 @@ function deployPods(
   const on = (object: string): Placement => onMachines(settings.placement, object, place.nodeSelectors);
   const args = {
     ...deploymentArgs(deployment, platform, { ...settings, placement: on(name) }),
+    passwordVersion: deployment.passwordVersion,
+    passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
     namespace: place.namespace.metadata.name,
     kubeconfig: place.kubeconfig,

@@ -17,6 +17,7 @@ describe("names", () => {
       "shop-live-config",
       "shop-scripts",
       "shop-password",
+      "shop-password-overlap",
       "shop",
       "shop",
       "shop",

@@ -3,6 +3,7 @@ import type { Resources } from "../../../components/kubernetes/arguments";
 import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
 import type { ClusterServersArgs } from "../../../components/servers/cluster-servers";
 import { ClusterServers } from "../../../components/servers/cluster-servers";
+import { passwordHash } from "../../../valkey/access/users";
 import type { DeclaredResource } from "../../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource, outputValue } from "../../support/pulumi/pulumi-mocks";
 import { plainServers, studyServers } from "../../support/valkey/servers";
@@ -66,7 +67,8 @@ describe("ClusterServers", () => {
     expect(secret.secrets.length).toBeGreaterThan(0);
     expect(secret.inputs["stringData"]).toEqual({
       password: 'a "b" \\c',
-      "password.conf": 'requirepass "a \\"b\\" \\\\c"\nprimaryauth "a \\"b\\" \\\\c"\n',
+      "password.conf": 'aclfile /valkey/secret/users.acl\nprimaryauth "a \\"b\\" \\\\c"\n',
+      "users.acl": `user default on #${passwordHash('a "b" \\c')} ~* &* +@all\n`,
     });
     for (const { type, inputs } of resources)
       if (type !== "kubernetes:core/v1:Secret") expect(JSON.stringify(inputs)).not.toContain("\\\\c");

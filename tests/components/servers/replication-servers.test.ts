@@ -3,6 +3,7 @@ import type { Resources } from "../../../components/kubernetes/arguments";
 import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
 import type { ReplicationServersArgs } from "../../../components/servers/replication-servers";
 import { ReplicationServers } from "../../../components/servers/replication-servers";
+import { passwordHash } from "../../../valkey/access/users";
 import type { DeclaredResource } from "../../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource } from "../../support/pulumi/pulumi-mocks";
 import { plainServers, studyServers } from "../../support/valkey/servers";
@@ -73,7 +74,19 @@ describe("ReplicationServers", () => {
       },
       valkeyConfig: "",
       extraSecretValkeyConfigs: true,
-      extraVolumes: [{ name: "extravalkeyconfigs-volume", configMap: { name: "replication-live-config" } }],
+      extraVolumes: [
+        { name: "extravalkeyconfigs-volume", configMap: { name: "replication-live-config" } },
+        {
+          name: "secret",
+          projected: {
+            sources: [
+              { secret: { name: "replication-password" } },
+              // Where both have a file, the last one's counts.
+              { secret: { name: "replication-password-overlap", optional: true } },
+            ],
+          },
+        },
+      ],
       topologySpreadConstraints: [
         { topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule", maxSkew: 1, minDomains: 3 },
       ],
@@ -89,13 +102,19 @@ describe("ReplicationServers", () => {
     const resources = await replication({ ...studyServers, settings });
     const { data } = onlyResource(resources, "kubernetes:core/v1:ConfigMap", "replication-live-config").inputs;
     expect(data).toEqual({
-      "live.conf": "appendonly yes\nappendfsync everysec\nsave 900 1 300 100 60 10000\nmaxmemory 10737418240\n",
+      "live.conf":
+        "appendonly yes\nappendfsync everysec\nsave 900 1 300 100 60 10000\nmaxmemory 10737418240\n" +
+        "include /valkey/secret/password.conf\n",
     });
   });
 
   it("gives the chart the secret by name, and no password", async () => {
     const resources = await replication();
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({ password: "a secret" });
+    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({
+      password: "a secret",
+      "password.conf": 'aclfile /valkey/secret/users.acl\nprimaryauth "a secret"\n',
+      "users.acl": `user default on #${passwordHash("a secret")} ~* &* +@all\n`,
+    });
     const upstream = onlyResource(resources, "kubernetes:helm.sh/v4:Chart");
     expect(upstream.inputs["values"]).toMatchObject({
       auth: {
@@ -118,7 +137,7 @@ describe("ReplicationServers", () => {
         enabled: true,
         customProbe: { exec: { command: expect.arrayContaining(["valkey-cli", "PING"]) as unknown } },
       },
-      extraValkeySecrets: [{ name: "replication-password", mountPath: "/valkey/secret" }],
+      extraVolumeMounts: [{ name: "secret", mountPath: "/valkey/secret", readOnly: true }],
       extraValkeyConfigs: [{ name: "replication-scripts", mountPath: "/valkey/scripts" }],
       env: { VALKEY_PASSWORD_FILE: "/valkey/secret/password" },
       serviceAccount: { automount: false },

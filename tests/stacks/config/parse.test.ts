@@ -65,6 +65,8 @@ describe("a stack's configuration", () => {
       replicasPerPrimary: 1,
       engine: "valkey",
       settings: { maxmemory: 2 ** 28, "cluster-node-timeout": 5000, other: { "cluster-ping-interval": 300 } },
+      passwordVersion: 0,
+      passwordOverlapSeconds: 120,
       oversubscribed: false,
     });
     expect(config.benchmark).toMatchObject({ tests: ["set"], pipeline: 16, repeats: 3, keep: false });
@@ -168,13 +170,13 @@ describe("a stack's configuration", () => {
     [
       "a misspelt key in a deployment",
       deployment({ primarys: 3 }),
-      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, oversubscribed, pods$/,
+      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, passwordVersion, passwordOverlapSeconds, oversubscribed, pods$/,
     ],
     ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
     [
       "a key of another mode",
       { ...good, deployments: { r: { mode: "replication", primaries: 3 } } },
-      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, oversubscribed, pods",
+      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, passwordVersion, passwordOverlapSeconds, oversubscribed, pods",
     ],
     [
       "a wrong type",

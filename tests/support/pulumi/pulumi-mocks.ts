@@ -49,6 +49,8 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:Measurement",
   "valkey:index:ValkeyAlerts",
   "valkey:index:ValkeyDashboard",
+  "valkey:index:Access",
+  "valkey:index:PasswordRetirement",
   "valkey:index:ImageCheck",
   "valkey:index:ScaleIn",
   "valkey:index:Settings",
@@ -78,6 +80,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
 /** What the project's own resources answer. */
 const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "valkey:index:Password": { password: "generated" },
+  "valkey:index:Access": { changedAt: "" },
   "valkey:index:Formation": { milliseconds: 1500, drift: [] },
   "valkey:index:TopologyCheck": {
     topology: { nodes: [{ name: "orders-0", role: "primary" }] },

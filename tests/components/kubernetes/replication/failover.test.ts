@@ -102,7 +102,7 @@ describe("Sentinels around the upstream chart", () => {
         name: "find-primary",
         command: ["sh", "/valkey/scripts/sentinel.sh", "find-primary"],
         securityContext: { readOnlyRootFilesystem: true, runAsNonRoot: true },
-        volumeMounts: [{ name: "valkey-data" }, { name: "shop-scripts-valkey" }, { name: "shop-password-valkey" }],
+        volumeMounts: [{ name: "valkey-data" }, { name: "shop-scripts-valkey" }, { name: "secret" }],
       },
     ]);
   });

@@ -1,0 +1,143 @@
+/** Lets users log in by new passwords beside the former ones, before anything else of the deployment changes. */
+import { BadInput, Failure, messageOf } from "../../lib/errors";
+import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
+import { publishOverlap } from "../../platforms/kubernetes/password-overlap";
+import {
+  acceptedPasswords,
+  addAccess,
+  differingAccess,
+  requireAcceptableRules,
+} from "../../valkey/access/apply-access";
+import type { Credentials, Users } from "../../valkey/access/users";
+import { aclFile, passwordProblem, passwordsDiffer } from "../../valkey/access/users";
+import type { Deployment } from "../../valkey/deployment";
+import type { Engine } from "../../valkey/engines";
+import { nodeCount } from "../../valkey/topology/placement";
+import { canonicalJson } from "../engine-values";
+import type { HandlerContext, InputProblem, ResourceHandler } from "../resource-handler";
+import { waitOptions } from "../waiting";
+
+export interface AccessInputs extends Credentials {
+  readonly target: DeploymentReference;
+  /** Other engines than Valkey keep the password that they started with. */
+  readonly engine: Engine;
+  /** How long two passwords are valid: see `PasswordRetirement`. */
+  readonly overlapSeconds: number;
+  /** Time limit for nodes to answer. */
+  readonly timeoutSeconds: number;
+}
+
+export interface AccessOutputs {
+  /** When nodes were last told, ISO 8601; empty when never. */
+  readonly changedAt: string;
+  /** What `pulumi refresh` found to differ, a sentence each; empty when nothing. */
+  readonly drift: readonly string[];
+}
+
+/** Nodes that do not answer within this do not run. */
+const MOST_SECONDS = 60;
+/**
+ * The kubelet writes a changed Secret into running pods when it looks at each pod again: after 60 s, and up to half as
+ * long again at random. Probes and preStop scripts have the former password until then.
+ */
+export const MIN_OVERLAP_SECONDS = 90;
+const MAX_OVERLAP_SECONDS = 3600;
+
+function problemsOf({ target, engine, password, users = {}, overlapSeconds }: Partial<AccessInputs>): InputProblem[] {
+  const isPlain = engine === "valkey" && target?.mode === "replication";
+  const passwords = Object.entries(users).map(([name, user]) => [`users.${name}.password`, user.password] as const);
+  const problems = [["password", password] as const, ...passwords].flatMap(([property, value]): InputProblem[] => {
+    // A value that another resource has yet to make is undefined.
+    const problem = typeof value === "string" ? passwordProblem(value, isPlain && property === "password") : undefined;
+    return problem === undefined ? [] : [{ property, reason: problem }];
+  });
+  const [least, most] = [MIN_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS];
+  if (
+    target?.platform === "kubernetes" &&
+    overlapSeconds !== undefined &&
+    !(overlapSeconds >= least && overlapSeconds <= most)
+  )
+    problems.push({
+      property: "passwordOverlapSeconds",
+      reason: `is ${overlapSeconds}; expected ${least} to ${most}: pods read a new password up to ${least} s late`,
+    });
+  return problems;
+}
+
+/** @throws Failure when nodes do not run, or accept neither password */
+async function openNodes(olds: AccessInputs, password: string, context: HandlerContext): Promise<Deployment> {
+  const options = waitOptions(olds.target.name, Math.min(olds.timeoutSeconds, MOST_SECONDS), context);
+  try {
+    return await openDeployment(olds.target, password, options, olds.password);
+  } catch (error) {
+    if (error instanceof BadInput) throw error;
+    const remedy = messageOf(error).includes("refuses the password")
+      ? "it is neither the new password nor the one on record, so somebody changed it on the servers: " +
+        "give the one that the servers accept as `password`"
+      : "users and passwords change on all nodes or on none: run the update again when all nodes answer";
+    throw new Failure(`${messageOf(error)}\nNothing has changed; ${remedy}`, { cause: error });
+  }
+}
+
+async function tellNodes(olds: AccessInputs, news: AccessInputs, context: HandlerContext): Promise<AccessOutputs> {
+  const { target } = olds;
+  const deployment = await openNodes(olds, news.password, context);
+  await requireAcceptableRules(deployment, news);
+  if (target.platform === "kubernetes" && passwordsDiffer(olds, news)) {
+    const users = aclFile(news, await acceptedPasswords(deployment));
+    await publishOverlap(await openKubernetesClient(target), target.namespace, target.name, users);
+  }
+  await addAccess(deployment, news, removedUsers(olds.users, news.users));
+  return { changedAt: new Date().toISOString(), drift: [] };
+}
+
+const removedUsers = (before: Users, after: Users): string[] => Object.keys(before).filter((name) => !(name in after));
+
+/** Whether servers of an earlier update may be there. */
+async function exist({ target }: AccessInputs): Promise<boolean> {
+  if (target.platform !== "kubernetes") return true;
+  const { namespace, statefulSet: name } = target;
+  const kubernetes = await openKubernetesClient(target);
+  const doing = `reading the StatefulSet ${name} of namespace ${namespace}`;
+  return (await kubernetes.find(doing, kubernetes.apps.readNamespacedStatefulSet({ name, namespace }))) !== undefined;
+}
+
+export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
+  check: (olds, news) => {
+    const problems = problemsOf(news);
+    const { engine = "valkey" } = news;
+    if (olds !== undefined && engine !== "valkey" && news.password !== olds.password)
+      problems.push({ property: "password", reason: `a running ${engine} keeps its password: destroy it first` });
+    return Promise.resolve(problems);
+  },
+  create: ({ target }) => Promise.resolve({ id: target.name, outputs: { changedAt: "", drift: [] } }),
+  update: async (_id, olds, news, context) => {
+    const { changedAt, drift } = olds;
+    const same = canonicalJson([olds.password, olds.users]) === canonicalJson([news.password, news.users]);
+    if ((same && drift.length === 0) || !(await exist(olds))) return { changedAt, drift: [] };
+    return tellNodes(olds, news, context);
+  },
+  read: async (_id, { target, password, users, engine, changedAt }, { signal }) => {
+    if (engine !== "valkey") return { changedAt, drift: [] };
+    try {
+      const deployment = await openDeployment(target, password, { timeoutMs: 15_000, signal });
+      return { changedAt, drift: await differingAccess(deployment, { password, users }) };
+    } catch (error) {
+      // The check of the topology reports what does not answer.
+      const why = messageOf(error);
+      return { changedAt, drift: why.includes("refuses the password") ? [why] : [] };
+    }
+  },
+  drifted: ({ drift }) => drift.length > 0,
+  announce: (olds, { target = olds.target, password, overlapSeconds = olds.overlapSeconds }) => {
+    const nodes = `${nodeCount(target.shape)} running nodes`;
+    const lines: string[] = [];
+    if (password !== olds.password)
+      lines.push(
+        `another password: valid on ${nodes} beside the old one, which is taken away after ${overlapSeconds} s; ` +
+          "no restart, clients see nothing if they use the new one by then",
+      );
+    return lines;
+  },
+};

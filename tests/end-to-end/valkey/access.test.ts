@@ -1,0 +1,117 @@
+/** Other passwords and users for real servers that run, while a client writes. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect } from "../../../valkey/connection";
+import {
+  acceptedPasswords,
+  addAccess,
+  differingAccess,
+  requireAcceptableRules,
+  retireOtherPasswords,
+} from "../../../valkey/access/apply-access";
+import { passwordHash } from "../../../valkey/access/users";
+import type { Deployment } from "../../../valkey/deployment";
+import { form } from "../../../valkey/formation/form";
+import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { Sandbox, withNode } from "../../support/valkey/real";
+
+const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
+const NEXT = { password: "another password, as long", users: {} };
+const WITH_USERS = { ...NEXT, users: { app: { rules: "+@read ~app:*", password: "the app's own password" } } };
+
+let sandbox: Sandbox;
+let deployment: Deployment;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+  deployment = await sandbox.replication("guarded", SHAPE.replicasPerPrimary);
+  await form(deployment, SHAPE);
+});
+afterAll(() => sandbox.close());
+
+/** The deployment by another password, and no other. */
+const by = (password: string): Deployment => {
+  const access = { password };
+  return { ...deployment, access, connect: (node) => connect(node.name, node.endpoint, access) };
+};
+
+describe("who may log in to running servers", () => {
+  it("has both passwords for a while, then the new one, and no write fails", async () => {
+    const former = deployment.access.password ?? "";
+    const writes = { failed: 0, done: 0, ended: false };
+    const writing = withNode(deployment, 0, async (connection) => {
+      while (!writes.ended) {
+        await connection.set("key", writes.done).then(
+          () => (writes.done += 1),
+          () => (writes.failed += 1),
+        );
+      }
+    });
+    await addAccess(deployment, NEXT, []);
+    for (const password of [former, NEXT.password])
+      expect((await verifyUntilPass(by(password), { settlingMs: 10_000 })).verdict.pass).toBe(true);
+    const hashes = new Set([passwordHash(former), passwordHash(NEXT.password)]);
+    expect((await acceptedPasswords(deployment)).get("default")).toEqual(hashes);
+    expect(await differingAccess(deployment, NEXT)).toEqual(
+      ["guarded-0", "guarded-1"].map((node) => `${node}: the user default has 2 passwords`),
+    );
+    // An update that was interrupted does it all again.
+    await addAccess(by(NEXT.password), NEXT, []);
+    await retireOtherPasswords(by(NEXT.password), NEXT);
+    await expect(withNode(by(former), 0, () => Promise.resolve())).rejects.toThrow("the server refuses the password");
+    writes.ended = true;
+    await writing;
+    expect(writes.failed).toBe(0);
+    expect(writes.done).toBeGreaterThan(0);
+    deployment = by(NEXT.password);
+    expect(await differingAccess(deployment, NEXT)).toEqual([]);
+  });
+
+  it("is shown by a replica to its primary, which has cut the connection", async () => {
+    await withNode(deployment, 0, async (primary) => {
+      await primary.call("CLIENT", "KILL", "TYPE", "REPLICA");
+    });
+    const { verdict } = await verifyUntilPass(deployment, { settlingMs: 10_000 });
+    expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
+  });
+
+  it("are users with the rules that are wanted now, until they are removed", async () => {
+    await addAccess(deployment, WITH_USERS, []);
+    const app = { username: "app", password: WITH_USERS.users.app.password };
+    for (const node of deployment.nodes) {
+      const connection = await connect(node.name, node.endpoint, app);
+      expect(await connection.get("app:1")).toBeNull();
+      await expect(connection.get("other")).rejects.toThrow(/^NOPERM/);
+      connection.disconnect();
+    }
+    const other = { ...NEXT, users: { app: { ...WITH_USERS.users.app, rules: "+get ~*" } } };
+    await addAccess(deployment, other, []);
+    expect(await withNode(deployment, 1, (node) => node.call("ACL", "DRYRUN", "app", "GET", "other"))).toBe("OK");
+    await addAccess(deployment, NEXT, ["app"]);
+    expect(await withNode(deployment, 1, (node) => node.call("ACL", "USERS"))).toEqual(["default"]);
+  });
+
+  it("stays as it is where a server refuses rules", async () => {
+    const wrong = {
+      ...NEXT,
+      users: { app: { rules: "+@reads ~app:*", password: "p" }, ok: { rules: "+get", password: "p" } },
+    };
+    await expect(requireAcceptableRules(deployment, wrong)).rejects.toThrow(
+      /^guarded: the servers refuse rules, and nothing has changed: users.app.rules "\+@reads ~app:\*": ERR .*@reads/,
+    );
+    expect(await withNode(deployment, 0, (node) => node.call("ACL", "USERS"))).toEqual(["default"]);
+  });
+
+  it("is in the files from which servers start, on the platform host", async () => {
+    const password = "a-third-password-as-long";
+    await sandbox.host.changePassword(deployment, password);
+    await expect(withNode(deployment, 0, () => Promise.resolve())).rejects.toThrow("the server refuses the password");
+    deployment = by(password);
+    expect((await verifyUntilPass(deployment, { settlingMs: 10_000 })).verdict.pass).toBe(true);
+    expect(readFileSync(sandbox.host.passwordFile("guarded"), "utf8")).toBe(password);
+    for (const { directory } of sandbox.host.servers("guarded"))
+      expect(readFileSync(join(directory, "valkey.conf"), "utf8")).toMatch(
+        new RegExp(`\nrequirepass ${password}\nprimaryauth ${password}\n$`),
+      );
+  });
+});

@@ -1,0 +1,147 @@
+/** Changes who may log in to the nodes of a running deployment, without a restart and without cutting a connection. */
+import { Failure, messageOf } from "../../lib/errors";
+import type { Connection } from "../connection";
+import { withConnections } from "../connections";
+import type { Deployment } from "../deployment";
+import { sentinelsAsDeployment } from "../sentinel/form-sentinels";
+import type { Credentials } from "./users";
+import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash } from "./users";
+
+/** A user that exists for a moment, to see whether a server takes some rules. */
+const TRIAL_USER = "valkey-measured-trial";
+
+/**
+ * Makes every node accept the passwords, beside those that it accepts, and gives every user its rules. Replication and
+ * Sentinels use the new password from then on. A call after an interruption ends the same.
+ * @param removed names of users to delete, whose connections end
+ * @throws Failure when a node cannot be told; all passwords that were accepted before still are
+ */
+export async function addAccess(
+  deployment: Deployment,
+  credentials: Credentials,
+  removed: readonly string[],
+): Promise<void> {
+  const users = everyUser(credentials);
+  await withConnections(deployment, async (connections) => {
+    const nodes = [...connections.values()];
+    await Promise.all(
+      nodes.map(async (node) => {
+        for (const { name, rules, password } of users) {
+          // `default` keeps what it may do.
+          const rights = name === DEFAULT_USER ? ["on"] : [...NO_RIGHTS, ...words(rules)];
+          await node.call("ACL", "SETUSER", name, ...rights, `>${password}`);
+        }
+        if (removed.length > 0) await node.call("ACL", "DELUSER", ...removed);
+      }),
+    );
+    // Only now does every node accept it. Redis has this name of the directive alone.
+    await Promise.all(nodes.map((node) => node.config("SET", "masterauth", credentials.password)));
+  });
+  await withSentinels(deployment, async (sentinel) => {
+    await sentinel.call("ACL", "SETUSER", DEFAULT_USER, "on", `>${credentials.password}`);
+  });
+  await withSentinels(deployment, async (sentinel) => {
+    await sentinel.call("SENTINEL", "CONFIG", "SET", "sentinel-pass", credentials.password);
+    await sentinel.call("SENTINEL", "SET", deployment.name, "auth-pass", credentials.password);
+  });
+}
+
+/** From now on nodes accept these passwords and no others. Connections stay. @throws Failure as `addAccess` */
+export async function retireOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<void> {
+  // A node that restarted since may not have them all.
+  await addAccess(deployment, credentials, []);
+  await withConnections(deployment, async (connections) => {
+    await Promise.all(
+      [...connections.values()].map(async (node) => {
+        for (const { name, password } of everyUser(credentials))
+          await node.call("ACL", "SETUSER", name, "resetpass", `>${password}`);
+      }),
+    );
+  });
+  await withSentinels(deployment, async (sentinel) => {
+    await sentinel.call("ACL", "SETUSER", DEFAULT_USER, "resetpass", `>${credentials.password}`);
+  });
+}
+
+/** Hashes of the passwords that at least one node accepts, by user. */
+export async function acceptedPasswords(deployment: Deployment): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const found = new Map<string, Set<string>>();
+  await withConnections(deployment, async (connections) => {
+    const lists = await Promise.all([...connections.values()].map((node) => node.call("ACL", "LIST")));
+    for (const line of lists.flat().map(String)) {
+      const [, name = "", ...rest] = line.split(" ");
+      const hashes = rest.filter((word) => word.startsWith("#")).map((word) => word.slice(1));
+      found.set(name, new Set([...(found.get(name) ?? []), ...hashes]));
+    }
+  });
+  return found;
+}
+
+/**
+ * Tries the rules on one node, on a user who cannot log in.
+ * @throws Failure naming every user whose rules the server refuses; nothing has changed then
+ */
+export async function requireAcceptableRules(deployment: Deployment, { users }: Credentials): Promise<void> {
+  const [first] = deployment.nodes;
+  if (first === undefined || Object.keys(users).length === 0) return;
+  const node = await deployment.connect(first);
+  try {
+    const refusals: string[] = [];
+    for (const [name, { rules }] of Object.entries(users)) {
+      const refused = await tryRules(node, rules);
+      if (refused !== undefined) refusals.push(`users.${name}.rules "${rules}": ${refused}`);
+    }
+    if (refusals.length === 0) return;
+    throw new Failure(`${deployment.name}: the servers refuse rules, and nothing has changed: ${refusals.join("; ")}`);
+  } finally {
+    node.disconnect();
+  }
+}
+
+async function tryRules(node: Connection, rules: string): Promise<string | undefined> {
+  try {
+    await node.call("ACL", "SETUSER", TRIAL_USER, "reset", ...words(rules));
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  } finally {
+    await node.call("ACL", "DELUSER", TRIAL_USER);
+  }
+}
+
+/** What differs from what is wanted, a sentence for each node and user; empty when nothing does. */
+export async function differingAccess(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
+  return withConnections(deployment, async (connections) => {
+    const found = await Promise.all(
+      [...connections].map(async ([{ name: node }, connection]) =>
+        (await Promise.all(everyUser(credentials).map((user) => userProblem(connection, user)))).flatMap((problem) =>
+          problem === undefined ? [] : [`${node}: ${problem}`],
+        ),
+      ),
+    );
+    return found.flat();
+  });
+}
+
+async function userProblem(
+  connection: Connection,
+  { name, password }: { readonly name: string; readonly password: string },
+): Promise<string | undefined> {
+  const reply = await connection.call("ACL", "GETUSER", name);
+  if (reply === null) return `the user ${name} does not exist`;
+  const index = (reply as unknown[]).indexOf("passwords");
+  const hashes = ((reply as unknown[])[index + 1] as string[] | undefined) ?? [];
+  if (!hashes.includes(passwordHash(password))) return `the user ${name} has another password`;
+  return hashes.length > 1 ? `the user ${name} has ${hashes.length} passwords` : undefined;
+}
+
+async function withSentinels(deployment: Deployment, tell: (sentinel: Connection) => Promise<void>): Promise<void> {
+  if (deployment.sentinels === undefined) return;
+  await withConnections(sentinelsAsDeployment(deployment, deployment.sentinels), async (connections) => {
+    await Promise.all([...connections.values()].map(tell));
+  });
+}
+
+function words(rules: string): string[] {
+  return rules.split(/\s+/).filter((word) => word !== "");
+}

@@ -1,0 +1,70 @@
+/** Users of the servers beside `default`, and what their passwords and rules may be. Pure. */
+import { createHash } from "node:crypto";
+
+export interface User {
+  /** As of ACL SETUSER: `+@read ~app:*`. */
+  readonly rules: string;
+  readonly password: string;
+}
+
+/** By name, without `default`. */
+export type Users = Readonly<Record<string, User>>;
+
+/** Everybody who may log in. */
+export interface Credentials {
+  /** Of the user `default`, who may do everything. */
+  readonly password: string;
+  readonly users: Users;
+}
+
+export const DEFAULT_USER = "default";
+
+/** Takes away all that a user may do, so that the rules after it are all there are. */
+export const NO_RIGHTS = ["on", "clearselectors", "resetkeys", "resetchannels", "-@all"] as const;
+
+/** `default` first. */
+export function everyUser({ password, users }: Credentials): (User & { readonly name: string })[] {
+  const others = Object.entries(users).map(([name, user]) => ({ name, ...user }));
+  return [{ name: DEFAULT_USER, rules: "~* &* +@all", password }, ...others];
+}
+
+/** A password as servers keep and print it. */
+export function passwordHash(password: string): string {
+  return createHash("sha256").update(password).digest("hex");
+}
+
+/**
+ * The file from which a server reads its users when it starts. It has hashes of passwords only.
+ * @param accepted hashes of further passwords, by user
+ */
+export function aclFile(
+  credentials: Credentials,
+  accepted: ReadonlyMap<string, ReadonlySet<string>> = new Map(),
+): string {
+  return everyUser(credentials)
+    .map(({ name, rules, password }) => {
+      const hashes = new Set([passwordHash(password), ...(accepted.get(name) ?? [])]);
+      return `user ${name} on ${[...hashes].map((hash) => `#${hash}`).join(" ")} ${rules}\n`;
+    })
+    .join("");
+}
+
+/** Whether a user that both have has another password. */
+export function passwordsDiffer(before: Credentials, after: Credentials): boolean {
+  const former = new Map(everyUser(before).map(({ name, password }) => [name, password]));
+  return everyUser(after).some(({ name, password }) => (former.get(name) ?? password) !== password);
+}
+
+/** Servers check some hundred thousand passwords in a second, so that a short one can be guessed. */
+const MIN_PASSWORD = 16;
+
+/**
+ * What is wrong with a password; undefined when nothing is.
+ * @param isPlain whether it is written to files unquoted, as the upstream chart does
+ */
+export function passwordProblem(password: string, isPlain: boolean): string | undefined {
+  if (password.length < MIN_PASSWORD) return `has ${password.length} characters; expected at least ${MIN_PASSWORD}`;
+  if (isPlain && !/^[\w.-]+$/.test(password))
+    return "has other characters than letters, digits, `.`, `_` and `-`, which the upstream chart cannot take";
+  return /[\u0000-\u001f\u007f]/.test(password) ? "has control characters" : undefined;
+}
