@@ -1,6 +1,7 @@
 /** Arguments of a whole deployment on Kubernetes, and their defaults. */
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
 import type { PromisedTuning } from "../valkey/verification/machine-settings";
+import { canonicalQuantity } from "../platforms/kubernetes/quantity";
 import type { Placement, Resources, ServerArgs, Storage } from "./kubernetes/arguments";
 
 /** How the provider reaches the pods: by port-forwards of the API server. */
@@ -70,7 +71,7 @@ export function serverArgs(args: DeploymentArgs, password: pulumi.Input<string>)
     password,
     settings,
     resources: resources ?? DEFAULT_RESOURCES,
-    storage: { size: "8Gi", onDestroy: "delete", ...storage },
+    storage: { onDestroy: "delete", ...storage, size: canonicalSize(storage?.size ?? "8Gi") },
     placement: { hostAntiAffinity: "preferred", ...placement, zones },
     proxyImage,
     imagePullPolicy,
@@ -80,4 +81,9 @@ export function serverArgs(args: DeploymentArgs, password: pulumi.Input<string>)
     tls,
     clusterDomain,
   };
+}
+
+/** Another text of the same size is no change, and must not become one of the StatefulSet. */
+function canonicalSize(size: pulumi.Input<string>): pulumi.Input<string> {
+  return typeof size === "string" ? canonicalQuantity(size) : pulumi.output(size).apply(canonicalQuantity);
 }

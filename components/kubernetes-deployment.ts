@@ -2,6 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { TopologyRecord } from "../benchmarks/results/schema";
+import type { StorageRequest } from "../provider/handlers/volumes";
 import { Access } from "../provider/resources/access";
 import { Formation } from "../provider/resources/formation";
 import { ImageCheck } from "../provider/resources/image-check";
@@ -11,12 +12,14 @@ import { Rollout } from "../provider/resources/rollout";
 import { ScaleIn } from "../provider/resources/scale-in";
 import { Settings } from "../provider/resources/settings";
 import { TopologyCheck } from "../provider/resources/topology-check";
+import { Volumes } from "../provider/resources/volumes";
 import type { DeploymentArgs } from "./deployment-args";
 import { DEFAULT_OVERLAP_SECONDS, serverArgs } from "./deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";
 import * as k8s from "./kubernetes/kubernetes-sdk";
-import { METRICS_PORT } from "./kubernetes/layout";
+import { CHART_DATA_VOLUME, DATA_VOLUME, METRICS_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
+import { hasVolumes } from "./kubernetes/pods/engine-pod";
 import { imageCheckPod } from "./kubernetes/pods/image-check-pod";
 import type { DeploymentKind } from "./kubernetes/reference";
 import { podReference } from "./kubernetes/reference";
@@ -75,7 +78,6 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const password = pulumi.secret(access.password);
     this.password = password;
     const own = serverArgs(args, password);
-    const { className, size } = own.storage;
     const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
     // Before anything changes. The other engines are there to compare Valkey with.
     const images =
@@ -83,20 +85,26 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
         ? [new ImageCheck(name, { target: planned, password, timeoutSeconds, image: own.image, pod }, inside)]
         : [];
     const afterImages = { ...inside, dependsOn: images };
-    const scaleIn = new ScaleIn(
-      name,
-      { target: planned, password, timeoutSeconds, storage: pulumi.output({ className, size }) },
-      afterImages,
-    );
+    const scaleIn = new ScaleIn(name, { target: planned, password, timeoutSeconds }, afterImages);
     // Before the servers' files change: what a server refuses is not written.
     const settings =
       kind.engine === "valkey" ? [new Settings(name, { target: planned, password, timeoutSeconds }, afterImages)] : [];
-    const servers = createServers(own, { ...inside, dependsOn: [scaleIn, ...settings] });
+    const storage = storageRequest(kind, own);
+    const volumes = new Volumes(
+      name,
+      { target: planned, storage, timeoutSeconds },
+      { ...inside, dependsOn: [scaleIn, ...settings] },
+    );
+    const servers = createServers(own, { ...inside, dependsOn: [volumes] });
     this.endpoint = servers.endpoint;
     this.reference = pulumi.all([planned, servers.endpoint]).apply(([known, service]) => ({ ...known, service }));
     const target = this.reference;
     const { revision } = servers;
-    const rollout = new Rollout(name, { target, revision, timeoutSeconds }, { ...inside, dependsOn: [servers] });
+    const rollout = new Rollout(
+      name,
+      { target, revision, storage, timeoutSeconds },
+      { ...inside, dependsOn: [servers] },
+    );
     const running = { ...inside, dependsOn: [rollout] };
     const retirement = new PasswordRetirement(
       name,
@@ -135,6 +143,18 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   get nodes(): pulumi.Output<TopologyRecord["nodes"]> {
     return this.topology.nodes;
   }
+}
+
+function storageRequest({ engine, mode }: DeploymentKind, { storage }: ServerArgs): pulumi.Output<StorageRequest> {
+  const { className, size, onDestroy } = storage;
+  return pulumi.output({
+    // The upstream chart has a name of its own.
+    template: engine === "valkey" && mode === "replication" ? CHART_DATA_VOLUME : DATA_VOLUME,
+    ephemeral: !hasVolumes({ engine, storage }),
+    className,
+    size,
+    onDestroy,
+  });
 }
 
 /** The reference before the servers exist. */

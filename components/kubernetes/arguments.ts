@@ -55,8 +55,8 @@ export interface Resources {
 
 /**
  * One volume per node, for the data set and, of a cluster, for what the node knows of the others. Kubernetes lets no
- * StatefulSet change it: another size or class makes another StatefulSet, with all pods down at once, and with `delete`
- * new volumes without the data.
+ * StatefulSet change it. The whole deployments grow volumes; of the servers alone another size or class makes another
+ * StatefulSet, with all pods down at once, and with `delete` new volumes without the data.
  */
 export interface Storage {
   /**
@@ -66,7 +66,7 @@ export interface Storage {
   readonly ephemeral?: boolean | undefined;
   /** @default the Kubernetes cluster's default class */
   readonly className?: pulumi.Input<string> | undefined;
-  /** As Kubernetes has it: `"20Gi"`. */
+  /** As Kubernetes has it: `"20Gi"`. A larger one grows the volumes of running servers. */
   readonly size: pulumi.Input<string>;
   /** What happens to the volumes when the deployment is destroyed. Volumes of removed nodes are always deleted. */
   readonly onDestroy: "keep" | "delete";

@@ -15,6 +15,9 @@ export const TLS_DIRECTORY = "/valkey/tls";
 /** The server's container; the upstream chart names it after the release instead. */
 export const SERVER_CONTAINER = "valkey";
 export const DATA_VOLUME = "data";
+export const CHART_DATA_VOLUME = "valkey-data";
+/** The part of a StatefulSet that `Volumes` changes: by itself the engine would delete all pods and make them again. */
+export const GROWN_BY_VOLUMES = ["spec.volumeClaimTemplates"];
 
 /** Seconds that a primary may take to hand its slots over before its pod stops. */
 export const HAND_OVER_SECONDS = 30;

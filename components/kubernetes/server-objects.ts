@@ -3,7 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "./deployment-context";
 import { AWAIT_CREATION_ONLY, objectMetadata } from "./deployment-context";
 import * as k8s from "./kubernetes-sdk";
-import { BUS_PORT, CLIENT_PORT, DATA_VOLUME } from "./layout";
+import { BUS_PORT, CLIENT_PORT, DATA_VOLUME, GROWN_BY_VOLUMES } from "./layout";
 import { objectLabels, selectorLabels } from "./names";
 
 /** Gives every pod a DNS name before it is ready: nodes of an unformed cluster find each other by these names. */
@@ -109,7 +109,7 @@ export function createStatefulSet(
         },
       },
     },
-    { ...options, dependsOn: needed },
+    { ...options, dependsOn: needed, ignoreChanges: GROWN_BY_VOLUMES },
   );
 }
 

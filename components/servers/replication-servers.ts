@@ -12,7 +12,7 @@ import { chartValues } from "../kubernetes/replication/chart-values";
 import { createConfigMap } from "../kubernetes/config-map";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { podRevision } from "../kubernetes/deployment-context";
-import { CLIENT_PORT } from "../kubernetes/layout";
+import { CLIENT_PORT, GROWN_BY_VOLUMES } from "../kubernetes/layout";
 import { objectNames } from "../kubernetes/names";
 import { createNetworkPolicy } from "../kubernetes/network-policy";
 import { scriptFiles } from "../kubernetes/scripts";
@@ -78,22 +78,28 @@ export class ReplicationServers extends pulumi.ComponentResource {
       createConfigMap(context, names.liveConfig, { "live.conf": formatConfigFile(live) + ACCESS_INCLUDE }),
       createNetworkPolicy(context, [CLIENT_PORT], args.sentinel !== undefined),
     ];
-    const chart = { ...from, values: chartValues(context, args.replicas, args.sentinel) };
+    const values = chartValues(context, args.replicas, args.sentinel);
     // `Rollout` waits for the pods: Pulumi has no time limit for the resources of a chart.
     new k8s.helmV4.Chart(
       name,
-      { name, namespace: args.namespace, ...chart, skipAwait: true },
-      { parent: this, dependsOn: needed },
+      { name, namespace: args.namespace, ...from, values, skipAwait: true },
+      { parent: this, dependsOn: needed, transforms: [keepVolumes] },
     );
 
     if (args.sentinel !== undefined) createFailover(context, args.sentinel, nodes, args.failoverNodeSelectors);
     this.pods = serverPods(context, nodes, name);
-    this.revision = podRevision(chart);
+    // The number of replicas and the size of their volumes are no part of the pods.
+    this.revision = podRevision({ ...from, values: { ...values, replica: undefined } });
     this.endpoint = serviceEndpoint(args.sentinel === undefined ? names.client : names.writeProxy, context);
     this.readEndpoint = serviceEndpoint(names.read, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
   }
 }
+
+const keepVolumes: pulumi.ResourceTransform = ({ type, props, opts }) =>
+  type === "kubernetes:apps/v1:StatefulSet"
+    ? { props, opts: pulumi.mergeOptions(opts, { ignoreChanges: GROWN_BY_VOLUMES }) }
+    : undefined;
 
 function source(chart: ChartSource): Pick<k8s.helmV4.ChartArgs, "chart" | "version" | "repositoryOpts"> {
   switch (chart.from) {

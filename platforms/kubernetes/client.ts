@@ -8,6 +8,7 @@ import type {
   AuthorizationV1Api,
   BatchV1Api,
   Configuration,
+  ConfigurationOptions,
   CoreV1Api,
   CustomObjectsApi,
   KubeConfig,
@@ -42,6 +43,8 @@ export class KubernetesClient implements ApiServer {
   readonly storage: StorageV1Api;
   readonly authorization: AuthorizationV1Api;
   readonly custom: CustomObjectsApi;
+  /** For a patch: an object as it is to be, which is made where there is none. */
+  readonly serverSideApply: ConfigurationOptions;
 
   private constructor(
     library: Library,
@@ -56,6 +59,7 @@ export class KubernetesClient implements ApiServer {
     this.storage = new library.StorageV1Api(configuration);
     this.authorization = new library.AuthorizationV1Api(configuration);
     this.custom = new library.CustomObjectsApi(configuration);
+    this.serverSideApply = library.setHeaderOptions("Content-Type", library.PatchStrategy.ServerSideApply);
   }
 
   /**

@@ -13,6 +13,7 @@ const FACTORS: Readonly<Record<string, number>> = {
   E: 1e18,
 };
 const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const DECIMAL = ["k", "M", "G", "T", "P", "E"];
 
 /** The value of a quantity: `500m` is 0.5, `1Ki` 1024, `1e3` 1000. NaN for other texts. */
 export function parseQuantity(text: string): number {
@@ -20,4 +21,19 @@ export function parseQuantity(text: string): number {
   const power = BINARY.indexOf(suffix);
   const factor = power >= 0 ? 1024 ** (power + 1) : FACTORS[suffix];
   return number === "" || factor === undefined ? NaN : Number(number) * factor;
+}
+
+/**
+ * The shortest text of the same quantity, as the API server prints it: `1Gi` for `1024Mi`, `1500Mi` stays. Texts that
+ * are no quantity stay as they are.
+ */
+export function canonicalQuantity(text: string): string {
+  const value = parseQuantity(text);
+  if (!Number.isSafeInteger(value) || value <= 0) return text;
+  const divisible = (base: number, suffixes: readonly string[]): string[] =>
+    suffixes.flatMap((suffix, index) =>
+      value % base ** (index + 1) === 0 ? [`${value / base ** (index + 1)}${suffix}`] : [],
+    );
+  const texts = [...divisible(1024, BINARY), ...divisible(1000, DECIMAL), String(value)];
+  return texts.reduce((shortest, each) => (each.length < shortest.length ? each : shortest));
 }

@@ -1,12 +1,10 @@
-/** Volumes of a namespace, and the claims of its pods. */
+/** Volumes of a namespace. */
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import { holdsInTime } from "../../lib/polling";
 import { formatList } from "../../lib/units";
-import type { KubernetesClient } from "./client";
 import type { Plain } from "./plain";
-import { resourceName } from "./pod-diagnostics";
 
 /** The part of `KubernetesClient` that reads volumes. */
 export interface VolumeReader {
@@ -51,30 +49,4 @@ async function volumesOf(kubernetes: VolumeReader, namespace: string): Promise<s
       ? [metadata?.name ?? ""]
       : [],
   );
-}
-
-/**
- * Names of the claims that have a volume, and so may hold data.
- * @throws Failure when they may not be read
- */
-export async function boundClaims(
-  kubernetes: KubernetesClient,
-  namespace: string,
-  statefulSet: string,
-): Promise<string[]> {
-  const set = await kubernetes.find(
-    `reading StatefulSet ${statefulSet} of namespace ${namespace}`,
-    kubernetes.apps.readNamespacedStatefulSet({ namespace, name: statefulSet }),
-  );
-  const prefixes = (set?.spec?.volumeClaimTemplates ?? []).map(
-    (template) => `${resourceName(template)}-${statefulSet}-`,
-  );
-  if (prefixes.length === 0) return [];
-  const { items } = await kubernetes.call(
-    `reading the volume claims of namespace ${namespace}`,
-    kubernetes.core.listNamespacedPersistentVolumeClaim({ namespace }),
-  );
-  const isOf = (name: string): boolean =>
-    prefixes.some((prefix) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)));
-  return items.filter((claim) => isOf(resourceName(claim)) && claim.status?.phase === "Bound").map(resourceName);
 }

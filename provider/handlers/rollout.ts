@@ -5,11 +5,14 @@ import { awaitRollout } from "../../platforms/kubernetes/rollout";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
+import type { StorageRequest } from "./volumes";
 
 export interface RolloutInputs {
   readonly target: KubernetesReference;
   /** Changes with the pod template. */
   readonly revision: string;
+  /** Of each pod. Other volumes make another StatefulSet, which takes the pods over. */
+  readonly storage: StorageRequest;
   /** Time limit for pods to start. A change that restarts pods has a minute more for each. */
   readonly timeoutSeconds: number;
 }

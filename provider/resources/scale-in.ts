@@ -6,7 +6,7 @@ import type { ScaleInInputs } from "../handlers/scale-in";
 
 /**
  * Updated before the servers. A smaller shape is carried out here, while all nodes run: the leaving nodes lose their
- * slots before Kubernetes deletes their pods. A change that would delete volumes with data is refused, in previews too.
+ * slots before Kubernetes deletes their pods.
  */
 export class ScaleIn extends ValkeyResource {
   constructor(name: string, inputs: InputsOf<ScaleInInputs>, options: CustomResourceOptions = {}) {

@@ -25,7 +25,8 @@ describe("a whole cluster", () => {
     const resources = await evaluateProgram(() => new ValkeyCluster("orders", { shape, zones }));
     const one = (type: string): ReturnType<typeof onlyResource> => onlyResource(resources, `valkey:${type}`, "orders");
     const servers = one("kubernetes:ClusterServers");
-    expect(servers.dependsOn).toEqual(["valkey:index:ScaleIn orders", "valkey:index:Settings orders"]);
+    expect(servers.dependsOn).toEqual(["valkey:index:Volumes orders"]);
+    expect(one("index:Volumes").dependsOn).toEqual(["valkey:index:ScaleIn orders", "valkey:index:Settings orders"]);
     expect(one("index:Rollout").dependsOn).toEqual(["valkey:kubernetes:ClusterServers orders"]);
     expect(one("index:Formation").dependsOn).toEqual(["valkey:index:Rollout orders"]);
     expect(one("index:PasswordRetirement").dependsOn).toEqual(["valkey:index:Rollout orders"]);
@@ -35,8 +36,31 @@ describe("a whole cluster", () => {
     ]);
     // By its input, the verification waits for the formation.
     expect(one("index:TopologyCheck").inputs).toMatchObject({ formationMs: 1500, password: "generated" });
-    for (const type of ["Password", "Access", "ScaleIn", "Rollout", "Formation", "PasswordRetirement", "TopologyCheck"])
+    for (const type of [
+      "Password",
+      "Access",
+      "ScaleIn",
+      "Volumes",
+      "Rollout",
+      "Formation",
+      "PasswordRetirement",
+      "TopologyCheck",
+    ])
       expect(one(`index:${type}`).parent, type).toBe("valkey:index:ValkeyCluster orders");
+  });
+
+  it("writes the size of volumes as the API server does, so that another text of it is no other StatefulSet", async () => {
+    const resources = await evaluateProgram(
+      () => new ValkeyCluster("orders", { shape, zones, storage: { size: "2048Mi" } }),
+    );
+    expect(onlyResource(resources, "valkey:index:Volumes", "orders").inputs).toMatchObject({
+      storage: { template: "data", ephemeral: false, size: "2Gi", onDestroy: "delete" },
+    });
+    expect(onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "orders").inputs).toMatchObject({
+      spec: {
+        volumeClaimTemplates: [{ metadata: { name: "data" }, spec: { resources: { requests: { storage: "2Gi" } } } }],
+      },
+    });
   });
 
   it("keeps the password secret, and takes one that is given", async () => {

@@ -8,6 +8,7 @@ import { handler as imageCheck } from "../../provider/handlers/image-check";
 import { handler as rollout } from "../../provider/handlers/rollout";
 import { handler as scaleIn } from "../../provider/handlers/scale-in";
 import { handler as settings } from "../../provider/handlers/settings";
+import { handler as volumes } from "../../provider/handlers/volumes";
 import type { Mode } from "../../valkey/node";
 import type { ServerSettings } from "../../valkey/settings";
 
@@ -18,6 +19,8 @@ const target = (primaries = 3, values: ServerSettings = {}, mode: Mode = "cluste
     { engine: "valkey", mode, shape: { ...shape, primaries } },
     { namespace: "valkey", zones: ["a", "b", "c"], settings: values, tls: false },
   );
+
+const storage = (size: string) => ({ size, template: "data", ephemeral: false, onDestroy: "delete" }) as const;
 
 describe("a preview", () => {
   it("says which settings are set on running nodes, and which restart them", () => {
@@ -31,7 +34,7 @@ describe("a preview", () => {
   });
 
   it("says how many nodes restart, and what clients see", () => {
-    const inputs = { target: target(), revision: "1", timeoutSeconds: 60 };
+    const inputs = { target: target(), revision: "1", storage: storage("1Gi"), timeoutSeconds: 60 };
     expect(rollout.announce?.(inputs, { ...inputs, revision: "2" })).toEqual([
       "6 nodes restart, one after the other; a primary hands its slots over before it stops",
     ]);
@@ -51,7 +54,7 @@ describe("a preview", () => {
   });
 
   it("says that another shape moves slots", () => {
-    const inputs = { target: target(), password: "p", timeoutSeconds: 60, storage: { size: "1Gi" } };
+    const inputs = { target: target(), password: "p", timeoutSeconds: 60 };
     expect(scaleIn.announce?.(inputs, { target: target(4) })).toEqual([
       "6 nodes become 8: slots move while clients work; no node restarts",
     ]);
@@ -85,6 +88,14 @@ describe("a preview", () => {
     expect(await problems({ engine: "redis", password: "the second password" })).toEqual([
       "password: a running redis keeps its password: destroy it first",
     ]);
+  });
+
+  it("says how many volumes grow", () => {
+    const inputs = { target: target(), storage: storage("1Gi"), timeoutSeconds: 60 };
+    expect(volumes.announce?.(inputs, { storage: storage("2Gi") })).toEqual([
+      "6 volumes grow from 1Gi to 2Gi; no node restarts, clients see nothing: StatefulSet orders is made again around its pods",
+    ]);
+    expect(volumes.announce?.(inputs, { storage: storage("1024Mi") })).toEqual([]);
   });
 
   it("says on the platform host when servers are replaced, and refuses what would lose data unasked", async () => {

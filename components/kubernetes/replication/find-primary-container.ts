@@ -2,7 +2,7 @@
 import type { types } from "@pulumi/kubernetes";
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
-import { SCRIPTS_DIRECTORY } from "../layout";
+import { CHART_DATA_VOLUME, SCRIPTS_DIRECTORY } from "../layout";
 import { pullPolicy } from "../pods/image";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { INIT_RESOURCES, sidecarResources } from "../pods/sidecar-resources";
@@ -29,7 +29,7 @@ export function findPrimaryContainer(
     securityContext: CONTAINER_SECURITY_CONTEXT,
     // The chart chooses the names of the volumes.
     volumeMounts: [
-      { name: "valkey-data", mountPath: "/data" },
+      { name: CHART_DATA_VOLUME, mountPath: "/data" },
       { name: `${names.scripts}-valkey`, mountPath: SCRIPTS_DIRECTORY, readOnly: true },
       ...secretMounts(undefined),
     ],

@@ -22,7 +22,9 @@ const storageSchema = z.strictObject({
     description: "Storage class.",
     fallback: "the cluster's default class",
   }),
-  size: quantity.default("8Gi").meta({ description: "Size of each volume." }),
+  size: quantity
+    .default("8Gi")
+    .meta({ description: "Size of each volume. A larger one grows the volumes of running servers." }),
   onDestroy: z.enum(["keep", "delete"]).default("delete").meta({
     description: "Whether the volumes outlive the stack.",
   }),

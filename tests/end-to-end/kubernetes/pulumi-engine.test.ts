@@ -180,10 +180,10 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       expect(acknowledged.filter((number) => !values.has(number))).toEqual([]);
     });
 
-    it("refuses other volumes, which would begin without the data", async () => {
-      trial.configure(config({ maxmemory: "65mb", backlog: 128, size: "2Gi" }));
+    it("refuses smaller volumes, which would begin without the data", async () => {
+      trial.configure(config({ maxmemory: "65mb", backlog: 128, size: "512Mi" }));
       await expect(trial.stack.preview({ onOutput: trial.onOutput })).rejects.toThrow(
-        /property storage .* volumes of 1Gi of the default class cannot become 2Gi .*volumes of (cluster|replication) .* hold its data/,
+        /property storage\.size .* volumes of 1Gi cannot shrink to 512Mi: .*volumes of (cluster|replication) .* hold its data/,
       );
     });
 

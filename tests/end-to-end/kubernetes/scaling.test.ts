@@ -20,7 +20,7 @@ import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../sup
 /** The password that the mocks generate. */
 const password = "generated";
 const timeoutSeconds = 120;
-const storage = { size: "1Gi" };
+const storage = { size: "1Gi", template: "data", ephemeral: false, onDestroy: "delete" } as const;
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "cluster" };
 
 describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHERE}`, { timeout: 240_000 }, () => {
@@ -42,7 +42,7 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
           zones: zones.slice(0, 3),
           imagePullPolicy: "IfNotPresent",
           resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "1", memory: "256Mi" } },
-          storage,
+          storage: { size: storage.size },
         },
         deployments: {
           cluster: {
@@ -71,12 +71,12 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
     if (before !== undefined)
       await scaleIn.update?.(
         "",
-        { target: before, password, timeoutSeconds, storage },
-        { target, password, timeoutSeconds, storage },
+        { target: before, password, timeoutSeconds },
+        { target, password, timeoutSeconds },
         HANDLER_CONTEXT,
       );
     await here.apply(objects);
-    await rollout.create({ target, revision: "", timeoutSeconds }, HANDLER_CONTEXT);
+    await rollout.create({ target, revision: "", storage, timeoutSeconds }, HANDLER_CONTEXT);
     const formed = await formation.create({ target, password, timeoutSeconds }, HANDLER_CONTEXT);
     const formationMs = formed.outputs.milliseconds;
     const checked = await topologyCheck.create(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseQuantity } from "../../../platforms/kubernetes/quantity";
+import { canonicalQuantity, parseQuantity } from "../../../platforms/kubernetes/quantity";
 
 describe("quantities", () => {
   it.each([
@@ -18,5 +18,19 @@ describe("quantities", () => {
 
   it.each(["", "x", "1Zi", "1 Gi"])("not %j", (text) => {
     expect(parseQuantity(text)).toBeNaN();
+  });
+
+  // As the API server prints them, but for decimals that are shorter with a binary suffix.
+  it.each([
+    ["1024Mi", "1Gi"],
+    ["1Gi", "1Gi"],
+    ["1.5Gi", "1536Mi"],
+    ["1000M", "1G"],
+    ["10G", "10G"],
+    ["2000Mi", "2000Mi"],
+    ["1073741824", "1Gi"],
+    ["some", "some"],
+  ])("%s is written as %s", (text, canonical) => {
+    expect(canonicalQuantity(text)).toBe(canonical);
   });
 });

@@ -43,7 +43,8 @@ describe("the stack kind under mocks", () => {
       ["valkey:kubernetes:ClusterServers", "cluster"],
       ["valkey:kubernetes:ReplicationServers", "replication"],
     ] as const) {
-      expect(find(type, name).dependsOn).toContain(`valkey:index:ScaleIn ${name}`);
+      expect(find(type, name).dependsOn).toEqual([`valkey:index:Volumes ${name}`]);
+      expect(find("valkey:index:Volumes", name).dependsOn).toContain(`valkey:index:ScaleIn ${name}`);
     }
     expect(find("valkey:index:ScaleIn", "cluster").inputs).toMatchObject({
       target: {

@@ -48,6 +48,10 @@ export class ThrowAway {
     return this.config.makeApiClient(this.library.CoreV1Api);
   }
 
+  get storage(): ClientNode.StorageV1Api {
+    return this.config.makeApiClient(this.library.StorageV1Api);
+  }
+
   /** By server-side apply, as Pulumi does it, in the order given. */
   async apply(objects: readonly KubernetesObject[]): Promise<void> {
     const api = this.library.KubernetesObjectApi.makeApiClient(this.config);

@@ -53,6 +53,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:PasswordRetirement",
   "valkey:index:ImageCheck",
   "valkey:index:ScaleIn",
+  "valkey:index:Volumes",
   "valkey:index:Settings",
   "valkey:index:Password",
   "valkey:index:Rollout",

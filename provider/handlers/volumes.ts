@@ -1,0 +1,146 @@
+/** Grows the volumes of running servers, and refuses changes of volumes that would lose the data. */
+import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
+import { compact } from "../../lib/compact";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../platforms/deployment-reference";
+import type { KubernetesClient } from "../../platforms/kubernetes/client";
+import { resourceName } from "../../platforms/kubernetes/pod-diagnostics";
+import { parseQuantity } from "../../platforms/kubernetes/quantity";
+import type { SetVolumes, WantedVolume } from "../../platforms/kubernetes/set-volumes";
+import { claimsOfSet, findSet, growVolumes, isBound } from "../../platforms/kubernetes/set-volumes";
+import { deleteOrphans, remakeSet } from "../../platforms/kubernetes/set-remaking";
+import { nodeCount } from "../../valkey/topology/placement";
+import type { InputProblem, ResourceHandler } from "../resource-handler";
+import { waitOptions } from "../waiting";
+
+export interface VolumesInputs {
+  readonly target: KubernetesReference;
+  readonly storage: StorageRequest;
+  /** Time limit for volumes to grow. */
+  readonly timeoutSeconds: number;
+}
+
+export interface StorageRequest extends WantedVolume {
+  /** Name of the StatefulSet's template of claims. */
+  readonly template: string;
+  /** Whether the servers have no volumes. */
+  readonly ephemeral: boolean;
+  readonly onDestroy: "keep" | "delete";
+}
+
+const ANOTHER_WAY = "deploy a second stack and move the data; or destroy this one first, with its data";
+
+const volumesOf = ({ namespace, statefulSet }: KubernetesReference, { template }: StorageRequest): SetVolumes => ({
+  namespace,
+  statefulSet,
+  template,
+});
+
+const describeClass = (className: string | undefined): string =>
+  className === undefined ? "the default class" : `class ${className}`;
+
+/** @returns why a change cannot be made; reads the Kubernetes API only for changes of volumes */
+async function refusals(olds: VolumesInputs, target: KubernetesReference, wanted: StorageRequest): Promise<string[][]> {
+  const { storage: had, target: before } = olds;
+  const moves = target.namespace !== before.namespace;
+  const switches = wanted.ephemeral !== had.ephemeral;
+  const resizes = !wanted.ephemeral && parseQuantity(wanted.size) !== parseQuantity(had.size);
+  const reclasses = !wanted.ephemeral && wanted.className !== had.className;
+  if (!moves && !switches && !resizes && !reclasses) return [];
+  const kubernetes = await openKubernetesClient(before);
+  const set = volumesOf(before, had);
+  if ((await findSet(kubernetes, set)) === undefined && !resizes && !reclasses) return [];
+  const claims = await claimsOfSet(kubernetes, set);
+  const bound = claims.filter(isBound);
+  const { name } = before;
+  const held = `${heldBy(name, bound)}, and new ones start empty. Undo the change; or ${ANOTHER_WAY}`;
+  return compact([
+    moves && bound.length > 0
+      ? ["target.namespace", `${name} cannot move from ${before.namespace} to ${target.namespace}: ${held}`]
+      : undefined,
+    switches
+      ? [
+          "storage.ephemeral",
+          `${had.ephemeral ? "storage that is lost with the pod cannot become volumes" : "volumes cannot become storage that is lost with the pod"}: ` +
+            `Kubernetes makes all pods of ${name} anew at once, without their data. Undo the change; or ${ANOTHER_WAY}`,
+        ]
+      : undefined,
+    reclasses && bound.some(({ spec }) => spec?.storageClassName !== wanted.className)
+      ? [
+          "storage.className",
+          `volumes of ${describeClass(had.className)} cannot become volumes of ${describeClass(wanted.className)}: ${held}`,
+        ]
+      : undefined,
+    resizes && bound.length > 0 ? await sizeRefusal(kubernetes, olds, wanted, claims) : undefined,
+  ]);
+}
+
+function heldBy(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
+  const [first] = bound;
+  return `the ${bound.length} volumes of ${name}${first === undefined ? "" : ` (${resourceName(first)} …)`} hold its data`;
+}
+
+async function sizeRefusal(
+  kubernetes: KubernetesClient,
+  { storage: had, target: { name } }: VolumesInputs,
+  wanted: StorageRequest,
+  claims: readonly V1PersistentVolumeClaim[],
+): Promise<string[] | undefined> {
+  const refused = (reason: string): string[] => ["storage.size", reason];
+  if (parseQuantity(wanted.size) < parseQuantity(had.size))
+    return refused(
+      `volumes of ${had.size} cannot shrink to ${wanted.size}: volumes can grow only, and ` +
+        `${heldBy(name, claims.filter(isBound))}. Set at least ${had.size}; or ${ANOTHER_WAY}`,
+    );
+  const unbound = claims.find((claim) => !isBound(claim));
+  if (unbound !== undefined)
+    return refused(
+      `volumes of ${had.size} cannot grow to ${wanted.size} while ${resourceName(unbound)} has no volume yet: ` +
+        "finish the change that made it, and grow the volumes then",
+    );
+  for (const className of new Set(claims.map(({ spec }) => spec?.storageClassName ?? ""))) {
+    const found = await kubernetes.find(
+      `reading storage class ${className}`,
+      kubernetes.storage.readStorageClass({ name: className }),
+    );
+    if (found?.allowVolumeExpansion === true) continue;
+    return refused(
+      `volumes of ${had.size} cannot grow to ${wanted.size}: ` +
+        (found === undefined
+          ? `the cluster has no storage class ${className} any more`
+          : `storage class ${className} does not set allowVolumeExpansion: true. Set it, if its driver can grow volumes ` +
+            `(kubectl patch storageclass ${className} -p '{"allowVolumeExpansion":true}')`) +
+        `; or ${ANOTHER_WAY}`,
+    );
+  }
+  return undefined;
+}
+
+export const handler: ResourceHandler<VolumesInputs, object> = {
+  check: async (olds, { target, storage }): Promise<InputProblem[]> => {
+    if (storage !== undefined && !(parseQuantity(storage.size) > 0))
+      return [{ property: "storage.size", reason: `"${storage.size}" is no size; expected one such as 20Gi` }];
+    if (olds === undefined || target === undefined || storage === undefined) return [];
+    return (await refusals(olds, target, storage)).map(([property = "", reason = ""]) => ({ property, reason }));
+  },
+  announce: ({ storage: had, target }, { storage }) =>
+    storage === undefined || storage.ephemeral || parseQuantity(storage.size) === parseQuantity(had.size)
+      ? []
+      : [
+          `${nodeCount(target.shape)} volumes grow from ${had.size} to ${storage.size}; no node restarts, clients see ` +
+            `nothing: StatefulSet ${target.statefulSet} is made again around its pods`,
+        ],
+  create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
+  update: async (_id, _olds, { target, storage, timeoutSeconds }, context) => {
+    if (storage.ephemeral) return {};
+    const options = waitOptions(target.name, timeoutSeconds, context);
+    const kubernetes = await openKubernetesClient(target);
+    const volumes = volumesOf(target, storage);
+    await growVolumes(kubernetes, volumes, storage.size, options);
+    await remakeSet(kubernetes, volumes, storage, options);
+    return {};
+  },
+  // After the servers. An update that was killed before the StatefulSet was made again left pods that nobody owns.
+  delete: async (_id, { target, storage }) =>
+    deleteOrphans(await openKubernetesClient(target), volumesOf(target, storage), storage.onDestroy === "delete"),
+};

@@ -1,0 +1,238 @@
+/** Larger volumes in one `pulumi up`, in both modes, with an engine that is killed meanwhile. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
+import { podReference } from "../../../components/kubernetes/reference";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../../platforms/deployment-reference";
+import { takeAway } from "../../../platforms/kubernetes/set-remaking";
+import { handler as volumes } from "../../../provider/handlers/volumes";
+import { outputsSchema } from "../../../stacks/program/outputs";
+import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi/pulumi-stack";
+import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
+import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
+import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
+import { IMAGE } from "../../support/valkey/servers";
+
+/** A copy of the upstream chart, for networks that do not reach it. */
+const CHART = process.env["VALKEY_TEST_CHART"];
+const PODS = CHART === undefined ? 3 : 5;
+
+describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
+  `volumes of a stack on the Pulumi engine${WHERE || pulumiSkipNote()}`,
+  { timeout: 300_000 },
+  () => {
+    const namespace = `valkey-volumes-${process.pid}`;
+    let trial: PulumiStack;
+    let here: ThrowAway;
+    let zones: string[];
+
+    const config = (size: string, hz = 10): Record<string, unknown> => ({
+      platform: {
+        type: "kubernetes",
+        kubeconfig: KUBECONFIG,
+        namespace,
+        zones,
+        imagePullPolicy: "IfNotPresent",
+        resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "2", memory: "256Mi" } },
+        storage: { size },
+        ...(CHART === undefined ? {} : { chart: { from: "path", path: CHART } }),
+      },
+      verification: { timeout: 120 },
+      deployments: {
+        cluster: {
+          mode: "cluster",
+          primaries: 3,
+          replicasPerPrimary: 0,
+          settings: { maxmemory: "64mb", other: { hz } },
+        },
+        ...(CHART === undefined
+          ? {}
+          : { replication: { mode: "replication", replicas: 1, settings: { maxmemory: "64mb", other: { hz } } } }),
+      },
+    });
+    /** The servers' pods: names, identities, restarts of their containers. */
+    const pods = async (): Promise<string[]> =>
+      (await here.pods({ "app.kubernetes.io/name": "valkey" }))
+        .map(
+          ({ metadata, status }) =>
+            `${metadata?.name ?? ""} ${metadata?.uid ?? ""} ${status?.containerStatuses?.[0]?.restartCount ?? "?"}`,
+        )
+        .sort();
+    const sizes = async (): Promise<(string | undefined)[]> =>
+      (await here.core.listNamespacedPersistentVolumeClaim({ namespace })).items.map(
+        ({ status }) => status?.capacity?.["storage"],
+      );
+    /** Kinds of the owners of pods and claims. */
+    const owners = async (): Promise<(string | undefined)[]> =>
+      [
+        ...(await here.pods({ "app.kubernetes.io/name": "valkey" })),
+        ...(await here.core.listNamespacedPersistentVolumeClaim({ namespace })).items,
+      ].map(({ metadata }) => metadata?.ownerReferences?.map(({ kind }) => kind).join());
+    const passing = async (): Promise<boolean[]> =>
+      outputsSchema.parse((await trial.stack.outputs())["valkey"]?.value).topologies.map(({ verdict }) => verdict.pass);
+
+    beforeAll(async () => {
+      here = await ThrowAway.at(namespace);
+      zones = (await here.zones()).slice(0, 2);
+      trial = await PulumiStack.open(config("1Gi"));
+      await trial.up();
+    }, 200_000);
+    afterAll(async () => {
+      await trial.stack.destroy({ onOutput: trial.onOutput }).catch(() => undefined);
+      await trial.close();
+    }, 200_000);
+
+    it("grow around their pods, also when the engine is killed meanwhile", async () => {
+      const before = await pods();
+      expect(before).toHaveLength(PODS);
+      trial.configure(config("2Gi", 20));
+      trial.log.length = 0;
+      await trial.stack.preview({ onOutput: trial.onOutput });
+      expect(trial.log.join("")).toContain("3 volumes grow from 1Gi to 2Gi; no node restarts, clients see nothing");
+      expect(trial.log.join("")).not.toContain("nodes restart, one after the other");
+      await trial.interruptedUp(/Volumes cluster updating/, "SIGKILL");
+      await trial.stack.cancel();
+      await trial.up();
+      expect(await pods()).toEqual(before);
+      expect(await sizes()).toEqual(before.map(() => "2Gi"));
+      await here.until(30, async () =>
+        (await owners()).every((kind) => kind === "StatefulSet") ? undefined : (await owners()).join(" "),
+      );
+      expect((await passing()).every(Boolean)).toBe(true);
+      await trial.stack.refresh({ onOutput: trial.onOutput, expectNoChanges: true });
+      // Another text of the same size.
+      trial.configure(config("2048Mi", 20));
+      expect(await trial.up({ expectNoChanges: true })).not.toHaveProperty("update");
+    });
+  },
+);
+
+describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { timeout: 120_000 }, () => {
+  const fixedClass = `fixed-${process.pid}`;
+  const storage = { template: "data", ephemeral: false, size: "1Gi", onDestroy: "delete" } as const;
+  let here: ThrowAway;
+
+  const statefulSet = (name: string, storageClassName?: string): KubernetesObject => ({
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: { name, namespace: here.namespace },
+    spec: {
+      selector: { matchLabels: { app: name } },
+      template: {
+        metadata: { labels: { app: name } },
+        spec: {
+          terminationGracePeriodSeconds: 0,
+          securityContext: POD_SECURITY_CONTEXT,
+          containers: [
+            { name: "waits", image: IMAGE, command: ["sleep", "600"], securityContext: CONTAINER_SECURITY_CONTEXT },
+          ],
+        },
+      },
+      volumeClaimTemplates: [
+        {
+          metadata: { name: "data" },
+          spec: {
+            accessModes: ["ReadWriteOnce"],
+            storageClassName,
+            resources: { requests: { storage: storage.size } },
+          },
+        },
+      ],
+      persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Delete" },
+    },
+  });
+  const target = (name: string): KubernetesReference => ({
+    ...podReference(
+      name,
+      { engine: "valkey", mode: "cluster", shape: { primaries: 1, replicasPerPrimary: 0 } },
+      { namespace: here.namespace, zones: ["a"], settings: {}, tls: false },
+    ),
+    kubeconfig: KUBECONFIG,
+  });
+  const claims = async (name: string): Promise<unknown[]> =>
+    (await here.core.listNamespacedPersistentVolumeClaim({ namespace: here.namespace })).items
+      .filter(({ metadata }) => metadata?.name === `data-${name}-0`)
+      .map(({ metadata, status }) => [status?.capacity?.["storage"], metadata?.ownerReferences?.[0]?.kind]);
+  /** Leaves what an update leaves that is killed before the StatefulSet is made again. */
+  const interrupt = async (name: string): Promise<void> => {
+    const volumes = { namespace: here.namespace, statefulSet: name, template: "data" };
+    await takeAway(await openKubernetesClient(target(name)), volumes, { timeoutMs: 30_000 });
+    expect(await claims(name)).toEqual([["1Gi", undefined]]);
+  };
+
+  beforeAll(async () => {
+    here = await ThrowAway.open();
+    const { items } = await here.storage.listStorageClass();
+    const storageClass = {
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name: fixedClass },
+      provisioner: items[0]?.provisioner,
+      volumeBindingMode: "WaitForFirstConsumer",
+    };
+    await here.apply([storageClass]);
+    await here.apply([statefulSet("fixed", fixedClass), statefulSet("grows"), statefulSet("goes")]);
+    for (const app of ["fixed", "grows", "goes"]) await here.untilReady({ app }, 1, 60);
+  }, 120_000);
+  afterAll(async () => {
+    await here.close();
+    await here.storage.deleteStorageClass({ name: fixedClass });
+  }, 120_000);
+
+  it("grow in the next update after one that was killed halfway", async () => {
+    const [before] = await here.pods({ app: "grows" });
+    await interrupt("grows");
+    const olds = { target: target("grows"), storage, timeoutSeconds: 60 };
+    await volumes.update?.("", olds, { ...olds, storage: { ...storage, size: "3Gi" } }, HANDLER_CONTEXT);
+    await here.until(30, async () =>
+      JSON.stringify(await claims("grows")) === '[["3Gi","StatefulSet"]]' ? undefined : "the claim has no owner",
+    );
+    expect(await here.read(statefulSet("grows"))).toMatchObject({
+      spec: { volumeClaimTemplates: [{ spec: { resources: { requests: { storage: "3Gi" } } } }] },
+    });
+    const [after] = await here.pods({ app: "grows" });
+    expect(after?.metadata).toMatchObject({
+      uid: before?.metadata?.uid,
+      ownerReferences: [{ kind: "StatefulSet" }],
+    });
+    expect((after?.metadata?.labels ?? {})["controller-revision-hash"]).toBe(
+      (before?.metadata?.labels ?? {})["controller-revision-hash"],
+    );
+  });
+
+  it("are deleted with their pods by a destroy after an update that was killed halfway", async () => {
+    await interrupt("goes");
+    await volumes.delete?.("", { target: target("goes"), storage, timeoutSeconds: 60 }, HANDLER_CONTEXT);
+    await here.until(30, async () => {
+      const left = [...(await here.pods({ app: "goes" })), ...(await claims("goes"))];
+      return left.length === 0 ? undefined : `${left.length} are left`;
+    });
+    const { items } = await here.core.listNamespacedConfigMap({ namespace: here.namespace });
+    expect(items.map(({ metadata }) => metadata?.name)).toEqual(["kube-root-ca.crt"]);
+  });
+
+  it("that cannot grow are refused with the way to do it; so are smaller ones, another class, and none", async () => {
+    const had = { ...storage, className: fixedClass };
+    const olds = { target: target("fixed"), storage: had, timeoutSeconds: 60 };
+    const refused = async (change: object): Promise<string[]> =>
+      ((await volumes.check?.(olds, { target: olds.target, storage: { ...had, ...change } })) ?? []).map(
+        ({ property, reason }) => `${property}: ${reason}`,
+      );
+    expect(await refused({ size: "2Gi" })).toEqual([
+      expect.stringContaining(
+        `storage.size: volumes of 1Gi cannot grow to 2Gi: storage class ${fixedClass} does not set`,
+      ),
+    ]);
+    expect(await refused({ size: "1000Mi" })).toEqual([
+      expect.stringContaining("storage.size: volumes of 1Gi cannot shrink to 1000Mi: volumes can grow only"),
+    ]);
+    expect(await refused({ className: "other" })).toEqual([
+      expect.stringContaining(`storage.className: volumes of class ${fixedClass} cannot become volumes of class other`),
+    ]);
+    expect(await refused({ ephemeral: true })).toEqual([
+      expect.stringContaining("storage.ephemeral: volumes cannot become storage that is lost with the pod"),
+    ]);
+    expect(await refused({ size: "10GB" })).toEqual(['storage.size: "10GB" is no size; expected one such as 20Gi']);
+    expect(await refused({ size: "1024Mi" })).toEqual([]);
+  });
+});
