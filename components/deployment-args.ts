@@ -2,7 +2,8 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { PromisedTuning } from "../valkey/verification/machine-settings";
 import { canonicalQuantity } from "../platforms/kubernetes/quantity";
-import type { Placement, Resources, ServerArgs, Storage } from "./kubernetes/arguments";
+import { tlsSecretName } from "./kubernetes/names";
+import type { Placement, Resources, ServerArgs, Storage, TlsSource } from "./kubernetes/arguments";
 
 /** How the provider reaches the pods: by port-forwards of the API server. */
 export interface ClusterAccess {
@@ -19,10 +20,7 @@ export interface ClusterAccess {
 export interface DeploymentArgs
   extends
     ClusterAccess,
-    Pick<
-      ServerArgs,
-      "proxyImage" | "imagePullPolicy" | "imagePullSecrets" | "access" | "metrics" | "tls" | "clusterDomain"
-    >,
+    Pick<ServerArgs, "proxyImage" | "imagePullPolicy" | "imagePullSecrets" | "access" | "metrics" | "clusterDomain">,
     Partial<Pick<ServerArgs, "settings">> {
   /** The namespace must exist. @default "default" */
   readonly namespace?: pulumi.Input<string> | undefined;
@@ -41,6 +39,8 @@ export interface DeploymentArgs
   readonly passwordVersion?: number | undefined;
   /** How long a former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
   readonly passwordOverlapSeconds?: number | undefined;
+  /** TLS alone, for clients and between nodes. Running servers keep what they have. @default plain TCP */
+  readonly tls?: TlsSource | undefined;
   /** Of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */
   readonly resources?: Resources | undefined;
   /** Of each server. @default volumes of 8Gi in the default class, deleted with the deployment */
@@ -61,8 +61,8 @@ const DEFAULT_RESOURCES: Resources = {
   limits: { cpu: "2", memory: "1Gi" },
 };
 
-/** The arguments of the servers alone. */
-export function serverArgs(args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
+/** The arguments of the servers alone. @throws BadInput where it is not clear which certificate they have */
+export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
   const { proxyImage, imagePullPolicy, imagePullSecrets, access, metrics, tls, clusterDomain } = args;
   return {
@@ -78,7 +78,7 @@ export function serverArgs(args: DeploymentArgs, password: pulumi.Input<string>)
     imagePullSecrets,
     access,
     metrics,
-    tls,
+    tls: tls === undefined ? undefined : { secretName: tlsSecretName(name, tls) },
     clusterDomain,
   };
 }

@@ -11,11 +11,14 @@ import { PasswordRetirement } from "../provider/resources/password-retirement";
 import { Rollout } from "../provider/resources/rollout";
 import { ScaleIn } from "../provider/resources/scale-in";
 import { Settings } from "../provider/resources/settings";
+import { TlsCheck } from "../provider/resources/tls-check";
 import { TopologyCheck } from "../provider/resources/topology-check";
 import { Volumes } from "../provider/resources/volumes";
+import { nodeCount } from "../valkey/topology/placement";
 import type { DeploymentArgs } from "./deployment-args";
 import { DEFAULT_OVERLAP_SECONDS, serverArgs } from "./deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";
+import { certificateHosts, createCertificate } from "./kubernetes/certificate";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import { CHART_DATA_VOLUME, DATA_VOLUME, METRICS_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
@@ -66,7 +69,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
       args.password ?? new Password(name, { version: args.passwordVersion ?? 0 }, inside).password,
     );
     // A preview knows it, and so does what must happen before the servers change.
-    const planned = plannedReference(name, kind, serverArgs(args, wanted), args);
+    const planned = plannedReference(name, kind, serverArgs(name, args, wanted), args);
     const overlapSeconds = args.passwordOverlapSeconds ?? DEFAULT_OVERLAP_SECONDS;
     const users = {};
     const access = new Access(
@@ -77,14 +80,15 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     // What follows has the password when all nodes accept it.
     const password = pulumi.secret(access.password);
     this.password = password;
-    const own = serverArgs(args, password);
+    const own = serverArgs(name, args, password);
     const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
     // Before anything changes. The other engines are there to compare Valkey with.
     const images =
       kind.engine === "valkey"
         ? [new ImageCheck(name, { target: planned, password, timeoutSeconds, image: own.image, pod }, inside)]
         : [];
-    const afterImages = { ...inside, dependsOn: images };
+    const tlsCheck = createTlsCheck(name, planned, own, args, nodeCount(kind.shape), this);
+    const afterImages = { ...inside, dependsOn: [...images, tlsCheck] };
     const scaleIn = new ScaleIn(name, { target: planned, password, timeoutSeconds }, afterImages);
     // Before the servers' files change: what a server refuses is not written.
     const settings =
@@ -133,8 +137,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
         .all([password, servers.endpoint])
         .apply(([secret, at]) => `${scheme}://default:${encodeURIComponent(secret)}@${at}`),
     );
-    this.caCertificate =
-      own.tls === undefined ? pulumi.output(undefined) : authorityOf(name, own, own.tls.secretName, this);
+    this.caCertificate = own.tls === undefined ? pulumi.output(undefined) : authorityOf(name, tlsCheck.secret, this);
     const { endpoint, url, caCertificate, topology } = this;
     this.registerOutputs({ endpoint, url, password, caCertificate, topology });
   }
@@ -171,13 +174,33 @@ function plannedReference(
   }));
 }
 
+function createTlsCheck(
+  name: string,
+  target: pulumi.Output<KubernetesReference>,
+  own: ServerArgs,
+  { tls, timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: DeploymentArgs,
+  nodes: number,
+  parent: pulumi.Resource,
+): TlsCheck {
+  const certificate =
+    tls?.issuer === undefined || own.tls === undefined
+      ? []
+      : [createCertificate(name, own, own.tls.secretName, tls.issuer, parent)];
+  const pods = Array.from({ length: nodes }, (_, index) => `${objectNames(name).statefulSet}-${index}`);
+  const request =
+    own.tls === undefined
+      ? undefined
+      : pulumi.output({ secretName: own.tls.secretName, hosts: certificateHosts(name, own, pods) });
+  return new TlsCheck(name, { target, tls: request, timeoutSeconds }, { parent, dependsOn: certificate });
+}
+
+/** @param secret known when it exists */
 function authorityOf(
   name: string,
-  { namespace }: ServerArgs,
-  secretName: string,
+  secret: pulumi.Output<string | null>,
   parent: pulumi.Resource,
 ): pulumi.Output<string> {
-  const id = pulumi.interpolate`${namespace}/${secretName}`;
+  const id = secret.apply((known) => known ?? "");
   const { data } = k8s.core.v1.Secret.get(`${name}-tls`, id, { parent });
   // A certificate is no secret, and clients need it as it is.
   return pulumi.unsecret(data).apply((files) => Buffer.from(files["ca.crt"] ?? "", "base64").toString());

@@ -13,6 +13,7 @@ const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly handler: u
   PasswordRetirement: () => import("./handlers/password-retirement.js"),
   ImageCheck: () => import("./handlers/image-check.js"),
   ScaleIn: () => import("./handlers/scale-in.js"),
+  TlsCheck: () => import("./handlers/tls-check.js"),
   Volumes: () => import("./handlers/volumes.js"),
   Settings: () => import("./handlers/settings.js"),
   Rollout: () => import("./handlers/rollout.js"),

@@ -59,5 +59,9 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
    * @param olds undefined before the resource exists
    * @param news inputs that depend on resources that do not exist yet are undefined
    */
-  readonly check?: (olds: Inputs | undefined, news: Partial<Inputs>) => Promise<readonly InputProblem[]>;
+  readonly check?: (
+    olds: Inputs | undefined,
+    news: Partial<Inputs>,
+    context: HandlerContext,
+  ) => Promise<readonly InputProblem[]>;
 }

@@ -9,6 +9,7 @@ export const RESOURCE_NAMES = [
   "ImageCheck",
   "ScaleIn",
   "Settings",
+  "TlsCheck",
   "Volumes",
   "Rollout",
   "Formation",

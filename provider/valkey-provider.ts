@@ -44,7 +44,7 @@ export class ValkeyProvider implements provider.Provider {
     const { values } = plainValues(news);
     if (handler.check === undefined || changedInputs(before, values).length === 0) return { inputs: news };
     const isNew = Object.keys(before).length === 0;
-    const failures = await handler.check(isNew ? undefined : before, values);
+    const failures = await handler.check(isNew ? undefined : before, values, this.#context(urn));
     return { inputs: news, failures: [...failures] };
   };
 

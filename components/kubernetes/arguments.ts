@@ -114,6 +114,23 @@ export interface Metrics {
 }
 
 export interface Tls {
-  /** Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`, for every pod's DNS name and for `localhost`. */
+  /**
+   * Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`, for the client Service and every pod's DNS name.
+   * Servers load another certificate without a restart.
+   */
   readonly secretName: string;
+}
+
+/** Exactly one of the two. */
+export interface TlsSource {
+  /** As `Tls` has it. */
+  readonly secretName?: string | undefined;
+  /** Of cert-manager, which must be there: it writes the Secret `NAME-tls` and renews it. */
+  readonly issuer?: CertificateIssuer | undefined;
+}
+
+export interface CertificateIssuer {
+  readonly name: string;
+  /** @default "Issuer", one of the namespace */
+  readonly kind?: "Issuer" | "ClusterIssuer" | undefined;
 }

@@ -1,5 +1,6 @@
 /** Names of a deployment's Kubernetes objects. They depend on its name alone. Pure. */
 import { BadInput } from "../../lib/errors";
+import type { TlsSource } from "./arguments";
 import { overlapSecret } from "../../platforms/kubernetes/overlap-names";
 
 /** Names of a deployment's objects in its namespace. */
@@ -61,6 +62,13 @@ export function objectNames(deployment: string): ObjectNames {
     disruptionBudget: deployment,
     networkPolicy: deployment,
   };
+}
+
+/** The Secret with a deployment's certificate. @throws BadInput where it is not clear which */
+export function tlsSecretName(deployment: string, { secretName, issuer }: TlsSource): string {
+  if ((secretName === undefined) === (issuer === undefined))
+    throw new BadInput(deployment, ["tls: expected either secretName or issuer"]);
+  return secretName ?? `${deployment}-tls`;
 }
 
 /** Labels that select a deployment's pods and nothing else; the upstream chart gives its pods the same. */

@@ -8,10 +8,13 @@ import type { KubernetesClient } from "./client";
 import { lastWarningEvent, resourceName } from "./pod-diagnostics";
 import { parseQuantity } from "./quantity";
 
-/** A StatefulSet, and its template of claims. */
-export interface SetVolumes {
+export interface SetName {
   readonly namespace: string;
   readonly statefulSet: string;
+}
+
+/** A StatefulSet, and its template of claims. */
+export interface SetVolumes extends SetName {
   /** Name of the template: its claims are `TEMPLATE-STATEFULSET-0` … */
   readonly template: string;
 }
@@ -45,7 +48,7 @@ export async function claimsOfSet(kubernetes: KubernetesClient, set: SetVolumes)
 /** @returns undefined when there is no such StatefulSet */
 export function findSet(
   kubernetes: KubernetesClient,
-  { namespace, statefulSet: name }: SetVolumes,
+  { namespace, statefulSet: name }: SetName,
 ): Promise<V1StatefulSet | undefined> {
   return kubernetes.find(
     `reading StatefulSet ${name} of namespace ${namespace}`,

@@ -12,6 +12,7 @@ import { parseQuantity } from "../../platforms/kubernetes/quantity";
 import type { PromisedTuning } from "../../valkey/verification/machine-settings";
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { Placement } from "../../components/kubernetes/arguments";
+import { tlsSecretName } from "../../components/kubernetes/names";
 import { pullPolicy } from "../../components/kubernetes/pods/image";
 import { podReference } from "../../components/kubernetes/reference";
 import { configuredSentinels, configuredShape } from "./benchmark-plans";
@@ -131,8 +132,16 @@ export function runnerZones({ region, zones, clients: { zone } }: EksPlatformCon
   return zoneNames({ region, zones: zone === undefined ? zones : [zone] });
 }
 
-/** Load generators as pods. Undefined keys are left out, because Kubernetes' objects have none. */
-export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
+/**
+ * Load generators as pods. Undefined keys are left out, because Kubernetes' objects have none.
+ * @param deployment one of the measured ones: all have certificates of one authority
+ */
+export function runnerPlan(
+  platform: PodPlatform,
+  runners: number,
+  otherEngines: boolean,
+  deployment: string,
+): RunnerPlan {
   const { clients, tls, image, imagePullPolicy, imagePullSecrets } = platform;
   return {
     runners,
@@ -145,7 +154,7 @@ export function runnerPlan(platform: PodPlatform, runners: number, otherEngines:
     // Other engines' images bring no valkey-benchmark.
     ...(otherEngines ? { image } : {}),
     ...(clients.images === undefined ? {} : { images: withoutUndefinedKeys(clients.images) }),
-    ...(tls === undefined ? {} : { tls: { secret: tls.secretName, cacert: "ca.crt" } }),
+    ...(tls === undefined ? {} : { tls: { secret: tlsSecretName(deployment, tls), cacert: "ca.crt" } }),
   };
 }
 

@@ -78,6 +78,7 @@ function benchmarkArgs(
             platform,
             measurement.runners,
             deployments.some(({ engine }) => engine !== "valkey"),
+            deployments[0]?.name ?? "",
           )
         : undefined,
     timeoutSeconds: verification.timeout,

@@ -12,6 +12,7 @@ import { handler as measurement } from "../../provider/handlers/measurement";
 import type { MeasurementInputs } from "../../provider/handlers/measurement";
 import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
+import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";
 
 const zones = ["a", "b", "c"];
 const MEASUREMENT = "valkey:index:Measurement";
@@ -192,7 +193,7 @@ describe("a benchmark that is told wrong", () => {
         ...args,
       });
     const reasons = async (args: Partial<BenchmarkJobArgs>): Promise<string[]> =>
-      ((await measurement.check?.(undefined, inputsOf(await measured(program(args))))) ?? []).map(
+      ((await measurement.check?.(undefined, inputsOf(await measured(program(args))), HANDLER_CONTEXT)) ?? []).map(
         ({ reason }) => reason,
       );
     expect(await reasons({ adjustLoad: false })).toEqual([

@@ -63,6 +63,45 @@ describe("a whole cluster", () => {
     });
   });
 
+  it("asks cert-manager for a certificate of the Service and of all pods, and looks at it before servers have it", async () => {
+    const tls = { issuer: { name: "internal", kind: "ClusterIssuer" } } as const;
+    const resources = await evaluateProgram(
+      () => new ValkeyCluster("orders", { shape, zones, namespace: "shop", tls }),
+    );
+    const { inputs } = onlyResource(resources, "kubernetes:cert-manager.io/v1:Certificate", "orders-certificate");
+    expect(inputs).toMatchObject({
+      metadata: { name: "orders", namespace: "shop" },
+      spec: {
+        secretName: "orders-tls",
+        dnsNames: [
+          "orders.shop.svc.cluster.local",
+          "orders-read.shop.svc.cluster.local",
+          "*.orders-headless.shop.svc.cluster.local",
+          "localhost",
+        ],
+        issuerRef: { name: "internal", kind: "ClusterIssuer", group: "cert-manager.io" },
+      },
+    });
+    const check = onlyResource(resources, "valkey:index:TlsCheck", "orders");
+    expect(check.dependsOn).toEqual(["kubernetes:cert-manager.io/v1:Certificate orders-certificate"]);
+    expect(check.inputs["tls"]).toMatchObject({
+      secretName: "orders-tls",
+      hosts: expect.arrayContaining([
+        "orders.shop.svc.cluster.local",
+        "orders-5.orders-headless.shop.svc.cluster.local",
+      ]) as unknown,
+    });
+    expect(onlyResource(resources, "valkey:index:Settings", "orders").dependsOn).toContain(
+      "valkey:index:TlsCheck orders",
+    );
+    expect(JSON.stringify(onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "orders").inputs)).toContain(
+      '"secretName":"orders-tls"',
+    );
+    await expect(evaluateProgram(() => new ValkeyCluster("orders", { shape, zones, tls: {} }))).rejects.toThrow(
+      "tls: expected either secretName or issuer",
+    );
+  });
+
   it("keeps the password secret, and takes one that is given", async () => {
     const { component: cluster, resources } = await declare(
       () => new ValkeyCluster("orders", { shape, zones, password: "pass/word", namespace: "shop" }),

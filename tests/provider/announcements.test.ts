@@ -11,6 +11,7 @@ import { handler as settings } from "../../provider/handlers/settings";
 import { handler as volumes } from "../../provider/handlers/volumes";
 import type { Mode } from "../../valkey/node";
 import type { ServerSettings } from "../../valkey/settings";
+import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const target = (primaries = 3, values: ServerSettings = {}, mode: Mode = "cluster"): KubernetesReference =>
@@ -72,7 +73,7 @@ describe("a preview", () => {
     ]);
     expect(access.announce?.(inputs, inputs)).toEqual([]);
     const problems = async (changes: Partial<typeof inputs> | object): Promise<unknown> =>
-      (await access.check?.(inputs, { ...inputs, ...changes }))?.map(
+      (await access.check?.(inputs, { ...inputs, ...changes }, HANDLER_CONTEXT))?.map(
         ({ property, reason }) => `${property}: ${reason}`,
       );
     expect(await problems({ password: 'any "quoted" password' })).toEqual([]);
@@ -110,8 +111,10 @@ describe("a preview", () => {
     expect(hostServers.announce?.(inputs, { ...inputs, password: "another" })).toEqual([
       "another password: on 6 running nodes, without a restart",
     ]);
-    expect(await hostServers.check?.(inputs, { ...inputs, settings: { maxmemory: 2 } })).toEqual([]);
-    expect(await hostServers.check?.(inputs, { ...inputs, settings: { "io-threads": 2 } })).toMatchObject([
+    expect(await hostServers.check?.(inputs, { ...inputs, settings: { maxmemory: 2 } }, HANDLER_CONTEXT)).toEqual([]);
+    expect(
+      await hostServers.check?.(inputs, { ...inputs, settings: { "io-threads": 2 } }, HANDLER_CONTEXT),
+    ).toMatchObject([
       { property: "settings", reason: expect.stringMatching(/does not take io-threads, .* loses the data/) as string },
     ]);
   });

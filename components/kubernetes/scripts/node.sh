@@ -1,6 +1,7 @@
 # shellcheck shell=sh disable=SC2034
 # Functions that send commands to nodes; sourced by the other scripts. The container's environment sets
-# VALKEY_PASSWORD_FILE, VALKEY_TLS_CA where connections are encrypted, VALKEY_CLI where the client has another name.
+# VALKEY_PASSWORD_FILE, VALKEY_TLS_CA where connections are encrypted (tls.crt and tls.key lie beside it), VALKEY_CLI where the
+# client has another name.
 
 CARRIAGE_RETURN=$(printf '\r')
 
@@ -8,17 +9,18 @@ CARRIAGE_RETURN=$(printf '\r')
 # standard input as well: an argument or a variable of the environment would show in a list of processes.
 tell() {
   { cat "$VALKEY_PASSWORD_FILE" && echo && cat; } |
-    timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p 6379 -t 2 ${VALKEY_TLS_CA:+--tls --cacert "$VALKEY_TLS_CA"} --askpass --no-auth-warning 2>/dev/null
+    timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p 6379 -t 2 ${VALKEY_TLS_CA:+--tls ${TLS_TRUST:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
 }
 
 # look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also
 # while the node loads its data.
 look() {
-  role='' loading='' link='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
+  run='' role='' loading='' link='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
   answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\n' | tell localhost 3)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
     case $name in
+      run_id) run=$value ;;
       uptime_in_seconds) uptime=$value ;;
       loading) loading=$value ;;
       role) role=$value ;;
@@ -32,4 +34,17 @@ look() {
   done <<ANSWER
 $answer
 ANSWER
+}
+
+# reload_certificate: after look. Where connections are encrypted, makes this node load its files again when Kubernetes has changed them,
+# and once after each start. A server refuses files that do not match and keeps what it has; the next probe tries again. The
+# command trusts any certificate: the server's may be of another authority than the new files, so that look fails.
+reload_certificate() {
+  [ -n "${VALKEY_TLS_CA-}" ] || return 0
+  files=${VALKEY_TLS_CA%/*} loaded=/data/loaded-certificate
+  current="$run $(cat "$files/tls.crt" "$files/tls.key" "$VALKEY_TLS_CA" | cksum)"
+  [ -z "$run" ] || [ "$current" != "$(cat $loaded 2>/dev/null)" ] || return 0
+  echo "CONFIG SET tls-cert-file $files/tls.crt tls-key-file $files/tls.key tls-ca-cert-file $VALKEY_TLS_CA" |
+    TLS_TRUST=--insecure tell localhost 3 | grep -q '^OK' && echo "$current" >$loaded
+  [ -n "$run" ] || look
 }

@@ -12,6 +12,7 @@
 . "${0%/*}/node.sh"
 
 look
+reload_certificate
 [ -n "$state" ] || exit 1
 [ "$known" -gt 1 ] || exit 0
 linked=yes

@@ -7,6 +7,7 @@
 . "${0%/*}/node.sh"
 
 look
+reload_certificate
 [ "$loading" = 0 ] || exit 1
 [ "$role" != master ] && [ "$link" != up ] || exit 0
 [ -n "${PRIMARY_SERVICE-}" ] || exit 1

@@ -94,7 +94,27 @@ export const podKeys = {
   }),
   tls: z
     .strictObject({
-      secretName: objectName.meta({ description: "Secret of the namespace with tls.crt, tls.key and ca.crt." }),
+      secretName: objectName.optional().meta({
+        description:
+          "Secret of the namespace with tls.crt, tls.key and ca.crt. Servers load another certificate without a restart.",
+        fallback: "that of the issuer",
+      }),
+      issuer: z
+        .strictObject({
+          name: objectName.meta({ description: "Name." }),
+          kind: z
+            .enum(["Issuer", "ClusterIssuer"])
+            .default("Issuer")
+            .meta({ description: "Of the namespace, or of the cluster." }),
+        })
+        .optional()
+        .meta({
+          description: "Issuer of cert-manager, which writes the Secret NAME-tls of each deployment and renews it.",
+          fallback: "none",
+        }),
+    })
+    .refine(({ secretName, issuer }) => (secretName === undefined) !== (issuer === undefined), {
+      message: "expected either secretName or issuer",
     })
     .optional()
     .meta({ description: "TLS for clients, replication and the cluster bus.", fallback: "plain TCP" }),

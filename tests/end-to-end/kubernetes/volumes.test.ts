@@ -215,9 +215,9 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
     const had = { ...storage, className: fixedClass };
     const olds = { target: target("fixed"), storage: had, timeoutSeconds: 60 };
     const refused = async (change: object): Promise<string[]> =>
-      ((await volumes.check?.(olds, { target: olds.target, storage: { ...had, ...change } })) ?? []).map(
-        ({ property, reason }) => `${property}: ${reason}`,
-      );
+      (
+        (await volumes.check?.(olds, { target: olds.target, storage: { ...had, ...change } }, HANDLER_CONTEXT)) ?? []
+      ).map(({ property, reason }) => `${property}: ${reason}`);
     expect(await refused({ size: "2Gi" })).toEqual([
       expect.stringContaining(
         `storage.size: volumes of 1Gi cannot grow to 2Gi: storage class ${fixedClass} does not set`,

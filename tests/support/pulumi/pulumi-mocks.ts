@@ -53,6 +53,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:PasswordRetirement",
   "valkey:index:ImageCheck",
   "valkey:index:ScaleIn",
+  "valkey:index:TlsCheck",
   "valkey:index:Volumes",
   "valkey:index:Settings",
   "valkey:index:Password",
@@ -66,6 +67,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:kubernetes:ReplicationServers",
   "kubernetes:apps/v1:Deployment",
   "kubernetes:apps/v1:StatefulSet",
+  "kubernetes:cert-manager.io/v1:Certificate",
   "kubernetes:core/v1:ConfigMap",
   "kubernetes:core/v1:Namespace",
   "kubernetes:core/v1:Secret",
@@ -82,6 +84,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
 const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "valkey:index:Password": { password: "generated" },
   "valkey:index:Access": { changedAt: "" },
+  "valkey:index:TlsCheck": { secret: "valkey/orders-tls" },
   "valkey:index:Formation": { milliseconds: 1500, drift: [] },
   "valkey:index:TopologyCheck": {
     topology: { nodes: [{ name: "orders-0", role: "primary" }] },

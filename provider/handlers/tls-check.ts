@@ -1,0 +1,116 @@
+/** Looks at the certificate of servers before they use it, and refuses to switch TLS on or off under clients. */
+import { BadInput } from "../../lib/errors";
+import { poll } from "../../lib/polling";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { statusInError } from "../../platforms/kubernetes/api-errors";
+import type { KubernetesClient } from "../../platforms/kubernetes/client";
+import { findSet } from "../../platforms/kubernetes/set-volumes";
+import { tlsSecretProblems } from "../../platforms/kubernetes/tls-secret";
+import type { InputProblem, ResourceHandler } from "../resource-handler";
+import { waitOptions } from "../waiting";
+
+export interface TlsCheckInputs {
+  readonly target: KubernetesReference;
+  readonly tls?: TlsRequest | undefined;
+  /** Time limit for the Secret to be made. */
+  readonly timeoutSeconds: number;
+}
+
+export interface TlsRequest {
+  /** Of the Secret. */
+  readonly secretName: string;
+  /** That the certificate must name. */
+  readonly hosts: readonly string[];
+}
+
+export interface TlsCheckOutputs {
+  /** `NAMESPACE/NAME` of the Secret; null without TLS. */
+  readonly secret: string | null;
+}
+
+const POLL_MS = 1_000;
+
+/** Why nothing is known of a Secret, or what is wrong with it. */
+type SecretLook =
+  | { readonly state: "absent" }
+  | { readonly state: "unreadable" }
+  | { readonly state: "read"; readonly problems: readonly string[] };
+
+async function lookAtSecret(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  { secretName: name, hosts }: TlsRequest,
+): Promise<SecretLook> {
+  try {
+    const secret = await kubernetes.find(
+      `reading Secret ${name} of namespace ${namespace}`,
+      kubernetes.core.readNamespacedSecret({ namespace, name }),
+    );
+    if (secret === undefined) return { state: "absent" };
+    return { state: "read", problems: tlsSecretProblems(secret.data ?? {}, hosts, new Date()) };
+  } catch (error) {
+    if (error instanceof Error && statusInError(error.cause)?.code === 403) return { state: "unreadable" };
+    throw error;
+  }
+}
+
+const unreadable = ({ secretName }: TlsRequest): string =>
+  `Secret ${secretName} may not be read: its certificate is not looked at`;
+
+/** @returns why TLS cannot be switched; undefined where there are no servers yet */
+async function switchProblem({ target }: TlsCheckInputs, isOn: boolean): Promise<InputProblem | undefined> {
+  const { name, namespace, statefulSet, mode } = target;
+  if ((await findSet(await openKubernetesClient(target), { namespace, statefulSet })) === undefined) return undefined;
+  const peers =
+    mode === "cluster"
+      ? "a node whose cluster bus is encrypted does not talk to one whose bus is not"
+      : "a replica that encrypts does not reach a primary that does not";
+  return {
+    property: "tls",
+    reason:
+      `TLS cannot be switched ${isOn ? "on" : "off"} while ${name} runs: pods restart one after the other, and ${peers}. ` +
+      `Undo the change; or deploy a second stack ${isOn ? "with" : "without"} TLS, and move the data and the clients`,
+  };
+}
+
+export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
+  check: async (olds, { target, tls }, { report }): Promise<InputProblem[]> => {
+    if (target === undefined) return [];
+    const isOn = tls !== undefined;
+    if (olds !== undefined && (olds.tls !== undefined) !== isOn) {
+      const problem = await switchProblem(olds, isOn);
+      if (problem !== undefined) return [problem];
+    }
+    if (!isOn) return [];
+    const look = await lookAtSecret(await openKubernetesClient(target), target.namespace, tls);
+    if (look.state === "absent") report(`Secret ${tls.secretName} does not exist yet: the update waits for it`);
+    if (look.state === "unreadable") report(unreadable(tls));
+    if (look.state !== "read") return [];
+    return look.problems.map((problem) => ({ property: "tls", reason: `Secret ${tls.secretName}: ${problem}` }));
+  },
+  create: async ({ target, tls, timeoutSeconds }, context) => {
+    const { name, namespace } = target;
+    if (tls === undefined) return { id: name, outputs: { secret: null } };
+    const { timeoutMs, signal, report } = waitOptions(name, timeoutSeconds, context);
+    const kubernetes = await openKubernetesClient(target);
+    const look = await poll(
+      async () => {
+        const found = await lookAtSecret(kubernetes, namespace, tls);
+        if (found.state !== "absent") return found;
+        report(`namespace ${namespace} has no Secret ${tls.secretName} yet`, true);
+        return undefined;
+      },
+      { timeoutMs, intervalMs: POLL_MS, signal },
+    );
+    const path = `tls: Secret ${tls.secretName} of namespace ${namespace}`;
+    if (look === undefined) throw new BadInput(name, [`${path}: it does not exist`]);
+    if (look.state === "unreadable") context.report(unreadable(tls));
+    if (look.state === "read" && look.problems.length > 0)
+      throw new BadInput(
+        name,
+        look.problems.map((problem) => `${path}: ${problem}`),
+      );
+    return { id: name, outputs: { secret: `${namespace}/${tls.secretName}` } };
+  },
+};

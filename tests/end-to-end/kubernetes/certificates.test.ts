@@ -1,0 +1,158 @@
+/** Certificates of servers in pods: another one is loaded without a restart, and one that cannot serve is refused. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { podReference } from "../../../components/kubernetes/reference";
+import { ClusterServers } from "../../../components/servers/cluster-servers";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import type { TlsRequest } from "../../../provider/handlers/tls-check";
+import { handler } from "../../../provider/handlers/tls-check";
+import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
+import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
+import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
+import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
+import { IMAGE, plainServers } from "../../support/valkey/servers";
+
+const SHAPE = { primaries: 3, replicasPerPrimary: 0 };
+/** By deployment: only newer servers could watch their files by themselves. */
+const IMAGES = { newer: IMAGE, older: "docker.io/valkey/valkey:8.1.1" };
+const NAMES = Object.keys(IMAGES);
+
+describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, { timeout: 180_000 }, () => {
+  const directory = mkdtempSync(join(tmpdir(), "certificates-"));
+  let here: ThrowAway;
+
+  const openssl = (...args: readonly string[]): void => {
+    execFileSync("openssl", args, { cwd: directory, stdio: "ignore" });
+  };
+  /** Files of a Secret, with an authority of their own. */
+  const issue = (): Record<string, string> => {
+    const service = (name: string): string => `DNS:${name}.${here.namespace}.svc.cluster.local`;
+    const hosts = NAMES.flatMap((name) => [service(name), service(`*.${name}-headless`)]);
+    writeFileSync(join(directory, "names"), `subjectAltName=${hosts.join(",")}`);
+    openssl(
+      ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=authority"],
+      ...["-keyout", "ca.key", "-out", "ca.crt"],
+    );
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=servers", "-keyout", "tls.key", "-out", "tls.csr");
+    openssl(
+      ...["x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "1"],
+      ...["-extfile", "names", "-out", "tls.crt"],
+    );
+    return Object.fromEntries(
+      ["tls.crt", "tls.key", "ca.crt"].map((key) => [key, readFileSync(join(directory, key)).toString("base64")]),
+    );
+  };
+  const publish = (name: string, data: Readonly<Record<string, string>>): Promise<void> => {
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name, namespace: here.namespace }, data };
+    return here.apply([secret]);
+  };
+  const pods = async (): ReturnType<ThrowAway["pods"]> => here.pods({ "app.kubernetes.io/name": "valkey" });
+  const identities = async (): Promise<string[]> =>
+    (await pods())
+      .map(({ metadata, status }) => `${metadata?.uid ?? ""} ${status?.containerStatuses?.[0]?.restartCount ?? "?"}`)
+      .sort();
+  /** Pods whose server has a certificate of the authority in the mounted files; the change of a pod makes kubelets look. */
+  const serving = async (text: string): Promise<string[]> => {
+    const answers = (await pods()).map(async ({ metadata }) => {
+      const name = metadata?.name ?? "";
+      const said = await here
+        .run(name, "valkey", `. /valkey/scripts/node.sh; cat /valkey/tls/ca.crt; echo PING | tell localhost 5`)
+        .catch(String);
+      return said.includes(text) && said.includes("PONG") ? [name] : [];
+    });
+    return (await Promise.all(answers)).flat();
+  };
+  const target = (name: string, tls = true): KubernetesReference => ({
+    ...podReference(
+      name,
+      { engine: "valkey", mode: "cluster", shape: SHAPE },
+      { namespace: here.namespace, zones: ["a"], settings: {}, tls },
+    ),
+    kubeconfig: KUBECONFIG,
+  });
+
+  beforeAll(async () => {
+    here = await ThrowAway.open();
+    await publish("certificate", issue());
+    const zones = (await here.zones()).slice(0, 1);
+    const objects: KubernetesObject[] = await renderObjects(() => {
+      for (const [name, image] of Object.entries(IMAGES))
+        new ClusterServers(name, {
+          ...plainServers,
+          namespace: here.namespace,
+          image,
+          imagePullPolicy: "IfNotPresent",
+          shape: SHAPE,
+          tls: { secretName: "certificate" },
+          placement: { zones, hostAntiAffinity: "none" },
+        });
+    });
+    await here.apply(objects);
+    await here.untilReady({ "app.kubernetes.io/name": "valkey" }, 6, 120);
+  }, 180_000);
+  afterAll(async () => {
+    rmSync(directory, { recursive: true });
+    await here.close();
+  }, 180_000);
+
+  it("are loaded by running servers when the Secret changes, also those of another authority", async () => {
+    const before = await identities();
+    const files = issue();
+    await publish("certificate", files);
+    const authority =
+      Buffer.from(files["ca.crt"] ?? "", "base64")
+        .toString()
+        .split("\n")[5] ?? "none";
+    for (const { metadata } of await pods())
+      await here.core.patchNamespacedPod({
+        ...{ namespace: here.namespace, name: metadata?.name ?? "" },
+        body: [{ op: "add", path: "/metadata/labels/look", value: "now" }],
+      });
+    await here.until(120, async () => {
+      const names = await serving(authority);
+      return names.length === 6 ? undefined : `only ${names.join(", ")} have loaded it`;
+    });
+    expect(await identities()).toEqual(before);
+    expect((await pods()).every(isReady)).toBe(true);
+  });
+
+  it("are refused at preview where servers could not use them, and so is switching TLS on or off", async () => {
+    const files = issue();
+    await publish("damaged", {
+      ...files,
+      "tls.key": Buffer.from(readFileSync(join(directory, "ca.key"))).toString("base64"),
+    });
+    const hosts = [`newer.${here.namespace}.svc.cluster.local`];
+    const refused = async (tls: TlsRequest | undefined, olds?: TlsRequest | null): Promise<string[]> => {
+      const inputs = { target: target("newer"), tls, timeoutSeconds: 1 };
+      const had = olds === undefined ? undefined : { ...inputs, tls: olds ?? undefined };
+      return ((await handler.check?.(had, inputs, HANDLER_CONTEXT)) ?? []).map(
+        (each) => `${each.property}: ${each.reason}`,
+      );
+    };
+    const good = { secretName: "certificate", hosts };
+    expect(await refused(good)).toEqual([]);
+    expect(await refused({ secretName: "damaged", hosts: [...hosts, "elsewhere"] }, good)).toEqual([
+      "tls: Secret damaged: tls.key is not the key of tls.crt",
+      expect.stringContaining("tls: Secret damaged: tls.crt is not for elsewhere; it is for DNS:newer."),
+    ]);
+    expect(await refused(undefined, good)).toEqual([
+      expect.stringContaining(
+        "tls: TLS cannot be switched off while newer runs: pods restart one after the other, and a node",
+      ),
+    ]);
+    expect(await refused(good, null)).toEqual([
+      expect.stringContaining("tls: TLS cannot be switched on while newer runs"),
+    ]);
+    // A Secret that is made later is waited for.
+    expect(await refused({ secretName: "later", hosts })).toEqual([]);
+    const later = { target: target("newer"), tls: { secretName: "later", hosts }, timeoutSeconds: 1 };
+    await expect(handler.create(later, HANDLER_CONTEXT)).rejects.toThrow(/Secret later .* does not exist/);
+    const made = handler.create({ ...later, timeoutSeconds: 30 }, HANDLER_CONTEXT);
+    await publish("later", files);
+    expect((await made).outputs).toEqual({ secret: `${here.namespace}/later` });
+  });
+});
