@@ -20,7 +20,10 @@ export interface ClusterAccess {
 export interface DeploymentArgs
   extends
     ClusterAccess,
-    Pick<ServerArgs, "proxyImage" | "imagePullPolicy" | "imagePullSecrets" | "access" | "metrics" | "clusterDomain">,
+    Pick<
+      ServerArgs,
+      "proxyImage" | "imagePullPolicy" | "imagePullSecrets" | "access" | "users" | "metrics" | "clusterDomain"
+    >,
     Partial<Pick<ServerArgs, "settings">> {
   /** The namespace must exist. @default "default" */
   readonly namespace?: pulumi.Input<string> | undefined;
@@ -64,7 +67,7 @@ const DEFAULT_RESOURCES: Resources = {
 /** The arguments of the servers alone. @throws BadInput where it is not clear which certificate they have */
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
-  const { proxyImage, imagePullPolicy, imagePullSecrets, access, metrics, tls, clusterDomain } = args;
+  const { proxyImage, imagePullPolicy, imagePullSecrets, access, users, metrics, tls, clusterDomain } = args;
   return {
     namespace,
     image,
@@ -77,6 +80,7 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
     imagePullPolicy,
     imagePullSecrets,
     access,
+    users,
     metrics,
     tls: tls === undefined ? undefined : { secretName: tlsSecretName(name, tls) },
     clusterDomain,

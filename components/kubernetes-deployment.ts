@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { TopologyRecord } from "../benchmarks/results/schema";
 import type { StorageRequest } from "../provider/handlers/volumes";
+import { rulesOf } from "../valkey/access/users";
 import { Access } from "../provider/resources/access";
 import { Formation } from "../provider/resources/formation";
 import { ImageCheck } from "../provider/resources/image-check";
@@ -17,7 +18,7 @@ import { Volumes } from "../provider/resources/volumes";
 import { nodeCount } from "../valkey/topology/placement";
 import type { DeploymentArgs } from "./deployment-args";
 import { DEFAULT_OVERLAP_SECONDS, serverArgs } from "./deployment-args";
-import type { ServerArgs } from "./kubernetes/arguments";
+import type { ServerArgs, UserArgs } from "./kubernetes/arguments";
 import { certificateHosts, createCertificate } from "./kubernetes/certificate";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import { CHART_DATA_VOLUME, DATA_VOLUME, METRICS_PORT } from "./kubernetes/layout";
@@ -71,16 +72,19 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     // A preview knows it, and so does what must happen before the servers change.
     const planned = plannedReference(name, kind, serverArgs(name, args, wanted), args);
     const overlapSeconds = args.passwordOverlapSeconds ?? DEFAULT_OVERLAP_SECONDS;
-    const users = {};
     const access = new Access(
       name,
-      { target: planned, password: wanted, users, engine: kind.engine, overlapSeconds, timeoutSeconds },
+      {
+        ...{ target: planned, password: wanted, engine: kind.engine, overlapSeconds, timeoutSeconds },
+        users: args.users === undefined ? {} : pulumi.secret(args.users),
+      },
       inside,
     );
-    // What follows has the password when all nodes accept it.
+    // What follows has passwords and users when all nodes accept them.
     const password = pulumi.secret(access.password);
+    const users = access.users;
     this.password = password;
-    const own = serverArgs(name, args, password);
+    const own = serverArgs(name, { ...args, users }, password);
     const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
     // Before anything changes. The other engines are there to compare Valkey with.
     const images =
@@ -164,14 +168,21 @@ function storageRequest({ engine, mode }: DeploymentKind, { storage }: ServerArg
 function plannedReference(
   name: string,
   kind: DeploymentKind,
-  { namespace, settings, placement: { zones }, tls }: ServerArgs,
+  { namespace, settings, placement: { zones }, tls, users }: ServerArgs,
   { kubeconfig, context, tuning }: DeploymentArgs,
 ): pulumi.Output<KubernetesReference> {
-  return pulumi.all([namespace, kubeconfig]).apply(([where, access]) => ({
-    ...podReference(name, kind, { namespace: where, zones, settings, tls: tls !== undefined, tuning }),
+  return pulumi.all([namespace, kubeconfig, plainRules(users)]).apply(([where, access, rules]) => ({
+    ...podReference(name, kind, { namespace: where, zones, settings, tls: tls !== undefined, users: rules, tuning }),
     kubeconfig: access,
     context,
   }));
+}
+
+/** Rules by user. They are no secret, and a preview knows them although it does not know a password yet. */
+function plainRules(users: UserArgs = {}): pulumi.Output<Record<string, string>> {
+  if (pulumi.Output.isInstance(users) || users instanceof Promise)
+    return pulumi.unsecret(pulumi.output(users).apply((each) => rulesOf({ users: each })));
+  return pulumi.output(Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules])));
 }
 
 function createTlsCheck(

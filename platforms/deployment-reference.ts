@@ -47,6 +47,8 @@ export interface KubernetesReference extends ReferenceBase {
   readonly container: string;
   readonly port: number;
   readonly tls: boolean;
+  /** Rules of all users but `default`, by name. @default users are not looked at */
+  readonly users?: Readonly<Record<string, string>> | undefined;
   /** What the platform promises of the machines. @default nothing */
   readonly tuning?: PromisedTuning | undefined;
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
@@ -103,7 +105,7 @@ export function openKubernetesDeployment(
   waiting: PodWaitOptions = {},
   formerPassword?: string,
 ): Promise<KubernetesDeployment> {
-  const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, tuning, sentinel } = target;
+  const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, users, tuning, sentinel } = target;
   // Port-forwards connect to an address, and the pods' certificates name hosts inside the cluster.
   const access: Access = { password, formerPassword, ...(tls ? { tls: { insecure: true } } : {}) };
   const plan = {
@@ -116,6 +118,7 @@ export function openKubernetesDeployment(
     port,
     zones,
     directives: directivesOf(target),
+    users,
     tuning,
     access,
     ...(sentinel === undefined

@@ -21,6 +21,8 @@ export interface Deployment {
    * @throws Failure when the node cannot be reached or refuses the credentials
    */
   readonly connect: (node: DeploymentNode) => Promise<Connection>;
+  /** Rules of all users but `default`, by name. @default users are not looked at */
+  readonly users?: Readonly<Record<string, string>> | undefined;
   /** The Sentinels that fail over to a replica in replication mode; undefined where nothing does. */
   readonly sentinels?: Sentinels | undefined;
   /** What the platform promises of the nodes' machines, and the way to see it; undefined where it promises nothing. */

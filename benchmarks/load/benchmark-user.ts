@@ -6,6 +6,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { Failure, messageOf } from "../../lib/errors";
+import { OWN_USERS } from "../../valkey/access/users";
 import { identifyProcess } from "../../lib/system/process-identity";
 import type { SampledNode } from "../measuring/counters";
 
@@ -16,7 +17,7 @@ export interface BenchmarkUser {
 }
 
 /** Names this machine, because no machine can tell whether a run of another one has ended. */
-const PREFIX = `valkey-measured-${shortHash(hostname())}-`;
+const PREFIX = `${OWN_USERS}${shortHash(hostname())}-`;
 
 /** What the named tests need, and valkey-benchmark itself (CONFIG GET, CLUSTER SLOTS). */
 const RULES = [

@@ -2,7 +2,6 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../valkey/engines";
-import type { Users } from "../../valkey/access/users";
 import type { ServerSettings } from "../../valkey/settings";
 
 export interface ServerArgs {
@@ -28,7 +27,7 @@ export interface ServerArgs {
   /** Of the user `default`, for clients and between nodes. Running servers are told another one by `Access` first. */
   readonly password: pulumi.Input<string>;
   /** Further users. @default none */
-  readonly users?: pulumi.Input<Users> | undefined;
+  readonly users?: UserArgs | undefined;
   readonly settings: ServerSettings;
   readonly resources: Resources;
   readonly storage: Storage;
@@ -42,6 +41,16 @@ export interface ServerArgs {
   readonly tls?: Tls | undefined;
   /** What cluster-wide DNS names end in. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
+}
+
+/** By name, without `default`. */
+export type UserArgs = pulumi.Input<Readonly<Record<string, UserArg>>>;
+
+export interface UserArg {
+  /** As of ACL SETUSER, commands, keys and channels: `+@read ~app:*`. */
+  readonly rules: pulumi.Input<string>;
+  /** At least 16 characters. Secret. Another one is valid beside the former one for a while. */
+  readonly password: pulumi.Input<string>;
 }
 
 export type PullPolicy = "Always" | "IfNotPresent";

@@ -25,6 +25,8 @@ export interface PodLocation {
   readonly zones: readonly string[];
   readonly settings: ServerSettings;
   readonly tls: boolean;
+  /** Rules of users, by name. @default none */
+  readonly users?: Readonly<Record<string, string>> | undefined;
   /** What the machines promise, which verification then holds them to. @default nothing */
   readonly tuning?: PromisedTuning | undefined;
 }
@@ -33,7 +35,7 @@ export interface PodLocation {
 export function podReference(
   name: string,
   { engine, mode, shape, sentinel }: DeploymentKind,
-  { namespace, zones, settings, tls, tuning }: PodLocation,
+  { namespace, zones, settings, tls, users = {}, tuning }: PodLocation,
 ): Omit<KubernetesReference, "kubeconfig" | "context"> {
   const names = objectNames(name);
   return {
@@ -50,6 +52,7 @@ export function podReference(
     container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
     port: CLIENT_PORT,
     tls,
+    ...(Object.keys(users).length === 0 ? {} : { users }),
     ...(tuning === undefined ? {} : { tuning }),
     ...(sentinel === undefined
       ? {}

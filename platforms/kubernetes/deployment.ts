@@ -35,6 +35,8 @@ export interface KubernetesDeploymentPlan {
   readonly zones?: readonly string[] | undefined;
   /** The values that directives must have on every node, as CONFIG GET prints them. */
   readonly directives: ReadonlyMap<string, string>;
+  /** Rules of all users but `default`, by name. @default users are not looked at */
+  readonly users?: Readonly<Record<string, string>> | undefined;
   /** What the platform promises of the machines. @default nothing, and machines are not looked at */
   readonly tuning?: PromisedTuning | undefined;
   /** Paths of TLS files are those of this machine. */
@@ -69,7 +71,7 @@ export async function awaitKubernetesDeployment(
   plan: KubernetesDeploymentPlan,
   waiting: PodWaitOptions = {},
 ): Promise<KubernetesDeployment> {
-  const { name, mode, shape, namespace, container, port = 6379, zones, directives, access } = plan;
+  const { name, mode, shape, namespace, container, port = 6379, zones, directives, users, access } = plan;
   const began = Date.now();
   const labels = await readPodLabels(kubernetes, namespace, plan.pods);
   const pods = await awaitPods(kubernetes, { namespace, labels, count: nodeCount(shape), container }, waiting);
@@ -87,6 +89,7 @@ export async function awaitKubernetesDeployment(
     nodes,
     zones,
     directives,
+    users,
     access,
     namespace,
     labels,

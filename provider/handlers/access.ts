@@ -9,8 +9,17 @@ import {
   differingAccess,
   requireAcceptableRules,
 } from "../../valkey/access/apply-access";
+import type { WantedRules } from "../../valkey/access/read-users";
 import type { Credentials, Users } from "../../valkey/access/users";
-import { aclFile, passwordProblem, passwordsDiffer } from "../../valkey/access/users";
+import {
+  aclFile,
+  DEFAULT_USER,
+  isOwnUser,
+  passwordProblem,
+  passwordsDiffer,
+  rulesProblem,
+  userNameProblem,
+} from "../../valkey/access/users";
 import type { Deployment } from "../../valkey/deployment";
 import type { Engine } from "../../valkey/engines";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -44,7 +53,14 @@ const MOST_SECONDS = 60;
 export const MIN_OVERLAP_SECONDS = 90;
 const MAX_OVERLAP_SECONDS = 3600;
 
+/** Rules by user. A preview knows them where a password has yet to be made. */
+function rulesIn(target: DeploymentReference | undefined): WantedRules {
+  return target?.platform === "kubernetes" ? (target.users ?? {}) : {};
+}
+
 function problemsOf({ target, engine, password, users = {}, overlapSeconds }: Partial<AccessInputs>): InputProblem[] {
+  if (engine !== undefined && engine !== "valkey" && Object.keys(rulesIn(target)).length > 0)
+    return [{ property: "users", reason: `${engine} has \`default\` alone here` }];
   const isPlain = engine === "valkey" && target?.mode === "replication";
   const passwords = Object.entries(users).map(([name, user]) => [`users.${name}.password`, user.password] as const);
   const problems = [["password", password] as const, ...passwords].flatMap(([property, value]): InputProblem[] => {
@@ -52,6 +68,13 @@ function problemsOf({ target, engine, password, users = {}, overlapSeconds }: Pa
     const problem = typeof value === "string" ? passwordProblem(value, isPlain && property === "password") : undefined;
     return problem === undefined ? [] : [{ property, reason: problem }];
   });
+  for (const [name, rules] of Object.entries(rulesIn(target))) {
+    const found = [
+      [`users.${name}`, userNameProblem(name)],
+      [`users.${name}.rules`, rulesProblem(rules)],
+    ] as const;
+    problems.push(...found.flatMap(([property, reason]) => (reason === undefined ? [] : [{ property, reason }])));
+  }
   const [least, most] = [MIN_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS];
   if (
     target?.platform === "kubernetes" &&
@@ -88,11 +111,16 @@ async function tellNodes(olds: AccessInputs, news: AccessInputs, context: Handle
     const users = aclFile(news, await acceptedPasswords(deployment));
     await publishOverlap(await openKubernetesClient(target), target.namespace, target.name, users);
   }
-  await addAccess(deployment, news, removedUsers(olds.users, news.users));
+  await addAccess(deployment, news, await removedUsers(olds, news, deployment));
   return { changedAt: new Date().toISOString(), drift: [] };
 }
 
-const removedUsers = (before: Users, after: Users): string[] => Object.keys(before).filter((name) => !(name in after));
+/** Users that are configured no more, and those that somebody made by hand beside configured ones. */
+async function removedUsers(olds: AccessInputs, { users }: AccessInputs, deployment: Deployment): Promise<string[]> {
+  const found = Object.keys(users).length === 0 ? [] : [...(await acceptedPasswords(deployment)).keys()];
+  const names = new Set([...Object.keys(olds.users), ...found]);
+  return [...names].filter((name) => name !== DEFAULT_USER && !isOwnUser(name) && !(name in users));
+}
 
 /** Whether servers of an earlier update may be there. */
 async function exist({ target }: AccessInputs): Promise<boolean> {
@@ -130,14 +158,39 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
     }
   },
   drifted: ({ drift }) => drift.length > 0,
-  announce: (olds, { target = olds.target, password, overlapSeconds = olds.overlapSeconds }) => {
+  announce: (olds, { target = olds.target, password, users, overlapSeconds = olds.overlapSeconds }) => {
     const nodes = `${nodeCount(target.shape)} running nodes`;
-    const lines: string[] = [];
-    if (password !== olds.password)
-      lines.push(
-        `another password: valid on ${nodes} beside the old one, which is taken away after ${overlapSeconds} s; ` +
-          "no restart, clients see nothing if they use the new one by then",
-      );
-    return lines;
+    const changed = users === undefined ? [] : Object.keys(users).filter((name) => hasOtherPassword(olds, users, name));
+    const others = [...(password === olds.password ? [] : [""]), ...changed.map((name) => ` of ${name}`)];
+    return [
+      ...others.map(
+        (whose) =>
+          `another password${whose}: valid on ${nodes} beside the old one, which is taken away after ` +
+          `${overlapSeconds} s; no restart, clients see nothing if they use the new one by then`,
+      ),
+      ...describeUsers(rulesIn(olds.target), rulesIn(target), nodes),
+    ];
   },
 };
+
+function hasOtherPassword({ users: before }: AccessInputs, users: Users, name: string): boolean {
+  const former = before[name]?.password;
+  return former !== undefined && former !== users[name]?.password;
+}
+
+/** What becomes of users, a sentence each. */
+function describeUsers(before: WantedRules, after: WantedRules, nodes: string): string[] {
+  const nothing = "no restart, other clients see nothing";
+  const told = Object.entries(after).flatMap(([name, rules]) => {
+    const former = before[name];
+    if (former === rules) return [];
+    return [
+      `user ${name}: ${former === undefined ? "added" : "may do other things"} on ${nodes}, ${rules}; ${nothing}`,
+    ];
+  });
+  const removed = Object.keys(before).filter((name) => !(name in after));
+  return [
+    ...told,
+    ...removed.map((name) => `user ${name}: deleted on ${nodes}, and its connections are closed; ${nothing}`),
+  ];
+}

@@ -2,6 +2,7 @@
 import type { CustomResourceOptions, Output } from "@pulumi/pulumi";
 import type { InputsOf } from "../custom-resource";
 import { ValkeyResource } from "../custom-resource";
+import type { Users } from "../../valkey/access/users";
 import type { AccessInputs } from "../handlers/access";
 
 /**
@@ -11,6 +12,8 @@ import type { AccessInputs } from "../handlers/access";
 export class Access extends ValkeyResource {
   /** Of the user `default`, once all nodes accept it. Secret. */
   declare readonly password: Output<string>;
+  /** Beside `default`, once all nodes have them. Secret. */
+  declare readonly users: Output<Users>;
   /** When nodes were last told, ISO 8601; empty when never. */
   declare readonly changedAt: Output<string>;
 

@@ -14,6 +14,8 @@ export interface Deployed {
 /** A deployment that serves and is verified. What depends on `component` waits for that. */
 export interface VerifiedDeployment {
   readonly name: string;
+  /** Of users beside `default`, by name. Secret. @default no such users */
+  readonly userPasswords?: Readonly<Record<string, pulumi.Output<string>>> | undefined;
   readonly component: pulumi.Resource & {
     readonly reference: pulumi.Output<DeploymentReference>;
     readonly password: pulumi.Output<string>;

@@ -37,10 +37,17 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
         stackOutputs(plan, where, topologies, results && comparison ? { results, comparison } : null),
       ),
     passwords: pulumi.secret(Object.fromEntries(deployed.map(({ name, component }) => [name, component.password]))),
+    ...userPasswords(deployed),
     ...(benchmark === undefined ? {} : { report: benchmark.report }),
     plan: words,
     summary: pulumi.all([topologies, verifiedAt, benchmark?.summary ?? null]).apply(summaryOf),
   };
+}
+
+/** Passwords of users beside `default`, by deployment; no output where there are none. */
+function userPasswords(deployed: Deployed["deployments"]): Record<string, unknown> {
+  const all = deployed.flatMap(({ name, userPasswords: each }) => (each === undefined ? [] : [[name, each] as const]));
+  return all.length === 0 ? {} : { userPasswords: pulumi.secret(Object.fromEntries(all)) };
 }
 
 /** The stack's measurements of its deployments. */

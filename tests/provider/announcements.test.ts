@@ -10,15 +10,21 @@ import { handler as scaleIn } from "../../provider/handlers/scale-in";
 import { handler as settings } from "../../provider/handlers/settings";
 import { handler as volumes } from "../../provider/handlers/volumes";
 import type { Mode } from "../../valkey/node";
+import { rulesOf } from "../../valkey/access/users";
 import type { ServerSettings } from "../../valkey/settings";
 import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };
-const target = (primaries = 3, values: ServerSettings = {}, mode: Mode = "cluster"): KubernetesReference =>
+const target = (
+  primaries = 3,
+  values: ServerSettings = {},
+  mode: Mode = "cluster",
+  users: Record<string, string> = {},
+): KubernetesReference =>
   podReference(
     "orders",
     { engine: "valkey", mode, shape: { ...shape, primaries } },
-    { namespace: "valkey", zones: ["a", "b", "c"], settings: values, tls: false },
+    { namespace: "valkey", zones: ["a", "b", "c"], settings: values, tls: false, users },
   );
 
 const storage = (size: string) => ({ size, template: "data", ephemeral: false, onDestroy: "delete" }) as const;
@@ -97,6 +103,43 @@ describe("a preview", () => {
       "6 volumes grow from 1Gi to 2Gi; no node restarts, clients see nothing: StatefulSet orders is made again around its pods",
     ]);
     expect(volumes.announce?.(inputs, { storage: storage("1024Mi") })).toEqual([]);
+  });
+
+  it("says which users are added, changed and deleted, and refuses what no server could take", async () => {
+    const app = { rules: "+@read ~app:*", password: "the app's password" };
+    const to = (users: Record<string, typeof app>): { target: KubernetesReference; users: typeof users } => ({
+      target: target(3, {}, "cluster", rulesOf({ users })),
+      users,
+    });
+    const inputs = {
+      ...({ engine: "valkey", overlapSeconds: 120, timeoutSeconds: 60, password: "the first password" } as const),
+      ...to({ app, old: app }),
+    };
+    const news = to({ app: { rules: "+get ~app:*", password: "the app's second" }, late: app });
+    const rules = [
+      "user app: may do other things on 6 running nodes, +get ~app:*; no restart, other clients see nothing",
+      "user late: added on 6 running nodes, +@read ~app:*; no restart, other clients see nothing",
+      "user old: deleted on 6 running nodes, and its connections are closed; no restart, other clients see nothing",
+    ];
+    expect(access.announce?.(inputs, { ...inputs, ...news })).toEqual([
+      "another password of app: valid on 6 running nodes beside the old one, which is taken away after 120 s; " +
+        "no restart, clients see nothing if they use the new one by then",
+      ...rules,
+    ]);
+    // The password of a user who is added may have yet to be made.
+    expect(access.announce?.(inputs, { password: inputs.password, target: news.target })).toEqual(rules);
+    const wrong = to({
+      default: app,
+      "valkey-measured-x": app,
+      "a b": app,
+      app: { rules: "+get >secret", password: "p" },
+    });
+    expect(
+      (await access.check?.(inputs, { ...inputs, ...wrong }, HANDLER_CONTEXT))?.map(({ property }) => property),
+    ).toEqual(["users.app.password", "users.default", "users.valkey-measured-x", "users.a b", "users.app.rules"]);
+    expect(await access.check?.(inputs, { ...inputs, ...news, engine: "redis" }, HANDLER_CONTEXT)).toEqual([
+      { property: "users", reason: "redis has `default` alone here" },
+    ]);
   });
 
   it("says on the platform host when servers are replaced, and refuses what would lose data unasked", async () => {

@@ -1,14 +1,13 @@
 /** Changes who may log in to the nodes of a running deployment, without a restart and without cutting a connection. */
-import { Failure, messageOf } from "../../lib/errors";
+import { compact } from "../../lib/compact";
+import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
 import { sentinelsAsDeployment } from "../sentinel/form-sentinels";
+import { refusalOf, userProblems, words } from "./read-users";
 import type { Credentials } from "./users";
-import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash } from "./users";
-
-/** A user that exists for a moment, to see whether a server takes some rules. */
-const TRIAL_USER = "valkey-measured-trial";
+import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf } from "./users";
 
 /**
  * Makes every node accept the passwords, beside those that it accepts, and gives every user its rules. Replication and
@@ -88,7 +87,7 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
   try {
     const refusals: string[] = [];
     for (const [name, { rules }] of Object.entries(users)) {
-      const refused = await tryRules(node, rules);
+      const refused = await refusalOf(node, rules);
       if (refused !== undefined) refusals.push(`users.${name}.rules "${rules}": ${refused}`);
     }
     if (refusals.length === 0) return;
@@ -98,37 +97,27 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
   }
 }
 
-async function tryRules(node: Connection, rules: string): Promise<string | undefined> {
-  try {
-    await node.call("ACL", "SETUSER", TRIAL_USER, "reset", ...words(rules));
-    return undefined;
-  } catch (error) {
-    return messageOf(error);
-  } finally {
-    await node.call("ACL", "DELUSER", TRIAL_USER);
-  }
-}
-
 /** What differs from what is wanted, a sentence for each node and user; empty when nothing does. */
 export async function differingAccess(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
   return withConnections(deployment, async (connections) => {
     const found = await Promise.all(
-      [...connections].map(async ([{ name: node }, connection]) =>
-        (await Promise.all(everyUser(credentials).map((user) => userProblem(connection, user)))).flatMap((problem) =>
-          problem === undefined ? [] : [`${node}: ${problem}`],
-        ),
-      ),
+      [...connections].map(async ([{ name: node }, connection]) => {
+        const passwords = await Promise.all(everyUser(credentials).map((user) => passwordProblem(connection, user)));
+        const users = Object.keys(credentials.users).length === 0 ? [] : userProblems(connection, rulesOf(credentials));
+        return [...compact(passwords), ...(await users)].map((problem) => `${node}: ${problem}`);
+      }),
     );
     return found.flat();
   });
 }
 
-async function userProblem(
+/** A user that does not exist has no password to compare. */
+async function passwordProblem(
   connection: Connection,
   { name, password }: { readonly name: string; readonly password: string },
 ): Promise<string | undefined> {
   const reply = await connection.call("ACL", "GETUSER", name);
-  if (reply === null) return `the user ${name} does not exist`;
+  if (reply === null) return undefined;
   const index = (reply as unknown[]).indexOf("passwords");
   const hashes = ((reply as unknown[])[index + 1] as string[] | undefined) ?? [];
   if (!hashes.includes(passwordHash(password))) return `the user ${name} has another password`;
@@ -140,8 +129,4 @@ async function withSentinels(deployment: Deployment, tell: (sentinel: Connection
   await withConnections(sentinelsAsDeployment(deployment, deployment.sentinels), async (connections) => {
     await Promise.all([...connections.values()].map(tell));
   });
-}
-
-function words(rules: string): string[] {
-  return rules.split(/\s+/).filter((word) => word !== "");
 }

@@ -19,6 +19,20 @@ export interface Credentials {
 
 export const DEFAULT_USER = "default";
 
+/** What names of users begin with that this project makes for a while. */
+export const OWN_USERS = "valkey-measured-";
+
+export const isOwnUser = (name: string): boolean => name.startsWith(OWN_USERS);
+
+/** Rules by user, without `default`. Not secret. */
+export function rulesOf({
+  users,
+}: {
+  readonly users: Readonly<Record<string, Pick<User, "rules">>>;
+}): Record<string, string> {
+  return Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules]));
+}
+
 /** Takes away all that a user may do, so that the rules after it are all there are. */
 export const NO_RIGHTS = ["on", "clearselectors", "resetkeys", "resetchannels", "-@all"] as const;
 
@@ -67,4 +81,26 @@ export function passwordProblem(password: string, isPlain: boolean): string | un
   if (isPlain && !/^[\w.-]+$/.test(password))
     return "has other characters than letters, digits, `.`, `_` and `-`, which the upstream chart cannot take";
   return /[\u0000-\u001f\u007f]/.test(password) ? "has control characters" : undefined;
+}
+
+/** What is wrong with the name of a user; undefined when nothing is. */
+export function userNameProblem(name: string): string | undefined {
+  if (name === DEFAULT_USER) return "has all rights; its password is the deployment's";
+  if (isOwnUser(name)) return `is a name of ours: users that begin with ${OWN_USERS} are deleted`;
+  return /^[A-Za-z0-9][\w.-]{0,62}$/.test(name)
+    ? undefined
+    : "expected letters, digits, `.`, `_` and `-`, at most 63, a letter or digit first";
+}
+
+/** What is wrong with rules before a server sees them; undefined when nothing is. */
+export function rulesProblem(rules: string): string | undefined {
+  if (rules.trim() === "" || /[\n\r"']/.test(rules))
+    return "expected one line of rules, such as `+@read ~app:*`, without quotes";
+  const refused = rules
+    .split(/\s+/)
+    .filter((word) => /^([><#!]|(no|reset)pass$|reset$|on$|off$|sanitize|skip)/i.test(word));
+  // A refused word may be a password.
+  return refused.length === 0
+    ? undefined
+    : "expected commands, keys and channels alone: passwords and on, off, reset are not rules";
 }

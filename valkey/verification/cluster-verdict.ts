@@ -9,7 +9,15 @@ import { assertion, listNames, unobservedViolations, violationsOf } from "./asse
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import { tuningAssertions } from "./machine-tuning";
 import { primaryCount, replicaCount, replicaElsewhere, zonesApart } from "./shard-assertions";
-import { notLoading, reachable, replicationHealth, sameSettings, sameVersion, zonesKnown } from "./shared-assertions";
+import {
+  notLoading,
+  reachable,
+  replicationHealth,
+  sameSettings,
+  sameVersion,
+  wantedUsers,
+  zonesKnown,
+} from "./shared-assertions";
 import type { Shard } from "./shards";
 import { selfOf, shardsOf } from "./shards";
 import type { Verdict } from "./verdict";
@@ -34,6 +42,7 @@ export function clusterVerdict(facts: DeploymentFacts): Verdict {
     ...zoneRows(facts, shards),
     sameVersion(facts),
     ...sameSettings(facts),
+    ...wantedUsers(facts),
     ...tuningAssertions(facts),
   ];
   return makeVerdict(facts, assertions, shards);

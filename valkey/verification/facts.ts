@@ -20,6 +20,8 @@ export interface NodeFacts {
   readonly settings: Observation<ReadonlyMap<string, string>>;
   /** DBSIZE. */
   readonly keys: Observation<number>;
+  /** What differs of its users and their rules, a phrase each; undefined where no users are configured. */
+  readonly users?: Observation<readonly string[]> | undefined;
   /** What the node's container sees of its machine; undefined where nothing is promised of machines. */
   readonly machineSettings?: Observation<MachineSettings> | undefined;
 }
@@ -37,6 +39,8 @@ export interface DeploymentFacts {
   /** Directives that must have these values on every node. */
   readonly directives: ReadonlyMap<string, string>;
   readonly nodes: readonly NodeFacts[];
+  /** Rules of all users but `default`, by name; undefined where no users are configured. */
+  readonly users?: Readonly<Record<string, string>> | undefined;
   /** What the platform promises of the nodes' machines, where it does. */
   readonly tuning?: PromisedTuning | undefined;
   /** The zones to spread the nodes over, where they are known apart from the nodes. */

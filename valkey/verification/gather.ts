@@ -1,6 +1,8 @@
 /** Reads the facts of a deployment: every node is asked in parallel, each over a connection of its own. */
 import type { ChainableCommander } from "ioredis";
 import { messageOf } from "../../lib/errors";
+import type { WantedRules } from "../access/read-users";
+import { userProblems } from "../access/read-users";
 import type { Connection } from "../connection";
 import type { ConnectionAttempt } from "../connections";
 import { withEveryNode } from "../connections";
@@ -25,7 +27,7 @@ export async function gatherFacts(
   skippedAssertions: readonly OptionalAssertion[] = [],
 ): Promise<DeploymentFacts> {
   const parser = new ViewParser();
-  const { name, mode, shape, directives, zones, sentinels, tuning } = deployment;
+  const { name, mode, shape, directives, zones, users, sentinels, tuning } = deployment;
   const [nodes, sentinelNodes, machineSettings] = await Promise.all([
     withEveryNode(deployment, (attempts) =>
       Promise.all(attempts.map((each) => askNode(each, deployment, skippedAssertions, parser))),
@@ -40,6 +42,7 @@ export async function gatherFacts(
     directives,
     zones,
     nodes: nodes.map((node, index) => ({ ...node, machineSettings: machineSettings?.[index] })),
+    users,
     tuning: tuning?.promised,
     skippedAssertions,
   };
@@ -88,7 +91,16 @@ async function askNode(
     settings: readsSettings ? mapObservation(settings ?? notAsked, (reply) => pickSettings(reply, names)) : notAsked,
     clusterInfo: mapObservation(clusterInfo ?? notAsked, (text) => parseInfo(String(text))),
     view: parseView(view ?? notAsked, parser),
+    users: deployment.users === undefined ? undefined : await askUsers(connection, deployment.users),
   };
+}
+
+async function askUsers(connection: Connection, wanted: WantedRules): Promise<Observation<readonly string[]>> {
+  try {
+    return observed(await userProblems(connection, wanted));
+  } catch (error) {
+    return unobserved(messageOf(error));
+  }
 }
 
 function askForAll(pipeline: ChainableCommander): void {

@@ -7,7 +7,15 @@ import { groupByZone } from "../topology/placement";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, unobservedViolations, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
-import { notLoading, reachable, replicationHealth, sameSettings, sameVersion, zonesKnown } from "./shared-assertions";
+import {
+  notLoading,
+  reachable,
+  replicationHealth,
+  sameSettings,
+  sameVersion,
+  wantedUsers,
+  zonesKnown,
+} from "./shared-assertions";
 import { tuningAssertions } from "./machine-tuning";
 import type { Shard } from "./shards";
 import { shardsOf } from "./shards";
@@ -29,6 +37,7 @@ export function replicationVerdict(facts: DeploymentFacts): Verdict {
     ...(facts.skippedAssertions.includes("zones") ? [] : [zonesKnown(facts), evenSpread(facts)]),
     sameVersion(facts),
     ...sameSettings(facts),
+    ...wantedUsers(facts),
     ...tuningAssertions(facts),
     ...sentinelRows(facts, shards),
   ];

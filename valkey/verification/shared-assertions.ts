@@ -1,6 +1,6 @@
 /** The assertions that both modes share. Pure. */
 import type { Observation } from "../observation";
-import { mapObservation } from "../observation";
+import { mapObservation, unobserved } from "../observation";
 import { COMPARED_DIRECTIVES } from "../settings";
 import { infoNumber } from "../topology/info";
 import type { Assertion, Violation } from "./assertion";
@@ -66,6 +66,19 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
   ];
   const what = "the compared settings are the same on every node, and as configured";
   return [assertion("same-settings", what, `${names.size} settings the same`, violations)];
+}
+
+/** The configured users on every node; no row where none are configured. */
+export function wantedUsers({ nodes, users }: DeploymentFacts): Assertion[] {
+  if (users === undefined) return [];
+  const names = Object.keys(users);
+  const violations = violationsOf(
+    nodes,
+    (node) => node.users ?? unobserved("not asked"),
+    (problems) => (problems.length === 0 ? undefined : problems.join(", ")),
+  );
+  const what = "every node has the configured users with their rules, and no others";
+  return [assertion("users", what, names.join(", "), violations)];
 }
 
 /** The zone of every node is known. */

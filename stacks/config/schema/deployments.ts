@@ -1,5 +1,6 @@
 /** The section `deployments`: what is deployed, by name. */
 import { z } from "zod";
+import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/engines";
 import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../../../valkey/settings";
 import { count, oneLine, size } from "../../../lib/schema/fields";
@@ -78,6 +79,17 @@ const settingsSchema = z.strictObject({
     }),
 });
 
+const refinement = (problem: (text: string) => string | undefined) =>
+  [
+    (text: string) => problem(text) === undefined,
+    { error: ({ input }: { readonly input: unknown }) => problem(String(input)) ?? "" },
+  ] as const;
+
+const userRules = z
+  .string()
+  .refine(...refinement(rulesProblem))
+  .meta({ description: "Rules of ACL SETUSER: commands, keys and channels, such as `+@read ~app:*`." });
+
 const deploymentKeys = {
   engine: z.enum(ENGINES).default("valkey").meta({
     description: "Server program. Redis and Dragonfly need Kubernetes; Dragonfly has no cluster mode here.",
@@ -90,6 +102,14 @@ const deploymentKeys = {
     description: "How long the former password stays valid (platforms `kubernetes` and `eks`).",
     unit: "seconds",
   }),
+  users: z
+    .record(z.string().refine(...refinement(userNameProblem)), z.strictObject({ rules: userRules }))
+    .optional()
+    .meta({
+      description:
+        "Users beside `default`, by name (platforms `kubernetes` and `eks`, Valkey). Passwords are generated.",
+      fallback: "none",
+    }),
   oversubscribed: z.boolean().default(false).meta({
     description: "Whether `io-threads` may exceed the cores, to show what that costs.",
   }),

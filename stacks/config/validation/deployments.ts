@@ -17,6 +17,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
   return deployments.flatMap(([name, deployment]) => [
     ...(platform === undefined ? [] : zoneProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : sentinelProblems(name, deployment, platform, label)),
+    ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
     ...settingProblems(name, deployment, serverResources(platform, deployment, machine), label),
   ]);
 }
@@ -103,6 +104,20 @@ function sentinelProblems(
     problems.push(`${path}: Sentinels and their proxies speak plain TCP; leave out ${label(["platform", "tls"])}`);
   }
   return problems;
+}
+
+function userProblems(
+  name: string,
+  { users, engine }: DeploymentConfig,
+  platform: PlatformConfig,
+  label: Label,
+): string[] {
+  if (users === undefined) return [];
+  const path = label(["deployments", name, "users"]);
+  return [
+    ...(isPodPlatform(platform) ? [] : [`${path}: the platform ${platform.type} has the user default alone`]),
+    ...(engine === "valkey" ? [] : [`${path}: users need Valkey, and ${name} is ${engine}`]),
+  ];
 }
 
 function settingProblems(

@@ -7,6 +7,7 @@ import type { Labels } from "../../../platforms/kubernetes/pods";
 import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
+import { Password } from "../../../provider/resources/password";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
 import { ValkeyAlerts } from "../../../components/valkey-alerts";
 import { ValkeyDashboard } from "../../../components/valkey-dashboard";
@@ -74,9 +75,18 @@ function deployPods(
 ): VerifiedDeployment {
   const settings = podSettings(platform, deployment);
   const on = (object: string): Placement => onMachines(settings.placement, object, place.nodeSelectors);
+  const users =
+    deployment.users &&
+    Object.fromEntries(
+      Object.entries(deployment.users).map(([user, { rules }]) => {
+        const { password } = new Password(`${name}.${user}`, { version: deployment.passwordVersion });
+        return [user, { rules, password }] as const;
+      }),
+    );
   const args = {
     ...deploymentArgs(deployment, platform, { ...settings, placement: on(name) }),
     passwordVersion: deployment.passwordVersion,
+    users,
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
     namespace: place.namespace.metadata.name,
@@ -87,7 +97,9 @@ function deployPods(
     trigger: verification.trigger,
   };
   const options = { provider: place.provider, dependsOn: [place.namespace] };
-  return { name, component: createDeployment(name, deployment, platform, args, on, options) };
+  const userPasswords =
+    users && Object.fromEntries(Object.entries(users).map(([user, { password }]) => [user, password]));
+  return { name, userPasswords, component: createDeployment(name, deployment, platform, args, on, options) };
 }
 
 /** Who may connect: whatever has an address of the block, or the default. */

@@ -10,10 +10,10 @@ import {
   requireAcceptableRules,
   retireOtherPasswords,
 } from "../../../valkey/access/apply-access";
-import { passwordHash } from "../../../valkey/access/users";
+import { passwordHash, rulesOf } from "../../../valkey/access/users";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { Sandbox, withNode } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
@@ -75,7 +75,7 @@ describe("who may log in to running servers", () => {
     expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
   });
 
-  it("are users with the rules that are wanted now, until they are removed", async () => {
+  it("are users with the rules that are wanted now, as a row of the verdict, until they are removed", async () => {
     await addAccess(deployment, WITH_USERS, []);
     const app = { username: "app", password: WITH_USERS.users.app.password };
     for (const node of deployment.nodes) {
@@ -84,8 +84,27 @@ describe("who may log in to running servers", () => {
       await expect(connection.get("other")).rejects.toThrow(/^NOPERM/);
       connection.disconnect();
     }
+    const row = async (): Promise<unknown> =>
+      (await verify({ ...deployment, users: rulesOf(WITH_USERS) })).verdict.assertions
+        .filter(({ id }) => id === "users")
+        .map(({ pass, found }) => [pass, found]);
+    expect(await row()).toEqual([[true, "app"]]);
+    expect(await differingAccess(deployment, WITH_USERS)).toEqual([]);
+    await withNode(deployment, 0, (node) => node.call("ACL", "SETUSER", "app", "+set"));
+    await withNode(deployment, 1, async (node) => {
+      await node.call("ACL", "SETUSER", "guest", "on", "nopass", "+ping");
+      await node.call("ACL", "DELUSER", "app");
+    });
+    const differences = "guarded-0: app has other rules; guarded-1: has a user guest, has no user app";
+    expect(await row()).toEqual([[false, differences]]);
+    expect(await differingAccess(deployment, WITH_USERS)).toEqual([
+      "guarded-0: app has other rules",
+      "guarded-1: has a user guest",
+      "guarded-1: has no user app",
+    ]);
     const other = { ...NEXT, users: { app: { ...WITH_USERS.users.app, rules: "+get ~*" } } };
-    await addAccess(deployment, other, []);
+    await addAccess(deployment, other, ["guest"]);
+    expect(await differingAccess(deployment, other)).toEqual([]);
     expect(await withNode(deployment, 1, (node) => node.call("ACL", "DRYRUN", "app", "GET", "other"))).toBe("OK");
     await addAccess(deployment, NEXT, ["app"]);
     expect(await withNode(deployment, 1, (node) => node.call("ACL", "USERS"))).toEqual(["default"]);

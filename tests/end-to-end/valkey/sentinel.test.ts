@@ -1,9 +1,13 @@
 /** Real Sentinels and servers: formation, verification, loss of the primary, and new addresses of all of them. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { awaitCondition } from "../../../lib/polling";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
 import { HostFaultInjector } from "../../../faults/injectors/host-injector";
+import { connect } from "../../../valkey/connection";
+import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { verify } from "../../../valkey/verification/verify";
+import type { DeploymentNode } from "../../../valkey/node";
+import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { never, Sandbox, ZONES } from "../../support/valkey/real";
 import { withCurrentNodes, injectFault } from "../../support/faults/fault-subject";
 
@@ -11,6 +15,12 @@ const SENTINEL = { count: 3, quorum: 2, downAfterMs: 500, failoverTimeoutMs: 300
 /** A Sentinel that a busy machine delays for two seconds fails over nothing for thirty (TILT). */
 const PATIENCE = { recoveryTimeoutSeconds: 90 };
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
+
+function sentinelOf({ sentinels }: Deployment): DeploymentNode {
+  const [first] = sentinels?.nodes ?? [];
+  if (first === undefined) throw new Error("there is no Sentinel");
+  return first;
+}
 
 let sandbox: Sandbox;
 let replication: FaultSubject;
@@ -70,6 +80,40 @@ describe("replication with Sentinels", () => {
     expect(record.victims).toHaveLength(5);
     expect(record.states.find(({ node }) => node === "watched-0")?.state).toBe("primary");
     expect((await verify(withCurrentNodes(replication))).verdict.pass).toBe(true);
+  });
+
+  it("has another password without a restart, with which Sentinels fail over", async () => {
+    const deployment = withCurrentNodes(replication);
+    const password = "another-password-as-long";
+    await sandbox.host.changePassword(deployment, password);
+    const access = { password };
+    const changed = {
+      ...deployment,
+      access,
+      connect: (node: DeploymentNode) => connect(node.name, node.endpoint, access),
+    };
+    const sentinel = sentinelOf(deployment);
+    await expect(deployment.connect(sentinel)).rejects.toThrow("the server refuses the password");
+    // New connections, which need the password.
+    for (const node of deployment.nodes) {
+      const connection = await changed.connect(node);
+      await connection.call("CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES");
+      connection.disconnect();
+    }
+    const before = (await verifyUntilPass(changed, { settlingMs: 20_000 })).verdict;
+    expect(before.assertions.filter(({ pass }) => !pass)).toEqual([]);
+    const connection = await changed.connect(sentinel);
+    await connection.call("SENTINEL", "FAILOVER", "watched");
+    connection.disconnect();
+    await awaitCondition(
+      "another primary, followed by the former one",
+      async () => {
+        const { verdict } = await verify(changed);
+        return verdict.pass && verdict.shards[0]?.primary !== before.shards[0]?.primary;
+      },
+      { timeoutMs: 60_000, intervalMs: 500 },
+    );
+    replication = { ...replication, injector: new HostFaultInjector(sandbox.host, changed, never) };
   });
 
   it("fails verification when a Sentinel is gone", async () => {

@@ -158,6 +158,21 @@ describe("a stack's configuration", () => {
 
   it.each<[string, Raw, RegExp | string]>([
     [
+      "rules that hold a password",
+      deployment({ users: { app: { rules: "+get >secret ~*" } } }),
+      "valkey:deployments.cluster.users.app.rules: expected commands, keys and channels alone: passwords and on, off, reset are not rules",
+    ],
+    [
+      "a user who is there already",
+      deployment({ users: { default: { rules: "+get ~*" } } }),
+      /^valkey:deployments\.cluster\.users.*default.* has all rights; its password is the deployment's$/,
+    ],
+    [
+      "users on the platform host",
+      deployment({ users: { app: { rules: "+get ~*" } } }),
+      "valkey:deployments.cluster.users: the platform host has the user default alone",
+    ],
+    [
       "a misspelt section",
       { ...good, benchmarks: {} },
       "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads, capacity, study, failures",
@@ -170,13 +185,13 @@ describe("a stack's configuration", () => {
     [
       "a misspelt key in a deployment",
       deployment({ primarys: 3 }),
-      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, passwordVersion, passwordOverlapSeconds, oversubscribed, pods$/,
+      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, passwordVersion, passwordOverlapSeconds, users, oversubscribed, pods$/,
     ],
     ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
     [
       "a key of another mode",
       { ...good, deployments: { r: { mode: "replication", primaries: 3 } } },
-      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, passwordVersion, passwordOverlapSeconds, oversubscribed, pods",
+      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, passwordVersion, passwordOverlapSeconds, users, oversubscribed, pods",
     ],
     [
       "a wrong type",

@@ -1,0 +1,67 @@
+/** Whether a node has the users that are wanted, with their rules. */
+import { randomBytes } from "node:crypto";
+import { messageOf } from "../../lib/errors";
+import type { Connection } from "../connection";
+import { DEFAULT_USER, isOwnUser, OWN_USERS } from "./users";
+
+/** Rules by user, without `default`. */
+export type WantedRules = Readonly<Record<string, string>>;
+
+/**
+ * What differs of users and rules, a phrase each; empty when nothing does. A server prints rules in its own words, so the
+ * wanted ones are compared as those of a user who exists for a moment and cannot log in.
+ */
+export async function userProblems(node: Connection, wanted: WantedRules): Promise<readonly string[]> {
+  const names = ((await node.call("ACL", "USERS")) as unknown[]).map(String);
+  const unknown = names.filter((name) => name !== DEFAULT_USER && !(name in wanted) && !isOwnUser(name));
+  const problems = unknown.map((name) => `has a user ${name}`);
+  for (const [name, rules] of Object.entries(wanted)) {
+    if (!names.includes(name)) problems.push(`has no user ${name}`);
+    else if (await rulesDiffer(node, name, rules)) problems.push(`${name} has other rules`);
+  }
+  return problems;
+}
+
+async function rulesDiffer(node: Connection, name: string, rules: string): Promise<boolean> {
+  const found = await readRules(node, name);
+  return await withTrialUser(node, rules, async (trial) => (await readRules(node, trial)) !== found);
+}
+
+/** All but flags and passwords. A user who may log in without a password, or not at all, differs from any other. */
+async function readRules(node: Connection, name: string): Promise<string> {
+  const user = new Map(Object.entries(groupPairs((await node.call("ACL", "GETUSER", name)) as unknown[])));
+  const flags = user.get("flags") as readonly string[];
+  const isUsual = isOwnUser(name) || (flags.includes("on") && !flags.includes("nopass"));
+  user.delete("flags");
+  user.delete("passwords");
+  return JSON.stringify([isUsual, ...user]);
+}
+
+function groupPairs(reply: readonly unknown[]): Record<string, unknown> {
+  const pairs = reply.flatMap((key, index) => (index % 2 === 0 ? [[String(key), reply[index + 1]] as const] : []));
+  return Object.fromEntries(pairs);
+}
+
+/** What the server says against the rules; undefined when it takes them. */
+export async function refusalOf(node: Connection, rules: string): Promise<string | undefined> {
+  try {
+    await withTrialUser(node, rules, () => Promise.resolve());
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+async function withTrialUser<T>(node: Connection, rules: string, use: (name: string) => Promise<T>): Promise<T> {
+  const name = `${OWN_USERS}trial-${randomBytes(4).toString("hex")}`;
+  try {
+    await node.call("ACL", "SETUSER", name, "reset", ...words(rules));
+    return await use(name);
+  } finally {
+    await node.call("ACL", "DELUSER", name);
+  }
+}
+
+export function words(rules: string): string[] {
+  return rules.split(/\s+/).filter((word) => word !== "");
+}
