@@ -42,8 +42,13 @@ export interface DeploymentArgs
   readonly passwordVersion?: number | undefined;
   /** How long a former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
   readonly passwordOverlapSeconds?: number | undefined;
-  /** TLS alone, for clients and between nodes. Running servers keep what they have. @default plain TCP */
+  /** TLS alone, for clients and between nodes. @default plain TCP */
   readonly tls?: TlsSource | undefined;
+  /**
+   * Whether a change that needs it may restart all nodes at once, with their data: TLS on and off.
+   * @default false, and such a change is refused
+   */
+  readonly allowDowntime?: boolean | undefined;
   /** Of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */
   readonly resources?: Resources | undefined;
   /** Of each server. @default volumes of 8Gi in the default class, deleted with the deployment */

@@ -189,7 +189,7 @@ function createTlsCheck(
   name: string,
   target: pulumi.Output<KubernetesReference>,
   own: ServerArgs,
-  { tls, timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: DeploymentArgs,
+  { tls, allowDowntime = false, timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: DeploymentArgs,
   nodes: number,
   parent: pulumi.Resource,
 ): TlsCheck {
@@ -202,7 +202,15 @@ function createTlsCheck(
     own.tls === undefined
       ? undefined
       : pulumi.output({ secretName: own.tls.secretName, hosts: certificateHosts(name, own, pods) });
-  return new TlsCheck(name, { target, tls: request, timeoutSeconds }, { parent, dependsOn: certificate });
+  const keepsData = target.apply(
+    ({ directives: { appendonly, save } }) =>
+      own.storage.ephemeral !== true && (appendonly === "yes" || (save ?? "default") !== ""),
+  );
+  return new TlsCheck(
+    name,
+    { target, tls: request, allowDowntime, keepsData, timeoutSeconds },
+    { parent, dependsOn: certificate },
+  );
 }
 
 /** @param secret known when it exists */

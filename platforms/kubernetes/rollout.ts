@@ -16,6 +16,8 @@ export interface RolloutPlan {
   readonly nodes: number;
   /** The container that runs Valkey. */
   readonly container: string;
+  /** Whether all pods are replaced at the same time. @default false: one after the other */
+  readonly atOnce?: boolean | undefined;
 }
 
 const POLL_MS = 500;
@@ -103,17 +105,17 @@ function isReady({ metadata, status }: V1Pod): boolean {
 }
 
 /**
- * Deletes pods that run an old template and cannot start. A StatefulSet with ordered pods waits for them forever before
+ * Deletes pods that run an old template and cannot start, or all with an old template where they change at once. A StatefulSet with ordered pods waits for them forever before
  * it replaces them (kubernetes/kubernetes#67250), although the new template may fix them.
  */
 async function release(
   kubernetes: KubernetesClient,
-  { namespace, container }: RolloutPlan,
+  { namespace, container, atOnce = false }: RolloutPlan,
   set: V1StatefulSet,
   pods: readonly V1Pod[],
 ): Promise<void> {
   if (!isObserved(set)) return;
-  const stuck = pods.filter((pod) => !isCurrent(set, pod) && !isPodRunning(pod, container));
+  const stuck = pods.filter((pod) => !isCurrent(set, pod) && (atOnce || !isPodRunning(pod, container)));
   await Promise.all(
     stuck.map((pod) =>
       kubernetes.find(

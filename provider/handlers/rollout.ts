@@ -20,9 +20,14 @@ export interface RolloutInputs {
 /** A pod hands over its slots, stops, starts, catches up, and passes its readiness probe. */
 const SECONDS_PER_RESTART = 60;
 
-async function rollOut({ target }: RolloutInputs, timeoutSeconds: number, context: HandlerContext): Promise<object> {
+async function rollOut(
+  { target }: RolloutInputs,
+  timeoutSeconds: number,
+  context: HandlerContext,
+  atOnce = false,
+): Promise<object> {
   const { name, namespace, statefulSet, container, shape } = target;
-  const plan = { namespace, statefulSet, container, nodes: nodeCount(shape) };
+  const plan = { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce };
   await awaitRollout(await openKubernetesClient(target), plan, waitOptions(name, timeoutSeconds, context));
   return {};
 }
@@ -32,14 +37,17 @@ export const handler: ResourceHandler<RolloutInputs, object> = {
     const outputs = await rollOut(inputs, inputs.timeoutSeconds, context);
     return { id: inputs.target.name, outputs };
   },
-  update: (_id, _olds, news, context) => {
+  update: (_id, olds, news, context) => {
     const restarts = nodeCount(news.target.shape) * SECONDS_PER_RESTART;
-    return rollOut(news, news.timeoutSeconds + restarts, context);
+    // Nodes with TLS and nodes without do not talk to each other: see `TlsCheck`.
+    return rollOut(news, news.timeoutSeconds + restarts, context, olds.target.tls !== news.target.tls);
   },
   announce: (olds, { target, revision }) =>
     target === undefined || revision === undefined || revision === olds.revision
       ? []
-      : [`${nodeCount(target.shape)} nodes restart, one after the other; ${effectOfRestarts(target)}`],
+      : target.tls !== olds.target.tls
+        ? [`${nodeCount(target.shape)} nodes restart at once; clients are cut off until they run again`]
+        : [`${nodeCount(target.shape)} nodes restart, one after the other; ${effectOfRestarts(target)}`],
 };
 
 function effectOfRestarts({ mode, sentinel }: KubernetesReference): string {

@@ -13,6 +13,10 @@ import { waitOptions } from "../waiting";
 export interface TlsCheckInputs {
   readonly target: KubernetesReference;
   readonly tls?: TlsRequest | undefined;
+  /** Whether TLS may be switched on and off under running servers, which all restart at once. */
+  readonly allowDowntime: boolean;
+  /** Whether the servers' data outlives their pods. */
+  readonly keepsData: boolean;
   /** Time limit for the Secret to be made. */
   readonly timeoutSeconds: number;
 }
@@ -59,7 +63,12 @@ const unreadable = ({ secretName }: TlsRequest): string =>
   `Secret ${secretName} may not be read: its certificate is not looked at`;
 
 /** @returns why TLS cannot be switched; undefined where there are no servers yet */
-async function switchProblem({ target }: TlsCheckInputs, isOn: boolean): Promise<InputProblem | undefined> {
+async function switchProblem(
+  { target }: TlsCheckInputs,
+  isOn: boolean,
+  { allowDowntime = false, keepsData = false }: Partial<TlsCheckInputs>,
+): Promise<InputProblem | undefined> {
+  if (allowDowntime && keepsData) return undefined;
   const { name, namespace, statefulSet, mode } = target;
   if ((await findSet(await openKubernetesClient(target), { namespace, statefulSet })) === undefined) return undefined;
   const peers =
@@ -69,17 +78,21 @@ async function switchProblem({ target }: TlsCheckInputs, isOn: boolean): Promise
   return {
     property: "tls",
     reason:
-      `TLS cannot be switched ${isOn ? "on" : "off"} while ${name} runs: pods restart one after the other, and ${peers}. ` +
-      `Undo the change; or deploy a second stack ${isOn ? "with" : "without"} TLS, and move the data and the clients`,
+      `TLS cannot be switched ${isOn ? "on" : "off"} while clients of ${name} work: ${peers}. ` +
+      (keepsData
+        ? "Set allowDowntime: true, and all nodes restart at once, with their data; or"
+        : "All nodes would have to restart at once, and they keep no data on volumes (storage.ephemeral, or neither " +
+          "appendonly nor save). Undo the change; or") +
+      ` deploy a second stack ${isOn ? "with" : "without"} TLS, and move the data and the clients`,
   };
 }
 
 export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
-  check: async (olds, { target, tls }, { report }): Promise<InputProblem[]> => {
+  check: async (olds, { target, tls, ...news }, { report }): Promise<InputProblem[]> => {
     if (target === undefined) return [];
     const isOn = tls !== undefined;
     if (olds !== undefined && (olds.tls !== undefined) !== isOn) {
-      const problem = await switchProblem(olds, isOn);
+      const problem = await switchProblem(olds, isOn, news);
       if (problem !== undefined) return [problem];
     }
     if (!isOn) return [];

@@ -48,6 +48,9 @@ describe("a preview", () => {
     expect(rollout.announce?.(inputs, { target: target(1, {}, "replication"), revision: "2" })).toEqual([
       "2 nodes restart, one after the other; clients cannot write while the primary restarts",
     ]);
+    expect(rollout.announce?.(inputs, { target: { ...inputs.target, tls: true }, revision: "2" })).toEqual([
+      "6 nodes restart at once; clients are cut off until they run again",
+    ]);
     // Another shape alone restarts nothing.
     expect(rollout.announce?.(inputs, { ...inputs, target: target(4) })).toEqual([]);
   });

@@ -118,6 +118,9 @@ export const podKeys = {
     })
     .optional()
     .meta({ description: "TLS for clients, replication and the cluster bus.", fallback: "plain TCP" }),
+  allowDowntime: z.boolean().default(false).meta({
+    description: "Whether a change that needs it may restart all nodes at once, with their data: TLS on and off.",
+  }),
 } as const;
 
 const perPrimary = z.strictObject({

@@ -141,7 +141,7 @@ function onMachines(placement: Placement, object: string, selectors: PodDestinat
 
 function deploymentArgs(
   { settings }: DeploymentConfig,
-  { proxyImage, imagePullPolicy, imagePullSecrets, metrics, tls }: PodPlatform,
+  { proxyImage, imagePullPolicy, imagePullSecrets, metrics, tls, allowDowntime }: PodPlatform,
   { image, resources, storage, placement: { zones, ...placement } }: PodSettings,
 ): DeploymentArgs & { readonly image: string } {
   return {
@@ -156,5 +156,6 @@ function deploymentArgs(
     storage,
     metrics,
     tls,
+    allowDowntime,
   };
 }

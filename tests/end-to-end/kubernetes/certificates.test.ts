@@ -1,14 +1,12 @@
 /** Certificates of servers in pods: another one is loaded without a restart, and one that cannot serve is refused. */
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { podReference } from "../../../components/kubernetes/reference";
 import { ClusterServers } from "../../../components/servers/cluster-servers";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { TlsRequest } from "../../../provider/handlers/tls-check";
 import { handler } from "../../../provider/handlers/tls-check";
+import type { TlsFiles } from "../../support/kubernetes/certificates";
+import { issueCertificate, serverHosts } from "../../support/kubernetes/certificates";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
@@ -21,30 +19,9 @@ const IMAGES = { newer: IMAGE, older: "docker.io/valkey/valkey:8.1.1" };
 const NAMES = Object.keys(IMAGES);
 
 describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, { timeout: 180_000 }, () => {
-  const directory = mkdtempSync(join(tmpdir(), "certificates-"));
   let here: ThrowAway;
 
-  const openssl = (...args: readonly string[]): void => {
-    execFileSync("openssl", args, { cwd: directory, stdio: "ignore" });
-  };
-  /** Files of a Secret, with an authority of their own. */
-  const issue = (): Record<string, string> => {
-    const service = (name: string): string => `DNS:${name}.${here.namespace}.svc.cluster.local`;
-    const hosts = NAMES.flatMap((name) => [service(name), service(`*.${name}-headless`)]);
-    writeFileSync(join(directory, "names"), `subjectAltName=${hosts.join(",")}`);
-    openssl(
-      ...["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=authority"],
-      ...["-keyout", "ca.key", "-out", "ca.crt"],
-    );
-    openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=servers", "-keyout", "tls.key", "-out", "tls.csr");
-    openssl(
-      ...["x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "1"],
-      ...["-extfile", "names", "-out", "tls.crt"],
-    );
-    return Object.fromEntries(
-      ["tls.crt", "tls.key", "ca.crt"].map((key) => [key, readFileSync(join(directory, key)).toString("base64")]),
-    );
-  };
+  const issue = (): TlsFiles => issueCertificate(serverHosts(here.namespace, ...NAMES));
   const publish = (name: string, data: Readonly<Record<string, string>>): Promise<void> => {
     const secret = { apiVersion: "v1", kind: "Secret", metadata: { name, namespace: here.namespace }, data };
     return here.apply([secret]);
@@ -94,7 +71,6 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
     await here.untilReady({ "app.kubernetes.io/name": "valkey" }, 6, 120);
   }, 180_000);
   afterAll(async () => {
-    rmSync(directory, { recursive: true });
     await here.close();
   }, 180_000);
 
@@ -102,10 +78,7 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
     const before = await identities();
     const files = issue();
     await publish("certificate", files);
-    const authority =
-      Buffer.from(files["ca.crt"] ?? "", "base64")
-        .toString()
-        .split("\n")[5] ?? "none";
+    const authority = Buffer.from(files["ca.crt"], "base64").toString().split("\n")[5] ?? "none";
     for (const { metadata } of await pods())
       await here.core.patchNamespacedPod({
         ...{ namespace: here.namespace, name: metadata?.name ?? "" },
@@ -121,13 +94,15 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
 
   it("are refused at preview where servers could not use them, and so is switching TLS on or off", async () => {
     const files = issue();
-    await publish("damaged", {
-      ...files,
-      "tls.key": Buffer.from(readFileSync(join(directory, "ca.key"))).toString("base64"),
-    });
+    await publish("damaged", { ...files, "tls.key": issue()["tls.key"] });
     const hosts = [`newer.${here.namespace}.svc.cluster.local`];
-    const refused = async (tls: TlsRequest | undefined, olds?: TlsRequest | null): Promise<string[]> => {
-      const inputs = { target: target("newer"), tls, timeoutSeconds: 1 };
+    const limits = { allowDowntime: false, keepsData: true, timeoutSeconds: 1 };
+    const refused = async (
+      tls: TlsRequest | undefined,
+      olds?: TlsRequest | null,
+      more: object = {},
+    ): Promise<string[]> => {
+      const inputs = { ...limits, target: target("newer"), tls, ...more };
       const had = olds === undefined ? undefined : { ...inputs, tls: olds ?? undefined };
       return ((await handler.check?.(had, inputs, HANDLER_CONTEXT)) ?? []).map(
         (each) => `${each.property}: ${each.reason}`,
@@ -141,15 +116,19 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
     ]);
     expect(await refused(undefined, good)).toEqual([
       expect.stringContaining(
-        "tls: TLS cannot be switched off while newer runs: pods restart one after the other, and a node",
+        "tls: TLS cannot be switched off while clients of newer work: a node whose cluster bus is encrypted does not talk",
       ),
     ]);
     expect(await refused(good, null)).toEqual([
-      expect.stringContaining("tls: TLS cannot be switched on while newer runs"),
+      expect.stringContaining("tls: TLS cannot be switched on while clients of newer work"),
+    ]);
+    expect(await refused(good, null, { allowDowntime: true })).toEqual([]);
+    expect(await refused(good, null, { allowDowntime: true, keepsData: false })).toEqual([
+      expect.stringContaining("they keep no data on volumes"),
     ]);
     // A Secret that is made later is waited for.
     expect(await refused({ secretName: "later", hosts })).toEqual([]);
-    const later = { target: target("newer"), tls: { secretName: "later", hosts }, timeoutSeconds: 1 };
+    const later = { ...limits, target: target("newer"), tls: { secretName: "later", hosts } };
     await expect(handler.create(later, HANDLER_CONTEXT)).rejects.toThrow(/Secret later .* does not exist/);
     const made = handler.create({ ...later, timeoutSeconds: 30 }, HANDLER_CONTEXT);
     await publish("later", files);

@@ -109,9 +109,19 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
 
 describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { timeout: 120_000 }, () => {
   const fixedClass = `fixed-${process.pid}`;
+  const slowClass = `slow-${process.pid}`;
   const storage = { template: "data", ephemeral: false, size: "1Gi", onDestroy: "delete" } as const;
   let here: ThrowAway;
 
+  const storageClass = (name: string, provisioner: string, allowVolumeExpansion: boolean): KubernetesObject =>
+    ({
+      apiVersion: "storage.k8s.io/v1",
+      kind: "StorageClass",
+      metadata: { name },
+      provisioner,
+      allowVolumeExpansion,
+      volumeBindingMode: "WaitForFirstConsumer",
+    }) as KubernetesObject;
   const statefulSet = (name: string, storageClassName?: string): KubernetesObject => ({
     apiVersion: "apps/v1",
     kind: "StatefulSet",
@@ -163,20 +173,23 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
   beforeAll(async () => {
     here = await ThrowAway.open();
     const { items } = await here.storage.listStorageClass();
-    const storageClass = {
-      apiVersion: "storage.k8s.io/v1",
-      kind: "StorageClass",
-      metadata: { name: fixedClass },
-      provisioner: items[0]?.provisioner,
-      volumeBindingMode: "WaitForFirstConsumer",
-    };
-    await here.apply([storageClass]);
-    await here.apply([statefulSet("fixed", fixedClass), statefulSet("grows"), statefulSet("goes")]);
-    for (const app of ["fixed", "grows", "goes"]) await here.untilReady({ app }, 1, 60);
+    const provisioner = items[0]?.provisioner ?? "";
+    const classes = [storageClass(fixedClass, provisioner, false), storageClass(slowClass, provisioner, true)];
+    await here.apply(classes);
+    await here.apply([
+      statefulSet("fixed", fixedClass),
+      statefulSet("slow", slowClass),
+      statefulSet("grows"),
+      statefulSet("goes"),
+    ]);
+    for (const app of ["fixed", "slow", "grows", "goes"]) await here.untilReady({ app }, 1, 60);
+    // From now on nobody grows its volumes.
+    await here.storage.deleteStorageClass({ name: slowClass });
+    await here.apply([storageClass(slowClass, "nobody", true)]);
   }, 120_000);
   afterAll(async () => {
     await here.close();
-    await here.storage.deleteStorageClass({ name: fixedClass });
+    for (const name of [fixedClass, slowClass]) await here.storage.deleteStorageClass({ name });
   }, 120_000);
 
   it("grow in the next update after one that was killed halfway", async () => {
@@ -198,6 +211,22 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
     expect((after?.metadata?.labels ?? {})["controller-revision-hash"]).toBe(
       (before?.metadata?.labels ?? {})["controller-revision-hash"],
     );
+  });
+
+  it("that have not grown in time fail the update with the reason, and keep their StatefulSet", async () => {
+    const condition = { type: "FileSystemResizePending", status: "True" };
+    await here.core.patchNamespacedPersistentVolumeClaimStatus({
+      ...{ namespace: here.namespace, name: "data-slow-0" },
+      body: [{ op: "add", path: "/status/conditions", value: [condition] }],
+    });
+    const had = { ...storage, className: slowClass };
+    const olds = { target: target("slow"), storage: had, timeoutSeconds: 2 };
+    const news = { ...olds, storage: { ...had, size: "2Gi" } };
+    expect(await volumes.check?.(olds, news, HANDLER_CONTEXT)).toEqual([]);
+    await expect(volumes.update?.("", olds, news, HANDLER_CONTEXT)).rejects.toThrow(
+      /volume claims data-slow-0 grow when their pods restart \(FileSystemResizePending\)/,
+    );
+    expect(await claims("slow")).toEqual([["1Gi", "StatefulSet"]]);
   });
 
   it("are deleted with their pods by a destroy after an update that was killed halfway", async () => {

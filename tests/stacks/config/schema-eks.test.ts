@@ -50,6 +50,7 @@ describe("the platform eks", () => {
       resources: { requests: { cpu: "1", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } },
       storage: { className: "gp3", size: "50Gi" },
       hostAntiAffinity: "preferred",
+      allowDowntime: false,
       clients: { runners: 1, requests: { cpu: "1", memory: "1Gi" } },
       tags: {},
     });

@@ -50,6 +50,12 @@ describe("what a platform cannot give", () => {
       /^valkey:platform\.tls: d is redis, which is deployed without TLS only/,
     ],
     [
+      "TLS without a certificate",
+      { ...kubernetes, tls: {} },
+      cluster(),
+      /^valkey:platform\.tls: expected either secretName or issuer/,
+    ],
+    [
       "pods on this machine",
       { type: "host" },
       cluster({ pods: {} }),
