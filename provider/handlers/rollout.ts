@@ -47,8 +47,17 @@ export const handler: ResourceHandler<RolloutInputs, object> = {
       ? []
       : target.tls !== olds.target.tls
         ? [`${nodeCount(target.shape)} nodes restart at once; clients are cut off until they run again`]
-        : [`${nodeCount(target.shape)} nodes restart, one after the other; ${effectOfRestarts(target)}`],
+        : [describeRestarts(target)],
 };
+
+/** Seconds that one node takes as measured (docs/operations.md), without the time to pull an image and to load data. */
+const USUAL_SECONDS = { cluster: 12, replication: 6 } as const satisfies Record<KubernetesReference["mode"], number>;
+
+function describeRestarts(target: KubernetesReference): string {
+  const nodes = nodeCount(target.shape);
+  const seconds = nodes * USUAL_SECONDS[target.mode];
+  return `${nodes} nodes restart, one after the other, in about ${seconds} s, longer with much data; ${effectOfRestarts(target)}`;
+}
 
 function effectOfRestarts({ mode, sentinel }: KubernetesReference): string {
   if (mode === "cluster") return "a primary hands its slots over before it stops";

@@ -43,10 +43,10 @@ describe("a preview", () => {
   it("says how many nodes restart, and what clients see", () => {
     const inputs = { target: target(), revision: "1", storage: storage("1Gi"), timeoutSeconds: 60 };
     expect(rollout.announce?.(inputs, { ...inputs, revision: "2" })).toEqual([
-      "6 nodes restart, one after the other; a primary hands its slots over before it stops",
+      "6 nodes restart, one after the other, in about 72 s, longer with much data; a primary hands its slots over before it stops",
     ]);
     expect(rollout.announce?.(inputs, { target: target(1, {}, "replication"), revision: "2" })).toEqual([
-      "2 nodes restart, one after the other; clients cannot write while the primary restarts",
+      "2 nodes restart, one after the other, in about 12 s, longer with much data; clients cannot write while the primary restarts",
     ]);
     expect(rollout.announce?.(inputs, { target: { ...inputs.target, tls: true }, revision: "2" })).toEqual([
       "6 nodes restart at once; clients are cut off until they run again",

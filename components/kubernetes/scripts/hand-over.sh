@@ -1,7 +1,8 @@
 #!/bin/sh
 # hand-over.sh SECONDS, before a pod stops: a primary with slots fails over to the replica with the highest offset, and
 # stops as a replica. CLUSTER FAILOVER pauses writes until the replica has them all, so no acknowledged write is lost.
-# After SECONDS the server stops in any case.
+# After SECONDS the server stops in any case. A node of a cluster that others serve on stops a little later: its machine and the
+# others must learn first that clients of the Service connect elsewhere, or these find a server that is gone.
 . "${0%/*}/node.sh"
 
 now() { date +%s; }
@@ -32,7 +33,6 @@ best() {
 end=$(($(now) + ${1:?seconds}))
 # A replica may be restarting. Without one after 5 s all pods are stopping.
 patience=$(($(now) + 5))
-handed=no
 while [ "$(now)" -lt $end ] && serves; do
   best
   if [ -z "$address" ]; then
@@ -41,7 +41,6 @@ while [ "$(now)" -lt $end ] && serves; do
     continue
   fi
   echo 'CLUSTER FAILOVER' | tell "$address" 3 >/dev/null
-  handed=yes
   # The server abandons a failover after 5 s.
   attempt=$(($(now) + 6))
   while [ "$(now)" -lt $attempt ] && [ "$(now)" -lt $end ]; do
@@ -50,6 +49,6 @@ while [ "$(now)" -lt $end ] && serves; do
     [ "$role" = master ] || break
   done
 done
-# For a moment the old primary redirects clients instead of closing their connections.
-[ "$handed" = no ] || sleep 1
+# Meanwhile an old primary redirects clients instead of closing their connections.
+[ "$known" -le 1 ] || sleep 3
 exit 0
