@@ -61,6 +61,31 @@ export const isBound = ({ status }: V1PersistentVolumeClaim): boolean => status?
 export const requestedBytes = ({ spec }: V1PersistentVolumeClaim): number =>
   parseQuantity(spec?.resources?.requests?.["storage"] ?? "");
 
+/** The zone of each claim's volume, by the claim's name; volumes that can be reached from every zone are left out. */
+export async function zonesOfVolumes(
+  kubernetes: KubernetesClient,
+  claims: readonly V1PersistentVolumeClaim[],
+): Promise<Map<string, string>> {
+  const { items } = await kubernetes.call("reading volumes", kubernetes.core.listPersistentVolume());
+  const zones = new Map(
+    items.flatMap(({ metadata, spec }) => {
+      const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms ?? [];
+      // Drivers have labels of their own beside the standard one: topology.ebs.csi.aws.com/zone.
+      const keys = terms
+        .flatMap(({ matchExpressions = [] }) => matchExpressions)
+        .filter(({ key }) => key.endsWith("/zone"));
+      const [zone] = keys.flatMap(({ values = [] }) => values);
+      return zone === undefined ? [] : [[metadata?.name ?? "", zone] as const];
+    }),
+  );
+  return new Map(
+    claims.flatMap((claim) => {
+      const zone = zones.get(claim.spec?.volumeName ?? "");
+      return zone === undefined ? [] : [[resourceName(claim), zone] as const];
+    }),
+  );
+}
+
 /**
  * Asks for larger volumes, and waits until file systems have the size. Volumes that are larger already stay as they are.
  * @throws Failure with what keeps volumes from growing, when the time is up or the API server refuses

@@ -7,8 +7,9 @@ import type { KubernetesClient } from "../../platforms/kubernetes/client";
 import { resourceName } from "../../platforms/kubernetes/pod-diagnostics";
 import { parseQuantity } from "../../platforms/kubernetes/quantity";
 import type { SetVolumes, WantedVolume } from "../../platforms/kubernetes/set-volumes";
-import { claimsOfSet, findSet, growVolumes, isBound } from "../../platforms/kubernetes/set-volumes";
+import { claimsOfSet, findSet, growVolumes, isBound, zonesOfVolumes } from "../../platforms/kubernetes/set-volumes";
 import { deleteOrphans, remakeSet } from "../../platforms/kubernetes/set-remaking";
+import { listNames } from "../../valkey/verification/assertion";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { InputProblem, ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
@@ -46,10 +47,11 @@ async function refusals(olds: VolumesInputs, target: KubernetesReference, wanted
   const switches = wanted.ephemeral !== had.ephemeral;
   const resizes = !wanted.ephemeral && parseQuantity(wanted.size) !== parseQuantity(had.size);
   const reclasses = !wanted.ephemeral && wanted.className !== had.className;
-  if (!moves && !switches && !resizes && !reclasses) return [];
+  const leaves = wanted.ephemeral ? [] : before.zones.filter((zone) => !target.zones.includes(zone));
+  if (!moves && !switches && !resizes && !reclasses && leaves.length === 0) return [];
   const kubernetes = await openKubernetesClient(before);
   const set = volumesOf(before, had);
-  if ((await findSet(kubernetes, set)) === undefined && !resizes && !reclasses) return [];
+  if ((await findSet(kubernetes, set)) === undefined && !resizes && !reclasses && leaves.length === 0) return [];
   const claims = await claimsOfSet(kubernetes, set);
   const bound = claims.filter(isBound);
   const { name } = before;
@@ -71,8 +73,27 @@ async function refusals(olds: VolumesInputs, target: KubernetesReference, wanted
           `volumes of ${describeClass(had.className)} cannot become volumes of ${describeClass(wanted.className)}: ${held}`,
         ]
       : undefined,
+    leaves.length > 0 ? await zoneRefusal(kubernetes, before, leaves, bound) : undefined,
     resizes && bound.length > 0 ? await sizeRefusal(kubernetes, olds, wanted, claims) : undefined,
   ]);
+}
+
+/** A pod whose volume lies in a zone that it may not run in would never start again. */
+async function zoneRefusal(
+  kubernetes: KubernetesClient,
+  { name }: KubernetesReference,
+  zones: readonly string[],
+  bound: readonly V1PersistentVolumeClaim[],
+): Promise<string[] | undefined> {
+  const zoneOf = await zonesOfVolumes(kubernetes, bound);
+  const there = bound.filter((claim) => zones.includes(zoneOf.get(resourceName(claim)) ?? ""));
+  if (there.length === 0) return undefined;
+  const claims = listNames(there.map(resourceName));
+  return [
+    "target.zones",
+    `zones cannot lose ${zones.join(", ")}: volumes of ${name} lie there (${claims}), and a pod cannot run in another zone ` +
+      `than its volume. Keep the zones, new ones may be added; or ${ANOTHER_WAY}`,
+  ];
 }
 
 function heldBy(name: string, bound: readonly V1PersistentVolumeClaim[]): string {

@@ -192,6 +192,25 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
     for (const name of [fixedClass, slowClass]) await here.storage.deleteStorageClass({ name });
   }, 120_000);
 
+  it("keep the zones that they lie in", async () => {
+    const all = await here.zones();
+    const [own = ""] = await here.zonesOf(await here.pods({ app: "grows" }));
+    const others = all.filter((zone) => zone !== own);
+    const olds = { target: { ...target("grows"), zones: all }, storage, timeoutSeconds: 60 };
+    const without = (zones: readonly string[]) =>
+      volumes.check?.(olds, { ...olds, target: { ...olds.target, zones } }, HANDLER_CONTEXT);
+    expect(await without(all.slice().reverse())).toEqual([]);
+    expect(await without([own])).toEqual([]);
+    expect(await without(others)).toEqual([
+      {
+        property: "target.zones",
+        reason: expect.stringContaining(
+          `zones cannot lose ${own}: volumes of grows lie there (data-grows-0)`,
+        ) as string,
+      },
+    ]);
+  });
+
   it("grow in the next update after one that was killed halfway", async () => {
     const [before] = await here.pods({ app: "grows" });
     await interrupt("grows");
