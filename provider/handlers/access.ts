@@ -122,13 +122,14 @@ async function removedUsers(olds: AccessInputs, { users }: AccessInputs, deploym
   return [...names].filter((name) => name !== DEFAULT_USER && !isOwnUser(name) && !(name in users));
 }
 
-/** Whether servers of an earlier update may be there. */
-async function exist({ target }: AccessInputs): Promise<boolean> {
-  if (target.platform !== "kubernetes") return true;
+/** How many servers of an earlier update are ready. Where none is, they read their users when they start. */
+async function readyNodes({ target }: AccessInputs): Promise<number> {
+  if (target.platform !== "kubernetes") return nodeCount(target.shape);
   const { namespace, statefulSet: name } = target;
   const kubernetes = await openKubernetesClient(target);
   const doing = `reading the StatefulSet ${name} of namespace ${namespace}`;
-  return (await kubernetes.find(doing, kubernetes.apps.readNamespacedStatefulSet({ name, namespace }))) !== undefined;
+  const found = await kubernetes.find(doing, kubernetes.apps.readNamespacedStatefulSet({ name, namespace }));
+  return found?.status?.readyReplicas ?? 0;
 }
 
 export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
@@ -143,7 +144,7 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
   update: async (_id, olds, news, context) => {
     const { changedAt, drift } = olds;
     const same = canonicalJson([olds.password, olds.users]) === canonicalJson([news.password, news.users]);
-    if ((same && drift.length === 0) || !(await exist(olds))) return { changedAt, drift: [] };
+    if ((same && drift.length === 0) || (await readyNodes(olds)) === 0) return { changedAt, drift: [] };
     return tellNodes(olds, news, context);
   },
   read: async (_id, { target, password, users, engine, changedAt }, { signal }) => {
