@@ -2,7 +2,7 @@
  * Makes a StatefulSet again around its pods: Kubernetes lets none change its template of claims. The object lies in a
  * ConfigMap until it is made, so that what is interrupted in between can be repeated.
  */
-import type { V1ConfigMap, V1StatefulSet } from "@kubernetes/client-node";
+import type { V1ConfigMap, V1ManagedFieldsEntry, V1StatefulSet } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
 import { holdsInTime } from "../../lib/polling";
 import type { KubernetesClient } from "./client";
@@ -15,6 +15,8 @@ import { claimsOfSet, findSet, isOrdinalOf, POLL_MS, requestedBytes } from "./se
 /** Of the ConfigMap: the StatefulSet, and who may change it without a conflict. */
 const OBJECT = "statefulset.json";
 const MANAGER = "manager";
+const OPERATION = "operation";
+const STATEFUL_SETS = { group: "apps", version: "v1", plural: "statefulsets" } as const;
 const OURS = "valkey";
 
 const copyName = (statefulSet: string): string => `${statefulSet}-volumes`;
@@ -36,14 +38,20 @@ export async function remakeSet(
   const copy = await findCopy(kubernetes, volumes);
   if (copy === undefined) return;
   const { namespace, statefulSet: name } = volumes;
-  if ((await findSet(kubernetes, volumes)) === undefined)
+  if ((await findSet(kubernetes, volumes)) === undefined) {
+    const body = withVolumes(copy, wanted);
+    const fieldManager = copy.data?.[MANAGER] ?? OURS;
     await kubernetes.call(
       `making StatefulSet ${name} of namespace ${namespace} again`,
-      kubernetes.apps.patchNamespacedStatefulSet(
-        { namespace, name, body: withVolumes(copy, wanted), fieldManager: copy.data?.[MANAGER] ?? OURS, force: true },
-        kubernetes.serverSideApply,
-      ),
+      // As its owner made it: an owner that creates an object takes over from itself alone when it applies it later.
+      copy.data?.[OPERATION] === "Apply"
+        ? kubernetes.apps.patchNamespacedStatefulSet(
+            { namespace, name, body, fieldManager, force: true },
+            kubernetes.serverSideApply,
+          )
+        : kubernetes.custom.createNamespacedCustomObject({ ...STATEFUL_SETS, namespace, body, fieldManager }),
     );
+  }
   await deleteCopy(kubernetes, volumes);
 }
 
@@ -64,19 +72,13 @@ export async function takeAway(
   // As it is: the client's own types drop what they do not know.
   const set = (await kubernetes.call(
     `reading StatefulSet ${name} of namespace ${namespace}`,
-    kubernetes.custom.getNamespacedCustomObject({
-      group: "apps",
-      version: "v1",
-      namespace,
-      plural: "statefulsets",
-      name,
-    }),
+    kubernetes.custom.getNamespacedCustomObject({ ...STATEFUL_SETS, namespace, name }),
   )) as Plain<V1StatefulSet>;
-  // Whoever applied it goes on as its owner.
-  const manager = set.metadata?.managedFields?.find(({ operation }) => operation === "Apply")?.manager ?? OURS;
+  // Whoever made its pods' template goes on as the owner, and may change it without a conflict.
+  const { manager = OURS, operation = "Update" } = set.metadata?.managedFields?.find(ownsTemplate) ?? {};
   const { labels, annotations } = set.metadata ?? {};
   const object = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name, namespace, labels, annotations } };
-  const data = { [OBJECT]: JSON.stringify({ ...object, spec: set.spec }), [MANAGER]: manager };
+  const data = { [OBJECT]: JSON.stringify({ ...object, spec: set.spec }), [MANAGER]: manager, [OPERATION]: operation };
   const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: copyName(name), namespace, labels }, data };
   await kubernetes.call(
     `keeping a copy of StatefulSet ${name} of namespace ${namespace}`,
@@ -92,6 +94,11 @@ export async function takeAway(
   const isGone = async (): Promise<boolean> => (await findSet(kubernetes, volumes)) === undefined;
   if (await holdsInTime(isGone, { timeoutMs, intervalMs: POLL_MS, signal })) return;
   throw new Failure(`StatefulSet ${name} of namespace ${namespace} is not deleted yet; the next update goes on`);
+}
+
+function ownsTemplate({ fieldsV1, subresource }: Plain<V1ManagedFieldsEntry>): boolean {
+  const { "f:spec": spec } = (fieldsV1 ?? {}) as { readonly "f:spec"?: object };
+  return subresource === undefined && spec !== undefined && "f:template" in spec;
 }
 
 function withVolumes({ data }: V1ConfigMap, { size, className }: WantedVolume): object {

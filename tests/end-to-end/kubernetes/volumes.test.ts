@@ -220,6 +220,9 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
       JSON.stringify(await claims("grows")) === '[["3Gi","StatefulSet"]]' ? undefined : "the claim has no owner",
     );
     expect(await here.read(statefulSet("grows"))).toMatchObject({
+      metadata: {
+        managedFields: expect.arrayContaining([expect.objectContaining({ manager: "valkey-test" })]) as unknown,
+      },
       spec: { volumeClaimTemplates: [{ spec: { resources: { requests: { storage: "3Gi" } } } }] },
     });
     const [after] = await here.pods({ app: "grows" });
