@@ -58,12 +58,15 @@ function tlsDirectives(): (readonly [string, string])[] {
   ];
 }
 
+/**
+ * Where nobody takes over from a primary that stops, it saves its data first, also where `save` is off and there is no
+ * append-only file: it would come back empty, and its replicas would copy that.
+ */
+export const SAVED_BEFORE_STOPPING: Directives = new Map([["shutdown-on-sigterm", "save"]]);
+
 /** Configuration that all nodes in replication mode have in common. The command line names a replica's primary. */
 export function replicationConfig(directives: Directives): string {
-  const own = new Map([
-    ["port", String(CLIENT_PORT)],
-    ["dir", DATA_DIRECTORY],
-  ]);
+  const own = new Map([["port", String(CLIENT_PORT)], ["dir", DATA_DIRECTORY], ...SAVED_BEFORE_STOPPING]);
   return formatConfigFile(own) + formatConfigFile(directives) + ACCESS_INCLUDE;
 }
 

@@ -12,7 +12,7 @@ import { scheduling } from "../pods/placement";
 import { findPrimaryContainer } from "./find-primary-container";
 import { livenessProbe, readinessProbe } from "../pods/probes";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../pods/security-context";
-import { PASSWORD_FILE } from "../server-config";
+import { PASSWORD_FILE, SAVED_BEFORE_STOPPING } from "../server-config";
 import { serviceHost } from "../pods/server-pods";
 import { scriptEnvironment, secretMounts, secretVolume } from "../pods/volumes";
 
@@ -35,7 +35,12 @@ export function chartValues(
     resources: args.resources,
     initResources: sidecarResources(args.resources, INIT_RESOURCES),
     // The chart restarts the pods for another text.
-    valkeyConfig: formatConfigFile(splitDirectives(toDirectives(args.settings)).restart),
+    valkeyConfig: formatConfigFile(
+      new Map([
+        ...(sentinel === undefined ? SAVED_BEFORE_STOPPING : []),
+        ...splitDirectives(toDirectives(args.settings)).restart,
+      ]),
+    ),
     ...ownFiles(context),
     ...authentication(context),
     ...probes(context, sentinel === undefined),

@@ -36,7 +36,7 @@ patience=$(($(now) + 5))
 while [ "$(now)" -lt $end ] && serves; do
   best
   if [ -z "$address" ]; then
-    [ "$(now)" -lt $patience ] || exit 0
+    [ "$(now)" -lt $patience ] || break
     sleep 0.5
     continue
   fi
@@ -49,6 +49,11 @@ while [ "$(now)" -lt $end ] && serves; do
     [ "$role" = master ] || break
   done
 done
+# Nobody has taken over, so the only copy is in memory: the server saves it before it stops, also where `save` is off.
+if serves; then
+  echo 'CONFIG SET shutdown-on-sigterm save' | tell localhost 3 >/dev/null
+  exit 0
+fi
 # Meanwhile an old primary redirects clients instead of closing their connections.
 [ "$known" -le 1 ] || sleep 3
 exit 0

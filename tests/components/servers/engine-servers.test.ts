@@ -57,7 +57,7 @@ describe("Redis in replication mode", () => {
       onlyResource(resources, "kubernetes:core/v1:ConfigMap", "server-config").inputs["data"] as Record<string, string>
     )["valkey.conf"];
     expect(config).toBe(
-      'port 6379\ndir /data\nmaxmemory 1000000000\nsave ""\nio-threads 2\ninclude /valkey/secret/password.conf\n',
+      'port 6379\ndir /data\nshutdown-on-sigterm save\nmaxmemory 1000000000\nsave ""\nio-threads 2\ninclude /valkey/secret/password.conf\n',
     );
     expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({
       password: "a secret",

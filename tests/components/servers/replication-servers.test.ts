@@ -72,7 +72,7 @@ describe("ReplicationServers", () => {
         persistence: { size: "50Gi", storageClass: "gp3" },
         persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Delete" },
       },
-      valkeyConfig: "",
+      valkeyConfig: "shutdown-on-sigterm save\n",
       extraSecretValkeyConfigs: true,
       extraVolumes: [
         { name: "extravalkeyconfigs-volume", configMap: { name: "replication-live-config" } },
@@ -98,7 +98,9 @@ describe("ReplicationServers", () => {
 
   it("gives the chart the settings that restart pods, and the pods a file with those that running servers take", async () => {
     const settings = { ...studyServers.settings, "io-threads": 2 };
-    expect(await values({ ...studyServers, settings })).toMatchObject({ valkeyConfig: "io-threads 2\n" });
+    expect(await values({ ...studyServers, settings })).toMatchObject({
+      valkeyConfig: "shutdown-on-sigterm save\nio-threads 2\n",
+    });
     const resources = await replication({ ...studyServers, settings });
     const { data } = onlyResource(resources, "kubernetes:core/v1:ConfigMap", "replication-live-config").inputs;
     expect(data).toEqual({
