@@ -2,6 +2,7 @@
 import { BadInput } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Benchmark } from "./benchmark";
+import { change } from "./rows/change";
 import { failure } from "./rows/failure";
 import { spuriousFailovers } from "./rows/spurious-failovers";
 import { formation } from "./rows/formation";
@@ -20,6 +21,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   formation,
   verification,
   kubernetes,
+  change,
   plan,
   programEvaluation,
   throughput,

@@ -1,0 +1,165 @@
+/**
+ * Changes of running deployments by `pulumi up`, while a client writes to each of them; beside a restart of the upstream
+ * chart's servers as they come.
+ */
+import { Failure, messageOf } from "../../../lib/errors";
+import { median } from "../../../lib/statistics/median";
+import type { Mode } from "../../../valkey/node";
+import { pulumiPath } from "../../support/pulumi/pulumi-stack";
+import type { ObservedWrites } from "../../support/kubernetes/observer-main";
+import { KUBECONFIG } from "../../support/kubernetes/throw-away";
+import type { Benchmark, BenchmarkContext } from "../benchmark";
+import type { BenchRow, RowTarget } from "../row";
+import { atLeast, atMost, below, comparedRow, singleRow } from "../row";
+import type { ChangedSettings, ObservedChange } from "./change-stack";
+import { ChangingStack } from "./change-stack";
+
+const ROUNDS = 10;
+const MODES: readonly Mode[] = ["cluster", "replication"];
+
+interface Kind {
+  readonly id: string;
+  readonly what: string;
+  /** Another value in every round. */
+  readonly change: (round: number) => Partial<ChangedSettings>;
+  /** Whether servers restart; without Sentinels nobody takes over from the primary of replication mode. */
+  readonly restarts: boolean;
+}
+
+/** In the order of a round, which begins with new deployments of the older version. */
+const KINDS: readonly Kind[] = [
+  { id: "version", what: "Valkey 8.1.1 becomes 9.1.2", change: () => ({ version: "9.1.2" }), restarts: true },
+  {
+    id: "live",
+    what: "a setting that running servers take",
+    change: (round) => ({ maxmemory: `${256 + round}mb` }),
+    restarts: false,
+  },
+  {
+    id: "restart",
+    what: "a setting that needs a restart",
+    change: (round) => ({ backlog: 256 + round }),
+    restarts: true,
+  },
+  {
+    id: "password",
+    what: "another password",
+    change: (round) => ({ passwordVersion: round }),
+    restarts: false,
+  },
+];
+const METRICS = ["lost", "failed", "pause"] as const;
+type Metric = (typeof METRICS)[number];
+
+const idOf = (kind: string, mode: Mode, metric: Metric): string => `change-${kind}-${mode}-${metric}`;
+const IDS = KINDS.flatMap(({ id }) => MODES.flatMap((mode) => METRICS.map((metric) => idOf(id, mode, metric))));
+
+export const change: Benchmark = {
+  title: "Changes of running deployments, beside a restart of the upstream chart",
+  ids: IDS,
+  run: async (context) => {
+    const { wanted, skip } = context;
+    const missing = [
+      KUBECONFIG === undefined ? "VALKEY_TEST_KUBECONFIG names no throw-away cluster" : undefined,
+      pulumiPath() === undefined ? "there is no Pulumi CLI" : undefined,
+      process.env["VALKEY_TEST_CHART"] === undefined
+        ? "VALKEY_TEST_CHART names no copy of the upstream chart"
+        : undefined,
+    ].find((why) => why !== undefined);
+    if (missing === undefined) await measure(context);
+    else for (const id of IDS) if (wanted.has(id)) skip(id, missing);
+  },
+};
+
+async function measure({ wanted, report, emit, workbench: { signal } }: BenchmarkContext): Promise<void> {
+  const kinds = KINDS.filter(({ id }) =>
+    MODES.some((mode) => METRICS.some((metric) => wanted.has(idOf(id, mode, metric)))),
+  );
+  const seen = new Map(KINDS.flatMap(({ id }) => MODES.map((mode) => [`${id} ${mode}`, [] as ObservedChange[]])));
+  const upstream: ObservedWrites[] = [];
+  for (let round = 1; round <= ROUNDS && !signal.aborted; round++) {
+    const stack = await ChangingStack.deploy({ version: "8.1.1" });
+    try {
+      for (const kind of kinds) {
+        const changed = await stack.change(kind.change(round));
+        for (const [mode, observed] of changed) {
+          seen.get(`${kind.id} ${mode}`)?.push(observed);
+          report(`round ${round}, ${kind.id}, ${mode}: ${describe(observed)}`);
+        }
+      }
+      if (kinds.some(({ restarts }) => restarts)) {
+        upstream.push(await stack.restartUpstream());
+        report(`round ${round}, restart of the upstream chart: ${JSON.stringify(upstream.at(-1))}`);
+      }
+    } catch (error) {
+      report(`round ${round} ended early: ${messageOf(error)}`);
+      if (round === 1) throw error;
+    } finally {
+      await stack.destroy();
+    }
+  }
+  for (const kind of kinds)
+    for (const mode of MODES)
+      for (const row of rows(kind, mode, seen.get(`${kind.id} ${mode}`) ?? [], upstream))
+        if (wanted.has(row.id)) emit(row);
+}
+
+function rows(
+  kind: Kind,
+  mode: Mode,
+  changes: readonly ObservedChange[],
+  upstream: readonly ObservedWrites[],
+): BenchRow[] {
+  if (changes.length === 0) throw new Failure(`no change of kind ${kind.id} was seen`);
+  const sum = (of: "lost" | "failed", writes: readonly ObservedWrites[]): number =>
+    writes.reduce((total, each) => total + each[of], 0);
+  const writes = changes.map((each) => each.writes);
+  const acknowledged = writes.reduce((total, each) => total + each.acknowledged, 0);
+  const head = (metric: Metric, what: string, unit: string): { id: string; what: string; unit: string } => ({
+    id: idOf(kind.id, mode, metric),
+    what: `${what}, ${mode}: ${kind.what}, ${changes.length} times`,
+    unit,
+  });
+  const pause = median(writes.map(({ pauseMs }) => pauseMs)) / 1000;
+  const times = `; ${median(changes.map(({ seconds }) => seconds)).toFixed(0)} s for all of pulumi up`;
+  const paused = head("pause", "longest time in which a shard acknowledged nothing, median", "s");
+  const paces = { ...paused, what: paused.what + times };
+  const lost = singleRow(
+    head("lost", `lost of ${acknowledged} acknowledged writes`, "writes"),
+    sum("lost", writes),
+    atMost(0),
+  );
+  const failures = head("failed", `failed of ${acknowledged + sum("failed", writes)} writes`, "writes");
+  if (!kind.restarts || mode === "cluster") {
+    const target: RowTarget = below(1);
+    return [lost, singleRow(failures, sum("failed", writes), atMost(0)), singleRow(paces, pause, target)];
+  }
+  // The only primary restarts here as there.
+  const reference = {
+    failed: sum("failed", upstream) / upstream.length,
+    pause: median(upstream.map(({ pauseMs }) => pauseMs)) / 1000,
+  };
+  const ofUpstream = `; ratio: how many times as much a restart of the upstream chart, ${upstream.length} times`;
+  return [
+    lost,
+    comparedRow(
+      { ...failures, what: `${failures.what}, mean of a change${ofUpstream}` },
+      { ours: sum("failed", writes) / changes.length, reference: reference.failed },
+      "reference/ours",
+      atLeast(1),
+    ),
+    comparedRow(
+      { ...paces, what: paces.what + ofUpstream },
+      { ours: pause, reference: reference.pause },
+      "reference/ours",
+      atLeast(1),
+    ),
+  ];
+}
+
+function describe({ seconds, writes }: ObservedChange): string {
+  const { acknowledged, failed, lost, pauseMs, p999Ms, errors } = writes;
+  const reasons = Object.entries(errors).map(([error, count]) => `${error} ${count}`);
+  const counts = `${failed} of ${acknowledged + failed} writes failed${reasons.length > 0 ? ` (${reasons.join(", ")})` : ""}, ${lost} lost`;
+  return `${seconds.toFixed(0)} s, ${counts}, pause ${(pauseMs / 1000).toFixed(2)} s, p99.9 ${p999Ms?.toFixed(0) ?? "–"} ms`;
+}

@@ -1,0 +1,105 @@
+/**
+ * The client of the failure tests as a program for a pod: writes to every shard at a steady rate until a file appears,
+ * then reads every key back and prints what became of the writes as JSON. Environment: ORDER, an `ObserverOrder`.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { accountForWrites } from "../../../faults/writes/accounting";
+import type { Dialer } from "../../../faults/writes/connection-pool";
+import { WriteClient } from "../../../faults/writes/write-client";
+import type { Write } from "../../../faults/writes/write-history";
+import { isAcknowledged } from "../../../faults/writes/write-history";
+import { countWriteErrors } from "../../../faults/observation/write-latency";
+import { connect } from "../../../valkey/connection";
+import type { Endpoint, Mode } from "../../../valkey/node";
+import { formatEndpoint } from "../../../valkey/node";
+import { ViewParser } from "../../../valkey/topology/cluster-view";
+import type { SlotRange } from "../../../valkey/topology/slots";
+
+export interface ObserverOrder {
+  readonly mode: Mode;
+  /** Host names stay when pods get other addresses. In replication mode the Service of the primary alone. */
+  readonly endpoints: readonly Endpoint[];
+  /** Read again for every connection. @default no password */
+  readonly passwordFile?: string | undefined;
+  /** Writes per second. */
+  readonly rate: number;
+  /** The file that ends the writes. */
+  readonly until: string;
+}
+
+/** What became of the writes. */
+export interface ObservedWrites {
+  readonly acknowledged: number;
+  /** Without an acknowledgement: refused, not sent, or not answered. */
+  readonly failed: number;
+  readonly errors: Readonly<Record<string, number>>;
+  readonly lost: number;
+  /** The longest time in which a shard acknowledged no write, milliseconds. */
+  readonly pauseMs: number;
+  /** Of acknowledged writes, from when they were due, milliseconds; null where none was acknowledged. */
+  readonly p999Ms: number | null;
+}
+
+const TIMEOUT_MS = 2000;
+
+async function observe({ mode, endpoints, passwordFile, rate, until }: ObserverOrder): Promise<ObservedWrites> {
+  const dial: Dialer = async (endpoint) => {
+    const password = passwordFile === undefined ? undefined : readFileSync(passwordFile, "utf8").trim();
+    const connection = await connect(formatEndpoint(endpoint), endpoint, { password }, TIMEOUT_MS);
+    if (mode === "replication") await connection.call("CLIENT", "CAPA", "redirect").catch(() => undefined);
+    return connection;
+  };
+  const nodes = endpoints.map((endpoint, index) => ({
+    name: `node-${index}`,
+    endpoint,
+    zone: undefined,
+    machine: "",
+  }));
+  const shards = mode === "cluster" ? await slotsOfShards(dial, endpoints) : [[]];
+  const load = { rate, bytes: 64, timeoutMs: TIMEOUT_MS, acknowledgement: { replicas: 0, timeoutMs: 0 } };
+  const client = new WriteClient({ mode, shards, nodes: () => nodes, dial }, load, `observed:${Date.now()}:`);
+  await client.start();
+  while (!existsSync(until)) await sleep(50);
+  await client.stop();
+  const { writes } = client.history;
+  const { lost, acknowledged, failed, unknown } = accountForWrites(client.history.byKey(), await client.readBack());
+  client.close();
+  const errors = countWriteErrors(writes).map(({ error, count }) => [error, count] as const);
+  const latencies = writes.filter(isAcknowledged).map(({ dueMs, endedMs }) => endedMs - dueMs);
+  latencies.sort((a, b) => a - b);
+  return {
+    acknowledged,
+    failed: failed + unknown,
+    errors: Object.fromEntries(errors),
+    lost: lost.length,
+    pauseMs: Math.max(...shards.map((_slots, shard) => longestGap(writes.filter((write) => write.shard === shard)))),
+    p999Ms: latencies[Math.ceil(latencies.length * 0.999) - 1] ?? null,
+  };
+}
+
+async function slotsOfShards(dial: Dialer, [first]: readonly Endpoint[]): Promise<SlotRange[][]> {
+  if (first === undefined) throw new Error("there is no endpoint");
+  const connection = await dial(first);
+  const { topology } = new ViewParser().parse(String(await connection.cluster("NODES")));
+  connection.disconnect();
+  return [...topology.nodes.values()].map(({ slots }) => [...slots]).filter((slots) => slots.length > 0);
+}
+
+/** The time before the first and after the last acknowledgement counts, too. */
+function longestGap(writes: readonly Write[]): number {
+  const ends = writes.map(({ endedMs }) => endedMs);
+  let last = ends[0] ?? 0;
+  let longest = 0;
+  for (const write of writes) {
+    if (!isAcknowledged(write)) continue;
+    longest = Math.max(longest, write.endedMs - last);
+    last = write.endedMs;
+  }
+  return Math.max(longest, (ends.at(-1) ?? last) - last);
+}
+
+void observe(JSON.parse(process.env["ORDER"] ?? "") as ObserverOrder).then((observed) => {
+  process.stdout.write(JSON.stringify(observed));
+  process.exit();
+});
