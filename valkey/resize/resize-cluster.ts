@@ -167,7 +167,9 @@ class Resize {
     const nodes = resizeNodes(states, this.#leaving, await readMemoryUse(members));
     const decision = planResize(nodes, this.shape);
     if (decision.kind === "refused") throw this.#refusal(decision.reasons);
-    const plan = decision.kind === "resize" ? decision.plan : handBackPlan(nodes, this.shape);
+    // Not right after other changes: a node that has just come may still be looked for at its former address.
+    const plan =
+      decision.kind === "resize" ? decision.plan : this.#changed ? undefined : handBackPlan(nodes, this.shape);
     if (plan === undefined) return "fitted";
     if (this.#plansCarriedOut === MAX_PLANS) {
       const why = this.#setbacks.length > 0 ? this.#setbacks.join("; ") : "the cluster changed after each of them";

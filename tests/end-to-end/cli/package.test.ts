@@ -71,6 +71,11 @@ const newResource = ({ type, name, inputs }) => {
   return { id: name, state: { ...inputs, ...made } };
 };
 pulumi.runtime.setMocks({ newResource, call: ({ inputs }) => inputs }, "elsewhere", "test", false);
+// Mocks run no transforms, and refuse resources that have some.
+const store = require("@pulumi/pulumi/runtime/state").getStore();
+const { Callback } = require("@pulumi/pulumi/proto/callback_pb");
+store.supportsTransforms = true;
+store.callbacks = { registerTransform: async () => new Callback(), awaitStackRegistrations: async () => {}, shutdown: () => {} };
 const program = require(process.argv[2]);
 process.on("exit", () => {
   const loaded = Object.keys(require.cache);

@@ -46,6 +46,13 @@ async function met(): Promise<string[]> {
       (text) => text.trim().split("\n").length === 8 && !text.includes("handshake"),
     ),
   );
+  // Two new primaries have the same epoch until one of them takes another.
+  await eventually("no two primaries have the same epoch", async () =>
+    (await everywhere(async (connection) => String(await connection.cluster("NODES")))).every((text) => {
+      const epochs = [...text.matchAll(/ (?:myself,)?master - \d+ \d+ (\d+) /g)].map(([, epoch]) => epoch);
+      return new Set(epochs).size === epochs.length;
+    }),
+  );
   return idsOf();
 }
 
