@@ -12,6 +12,7 @@ import { largeLimit } from "./rows/large-limit";
 import { openLoop } from "./rows/open-loop";
 import { plan } from "./rows/plan";
 import { programEvaluation } from "./rows/program";
+import { resize } from "./rows/resize";
 import { studies } from "./rows/studies";
 import { throughput } from "./rows/throughput";
 import { verification } from "./rows/verification";
@@ -22,6 +23,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   verification,
   kubernetes,
   change,
+  resize,
   plan,
   programEvaluation,
   throughput,

@@ -11,14 +11,15 @@ let bundled: Promise<string> | undefined;
 /** CommonJS text, read or made once per process. */
 export function generatorBundle(): Promise<string> {
   const file = join(__dirname, BUNDLE_FILE);
-  bundled ??= existsSync(file) ? readFile(file, "utf8") : bundle();
+  bundled ??= existsSync(file) ? readFile(file, "utf8") : bundle(join(__dirname, "main.ts"));
   return bundled;
 }
 
-async function bundle(): Promise<string> {
+/** A program and all that it imports, as CommonJS text. @param entry its file */
+export async function bundle(entry: string): Promise<string> {
   const { build } = await import("esbuild");
   const { outputFiles } = await build({
-    entryPoints: [join(__dirname, "main.ts")],
+    entryPoints: [entry],
     bundle: true,
     platform: "node",
     target: "node20",

@@ -1,4 +1,4 @@
-/** A stack with a deployment of each mode on a real Kubernetes, and the upstream chart as it comes, each with a writer. */
+/** A stack with deployments on a real Kubernetes, and the upstream chart as it comes, each with a writer. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Stack } from "@pulumi/pulumi/automation";
@@ -6,14 +6,13 @@ import { LocalWorkspace } from "@pulumi/pulumi/automation";
 import { objectNames } from "../../../components/kubernetes/names";
 import { PASSWORD_FILE } from "../../../components/kubernetes/server-config";
 import { Failure } from "../../../lib/errors";
-import type { Mode } from "../../../valkey/node";
-import { PulumiStack } from "../../support/pulumi/pulumi-stack";
+import type { Endpoint, Mode } from "../../../valkey/node";
+import { PulumiStack, pulumiPath } from "../../support/pulumi/pulumi-stack";
+import type { FloodedWrites } from "../../support/kubernetes/flood-main";
 import type { ObservedWrites } from "../../support/kubernetes/observer-main";
 import { ObserverPod } from "../../support/kubernetes/observer-pod";
 import { isReady, KUBECONFIG, ThrowAway } from "../../support/kubernetes/throw-away";
 
-/** Writes per second to each deployment. */
-const RATE = 2000;
 /** Writers begin so long before a change, and go on for so long after it, milliseconds. */
 const BEFORE_MS = 4000;
 const AFTER_MS = 3000;
@@ -24,6 +23,8 @@ export interface ObservedChange {
   /** Of the whole `pulumi up`. */
   readonly seconds: number;
   readonly writes: ObservedWrites;
+  /** Of clients at full speed, where there are some. */
+  readonly flooded?: FloodedWrites | undefined;
 }
 
 /** What changes of a stack change. */
@@ -43,34 +44,59 @@ const SETTINGS: ChangedSettings = {
   primaries: 3,
 };
 
+/** Why this machine cannot have such a stack; undefined where it can. */
+export function whyNoStack(): string | undefined {
+  if (KUBECONFIG === undefined) return "VALKEY_TEST_KUBECONFIG names no throw-away cluster";
+  if (pulumiPath() === undefined) return "there is no Pulumi CLI";
+  if (process.env["VALKEY_TEST_CHART"] === undefined) return "VALKEY_TEST_CHART names no copy of the upstream chart";
+  return undefined;
+}
+
+/** One line. */
+export function describeChange({ seconds, writes, flooded }: ObservedChange): string {
+  const { acknowledged, failed, lost, pauseMs, p999Ms, errors } = writes;
+  const reasons = Object.entries(errors).map(([error, count]) => `${error} ${count}`);
+  const counts = `${failed} of ${acknowledged + failed} writes failed${reasons.length > 0 ? ` (${reasons.join(", ")})` : ""}, ${lost} lost`;
+  const beside =
+    flooded === undefined
+      ? ""
+      : `; at full speed ${Math.round(flooded.acknowledged / flooded.seconds)} writes/s, ${flooded.failed} failed ${JSON.stringify(flooded.errors)}`;
+  return `${seconds.toFixed(0)} s, ${counts}, pause ${(pauseMs / 1000).toFixed(2)} s, p99.9 ${p999Ms?.toFixed(0) ?? "–"} ms${beside}`;
+}
+
 export class ChangingStack {
   #settings: ChangedSettings;
-  readonly #observers = new Map<Mode, ObserverPod>();
+  readonly #observers = new Map<Mode, ObserverPod<"observer-main.ts">>();
+  #flood: ObserverPod<"flood-main.ts"> | undefined;
 
   private constructor(
     private readonly here: ThrowAway,
     private readonly zones: readonly string[],
     private readonly stack: PulumiStack,
+    private readonly modes: readonly Mode[],
     settings: ChangedSettings,
   ) {
     this.#settings = settings;
   }
 
-  static async deploy(settings: Partial<ChangedSettings>): Promise<ChangingStack> {
+  /** A deployment of each of these modes, each named after its mode. @param rate of writes per second to each */
+  static async deploy(
+    modes: readonly Mode[],
+    rate: number,
+    settings: Partial<ChangedSettings>,
+  ): Promise<ChangingStack> {
     const here = await ThrowAway.at(`valkey-change-${process.pid}`);
     const zones = (await here.zones()).slice(0, 3);
     const all = { ...SETTINGS, ...settings };
-    const made = new ChangingStack(here, zones, await PulumiStack.open(configOf(here, zones, all)), all);
+    const stack = await PulumiStack.open(configOf(here, zones, modes, all));
+    const made = new ChangingStack(here, zones, stack, modes, all);
     try {
       await made.stack.up();
-      const { namespace } = here;
-      const cluster = objectNames("cluster");
-      const endpoints = Array.from({ length: NODES }, (_, index) =>
-        hostIn(namespace, `cluster-${index}.${cluster.headless}`),
-      );
-      await made.#observe("cluster", "cluster", endpoints, cluster.secret);
-      const replication = objectNames("replication");
-      await made.#observe("replication", "replication", [hostIn(namespace, replication.client)], replication.secret);
+      for (const mode of modes) {
+        const order = { mode, endpoints: made.#endpoints(mode), rate };
+        const pod = await ObserverPod.start(here, `observer-${mode}`, "observer-main.ts", order, passwordOf(mode));
+        made.#observers.set(mode, pod);
+      }
       return made;
     } catch (error) {
       await made.destroy();
@@ -78,29 +104,30 @@ export class ChangingStack {
     }
   }
 
-  async #observe(
-    mode: Mode,
-    name: string,
-    endpoints: readonly { host: string; port: number }[],
-    secret: string,
-  ): Promise<void> {
-    const pod = await ObserverPod.start(
-      this.here,
-      `observer-${name}`,
-      { mode, endpoints, rate: RATE },
-      { secret, key: PASSWORD_FILE },
-    );
-    this.#observers.set(mode, pod);
+  /** Of all pods of a cluster as it was deployed, or of the Service of the primary. */
+  #endpoints(mode: Mode): Endpoint[] {
+    const { client, headless } = objectNames(mode);
+    const hosts =
+      mode === "cluster" ? Array.from({ length: NODES }, (_, index) => `${mode}-${index}.${headless}`) : [client];
+    return hosts.map((host) => hostIn(this.here.namespace, host));
   }
 
-  /** One `pulumi up`, while both deployments are written to. */
+  /** Starts clients that write to the cluster as fast as they are answered, during every change from now on. */
+  async flood(inFlight: number): Promise<void> {
+    const order = { endpoints: this.#endpoints("cluster"), inFlight };
+    this.#flood = await ObserverPod.start(this.here, "flood", "flood-main.ts", order, passwordOf("cluster"));
+  }
+
+  /** One `pulumi up`, while all deployments are written to. */
   async change(settings: Partial<ChangedSettings>): Promise<Map<Mode, ObservedChange>> {
     this.#settings = { ...this.#settings, ...settings };
-    this.stack.configure(configOf(this.here, this.zones, this.#settings));
+    this.stack.configure(configOf(this.here, this.zones, this.modes, this.#settings));
     const up = this.#updateAfter(BEFORE_MS);
+    const flooded = this.#flood?.during(() => up, AFTER_MS);
+    flooded?.catch(() => undefined);
     const observed = [...this.#observers].map(async ([mode, pod]) => {
       const writes = await pod.during(() => up, AFTER_MS);
-      return [mode, { seconds: await up, writes }] as const;
+      return [mode, { seconds: await up, writes, flooded: await flooded }] as const;
     });
     return new Map(await Promise.all(observed));
   }
@@ -114,7 +141,7 @@ export class ChangingStack {
   }
 
   /** Installs the upstream chart with two replicas and its defaults, and restarts it as `kubectl rollout restart` does. */
-  async restartUpstream(): Promise<ObservedWrites> {
+  async restartUpstream(rate: number): Promise<ObservedWrites> {
     const { namespace } = this.here;
     const stack = await upstreamStack(namespace, join(this.stack.directory, ".state"));
     try {
@@ -125,7 +152,8 @@ export class ChangingStack {
       const pod = await ObserverPod.start(
         this.here,
         "observer-upstream",
-        { mode: "replication", endpoints, rate: RATE },
+        "observer-main.ts",
+        { mode: "replication", endpoints, rate },
         undefined,
       );
       const before = new Set((await this.here.pods(labels)).map(({ metadata }) => metadata?.uid));
@@ -155,7 +183,12 @@ export class ChangingStack {
   }
 }
 
-const hostIn = (namespace: string, name: string): { host: string; port: number } => ({
+const passwordOf = (name: string): { secret: string; key: string } => ({
+  secret: objectNames(name).secret,
+  key: PASSWORD_FILE,
+});
+
+const hostIn = (namespace: string, name: string): Endpoint => ({
   host: `${name}.${namespace}.svc.cluster.local`,
   port: 6379,
 });
@@ -163,10 +196,15 @@ const hostIn = (namespace: string, name: string): { host: string; port: number }
 function configOf(
   { namespace }: ThrowAway,
   zones: readonly string[],
+  modes: readonly Mode[],
   { version, maxmemory, backlog, passwordVersion, primaries }: ChangedSettings,
 ): Record<string, unknown> {
   const password = passwordVersion === 0 ? {} : { passwordVersion };
   const settings = { maxmemory, save: "", other: { "tcp-backlog": backlog } };
+  const deployments = {
+    cluster: { mode: "cluster", primaries, ...password, settings: { ...settings, "cluster-node-timeout": 5000 } },
+    replication: { mode: "replication", replicas: 2, ...password, settings },
+  };
   return {
     platform: {
       type: "kubernetes",
@@ -181,10 +219,7 @@ function configOf(
       chart: { from: "path", path: process.env["VALKEY_TEST_CHART"] },
     },
     verification: { timeout: 180 },
-    deployments: {
-      cluster: { mode: "cluster", primaries, ...password, settings: { ...settings, "cluster-node-timeout": 5000 } },
-      replication: { mode: "replication", replicas: 2, ...password, settings },
-    },
+    deployments: Object.fromEntries(modes.map((mode) => [mode, deployments[mode]])),
   };
 }
 

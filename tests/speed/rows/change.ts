@@ -5,16 +5,16 @@
 import { Failure, messageOf } from "../../../lib/errors";
 import { median } from "../../../lib/statistics/median";
 import type { Mode } from "../../../valkey/node";
-import { pulumiPath } from "../../support/pulumi/pulumi-stack";
 import type { ObservedWrites } from "../../support/kubernetes/observer-main";
-import { KUBECONFIG } from "../../support/kubernetes/throw-away";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import type { BenchRow, RowTarget } from "../row";
 import { atLeast, atMost, below, comparedRow, singleRow } from "../row";
 import type { ChangedSettings, ObservedChange } from "./change-stack";
-import { ChangingStack } from "./change-stack";
+import { ChangingStack, describeChange, whyNoStack } from "./change-stack";
 
 const ROUNDS = 10;
+/** Writes per second to each deployment. */
+const RATE = 2000;
 const MODES: readonly Mode[] = ["cluster", "replication"];
 
 interface Kind {
@@ -59,13 +59,7 @@ export const change: Benchmark = {
   ids: IDS,
   run: async (context) => {
     const { wanted, skip } = context;
-    const missing = [
-      KUBECONFIG === undefined ? "VALKEY_TEST_KUBECONFIG names no throw-away cluster" : undefined,
-      pulumiPath() === undefined ? "there is no Pulumi CLI" : undefined,
-      process.env["VALKEY_TEST_CHART"] === undefined
-        ? "VALKEY_TEST_CHART names no copy of the upstream chart"
-        : undefined,
-    ].find((why) => why !== undefined);
+    const missing = whyNoStack();
     if (missing === undefined) await measure(context);
     else for (const id of IDS) if (wanted.has(id)) skip(id, missing);
   },
@@ -78,17 +72,17 @@ async function measure({ wanted, report, emit, workbench: { signal } }: Benchmar
   const seen = new Map(KINDS.flatMap(({ id }) => MODES.map((mode) => [`${id} ${mode}`, [] as ObservedChange[]])));
   const upstream: ObservedWrites[] = [];
   for (let round = 1; round <= ROUNDS && !signal.aborted; round++) {
-    const stack = await ChangingStack.deploy({ version: "8.1.1" });
+    const stack = await ChangingStack.deploy(MODES, RATE, { version: "8.1.1" });
     try {
       for (const kind of kinds) {
         const changed = await stack.change(kind.change(round));
         for (const [mode, observed] of changed) {
           seen.get(`${kind.id} ${mode}`)?.push(observed);
-          report(`round ${round}, ${kind.id}, ${mode}: ${describe(observed)}`);
+          report(`round ${round}, ${kind.id}, ${mode}: ${describeChange(observed)}`);
         }
       }
       if (kinds.some(({ restarts }) => restarts)) {
-        upstream.push(await stack.restartUpstream());
+        upstream.push(await stack.restartUpstream(RATE));
         report(`round ${round}, restart of the upstream chart: ${JSON.stringify(upstream.at(-1))}`);
       }
     } catch (error) {
@@ -155,11 +149,4 @@ function rows(
       atLeast(1),
     ),
   ];
-}
-
-function describe({ seconds, writes }: ObservedChange): string {
-  const { acknowledged, failed, lost, pauseMs, p999Ms, errors } = writes;
-  const reasons = Object.entries(errors).map(([error, count]) => `${error} ${count}`);
-  const counts = `${failed} of ${acknowledged + failed} writes failed${reasons.length > 0 ? ` (${reasons.join(", ")})` : ""}, ${lost} lost`;
-  return `${seconds.toFixed(0)} s, ${counts}, pause ${(pauseMs / 1000).toFixed(2)} s, p99.9 ${p999Ms?.toFixed(0) ?? "–"} ms`;
 }

@@ -1,15 +1,23 @@
-/** A pod in which the client of the failure tests writes while something else changes the deployment. */
+/** A pod with a program that writes while something else changes the deployment. */
 import { join } from "node:path";
+import { bundle } from "../../../benchmarks/load/open-loop/bundle";
 import { NODE_IMAGE } from "../../../benchmarks/load/jobs/default-images";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
 import type { KubernetesObject } from "./kubernetes-objects";
+import type { FloodedWrites, FloodOrder } from "./flood-main";
 import type { ObservedWrites, ObserverOrder } from "./observer-main";
 import type { ThrowAway } from "./throw-away";
 
 const CONTAINER = "observer";
 const STOP_FILE = "/tmp/stop";
 
-export type ObservedDeployment = Pick<ObserverOrder, "mode" | "endpoints" | "rate">;
+/** The files of this directory that are such programs, with what they are told and what they print. */
+interface Programs {
+  "observer-main.ts": [ObserverOrder, ObservedWrites];
+  "flood-main.ts": [FloodOrder, FloodedWrites];
+}
+type Program = keyof Programs;
+type Result<P extends Program> = Programs[P][1];
 
 /** A Secret and its key. */
 export interface PasswordSecret {
@@ -17,28 +25,29 @@ export interface PasswordSecret {
   readonly key: string;
 }
 
-export class ObserverPod {
+export class ObserverPod<P extends Program> {
   private constructor(
     private readonly here: ThrowAway,
     private readonly name: string,
-    private readonly order: ObserverOrder,
+    private readonly order: Programs[Program][0],
   ) {}
 
   /** @param secret with the deployment's password; undefined without one */
-  static async start(
+  static async start<P extends Program>(
     here: ThrowAway,
     name: string,
-    deployment: ObservedDeployment,
+    program: P,
+    order: Omit<Programs[P][0], "passwordFile" | "until">,
     secret: PasswordSecret | undefined,
-  ): Promise<ObserverPod> {
-    await here.apply(objects(here.namespace, name, await bundle(), secret));
+  ): Promise<ObserverPod<P>> {
+    await here.apply(objects(here.namespace, name, await bundle(join(__dirname, program)), secret));
     await here.untilReady({ observer: name }, 1, 120);
     const passwordFile = secret === undefined ? undefined : `/secret/${secret.key}`;
-    return new ObserverPod(here, name, { ...deployment, passwordFile, until: STOP_FILE });
+    return new ObserverPod<P>(here, name, { ...order, passwordFile, until: STOP_FILE } as Programs[P][0]);
   }
 
   /** Writes for as long as the change takes, and for `afterMs` more. @returns what became of the writes */
-  async during(change: () => Promise<unknown>, afterMs: number): Promise<ObservedWrites> {
+  async during(change: () => Promise<unknown>, afterMs: number): Promise<Result<P>> {
     const order = JSON.stringify(this.order).replaceAll("'", "");
     const writing = this.#run(`rm -f ${STOP_FILE}; ORDER='${order}' node /observer/main.cjs`);
     writing.catch(() => undefined);
@@ -49,7 +58,7 @@ export class ObserverPod {
     } finally {
       await this.#run(`touch ${STOP_FILE}`);
     }
-    return JSON.parse(await writing) as ObservedWrites;
+    return JSON.parse(await writing) as Result<P>;
   }
 
   #run(script: string): Promise<string> {
@@ -58,21 +67,6 @@ export class ObserverPod {
 }
 
 const pause = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-async function bundle(): Promise<string> {
-  const { build } = await import("esbuild");
-  const { outputFiles } = await build({
-    entryPoints: [join(__dirname, "observer-main.ts")],
-    bundle: true,
-    platform: "node",
-    target: "node20",
-    format: "cjs",
-    minify: true,
-    legalComments: "none",
-    write: false,
-  });
-  return outputFiles[0]?.text ?? "";
-}
 
 function objects(
   namespace: string,
