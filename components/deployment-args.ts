@@ -22,7 +22,14 @@ export interface DeploymentArgs
     ClusterAccess,
     Pick<
       ServerArgs,
-      "proxyImage" | "imagePullPolicy" | "imagePullSecrets" | "access" | "users" | "metrics" | "clusterDomain"
+      | "proxyImage"
+      | "imagePullPolicy"
+      | "imagePullSecrets"
+      | "access"
+      | "users"
+      | "external"
+      | "metrics"
+      | "clusterDomain"
     >,
     Partial<Pick<ServerArgs, "settings">> {
   /** The namespace must exist. @default "default" */
@@ -72,7 +79,7 @@ const DEFAULT_RESOURCES: Resources = {
 /** The arguments of the servers alone. @throws BadInput where it is not clear which certificate they have */
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
-  const { proxyImage, imagePullPolicy, imagePullSecrets, access, users, metrics, tls, clusterDomain } = args;
+  const { proxyImage, imagePullPolicy, imagePullSecrets, access, users, external, metrics, tls, clusterDomain } = args;
   return {
     namespace,
     image,
@@ -86,6 +93,7 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
     imagePullSecrets,
     access,
     users,
+    external,
     metrics,
     tls: tls === undefined ? undefined : { secretName: tlsSecretName(name, tls) },
     clusterDomain,

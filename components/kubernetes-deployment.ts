@@ -4,7 +4,9 @@ import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { TopologyRecord } from "../benchmarks/results/schema";
 import type { StorageRequest } from "../provider/handlers/volumes";
 import { rulesOf } from "../valkey/access/users";
+import { connectionUrl } from "../valkey/connection-url";
 import { Access } from "../provider/resources/access";
+import { ExternalAddresses } from "../provider/resources/external-addresses";
 import { Formation } from "../provider/resources/formation";
 import { ImageCheck } from "../provider/resources/image-check";
 import { Password } from "../provider/resources/password";
@@ -20,6 +22,8 @@ import type { DeploymentArgs } from "./deployment-args";
 import { DEFAULT_OVERLAP_SECONDS, serverArgs } from "./deployment-args";
 import type { ServerArgs, UserArgs } from "./kubernetes/arguments";
 import { certificateHosts, createCertificate } from "./kubernetes/certificate";
+import { createConfigMap } from "./kubernetes/config-map";
+import { checkExternal, externalServices } from "./kubernetes/external-services";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import { CHART_DATA_VOLUME, DATA_VOLUME, METRICS_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
@@ -41,6 +45,10 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   readonly endpoint: pulumi.Output<string>;
   /** The same with scheme, user and password: `redis://default:PASSWORD@HOST:PORT`, `rediss://` with TLS. Secret. */
   readonly url: pulumi.Output<string>;
+  /** `HOST:PORT` for clients outside; of a cluster each node's, else the primary's and that of all nodes. */
+  protected readonly externalEndpoints: pulumi.Output<readonly string[]>;
+  /** As `url`, for clients outside; undefined without `external`. Secret. */
+  readonly externalUrl: pulumi.Output<string | undefined>;
   /** Of the user `default`. Secret. */
   readonly password: pulumi.Output<string>;
   /** The certificate of the authority, PEM; undefined without TLS. */
@@ -64,6 +72,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     createServers: (args: ServerArgs, options: pulumi.ComponentResourceOptions) => Servers,
   ) {
     super(type, name, {}, options);
+    checkExternal(name, kind, args.external);
     const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
     const inside = { parent: this };
     const wanted = pulumi.secret(
@@ -114,6 +123,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
       { ...inside, dependsOn: [servers] },
     );
     const running = { ...inside, dependsOn: [rollout] };
+    const outside = createExternalAddresses(name, kind, { target, password, revision }, own, timeoutSeconds, running);
     const retirement = new PasswordRetirement(
       name,
       {
@@ -126,7 +136,8 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     // Servers in replication mode find their primary by themselves.
     this.formationMs =
       kind.mode === "cluster"
-        ? new Formation(name, { target, password, timeoutSeconds }, running).milliseconds
+        ? new Formation(name, { target, password, timeoutSeconds }, { ...inside, dependsOn: [rollout, ...outside] })
+            .milliseconds
         : pulumi.output(null);
     const check = new TopologyCheck(
       name,
@@ -135,11 +146,14 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     );
     this.topology = check.topology;
     this.verifiedAt = check.verifiedAt;
-    const scheme = own.tls === undefined ? "redis" : "rediss";
-    this.url = pulumi.secret(
+    const urlAt = ([secret, at]: readonly [string, string]): string =>
+      connectionUrl({ endpoint: at, password: secret, tls: own.tls !== undefined });
+    this.url = pulumi.secret(pulumi.all([password, servers.endpoint]).apply(urlAt));
+    this.externalEndpoints = (args.external && outside[0]?.endpoints) ?? pulumi.output([]);
+    this.externalUrl = pulumi.secret(
       pulumi
-        .all([password, servers.endpoint])
-        .apply(([secret, at]) => `${scheme}://default:${encodeURIComponent(secret)}@${at}`),
+        .all([password, this.externalEndpoints])
+        .apply(([secret, [first]]) => (first === undefined ? undefined : urlAt([secret, first]))),
     );
     this.caCertificate = own.tls === undefined ? pulumi.output(undefined) : authorityOf(name, tlsCheck.secret, this);
     const { endpoint, url, caCertificate, topology } = this;
@@ -150,6 +164,35 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   get nodes(): pulumi.Output<TopologyRecord["nodes"]> {
     return this.topology.nodes;
   }
+}
+
+/** Of a cluster always, so that nodes are told when nobody outside connects any more. */
+function createExternalAddresses(
+  name: string,
+  kind: DeploymentKind,
+  inputs: {
+    readonly target: pulumi.Output<KubernetesReference>;
+    readonly password: pulumi.Output<string>;
+    readonly revision: pulumi.Output<string>;
+  },
+  args: ServerArgs,
+  timeoutSeconds: number,
+  options: pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource },
+): ExternalAddresses[] {
+  const { engine, mode } = kind;
+  if (engine !== "valkey" || (mode === "replication" && args.external === undefined)) return [];
+  const external = args.external && { type: args.external.type, services: [...externalServices(name, kind)] };
+  const { image } = args;
+  const addresses = new ExternalAddresses(
+    name,
+    { ...inputs, external: external ?? null, image, timeoutSeconds },
+    options,
+  );
+  if (mode === "cluster" && external !== undefined) {
+    const context = { deployment: name, names: objectNames(name), args, options: { parent: options.parent } };
+    createConfigMap(context, context.names.announced, addresses.files);
+  }
+  return [addresses];
 }
 
 function storageRequest({ engine, mode }: DeploymentKind, { storage }: ServerArgs): pulumi.Output<StorageRequest> {

@@ -25,6 +25,9 @@ export interface ValkeyClusterArgs extends DeploymentArgs {
  * export const url = orders.url;
  */
 export class ValkeyCluster extends KubernetesDeployment {
+  /** `HOST:PORT` of each node, for clients outside the Kubernetes cluster; empty without `external`. */
+  declare readonly externalEndpoints: pulumi.Output<readonly string[]>;
+
   /** @throws BadInput when the name is no host name, or the zones cannot keep replicas apart from their primaries */
   constructor(name: string, args: ValkeyClusterArgs, options?: pulumi.ComponentResourceOptions) {
     const { shape, engine = "valkey" } = args;

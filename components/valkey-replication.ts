@@ -20,6 +20,10 @@ export interface ValkeyReplicationArgs
 export class ValkeyReplication extends KubernetesDeployment {
   /** `HOST:PORT` of all nodes, with the primary. */
   readonly readEndpoint: pulumi.Output<string>;
+  /** As `endpoint`, for clients outside the Kubernetes cluster; undefined without `external`. */
+  readonly externalEndpoint: pulumi.Output<string | undefined>;
+  /** As `readEndpoint`, for clients outside; undefined without `external`. */
+  readonly externalReadEndpoint: pulumi.Output<string | undefined>;
 
   /** @throws BadInput when the name is no host name, or there are too few zones */
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
@@ -39,5 +43,7 @@ export class ValkeyReplication extends KubernetesDeployment {
     );
     if (servers === undefined) throw new Error(`${name} has no servers`);
     this.readEndpoint = servers.readEndpoint;
+    this.externalEndpoint = this.externalEndpoints.apply(([primary]) => primary);
+    this.externalReadEndpoint = this.externalEndpoints.apply(([, all]) => all);
   }
 }

@@ -17,6 +17,7 @@ const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly handler: u
   Volumes: () => import("./handlers/volumes.js"),
   Settings: () => import("./handlers/settings.js"),
   Rollout: () => import("./handlers/rollout.js"),
+  ExternalAddresses: () => import("./handlers/external-addresses.js"),
   Formation: () => import("./handlers/formation.js"),
   TopologyCheck: () => import("./handlers/topology-check.js"),
   Measurement: () => import("./handlers/measurement.js"),

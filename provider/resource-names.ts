@@ -12,6 +12,7 @@ export const RESOURCE_NAMES = [
   "TlsCheck",
   "Volumes",
   "Rollout",
+  "ExternalAddresses",
   "Formation",
   "TopologyCheck",
   "Measurement",

@@ -117,7 +117,7 @@ export function describeSettingsChange(
   return compact([
     live.length === 0
       ? undefined
-      : `${live.join(", ")}: set on ${nodes} running nodes; no restart, clients see nothing`,
+      : `${live.join(", ")}: set on ${nodes} running nodes within seconds; no restart, clients see nothing`,
     restarting.length === 0 ? undefined : `${restarting.join(", ")}: set by a restart of ${nodes} nodes`,
   ]);
 }

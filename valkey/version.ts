@@ -24,6 +24,11 @@ export function cannotReadDataOf(from: string, to: string): boolean {
   return after[0] < before[0] || (after[0] === before[0] && after[1] < before[1]);
 }
 
+/** @param text as `lineOf` takes it @returns undefined where it begins with no version */
+export function majorVersion(text: string): number | undefined {
+  return lineOf(text)?.[0];
+}
+
 /** The tag of an image, without its digest; undefined where it has none. */
 export function tagOf(image: string): string | undefined {
   return /^[^@]*:([^/:@]+)(@|$)/.exec(image)?.[1];

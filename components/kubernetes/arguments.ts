@@ -32,9 +32,11 @@ export interface ServerArgs {
   readonly resources: Resources;
   readonly storage: Storage;
   readonly placement: Placement;
-  /** Of HAProxy 3, in front of a primary with Sentinels. @default `PROXY_IMAGE` */
+  /** Of HAProxy 3.1 or newer, in front of a primary with Sentinels. @default `PROXY_IMAGE` */
   readonly proxyImage?: string | undefined;
   readonly access?: NetworkAccess | undefined;
+  /** Reach from outside the Kubernetes cluster. @default none */
+  readonly external?: ExternalReach | undefined;
   /** An exporter for Prometheus beside every server. @default none */
   readonly metrics?: Metrics | undefined;
   /** TLS alone, with these files. @default plain TCP */
@@ -113,6 +115,25 @@ export interface NetworkAccess {
   readonly clients?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
   /** To the exporters' port. @default every pod of every namespace, as the figures are no secret */
   readonly monitoring?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
+}
+
+/**
+ * Services for clients outside the Kubernetes cluster: one for the primary and one for reads; of a cluster one for each
+ * node, whose address the node then gives to all its clients, inside as well. Turned on and off without a restart.
+ */
+export interface ExternalReach {
+  /**
+   * Type of the Services. With `NodePort` a node's address is that of the machine it runs on, and of a cluster the
+   * servers must be Valkey 9.1.
+   */
+  readonly type: "LoadBalancer" | "NodePort";
+  /** Annotations of the Services, for the controller of load balancers. @default none */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Blocks of addresses from which load balancers take connections; of a cluster with those of pods and machines, where
+   * clients are inside as well. @default any
+   */
+  readonly sourceRanges?: readonly string[] | undefined;
 }
 
 export interface Metrics {

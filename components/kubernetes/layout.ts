@@ -9,6 +9,8 @@ export const SENTINEL_PORT = 26_379;
 export const DATA_DIRECTORY = "/data";
 export const CONFIG_DIRECTORY = "/valkey/config";
 export const SCRIPTS_DIRECTORY = "/valkey/scripts";
+/** Holds a file for each pod, where clients are outside the Kubernetes cluster. */
+export const ANNOUNCED_DIRECTORY = "/valkey/announced";
 export const SECRET_DIRECTORY = "/valkey/secret";
 export const TLS_DIRECTORY = "/valkey/tls";
 

@@ -14,6 +14,12 @@ export interface ObjectNames {
   readonly primary: string;
   /** Service of every pod that may be read from; only replication has it. */
   readonly read: string;
+  /** Service of the primary for clients outside the Kubernetes cluster. */
+  readonly external: string;
+  /** Of every pod that may be read from, likewise. */
+  readonly externalRead: string;
+  /** ConfigMap with the addresses that nodes give to clients, a file for each pod; only clusters have it. */
+  readonly announced: string;
   readonly metrics: string;
   /** StatefulSet, Service and all else of the Sentinels; only replication that fails over has them. */
   readonly sentinel: string;
@@ -50,6 +56,9 @@ export function objectNames(deployment: string): ObjectNames {
     client: deployment,
     primary: `${deployment}-primary`,
     read: `${deployment}-read`,
+    external: `${deployment}-external`,
+    externalRead: `${deployment}-read-external`,
+    announced: `${deployment}-announced`,
     metrics: `${deployment}-metrics`,
     sentinel: `${deployment}-sentinel`,
     writeProxy: `${deployment}-write`,

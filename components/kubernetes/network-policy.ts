@@ -44,6 +44,7 @@ export function createNetworkPolicy(
         policyTypes: ["Ingress", "Egress"],
         ingress: [
           { from: unique([...own, ...watchers, ...clients]), ports: [tcp(CLIENT_PORT)] },
+          ...outside(context, CLIENT_PORT),
           { from: [...own], ports: between.map(tcp) },
           ...(args.metrics === undefined
             ? []
@@ -80,7 +81,10 @@ export function createFailoverPolicies(context: DeploymentContext): void {
     const spec: k8s.types.input.networking.v1.NetworkPolicySpec = {
       podSelector: { matchLabels: labels },
       policyTypes: ["Ingress", "Egress"],
-      ingress: [{ from: unique([...own, ...also, ...clients]), ports: [tcp(port)] }],
+      ingress: [
+        { from: unique([...own, ...also, ...clients]), ports: [tcp(port)] },
+        ...(port === CLIENT_PORT ? outside(context, port) : []),
+      ],
       egress: [{ to: [...own], ports: [tcp(port)] }, { to: [...servers], ports: [tcp(CLIENT_PORT)] }, DNS],
     };
     new k8s.networking.v1.NetworkPolicy(name, { metadata: objectMetadata(context, name), spec }, options);
@@ -112,6 +116,11 @@ export function createLoadGeneratorPolicy(
     },
     options,
   );
+}
+
+/** From anywhere: what comes from outside has the address of a machine that forwards it, which no policy can name. */
+function outside({ args }: DeploymentContext, port: number): k8s.types.input.networking.v1.NetworkPolicyIngressRule[] {
+  return args.external === undefined ? [] : [{ ports: [tcp(port)] }];
 }
 
 /** Peers without repetition: a block may stand for several kinds of pods. */

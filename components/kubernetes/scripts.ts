@@ -6,7 +6,7 @@ import { SCRIPTS_DIRECTORY } from "./layout";
 export const SCRIPTS = {
   cluster: ["node.sh", "ready-cluster.sh", "hand-over.sh"],
   replication: ["node.sh", "ready-replication.sh"],
-  sentinel: ["node.sh", "ready-replication.sh", "sentinel.sh"],
+  sentinel: ["node.sh", "ready-replication.sh", "sentinel.sh", "hand-over-replication.sh"],
   engine: ["node.sh", "ready-replication.sh", "start-replica.sh"],
 } as const;
 

@@ -6,6 +6,7 @@ import type { Shape } from "../../valkey/topology/placement";
 import type { ServerArgs } from "../kubernetes/arguments";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { directiveEngine } from "../kubernetes/engines";
+import { createNodeServices } from "../kubernetes/external-services";
 import { BUS_PORT, CLIENT_PORT } from "../kubernetes/layout";
 import { objectNames } from "../kubernetes/names";
 import { createNativeServers } from "../kubernetes/native-servers";
@@ -51,6 +52,7 @@ export class ClusterServers extends pulumi.ComponentResource {
       accessFiles: accessFiles(directiveEngine(args.engine)),
     });
 
+    createNodeServices(context, nodes);
     this.pods = servers.pods;
     this.revision = servers.revision;
     this.endpoint = servers.endpoint;

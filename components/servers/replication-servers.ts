@@ -9,10 +9,12 @@ import { splitDirectives } from "../../valkey/live-settings";
 import { formatConfigFile, toDirectives } from "../../valkey/settings";
 import type { ServerArgs } from "../kubernetes/arguments";
 import { chartValues } from "../kubernetes/replication/chart-values";
+import { completeStatefulSet, podLifecycle } from "../kubernetes/replication/pod-lifecycle";
 import { createConfigMap } from "../kubernetes/config-map";
+import { createReplicationServices } from "../kubernetes/external-services";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { podRevision } from "../kubernetes/deployment-context";
-import { CLIENT_PORT, GROWN_BY_VOLUMES } from "../kubernetes/layout";
+import { CLIENT_PORT } from "../kubernetes/layout";
 import { objectNames } from "../kubernetes/names";
 import { createNetworkPolicy } from "../kubernetes/network-policy";
 import { scriptFiles } from "../kubernetes/scripts";
@@ -83,23 +85,23 @@ export class ReplicationServers extends pulumi.ComponentResource {
     new k8s.helmV4.Chart(
       name,
       { name, namespace: args.namespace, ...from, values, skipAwait: true },
-      { parent: this, dependsOn: needed, transforms: [keepVolumes] },
+      { parent: this, dependsOn: needed, transforms: [completeStatefulSet(args.sentinel !== undefined)] },
     );
 
     if (args.sentinel !== undefined) createFailover(context, args.sentinel, nodes, args.failoverNodeSelectors);
+    createReplicationServices(context, args.sentinel !== undefined);
     this.pods = serverPods(context, nodes, name);
     // The number of replicas and the size of their volumes are no part of the pods.
-    this.revision = podRevision({ ...from, values: { ...values, replica: undefined } });
+    this.revision = podRevision({
+      ...from,
+      values: { ...values, replica: undefined },
+      lifecycle: podLifecycle(args.sentinel !== undefined),
+    });
     this.endpoint = serviceEndpoint(args.sentinel === undefined ? names.client : names.writeProxy, context);
     this.readEndpoint = serviceEndpoint(names.read, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
   }
 }
-
-const keepVolumes: pulumi.ResourceTransform = ({ type, props, opts }) =>
-  type === "kubernetes:apps/v1:StatefulSet"
-    ? { props, opts: pulumi.mergeOptions(opts, { ignoreChanges: GROWN_BY_VOLUMES }) }
-    : undefined;
 
 function source(chart: ChartSource): Pick<k8s.helmV4.ChartArgs, "chart" | "version" | "repositoryOpts"> {
   switch (chart.from) {

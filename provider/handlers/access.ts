@@ -181,17 +181,18 @@ function hasOtherPassword({ users: before }: AccessInputs, users: Users, name: s
 
 /** What becomes of users, a sentence each. */
 function describeUsers(before: WantedRules, after: WantedRules, nodes: string): string[] {
-  const nothing = "no restart, other clients see nothing";
+  // As measured: docs/operations.md.
+  const nothing = "in about 20 s; no restart, other clients see nothing";
   const told = Object.entries(after).flatMap(([name, rules]) => {
     const former = before[name];
     if (former === rules) return [];
     return [
-      `user ${name}: ${former === undefined ? "added" : "may do other things"} on ${nodes}, ${rules}; ${nothing}`,
+      `user ${name}: ${former === undefined ? "added" : "may do other things"} on ${nodes}, ${rules}, ${nothing}`,
     ];
   });
   const removed = Object.keys(before).filter((name) => !(name in after));
   return [
     ...told,
-    ...removed.map((name) => `user ${name}: deleted on ${nodes}, and its connections are closed; ${nothing}`),
+    ...removed.map((name) => `user ${name}: deleted on ${nodes}, and its connections are closed, ${nothing}`),
   ];
 }

@@ -50,17 +50,17 @@ export const handler: ResourceHandler<RolloutInputs, object> = {
         : [describeRestarts(target)],
 };
 
-/** Seconds that one node takes as measured (docs/operations.md), without the time to pull an image and to load data. */
-const USUAL_SECONDS = { cluster: 12, replication: 6 } as const satisfies Record<KubernetesReference["mode"], number>;
+/** Seconds that one node takes as measured (docs/upgrades.md), without the time to pull an image and to load data. */
+const USUAL_SECONDS = { cluster: 12, watched: 12, replication: 6 } as const;
 
 function describeRestarts(target: KubernetesReference): string {
   const nodes = nodeCount(target.shape);
-  const seconds = nodes * USUAL_SECONDS[target.mode];
+  const seconds = nodes * USUAL_SECONDS[target.sentinel === undefined ? target.mode : "watched"];
   return `${nodes} nodes restart, one after the other, in about ${seconds} s, longer with much data; ${effectOfRestarts(target)}`;
 }
 
 function effectOfRestarts({ mode, sentinel }: KubernetesReference): string {
   if (mode === "cluster") return "a primary hands its slots over before it stops";
-  if (sentinel !== undefined) return "a replica takes over when the primary stops";
+  if (sentinel !== undefined) return "a replica takes over before the primary stops";
   return "clients cannot write while the primary restarts";
 }

@@ -18,7 +18,7 @@ export const handler: ResourceHandler<ScaleInInputs, object> = {
     const [from, to] = [nodeCount(before.shape), nodeCount(after.shape)];
     if (from === to) return [];
     const how = after.mode === "cluster" ? "slots move while clients work" : "the last replicas join or leave";
-    return [`${from} nodes become ${to}: ${how}; no node restarts`];
+    return [`${from} nodes become ${to}: ${how}, in about a minute, longer with much data; no node restarts`];
   },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, { target, password, timeoutSeconds }, context) => {

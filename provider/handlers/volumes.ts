@@ -148,8 +148,8 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     storage === undefined || storage.ephemeral || parseQuantity(storage.size) === parseQuantity(had.size)
       ? []
       : [
-          `${nodeCount(target.shape)} volumes grow from ${had.size} to ${storage.size}; no node restarts, clients see ` +
-            `nothing: StatefulSet ${target.statefulSet} is made again around its pods`,
+          `${nodeCount(target.shape)} volumes grow from ${had.size} to ${storage.size} in about half a minute; no node restarts, ` +
+            `clients see nothing: StatefulSet ${target.statefulSet} is made again around its pods`,
         ],
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, _olds, { target, storage, timeoutSeconds }, context) => {

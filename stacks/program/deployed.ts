@@ -19,6 +19,8 @@ export interface VerifiedDeployment {
   readonly component: pulumi.Resource & {
     readonly reference: pulumi.Output<DeploymentReference>;
     readonly password: pulumi.Output<string>;
+    /** Secret; undefined where nobody outside the Kubernetes cluster connects. @default nobody does */
+    readonly externalUrl?: pulumi.Output<string | undefined>;
     readonly formationMs: pulumi.Output<number | null>;
     readonly topology: pulumi.Output<TopologyRecord>;
     readonly verifiedAt: pulumi.Output<string>;

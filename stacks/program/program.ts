@@ -1,5 +1,6 @@
 /** The resources of a stack, for any platform. */
 import * as pulumi from "@pulumi/pulumi";
+import { connectionUrl } from "../../valkey/connection-url";
 import { formatEndpoint } from "../../valkey/node";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { TopologyRecord } from "../../benchmarks/results/schema";
@@ -37,11 +38,21 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
         stackOutputs(plan, where, topologies, results && comparison ? { results, comparison } : null),
       ),
     passwords: pulumi.secret(Object.fromEntries(deployed.map(({ name, component }) => [name, component.password]))),
+    urls: pulumi.secret(Object.fromEntries(deployed.map(({ name, component }) => [name, urlOf(component)]))),
+    ...externalUrls(deployed, config),
     ...userPasswords(deployed),
     ...(benchmark === undefined ? {} : { report: benchmark.report }),
     plan: words,
     summary: pulumi.all([topologies, verifiedAt, benchmark?.summary ?? null]).apply(summaryOf),
   };
+}
+
+/** What clients outside the Kubernetes cluster connect by, by deployment; no output where there are none. */
+function externalUrls(deployed: Deployed["deployments"], { deployments }: StackConfig): Record<string, unknown> {
+  const urls = deployed
+    .filter(({ name }) => deployments[name]?.external !== undefined)
+    .map(({ name, component }) => [name, component.externalUrl] as const);
+  return urls.length === 0 ? {} : { externalUrls: pulumi.secret(Object.fromEntries(urls)) };
 }
 
 /** Passwords of users beside `default`, by deployment; no output where there are none. */
@@ -113,9 +124,21 @@ function summaryOf([topologies, times, results]: readonly [
 }
 
 function endpointOf(target: DeploymentReference): EndpointOutput {
-  const addresses =
-    target.platform === "endpoints" ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint)) : [target.service];
-  return { deployment: target.name, mode: target.mode, addresses };
+  return { deployment: target.name, mode: target.mode, addresses: addressesOf(target) };
+}
+
+/** `HOST:PORT`, the first one for clients that take one. */
+function addressesOf(target: DeploymentReference): string[] {
+  return target.platform === "endpoints"
+    ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint))
+    : [target.service];
+}
+
+function urlOf({ reference, password }: Deployed["deployments"][number]["component"]): pulumi.Output<string> {
+  return pulumi.all([reference, password]).apply(([target, secret]) => {
+    const [endpoint = ""] = addressesOf(target);
+    return connectionUrl({ endpoint, password: secret, tls: target.platform === "kubernetes" && target.tls });
+  });
 }
 
 /** A platform's modules are loaded only by stacks that use it: some of them take seconds. */

@@ -3,19 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
-import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
-import { evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
-
-/** Runs a program of one component. */
-async function declare<T>(make: () => T): Promise<{ component: T; resources: readonly DeclaredResource[] }> {
-  const made: T[] = [];
-  const resources = await evaluateProgram(() => {
-    made.push(make());
-  });
-  const [component] = made;
-  if (component === undefined) throw new Error("nothing is declared");
-  return { component, resources };
-}
+import { declareOne, evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
 
 const zones = ["a", "b", "c"];
 const shape = { primaries: 3, replicasPerPrimary: 1 };
@@ -28,7 +16,11 @@ describe("a whole cluster", () => {
     expect(servers.dependsOn).toEqual(["valkey:index:Volumes orders"]);
     expect(one("index:Volumes").dependsOn).toEqual(["valkey:index:ScaleIn orders", "valkey:index:Settings orders"]);
     expect(one("index:Rollout").dependsOn).toEqual(["valkey:kubernetes:ClusterServers orders"]);
-    expect(one("index:Formation").dependsOn).toEqual(["valkey:index:Rollout orders"]);
+    expect(one("index:ExternalAddresses").dependsOn).toEqual(["valkey:index:Rollout orders"]);
+    expect(one("index:Formation").dependsOn).toEqual([
+      "valkey:index:ExternalAddresses orders",
+      "valkey:index:Rollout orders",
+    ]);
     expect(one("index:PasswordRetirement").dependsOn).toEqual(["valkey:index:Rollout orders"]);
     expect(one("index:TopologyCheck").dependsOn).toEqual([
       "valkey:index:PasswordRetirement orders",
@@ -103,7 +95,7 @@ describe("a whole cluster", () => {
   });
 
   it("keeps the password secret, and takes one that is given", async () => {
-    const { component: cluster, resources } = await declare(
+    const { component: cluster, resources } = await declareOne(
       () => new ValkeyCluster("orders", { shape, zones, password: "pass/word", namespace: "shop" }),
     );
     expect(resources.some(({ type }) => type === "valkey:index:Password")).toBe(false);
@@ -118,7 +110,7 @@ describe("a whole cluster", () => {
 
   it("tells clients of the authority with TLS", async () => {
     const tls = { secretName: "orders-tls" };
-    const { component: cluster } = await declare(() => new ValkeyCluster("orders", { shape, zones, tls }));
+    const { component: cluster } = await declareOne(() => new ValkeyCluster("orders", { shape, zones, tls }));
     expect(await outputValue(cluster.caCertificate)).toBe("authority");
     expect(await outputValue(cluster.url)).toMatch(/^rediss:/);
   });
@@ -131,7 +123,7 @@ describe("a whole cluster", () => {
 
 describe("a whole deployment in replication mode", () => {
   it("forms without help, and is verified", async () => {
-    const { component: sessions, resources } = await declare(
+    const { component: sessions, resources } = await declareOne(
       () => new ValkeyReplication("sessions", { replicas: 2, zones }),
     );
     expect(resources.some(({ type }) => type === "valkey:index:Formation")).toBe(false);

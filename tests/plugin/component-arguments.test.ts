@@ -73,7 +73,7 @@ describe("the schema of the components", () => {
       const secret = Object.entries({ ...inputs, ...outputs }).flatMap(([name, spec]) =>
         spec.secret === true ? [name] : [],
       );
-      expect(secret.sort()).toEqual(["password", "url"]);
+      expect(secret.sort()).toEqual(["externalUrl", "password", "url"]);
     }
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { podReference } from "../../components/kubernetes/reference";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { handler as access } from "../../provider/handlers/access";
+import { handler as externalAddresses } from "../../provider/handlers/external-addresses";
 import { handler as hostServers } from "../../provider/handlers/host-servers";
 import { handler as imageCheck } from "../../provider/handlers/image-check";
 import { handler as rollout } from "../../provider/handlers/rollout";
@@ -34,7 +35,7 @@ describe("a preview", () => {
     const inputs = { target: target(3, { maxmemory: 1, other: { hz: 50 } }), password: "p", timeoutSeconds: 60 };
     const news = target(3, { maxmemory: 2, "io-threads": 4, other: { hz: 50 } });
     expect(settings.announce?.(inputs, { target: news })).toEqual([
-      "maxmemory 2: set on 6 running nodes; no restart, clients see nothing",
+      "maxmemory 2: set on 6 running nodes within seconds; no restart, clients see nothing",
       "io-threads: set by a restart of 6 nodes",
     ]);
     expect(settings.announce?.(inputs, { target: inputs.target })).toEqual([]);
@@ -48,11 +49,45 @@ describe("a preview", () => {
     expect(rollout.announce?.(inputs, { target: target(1, {}, "replication"), revision: "2" })).toEqual([
       "2 nodes restart, one after the other, in about 12 s, longer with much data; clients cannot write while the primary restarts",
     ]);
+    const timing = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
+    const sentinel = { statefulSet: "orders-sentinel", port: 26_379, settings: timing };
+    expect(
+      rollout.announce?.(inputs, { target: { ...target(1, {}, "replication"), sentinel }, revision: "2" }),
+    ).toEqual([
+      "2 nodes restart, one after the other, in about 24 s, longer with much data; a replica takes over before the primary stops",
+    ]);
     expect(rollout.announce?.(inputs, { target: { ...inputs.target, tls: true }, revision: "2" })).toEqual([
       "6 nodes restart at once; clients are cut off until they run again",
     ]);
     // Another shape alone restarts nothing.
     expect(rollout.announce?.(inputs, { ...inputs, target: target(4) })).toEqual([]);
+  });
+
+  it("says that clients are given other addresses, and refuses node ports of servers that cannot give them", async () => {
+    const services = ["orders-0-external"];
+    const common = { target: target(), password: "p", image: "valkey:9.1.2", revision: "1", timeoutSeconds: 60 };
+    const off = { ...common, external: null };
+    const on = { ...common, external: { type: "NodePort", services } } as const;
+    expect(externalAddresses.announce?.(off, on)).toEqual([
+      "clients, inside as well, are given the addresses of Services of the type NodePort, by 6 running nodes; no restart, connections stay",
+    ]);
+    expect(externalAddresses.announce?.(on, off)).toEqual([
+      "clients are given the addresses of pods again, by 6 running nodes; no restart, and clients outside cannot connect any more",
+    ]);
+    expect(externalAddresses.announce?.(on, on)).toEqual([]);
+    const refused = async (news: object): Promise<unknown> =>
+      externalAddresses.check?.(undefined, { ...on, ...news }, HANDLER_CONTEXT);
+    expect(await refused({ image: "valkey:8.1.1" })).toEqual([
+      {
+        property: "external.type",
+        reason:
+          "nodes of valkey:8.1.1 cannot give clients another port than their own: NodePort needs Valkey 9.1. " +
+          "Expected LoadBalancer, or a newer image",
+      },
+    ]);
+    expect(await refused({ image: "valkey:8.1.1", external: { type: "LoadBalancer", services } })).toEqual([]);
+    expect(await refused({ image: "valkey:8.1.1", target: target(1, {}, "replication") })).toEqual([]);
+    expect(await refused({})).toEqual([]);
   });
 
   it("says that another image is looked at before pods are replaced", () => {
@@ -66,7 +101,7 @@ describe("a preview", () => {
   it("says that another shape moves slots", () => {
     const inputs = { target: target(), password: "p", timeoutSeconds: 60 };
     expect(scaleIn.announce?.(inputs, { target: target(4) })).toEqual([
-      "6 nodes become 8: slots move while clients work; no node restarts",
+      "6 nodes become 8: slots move while clients work, in about a minute, longer with much data; no node restarts",
     ]);
     expect(scaleIn.announce?.(inputs, { target: inputs.target })).toEqual([]);
   });
@@ -103,7 +138,7 @@ describe("a preview", () => {
   it("says how many volumes grow", () => {
     const inputs = { target: target(), storage: storage("1Gi"), timeoutSeconds: 60 };
     expect(volumes.announce?.(inputs, { storage: storage("2Gi") })).toEqual([
-      "6 volumes grow from 1Gi to 2Gi; no node restarts, clients see nothing: StatefulSet orders is made again around its pods",
+      "6 volumes grow from 1Gi to 2Gi in about half a minute; no node restarts, clients see nothing: StatefulSet orders is made again around its pods",
     ]);
     expect(volumes.announce?.(inputs, { storage: storage("1024Mi") })).toEqual([]);
   });
@@ -120,9 +155,9 @@ describe("a preview", () => {
     };
     const news = to({ app: { rules: "+get ~app:*", password: "the app's second" }, late: app });
     const rules = [
-      "user app: may do other things on 6 running nodes, +get ~app:*; no restart, other clients see nothing",
-      "user late: added on 6 running nodes, +@read ~app:*; no restart, other clients see nothing",
-      "user old: deleted on 6 running nodes, and its connections are closed; no restart, other clients see nothing",
+      "user app: may do other things on 6 running nodes, +get ~app:*, in about 20 s; no restart, other clients see nothing",
+      "user late: added on 6 running nodes, +@read ~app:*, in about 20 s; no restart, other clients see nothing",
+      "user old: deleted on 6 running nodes, and its connections are closed, in about 20 s; no restart, other clients see nothing",
     ];
     expect(access.announce?.(inputs, { ...inputs, ...news })).toEqual([
       "another password of app: valid on 6 running nodes beside the old one, which is taken away after 120 s; " +
@@ -152,7 +187,7 @@ describe("a preview", () => {
       "orders: all servers are replaced, and their data is deleted",
     ]);
     expect(hostServers.announce?.(inputs, { ...inputs, settings: { maxmemory: 2 } })).toEqual([
-      "maxmemory 2: set on 6 running nodes; no restart, clients see nothing",
+      "maxmemory 2: set on 6 running nodes within seconds; no restart, clients see nothing",
     ]);
     expect(hostServers.announce?.(inputs, { ...inputs, password: "another" })).toEqual([
       "another password: on 6 running nodes, without a restart",

@@ -9,7 +9,6 @@ import { groupBy } from "../../lib/group-by";
 import type { Connection } from "../connection";
 import type { Member } from "../formation/members";
 import type { Access } from "../node";
-import { ViewParser } from "../topology/cluster-view";
 import type { MigrationContext, SlotMigration } from "./migration-context";
 import { countKeys, setSlots, SLOT_BATCH } from "./slot-commands";
 
@@ -178,13 +177,9 @@ class Lane {
   async #target(to: Member): Promise<MigrationTarget> {
     const known = this.#targets.get(to.node.name);
     if (known !== undefined) return known;
-    const view = new ViewParser().parse(String(await this.connection.cluster("NODES")));
-    const address = view.topology.nodes.get(to.id)?.address;
-    if (address === undefined || address.host === "") {
-      throw new Failure(`${this.source.node.name} has no address of ${to.node.name}`);
-    }
-    const connection = await connectPatiently(to, this.context);
-    const target = { connection, host: address.host, port: address.port };
+    // The source's own view may have another address, which is for clients.
+    const { host, port } = to.node.endpoint;
+    const target = { connection: await connectPatiently(to, this.context), host, port };
     this.#targets.set(to.node.name, target);
     return target;
   }

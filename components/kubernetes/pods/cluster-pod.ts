@@ -5,6 +5,7 @@ import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, ENGINE_PROGRAMS } from "../engines";
 import { pullPolicy } from "./image";
 import {
+  ANNOUNCED_DIRECTORY,
   BUS_PORT,
   CLIENT_PORT,
   CONFIG_DIRECTORY,
@@ -38,6 +39,8 @@ export function clusterPod(context: DeploymentContext, config: string): PodTempl
       containers: [serverContainer(names, args), ...(metrics === undefined ? [] : [exporterContainer(metrics, args)])],
       volumes: [
         ...podVolumes(names, tls),
+        // Always, so that clients outside restart nothing.
+        { name: "announced", configMap: { name: names.announced, optional: true } },
         ...(args.storage.ephemeral === true ? [{ name: DATA_VOLUME, emptyDir: {} }] : []),
       ],
     },
@@ -55,19 +58,19 @@ function serverContainer(
     image,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY_CONTEXT,
-    // A server announces the address in its nodes.conf, which is old after a restart, unless the command line has one.
-    command: [
-      ENGINE_PROGRAMS[directiveEngine(engine)].server,
+    ...startedBy(engine, [
       `${CONFIG_DIRECTORY}/valkey.conf`,
-      "--cluster-announce-ip",
-      "$(POD_IP)",
-      "--cluster-announce-hostname",
-      host,
-    ],
+      // A server announces the address in its nodes.conf, which is old after a restart, unless the command line has one.
+      ...["--cluster-announce-ip", "$(POD_IP)"],
+      ...["--cluster-announce-hostname", host],
+      // A pattern may match nothing.
+      ...(directiveEngine(engine) === "valkey" ? ["--include", `${ANNOUNCED_DIRECTORY}/$(POD_NAME).conf*`] : []),
+    ]),
     env: [
       fromPod("POD_NAME", "metadata.name"),
       fromPod("POD_NAMESPACE", "metadata.namespace"),
       fromPod("POD_IP", "status.podIP"),
+      fromPod("HOST_IP", "status.hostIP"),
       ...Object.entries(scriptEnvironment(authority, engine)).map(([name, value]) => ({ name, value })),
     ],
     ports: [
@@ -78,8 +81,22 @@ function serverContainer(
     livenessProbe: livenessProbe(authority, directiveEngine(engine)),
     readinessProbe: readinessProbe("cluster"),
     lifecycle: { preStop: { exec: { command: scriptCommand("hand-over.sh", String(HAND_OVER_SECONDS)) } } },
-    volumeMounts: [{ name: DATA_VOLUME, mountPath: DATA_DIRECTORY }, ...serverMounts(tls)],
+    volumeMounts: [
+      { name: DATA_VOLUME, mountPath: DATA_DIRECTORY },
+      { name: "announced", mountPath: ANNOUNCED_DIRECTORY, readOnly: true },
+      ...serverMounts(tls),
+    ],
   };
+}
+
+/**
+ * Arguments of the image's entry point, which loads the modules of valkey-bundle; the entry point of Redis would load modules
+ * that Valkey is not compared with.
+ */
+function startedBy(engine: ServerArgs["engine"], parameters: string[]): Pick<Container, "args" | "command"> {
+  const own = directiveEngine(engine);
+  const line = [ENGINE_PROGRAMS[own].server, ...parameters];
+  return own === "valkey" ? { args: line } : { command: line };
 }
 
 function fromPod(name: string, fieldPath: string): types.input.core.v1.EnvVar {

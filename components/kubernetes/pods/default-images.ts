@@ -1,6 +1,6 @@
 /** Images beside the servers' own. Pinned; configurations may name others. */
 
-/** Of HAProxy 3, in front of a primary with Sentinels. */
+/** Of HAProxy 3.1 or newer, in front of a primary with Sentinels. */
 export const PROXY_IMAGE = "docker.io/library/haproxy:3.2.4-alpine";
 
 /** Of oliver006/redis_exporter. */

@@ -10,6 +10,7 @@ import { sidecarResources, EXPORTER_RESOURCES, INIT_RESOURCES } from "../pods/si
 import { EXPORTER_IMAGE } from "../pods/default-images";
 import { scheduling } from "../pods/placement";
 import { findPrimaryContainer } from "./find-primary-container";
+import { sentinelVariables } from "./sentinel-environment";
 import { livenessProbe, readinessProbe } from "../pods/probes";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../pods/security-context";
 import { PASSWORD_FILE, SAVED_BEFORE_STOPPING } from "../server-config";
@@ -43,7 +44,8 @@ export function chartValues(
     ),
     ...ownFiles(context),
     ...authentication(context),
-    ...probes(context, sentinel === undefined),
+    ...probes(context),
+    env: environment(context, sentinel),
     replica: {
       enabled: true,
       replicas,
@@ -100,20 +102,22 @@ function authentication({ names }: DeploymentContext): Record<string, unknown> {
 }
 
 /** Probes in place of the chart's, which do not check whether a replica follows its primary. */
-function probes(context: DeploymentContext, isPrimaryFixed: boolean): Record<string, unknown> {
-  const { names, args } = context;
+function probes({ names, args }: DeploymentContext): Record<string, unknown> {
   const authority = args.tls === undefined ? undefined : "/tls/ca.crt";
   return {
     startupProbe: { enabled: false },
     livenessProbe: { enabled: true, customProbe: livenessProbe(authority) },
     readinessProbe: { enabled: true, customProbe: readinessProbe("replication") },
-    env: {
-      ...scriptEnvironment(authority),
-      // The chart's client Service selects pod 0. Sentinels tell a replica themselves which primary it has.
-      ...(isPrimaryFixed ? { PRIMARY_SERVICE: serviceHost(names.client, context) } : {}),
-    },
     extraValkeyConfigs: [{ name: names.scripts, mountPath: SCRIPTS_DIRECTORY }],
   };
+}
+
+function environment(context: DeploymentContext, sentinel: SentinelSettings | undefined): Record<string, unknown> {
+  const { names, args } = context;
+  if (sentinel !== undefined) return sentinelVariables(context, sentinel);
+  // The chart's client Service selects pod 0. Sentinels tell a replica themselves which primary it has.
+  const authority = args.tls === undefined ? undefined : "/tls/ca.crt";
+  return { ...scriptEnvironment(authority), PRIMARY_SERVICE: serviceHost(names.client, context) };
 }
 
 function metrics({ args }: DeploymentContext): Record<string, unknown> {

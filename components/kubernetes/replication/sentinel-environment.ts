@@ -1,19 +1,19 @@
-/** What sentinel.sh reads from a container's environment. */
+/** What sentinel.sh and hand-over-replication.sh read from a container's environment. */
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
 import { scriptEnvironment } from "../pods/volumes";
 
-export function sentinelEnvironment(
+export function sentinelVariables(
   { deployment, names, args }: DeploymentContext,
   { count, quorum, downAfterMs, failoverTimeoutMs }: SentinelSettings,
-): types.input.core.v1.EnvVar[] {
+): Record<string, pulumi.Input<string>> {
   const clusterDomain = args.clusterDomain ?? "cluster.local";
   /** What follows a pod's name in its host name. */
   const hostSuffix = (service: string): pulumi.Output<string> =>
     pulumi.interpolate`.${service}.${args.namespace}.svc.${clusterDomain}`;
-  const values: Record<string, pulumi.Input<string>> = {
+  return {
     ...scriptEnvironment(undefined),
     DEPLOYMENT: deployment,
     SERVERS: hostSuffix(names.headless),
@@ -23,8 +23,14 @@ export function sentinelEnvironment(
     DOWN_AFTER: String(downAfterMs),
     FAILOVER_TIMEOUT: String(failoverTimeoutMs),
   };
+}
+
+export function sentinelEnvironment(
+  context: DeploymentContext,
+  settings: SentinelSettings,
+): types.input.core.v1.EnvVar[] {
   return [
-    ...Object.entries(values).map(([name, value]) => ({ name, value })),
+    ...Object.entries(sentinelVariables(context, settings)).map(([name, value]) => ({ name, value })),
     { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
   ];
 }

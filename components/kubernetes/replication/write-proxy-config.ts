@@ -7,7 +7,11 @@ const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
 
 /**
  * HAProxy asks every server for its role, and cuts clients' connections to a server that answers twice as a replica.
- * The clients connect again and reach the new primary. The password comes from the environment.
+ * The clients connect again and reach the new primary: `redispatch` sends them to it at once when the former one is
+ * closed. The role is in the first 64 bytes of the answer; without `min-recv` a replica's check lasts until its time
+ * limit, and its promotion is noticed that much later. With `init-state down` a server whose pod is back gets no
+ * clients before it has answered. Without `strict-limits` HAProxy starts also where the machine
+ * allows fewer open files than two for each connection. The password comes from the environment.
  * @param hosts DNS names of the servers, whose addresses may change
  */
 export function writeProxyConfig(hosts: readonly string[]): string {

@@ -41,14 +41,20 @@ export function createWriteProxy(context: DeploymentContext, nodes: number): voi
         // Another proxy would need another machine where proxies are kept apart.
         strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
         selector: { matchLabels: labels },
-        template: { metadata: { labels, annotations: passwordChecksum(context) }, spec: podSpec(context, labels) },
+        template: {
+          metadata: {
+            labels,
+            annotations: { ...passwordChecksum(context), "checksum/config": config.apply(checksum) },
+          },
+          spec: podSpec(context, labels),
+        },
       },
     },
     options,
   );
 }
 
-/** Restarts the proxies for another password, which they read from their environment. */
+/** Restarts the proxies for another password, which they read when they start, as the servers' names. */
 function passwordChecksum({ args }: DeploymentContext): Record<string, pulumi.Output<string>> {
   return { "checksum/password": pulumi.secret(args.password).apply(checksum) };
 }

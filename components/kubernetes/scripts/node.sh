@@ -5,11 +5,11 @@
 
 CARRIAGE_RETURN=$(printf '\r')
 
-# tell HOST SECONDS: sends the lines on standard input as commands, prints the answers. The password goes in first by
+# tell HOST SECONDS [PORT]: sends the lines on standard input as commands, prints the answers. The password goes in first by
 # standard input as well: an argument or a variable of the environment would show in a list of processes.
 tell() {
   { cat "$VALKEY_PASSWORD_FILE" && echo && cat; } |
-    timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p 6379 -t 2 ${VALKEY_TLS_CA:+--tls ${TLS_TRUST:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
+    timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p "${3:-6379}" -t 2 ${VALKEY_TLS_CA:+--tls ${TLS_TRUST:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
 }
 
 # look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also

@@ -11,8 +11,21 @@
 # answer: when all pods come back at once, each with a new address, no address in any nodes.conf is right.
 . "${0%/*}/node.sh"
 
+# announce_machine: after look. Once after each start, where clients outside connect by node ports: the pod may be on another
+# machine than when its file was written. HOST_IP comes from the container's environment.
+announce_machine() {
+  told=/data/told-machine
+  [ -n "$run" ] && [ "$run" != "$(cat $told 2>/dev/null)" ] || return 0
+  if grep -q '^# machine$' "/valkey/announced/$POD_NAME.conf" 2>/dev/null; then
+    case $HOST_IP in *:*) family=ipv6 ;; *) family=ipv4 ;; esac
+    echo "CONFIG SET cluster-announce-client-$family $HOST_IP" | tell localhost 3 | grep -q '^OK' || return 0
+  fi
+  echo "$run" >$told
+}
+
 look
 reload_certificate
+announce_machine
 [ -n "$state" ] || exit 1
 [ "$known" -gt 1 ] || exit 0
 linked=yes

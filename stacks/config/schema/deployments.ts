@@ -4,7 +4,7 @@ import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/engines";
 import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../../../valkey/settings";
 import { count, oneLine, size } from "../../../lib/schema/fields";
-import { deploymentPodsSchema } from "./pods";
+import { deploymentPodsSchema, externalSchema } from "./pods";
 
 const directiveName = z
   .string()
@@ -110,6 +110,12 @@ const deploymentKeys = {
         "Users beside `default`, by name (platforms `kubernetes` and `eks`, Valkey). Passwords are generated.",
       fallback: "none",
     }),
+  external: externalSchema.optional().meta({
+    description:
+      "Services for clients outside the Kubernetes cluster (platforms `kubernetes` and `eks`, Valkey): for the primary and " +
+      "for reads; of a cluster for each node, which then gives its address to all clients.",
+    fallback: "none",
+  }),
   oversubscribed: z.boolean().default(false).meta({
     description: "Whether `io-threads` may exceed the cores, to show what that costs.",
   }),

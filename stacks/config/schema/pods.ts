@@ -154,6 +154,22 @@ export const clientKeys = {
     .meta({ description: "Images of the load generators that the servers' image lacks.", fallback: "pinned images" }),
 } as const;
 
+/** Reach of one deployment from outside the Kubernetes cluster. */
+export const externalSchema = z.strictObject({
+  type: z.enum(["LoadBalancer", "NodePort"]).meta({
+    description: "Type of the Services. Clusters with node ports need Valkey 9.1.",
+  }),
+  annotations: z.record(z.string().min(1), z.string()).optional().meta({
+    description: "Annotations of the Services, for the controller of load balancers.",
+    fallback: "none",
+  }),
+  sourceRanges: z.array(z.string()).min(1).optional().meta({
+    description:
+      "Blocks of addresses from which load balancers take connections; of a cluster with those of pods and machines.",
+    fallback: "any",
+  }),
+});
+
 const podStorageSchema = z.strictObject({
   className: objectName.optional().meta({ description: "Storage class.", fallback: "the platform's" }),
   size: quantity.optional().meta({ description: "Size of each volume.", fallback: "the platform's" }),

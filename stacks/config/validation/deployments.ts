@@ -1,4 +1,5 @@
 /** Cross-field validation of deployments: zones, Sentinels, settings and memory. Pure. */
+import { externalProblems } from "../../../components/kubernetes/external-problems";
 import { formatBytes } from "../../../lib/units";
 import { MIN_SENTINEL_ZONES } from "../../../valkey/sentinel/plan";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -18,6 +19,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
     ...(platform === undefined ? [] : zoneProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : sentinelProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
+    ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
     ...settingProblems(name, deployment, serverResources(platform, deployment, machine), label),
   ]);
 }
@@ -117,6 +119,23 @@ function userProblems(
   return [
     ...(isPodPlatform(platform) ? [] : [`${path}: the platform ${platform.type} has the user default alone`]),
     ...(engine === "valkey" ? [] : [`${path}: users need Valkey, and ${name} is ${engine}`]),
+  ];
+}
+
+function reachProblems(
+  name: string,
+  { external, engine }: DeploymentConfig,
+  platform: PlatformConfig,
+  label: Label,
+): string[] {
+  if (external === undefined) return [];
+  const path = (...keys: readonly string[]): string => label(["deployments", name, "external", ...keys]);
+  return [
+    ...(isPodPlatform(platform)
+      ? []
+      : [`${path()}: the platform ${platform.type} has no Services; its servers are reached on this machine alone`]),
+    ...(engine === "valkey" ? [] : [`${path()}: needs Valkey, and ${name} is ${engine}`]),
+    ...externalProblems(external).map(({ key, reason }) => `${path(key)}: ${reason}`),
   ];
 }
 

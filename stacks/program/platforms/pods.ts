@@ -87,6 +87,7 @@ function deployPods(
     ...deploymentArgs(deployment, platform, { ...settings, placement: on(name) }),
     passwordVersion: deployment.passwordVersion,
     users,
+    external: deployment.external,
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
     namespace: place.namespace.metadata.name,

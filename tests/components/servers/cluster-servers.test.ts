@@ -173,15 +173,24 @@ describe("ClusterServers", () => {
 
   it("announces an address that is the pod's own and a host name that stays", async () => {
     const [server] = podOf(await statefulSet({ clusterDomain: "corp.example" })).spec.containers;
-    expect(server?.command.slice(2)).toEqual([
+    expect(server?.args?.slice(2)).toEqual([
       "--cluster-announce-ip",
       "$(POD_IP)",
       "--cluster-announce-hostname",
       "$(POD_NAME).cluster-headless.$(POD_NAMESPACE).svc.corp.example",
+      "--include",
+      "/valkey/announced/$(POD_NAME).conf*",
     ]);
     expect(server?.env.map(({ name }) => name)).toEqual(
       expect.arrayContaining(["POD_NAME", "POD_NAMESPACE", "POD_IP"]),
     );
+  });
+
+  it("starts Valkey by the image's entry point, which loads the modules of a bundle, and Redis without", async () => {
+    const serverOf = async (engine: "valkey" | "redis") => podOf(await statefulSet({ engine })).spec.containers[0];
+    const [valkey, redis] = [await serverOf("valkey"), await serverOf("redis")];
+    expect([valkey?.command, valkey?.args?.[0]]).toEqual([undefined, "valkey-server"]);
+    expect([redis?.command?.[0], redis?.args]).toEqual(["redis-server", undefined]);
   });
 
   it("hands a primary over before its pod goes, with time left to end", async () => {
@@ -409,7 +418,8 @@ interface Pod {
       readonly name: string;
       readonly image: string;
       readonly imagePullPolicy: string;
-      readonly command: readonly string[];
+      readonly command?: readonly string[];
+      readonly args?: readonly string[];
       readonly env: readonly { readonly name: string }[];
       readonly resources: Resources;
       readonly securityContext: unknown;

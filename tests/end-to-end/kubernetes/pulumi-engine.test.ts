@@ -20,6 +20,8 @@ interface Changes {
   /** Another one restarts servers. */
   readonly backlog?: number;
   readonly size?: string;
+  /** Of the user `app`. @default no such user */
+  readonly rules?: string;
 }
 
 describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
@@ -33,7 +35,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
     /** Besides the namespace, what it depends on, and the provider: resources of a deployment and one measurement. */
     let resources = 0;
 
-    const config = ({ primaries = 3, maxmemory = "64mb", backlog = 511, size = "1Gi" }: Changes = {}): Record<
+    const config = ({ primaries = 3, maxmemory = "64mb", backlog = 511, size = "1Gi", rules }: Changes = {}): Record<
       string,
       unknown
     > => ({
@@ -53,6 +55,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
         cluster: {
           mode: "cluster",
           primaries,
+          ...(rules === undefined ? {} : { users: { app: { rules } } }),
           settings: {
             maxmemory,
             appendonly: true,
@@ -122,11 +125,32 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       trial.log.length = 0;
       await trial.stack.preview({ onOutput: trial.onOutput });
       expect(trial.log.join("")).toContain(
-        "maxmemory 68157440: set on 6 running nodes; no restart, clients see nothing",
+        "maxmemory 68157440: set on 6 running nodes within seconds; no restart, clients see nothing",
       );
       await trial.up();
       expect((await here.pods(LABELS)).map(({ metadata }) => metadata?.uid).sort()).toEqual(before);
       expect(await passing()).toEqual(expected(3));
+    });
+
+    it("gives an application a user of its own on running servers, and refuses rules that no server takes", async () => {
+      const before = (await here.pods(LABELS)).map(({ metadata }) => metadata?.uid).sort();
+      trial.configure(config({ maxmemory: "65mb", rules: "+@reads ~app:*" }));
+      await expect(trial.up()).rejects.toThrow(
+        /refuse rules, and nothing has changed: users\.app\.rules "\+@reads ~app:\*": ERR/,
+      );
+      trial.configure(config({ maxmemory: "65mb", rules: "+@read ~app:*" }));
+      await trial.up();
+      const { verdict } = (await outputs()).topologies[0] ?? {};
+      expect(verdict?.assertions.find(({ id }) => id === "users")).toMatchObject({ found: "app", pass: true });
+      const { cluster } = (await trial.stack.outputs())["userPasswords"]?.value as Record<
+        string,
+        Record<string, string>
+      >;
+      const password = cluster?.["app"] ?? "none";
+      expect(trial.state().includes(password) || trial.log.join("").includes(password)).toBe(false);
+      trial.configure(config({ maxmemory: "65mb" }));
+      await trial.up();
+      expect((await here.pods(LABELS)).map(({ metadata }) => metadata?.uid).sort()).toEqual(before);
     });
 
     it("sets what somebody changed by hand again, after a refresh", async () => {

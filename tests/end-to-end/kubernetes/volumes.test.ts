@@ -88,7 +88,9 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       trial.configure(config("2Gi", 20));
       trial.log.length = 0;
       await trial.stack.preview({ onOutput: trial.onOutput });
-      expect(trial.log.join("")).toContain("3 volumes grow from 1Gi to 2Gi; no node restarts, clients see nothing");
+      expect(trial.log.join("")).toContain(
+        "3 volumes grow from 1Gi to 2Gi in about half a minute; no node restarts, clients see nothing",
+      );
       expect(trial.log.join("")).not.toContain("nodes restart, one after the other");
       await trial.interruptedUp(/Volumes cluster updating/, "SIGKILL");
       await trial.stack.cancel();

@@ -173,6 +173,24 @@ describe("a stack's configuration", () => {
       "valkey:deployments.cluster.users: the platform host has the user default alone",
     ],
     [
+      "clients outside on the platform host",
+      deployment({ external: { type: "NodePort" } }),
+      "valkey:deployments.cluster.external: the platform host has no Services; its servers are reached on this machine alone",
+    ],
+    [
+      "a type of Services for clients outside that there is not",
+      deployment({ external: { type: "ClusterIP" } }),
+      'valkey:deployments.cluster.external.type is "ClusterIP": expected one of LoadBalancer, NodePort',
+    ],
+    [
+      "blocks of addresses for node ports",
+      {
+        ...deployment({ external: { type: "NodePort", sourceRanges: ["10.0.0.0/8"] } }),
+        platform: { type: "kubernetes", zones: ["a", "b", "c"] },
+      },
+      "valkey:deployments.cluster.external.sourceRanges: only load balancers take them; for node ports set the firewall of the machines",
+    ],
+    [
       "a misspelt section",
       { ...good, benchmarks: {} },
       "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads, capacity, study, failures",
@@ -185,13 +203,13 @@ describe("a stack's configuration", () => {
     [
       "a misspelt key in a deployment",
       deployment({ primarys: 3 }),
-      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, passwordVersion, passwordOverlapSeconds, users, oversubscribed, pods$/,
+      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, passwordVersion, passwordOverlapSeconds, users, external, oversubscribed, pods$/,
     ],
     ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
     [
       "a key of another mode",
       { ...good, deployments: { r: { mode: "replication", primaries: 3 } } },
-      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, passwordVersion, passwordOverlapSeconds, users, oversubscribed, pods",
+      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, passwordVersion, passwordOverlapSeconds, users, external, oversubscribed, pods",
     ],
     [
       "a wrong type",

@@ -111,6 +111,11 @@ describe("the stack local under mocks", () => {
     expect(exported.results?.records.map(({ client }) => client.cumulative)).toEqual([[], []]);
     expect(JSON.stringify(exported)).not.toContain("s3cret");
     expect(await pulumi.isSecret(outputs["passwords"] as pulumi.Output<unknown>)).toBe(true);
+    expect(await pulumi.isSecret(outputs["urls"] as pulumi.Output<unknown>)).toBe(true);
+    expect(await outputValue(outputs["urls"] as pulumi.Output<unknown>)).toEqual({
+      replication: "redis://default:s3cret@127.0.0.1:7000",
+      cluster: "redis://default:s3cret@127.0.0.1:7000",
+    });
   });
 
   it("has the capacity searched for with the measurement, in a state that knows no undefined", async () => {

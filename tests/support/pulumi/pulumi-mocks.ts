@@ -58,6 +58,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:Settings",
   "valkey:index:Password",
   "valkey:index:Rollout",
+  "valkey:index:ExternalAddresses",
   "valkey:index:Formation",
   "valkey:index:TopologyCheck",
   "valkey:index:ValkeyCluster",
@@ -85,6 +86,11 @@ const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> =
   "valkey:index:Password": { password: "generated" },
   "valkey:index:Access": { changedAt: "" },
   "valkey:index:TlsCheck": { secret: "valkey/orders-tls" },
+  "valkey:index:ExternalAddresses": {
+    endpoints: ["203.0.113.1:6379", "203.0.113.2:6379"],
+    files: { "orders-0.conf": "cluster-announce-client-ipv4 203.0.113.1\n" },
+    drift: [],
+  },
   "valkey:index:Formation": { milliseconds: 1500, drift: [] },
   "valkey:index:TopologyCheck": {
     topology: { nodes: [{ name: "orders-0", role: "primary" }] },
@@ -101,6 +107,17 @@ export async function evaluateProgram(program: () => unknown): Promise<readonly 
     OWN_TYPES.has(type) ? (OWN_OUTPUTS[type] ?? {}) : undefined,
   );
   return resources;
+}
+
+/** Runs a program of one component. */
+export async function declareOne<T>(make: () => T): Promise<{ component: T; resources: readonly DeclaredResource[] }> {
+  const made: T[] = [];
+  const resources = await evaluateProgram(() => {
+    made.push(make());
+  });
+  const [component] = made;
+  if (component === undefined) throw new Error("nothing is declared");
+  return { component, resources };
 }
 
 /**

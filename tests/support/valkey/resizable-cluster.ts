@@ -7,6 +7,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import type { FormationOptions } from "../../../valkey/formation/deadline";
 import { form } from "../../../valkey/formation/form";
 import type { Programs } from "../../../platforms/host/programs/programs";
+import type { ServerSettings } from "../../../valkey/settings";
 import type { Shape } from "../../../valkey/topology/placement";
 import { countSlots } from "../../../valkey/topology/slots";
 import { verify } from "../../../valkey/verification/verify";
@@ -22,9 +23,9 @@ export class ResizableCluster {
     public deployment: Deployment,
   ) {}
 
-  static async start(programs: Programs): Promise<ResizableCluster> {
+  static async start(programs: Programs, settings: ServerSettings = {}): Promise<ResizableCluster> {
     const sandbox = await Sandbox.open(programs);
-    const deployment = await sandbox.cluster("cluster", 3, 1);
+    const deployment = await sandbox.cluster("cluster", 3, 1, settings);
     await form(deployment, shape(3, 1));
     return new ResizableCluster(sandbox, deployment);
   }

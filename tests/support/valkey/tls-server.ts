@@ -1,4 +1,4 @@
-/** A real server without a password that speaks TLS alone, with a certificate of its own for `localhost`. */
+/** A real server that speaks TLS alone, with a certificate of its own for `localhost`. */
 import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -18,8 +18,15 @@ export interface TlsServer {
   readonly stop: () => void;
 }
 
-/** @param directory for key and certificate; it is made */
-export async function startTlsServer({ host }: Sandbox, directory: string): Promise<TlsServer> {
+/**
+ * @param directory for key, certificate and data; it is made
+ * @param directives further ones, or others. @default none
+ */
+export async function startTlsServer(
+  { host }: Sandbox,
+  directory: string,
+  directives: Readonly<Record<string, string>> = {},
+): Promise<TlsServer> {
   mkdirSync(directory);
   const [key, certificate] = [join(directory, "key.pem"), join(directory, "cert.pem")];
   const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
@@ -30,16 +37,18 @@ export async function startTlsServer({ host }: Sandbox, directory: string): Prom
     port: "0",
     "tls-port": String(port),
     bind: "127.0.0.1",
+    dir: directory,
     save: "",
     "tls-cert-file": certificate,
     "tls-key-file": key,
     "tls-ca-cert-file": certificate,
     "tls-auth-clients": "no",
+    ...directives,
   };
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
   const { child } = startRecorded(host.run, "tls", host.programs.server, args, { stdio: "ignore" });
   await eventually("it answers", async () =>
-    connect("tls", { host: "127.0.0.1", port }, { tls: { insecure: true } }).then(
+    connect("tls", { host: "127.0.0.1", port }, { password: directives["requirepass"], tls: { insecure: true } }).then(
       (connection) => {
         connection.disconnect();
         return true;

@@ -95,8 +95,16 @@ describe("Sentinels around the upstream chart", () => {
 
   it("are asked by every server before it starts, after the chart has written its file", async () => {
     const { values } = onlyResource(await replication(), "kubernetes:helm.sh/v4:Chart").inputs as {
-      values: { extraInitContainers: unknown };
+      values: { extraInitContainers: unknown; env: unknown };
     };
+    // Of the script that runs before the server stops.
+    expect(values.env).toMatchObject({
+      VALKEY_PASSWORD_FILE: "/valkey/secret/password",
+      DEPLOYMENT: "shop",
+      SERVERS: ".shop-headless.valkey.svc.cluster.local",
+      SENTINELS: ".shop-sentinel.valkey.svc.cluster.local",
+      COUNT: "3",
+    });
     expect(values.extraInitContainers).toMatchObject([
       {
         name: "find-primary",
@@ -152,7 +160,7 @@ describe("the proxies' configuration", () => {
       "shop-1.shop-headless.x.svc.cluster.local",
     ]);
     expect(text).toContain("  server shop-1 shop-1.shop-headless.x.svc.cluster.local:6379 check\n");
-    expect(text).toContain("tcp-check expect string role:master");
+    expect(text).toContain("tcp-check expect min-recv 64 string role:master");
     expect(text).toContain("on-marked-down shutdown-sessions");
     expect(text).not.toMatch(/^\s*#|undefined/m);
   });

@@ -1,0 +1,27 @@
+/** Reach from outside that cannot be had. Pure. */
+import { isIP } from "node:net";
+import type { ExternalReach } from "./arguments";
+
+/** What is wrong with the values, by key. */
+export function externalProblems({
+  type,
+  sourceRanges = [],
+}: Pick<ExternalReach, "type" | "sourceRanges">): { readonly key: "sourceRanges"; readonly reason: string }[] {
+  const refused = (reason: string): { key: "sourceRanges"; reason: string } => ({ key: "sourceRanges", reason });
+  return [
+    ...sourceRanges
+      .filter((range) => !isBlock(range))
+      .map((range) => refused(`"${range}" is no block of addresses; expected one such as 203.0.113.0/24`)),
+    // Machines forward connections to each other, from addresses of their own.
+    ...(type === "NodePort" && sourceRanges.length > 0
+      ? [refused("only load balancers take them; for node ports set the firewall of the machines")]
+      : []),
+  ];
+}
+
+/** Without a library: programs with a component load this. */
+function isBlock(text: string): boolean {
+  const [, address = "", bits = ""] = /^(.+)\/(\d{1,3})$/.exec(text) ?? [];
+  const most = { 4: 32, 6: 128 }[isIP(address)];
+  return most !== undefined && Number(bits) <= most;
+}

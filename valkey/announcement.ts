@@ -1,0 +1,123 @@
+/** The addresses that nodes of a cluster give to clients, where clients do not reach the nodes' own. */
+import { Failure } from "../lib/errors";
+import type { Polling } from "../lib/polling";
+import { awaitCondition } from "../lib/polling";
+import type { Connection } from "./connection";
+import { withConnections } from "./connections";
+import type { Deployment } from "./deployment";
+import type { DeploymentNode, Endpoint } from "./node";
+import { formatEndpoint } from "./node";
+import { formatConfigFile } from "./settings";
+import { ViewParser } from "./topology/cluster-view";
+import { parseFlatReply } from "./topology/info";
+
+const POLL_MS = 250;
+
+/** What a node's clients reach it by: the same for all of them, wherever they are. Undefined: the node's own address. */
+export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
+
+/**
+ * Directive to value. Links between nodes keep their own addresses.
+ * @param port on which servers listen
+ * @param tls whether clients get host names otherwise: an address from outside has none that all of them resolve
+ */
+export function announcedDirectives(
+  address: Endpoint | undefined,
+  { port, tls }: { readonly port: number; readonly tls: boolean },
+): ReadonlyMap<string, string> {
+  const host = address?.host ?? "";
+  const other = address === undefined || address.port === port ? "0" : String(address.port);
+  return new Map([
+    ["cluster-announce-client-ipv4", host.includes(":") ? "" : host],
+    ["cluster-announce-client-ipv6", host.includes(":") ? host : ""],
+    [tls ? "cluster-announce-client-tls-port" : "cluster-announce-client-port", other],
+    ["cluster-preferred-endpoint-type", tls && address === undefined ? "hostname" : "ip"],
+  ]);
+}
+
+/** For the server's configuration file: the directives that differ from their defaults. */
+export function announcedConfig(address: Endpoint, server: { readonly port: number; readonly tls: boolean }): string {
+  const given = [...announcedDirectives(address, server)].filter(([, value]) => value !== "" && value !== "0");
+  return formatConfigFile(new Map(given));
+}
+
+/**
+ * Sets what differs, and waits until every node has it of those that it knows.
+ * @throws Failure when a server lacks a directive; nothing has changed then
+ */
+export async function announce(
+  deployment: Deployment,
+  announced: Announced,
+  tls: boolean,
+  polling: Polling & { readonly timeoutMs: number },
+): Promise<void> {
+  await withConnections(deployment, async (connections) => {
+    const changes = await Promise.all(
+      [...connections].map(async ([node, connection]) => [connection, await changesOf(node, connection)] as const),
+    );
+    for (const [connection, change] of changes)
+      if (change.length > 0) await connection.call("CONFIG", "SET", ...change.flat());
+    await awaitCondition(
+      `every node of ${deployment.name} gives clients the addresses of all nodes`,
+      async () => (await unaware(connections, announced)).length === 0,
+      { intervalMs: POLL_MS, ...polling },
+    );
+  });
+
+  async function changesOf(node: DeploymentNode, connection: Connection): Promise<[string, string][]> {
+    const wanted = announcedDirectives(announced.get(node), { port: node.endpoint.port, tls });
+    const found = await read(connection, wanted);
+    const missing = [...wanted].find(([name, value]) => !found.has(name) && value !== "0");
+    if (missing !== undefined)
+      throw new Failure(
+        `${node.name} has no ${missing[0]}, so it cannot give clients port ${missing[1]}: node ports need Valkey 9.1. ` +
+          "Nothing has changed; use load balancers, or a newer image",
+      );
+    return [...wanted].filter(([name, value]) => found.has(name) && found.get(name) !== value);
+  }
+}
+
+/** @returns a sentence for each node and directive with another value than wanted */
+export function announcementDrift(deployment: Deployment, announced: Announced, tls: boolean): Promise<string[]> {
+  return withConnections(deployment, async (connections) => {
+    const found = await Promise.all(
+      [...connections].map(async ([node, connection]) => {
+        const wanted = announcedDirectives(announced.get(node), { port: node.endpoint.port, tls });
+        const values = await read(connection, wanted);
+        return [...wanted]
+          .filter(([name, value]) => values.has(name) && values.get(name) !== value)
+          .map(([name, value]) => `${node.name}: ${name} is "${values.get(name) ?? ""}", not "${value}"`);
+      }),
+    );
+    return found.flat();
+  });
+}
+
+async function read(connection: Connection, wanted: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, string>> {
+  return parseFlatReply(await connection.config("GET", ...([...wanted.keys()] as [string])));
+}
+
+/** Nodes that give clients another address of a node that they know. Each is told by the next ping. */
+async function unaware(
+  connections: ReadonlyMap<DeploymentNode, Connection>,
+  announced: Announced,
+): Promise<DeploymentNode[]> {
+  const views = await Promise.all(
+    [...connections].map(async ([node, connection]) => {
+      // Views share what they agree upon, and addresses are no part of that.
+      const view = new ViewParser().parse(String(await connection.cluster("NODES")));
+      return { node, view };
+    }),
+  );
+  const addressOf = new Map(views.map(({ node, view }) => [view.selfId, announced.get(node) ?? node.endpoint]));
+  return views
+    .filter(({ view }) =>
+      [...view.topology.nodes.values()].some(({ id, address: { host, port } }) => {
+        const wanted = addressOf.get(id);
+        // Connections over IPv4 are given no IPv6 address.
+        if (wanted === undefined || wanted.host.includes(":")) return false;
+        return host !== "" && formatEndpoint({ host, port }) !== formatEndpoint(wanted);
+      }),
+    )
+    .map(({ node }) => node);
+}
