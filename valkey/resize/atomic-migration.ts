@@ -14,6 +14,8 @@ import type { SlotTransfer } from "./slot-transfers";
 interface MigrationJob {
   readonly name: string;
   readonly operation: string;
+  /** Node ID of the slots' owner when it began. */
+  readonly source: string;
   readonly state: string;
   readonly message: string;
   /** Bytes that remain to be sent. */
@@ -72,6 +74,22 @@ export async function awaitMigrations(members: readonly Member[], deadline: Dead
   );
 }
 
+/**
+ * Waits until a target has given up what a source failed to migrate to it. The target notices later than the source, and refuses every
+ * other migration of the same slots until then ("Slot import in progress").
+ */
+export async function awaitImports(from: string, to: string, { member, deadline }: MigrationContext): Promise<void> {
+  const { id } = member(from);
+  const { connection } = member(to);
+  await deadline.pollWhileProgressing(async () => {
+    const jobs = await readJobs(connection);
+    return describeRunning(
+      to,
+      jobs.filter(({ operation, source }) => operation === "IMPORT" && source === id),
+    );
+  });
+}
+
 function describeRunning(node: string, jobs: readonly MigrationJob[]): string | undefined {
   const [running] = jobs.filter(({ state }) => !ENDED.has(state));
   if (running === undefined) return undefined;
@@ -84,6 +102,7 @@ async function readJobs(connection: Connection): Promise<MigrationJob[]> {
   return entries.map(parseFlatReply).map((fields) => ({
     name: fields.get("name") ?? "",
     operation: fields.get("operation") ?? "",
+    source: fields.get("source_node") ?? "",
     state: fields.get("state") ?? "",
     message: fields.get("message") ?? "",
     remaining: fields.get("remaining_repl_size") ?? "",

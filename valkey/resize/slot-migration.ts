@@ -4,7 +4,7 @@ import { groupBy } from "../../lib/group-by";
 import { parseInfo } from "../topology/info";
 import type { SlotRange } from "../topology/slots";
 import { countSlots } from "../topology/slots";
-import { migrateAtomically, supportsAtomicMigration } from "./atomic-migration";
+import { awaitImports, migrateAtomically, supportsAtomicMigration } from "./atomic-migration";
 import { migrateKeyByKey } from "./key-migration";
 import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
@@ -38,16 +38,39 @@ export async function migrateSlots(
     context.report?.(`migrated ${done} of ${total} slots`, true);
   };
   const atomic = await atomicTransfers(transfers, context);
-  const setbacks = await Promise.all(
-    [...groupBy(atomic, ({ from }) => from)].map(([source, own]) => {
-      const slots = countSlots(own.flatMap(({ ranges }) => ranges));
-      const portion = Math.floor((slots * MAX_MIGRATION_BYTES) / Math.max(1, keyBytes(source)));
-      return migrateInPortions(own, Math.max(1, portion), context, onMigrated);
-    }),
-  );
+  const setbacks = await untilAllEnd(context, [...groupBy(atomic, ({ from }) => from)], ([source, own], stoppable) => {
+    const slots = countSlots(own.flatMap(({ ranges }) => ranges));
+    const portion = Math.floor((slots * MAX_MIGRATION_BYTES) / Math.max(1, keyBytes(source)));
+    return migrateInPortions(own, Math.max(1, portion), stoppable, onMigrated);
+  });
   const others = transfers.filter((transfer) => !atomic.includes(transfer));
   await migrateKeyByKey(others.flatMap(migrationsOf), context, onMigrated);
   return compact(setbacks);
+}
+
+/**
+ * Does something for each source in parallel. When one fails, the others stop after the step that they are at, so that nothing goes on
+ * behind the caller's back.
+ * @throws the first failure, when all have ended
+ */
+async function untilAllEnd<S, T>(
+  context: MigrationContext,
+  sources: readonly S[],
+  migrate: (source: S, context: MigrationContext) => Promise<T>,
+): Promise<T[]> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any(compact([stop.signal, context.signal]));
+  const running = sources.map(async (source) => {
+    try {
+      return await migrate(source, { ...context, signal });
+    } catch (error) {
+      stop.abort(error);
+      throw error;
+    }
+  });
+  await Promise.allSettled(running);
+  stop.signal.throwIfAborted();
+  return Promise.all(running);
 }
 
 /**
@@ -75,6 +98,7 @@ async function migrateInPortions(
     const { from, to, ranges } = next;
     const words = `${from} to ${to}: ${setback}`;
     if (!(await arePrimaries([from, to], context))) return words;
+    await awaitImports(from, to, context);
     const failed = Math.min(portion, countSlots(ranges));
     if (failed <= SMALLEST_PORTION) {
       context.report?.(`atomic migration gives way to key by key (${words})`);

@@ -219,9 +219,12 @@ describe("resizing", () => {
       ),
     );
     const lines: string[] = [];
-    await resizing.resizeTo(shape(4, 2), { report: (line) => lines.push(line) });
-    stop.abort();
-    await failing;
+    try {
+      await resizing.resizeTo(shape(4, 2), { report: (line) => lines.push(line) });
+    } finally {
+      stop.abort();
+      await failing;
+    }
     expect(await resizing.violations()).toEqual([]);
     // Any of the sources: each goes the same way.
     const said = lines.flatMap((line) => /goes on with \d+ slots|gives way to key by key/.exec(line)?.[0] ?? []);
