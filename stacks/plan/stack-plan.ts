@@ -229,6 +229,11 @@ function notesOf(
     notes.push(`${name} shares its CPUs: staticCpus needs whole CPUs, with requests equal to limits`);
   }
   notes.push(...storageNotes(config));
+  if (isPodPlatform(platform) && platform.tls === undefined) {
+    const open = Object.entries(config.deployments).filter(([, { external }]) => external !== undefined);
+    const names = open.map(([name]) => name).join(", ");
+    if (open.length > 0) notes.push(`${names}: passwords and data cross networks as plain text; set platform.tls`);
+  }
   const workload = measurement?.workload ?? benchmark;
   if (workload.clients !== benchmark.clients || workload.threads !== benchmark.threads) {
     const wanted = `${benchmark.clients} on ${benchmark.threads}`;

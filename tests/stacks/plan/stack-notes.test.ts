@@ -4,10 +4,10 @@ import { planStack } from "../../../stacks/plan/stack-plan";
 import { storageNotes } from "../../../stacks/plan/storage-notes";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 
-const config = (deployments: object): StackConfig =>
+const config = (deployments: object, platform: object = {}): StackConfig =>
   parseConfig(
     "stack x",
-    { platform: { type: "kubernetes", zones: ["a", "b", "c"] }, deployments },
+    { platform: { type: "kubernetes", zones: ["a", "b", "c"], ...platform }, deployments },
     { cores: 2, memoryBytes: 2 ** 34 },
   );
 const notes = (deployments: object): string[] => storageNotes(config(deployments));
@@ -35,4 +35,11 @@ describe("the plan", () => {
     const { notes: planned } = planStack("x", config({ large }));
     expect(planned).toEqual(expect.arrayContaining(notes({ large })));
   });
+});
+
+it("warns of clients outside without TLS, and not of those with it", () => {
+  const outside = { reached: { ...cluster, external: { type: "LoadBalancer" } }, hidden: cluster };
+  const warning = "reached: passwords and data cross networks as plain text; set platform.tls";
+  expect(planStack("x", config(outside)).notes).toContain(warning);
+  expect(planStack("x", config(outside, { tls: { secretName: "pair" } })).notes).not.toContain(warning);
 });
