@@ -1,7 +1,7 @@
 /** Arguments of a whole deployment on Kubernetes, and their defaults. */
 import * as pulumi from "@pulumi/pulumi";
 import type { PromisedTuning } from "../valkey/verification/machine-settings";
-import { canonicalQuantity } from "../platforms/kubernetes/quantity";
+import { canonicalQuantity } from "../platforms/kubernetes/api/quantity";
 import { tlsSecretName } from "./kubernetes/names";
 import type { Placement, Resources, ServerArgs, Storage, TlsSource } from "./kubernetes/arguments";
 

@@ -4,10 +4,10 @@
 import { connect } from "../valkey/connection";
 import type { Access, DeploymentNode, Mode } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
-import { KubernetesClient } from "./kubernetes/client";
+import { KubernetesClient } from "./kubernetes/api/client";
 import type { KubernetesDeployment } from "./kubernetes/deployment";
 import { awaitKubernetesDeployment } from "./kubernetes/deployment";
-import type { PodWaitOptions } from "./kubernetes/pods";
+import type { PodWaitOptions } from "./kubernetes/pods/pods";
 import type { Sentinels, SentinelSettings } from "../valkey/sentinel/plan";
 import type { Shape } from "../valkey/topology/placement";
 import type { PromisedTuning } from "../valkey/verification/machine-settings";

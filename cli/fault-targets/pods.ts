@@ -3,7 +3,7 @@ import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
 import { unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import { PodFaultInjector } from "../../faults/injectors/pod-injector";
 import { Failure } from "../../lib/errors";
-import type { KubernetesClient } from "../../platforms/kubernetes/client";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openKubernetesDeployment } from "../../platforms/deployment-reference";
 import { verify } from "../../valkey/verification/verify";

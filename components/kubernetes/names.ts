@@ -1,7 +1,7 @@
 /** Names of a deployment's Kubernetes objects. They depend on its name alone. Pure. */
 import { BadInput } from "../../lib/errors";
 import type { TlsSource } from "./arguments";
-import { overlapSecret } from "../../platforms/kubernetes/overlap-names";
+import { overlapSecret } from "../../platforms/kubernetes/access/overlap-names";
 
 /** Names of a deployment's objects in its namespace. */
 export interface ObjectNames {

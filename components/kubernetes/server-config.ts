@@ -1,6 +1,6 @@
 /** valkey.conf of a server in a pod. Pure. */
 import { createHash } from "node:crypto";
-import { USERS_FILE } from "../../platforms/kubernetes/overlap-names";
+import { USERS_FILE } from "../../platforms/kubernetes/access/overlap-names";
 import type { Credentials } from "../../valkey/access/users";
 import { aclFile } from "../../valkey/access/users";
 import { formatConfigFile } from "../../valkey/settings";

@@ -26,7 +26,7 @@ import { accessFiles, ACCESS_INCLUDE } from "../kubernetes/server-config";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
 import { serverPods, serviceEndpoint } from "../kubernetes/pods/server-pods";
 import { planZones } from "../kubernetes/pods/zone-plan";
-import type { ChartSource } from "../../platforms/kubernetes/chart-check";
+import type { ChartSource } from "../../platforms/kubernetes/requirements/chart-check";
 
 /** The version whose values this component is written for. */
 export const UPSTREAM_CHART: ChartSource = {

@@ -6,9 +6,9 @@
  */
 import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
-import type { KubernetesClient } from "../../platforms/kubernetes/client";
-import type { Plain } from "../../platforms/kubernetes/plain";
-import type { Labels } from "../../platforms/kubernetes/pods";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import type { Plain } from "../../platforms/kubernetes/api/plain";
+import type { Labels } from "../../platforms/kubernetes/pods/pods";
 import { ViewParser } from "../../valkey/topology/cluster-view";
 
 const GROUP = { group: "networking.k8s.io", version: "v1", plural: "networkpolicies" } as const;

@@ -3,9 +3,9 @@
  * them.
  */
 import { Failure, messageOf } from "../../lib/errors";
-import type { KubernetesClient } from "../../platforms/kubernetes/client";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
-import { openPortForward } from "../../platforms/kubernetes/port-forward";
+import { openPortForward } from "../../platforms/kubernetes/api/port-forward";
 import type { Connection } from "../../valkey/connection";
 import { connect } from "../../valkey/connection";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";

@@ -1,10 +1,10 @@
 /** Keeps track of a deployment's pods: their current addresses, and whether a pod was recreated. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
-import type { KubernetesClient } from "../../platforms/kubernetes/client";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
-import { isPodRunning, resourceName } from "../../platforms/kubernetes/pod-diagnostics";
-import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods";
+import { isPodRunning, resourceName } from "../../platforms/kubernetes/pods/pod-diagnostics";
+import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods/pods";
 import type { DeploymentNode } from "../../valkey/node";
 import { awaitCondition } from "../../lib/polling";
 

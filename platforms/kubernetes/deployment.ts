@@ -9,14 +9,14 @@ import type { SentinelSettings, Sentinels } from "../../valkey/sentinel/plan";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { PromisedTuning } from "../../valkey/verification/machine-settings";
-import type { KubernetesClient } from "./client";
-import { MachineSettingsReader } from "./machine-settings";
-import { describeMachines } from "./machines";
-import { resourceName } from "./pod-diagnostics";
-import type { Labels, PodSelection, PodWaitOptions } from "./pods";
-import { awaitPods, readPodLabels, POD_TIMEOUT_MS } from "./pods";
-import { parseQuantity } from "./quantity";
-import { openPortForward, PortForwardBroken } from "./port-forward";
+import type { KubernetesClient } from "./api/client";
+import { MachineSettingsReader } from "./machines/machine-settings";
+import { describeMachines } from "./machines/machines";
+import { resourceName } from "./pods/pod-diagnostics";
+import type { Labels, PodSelection, PodWaitOptions } from "./pods/pods";
+import { awaitPods, readPodLabels, POD_TIMEOUT_MS } from "./pods/pods";
+import { parseQuantity } from "./api/quantity";
+import { openPortForward, PortForwardBroken } from "./api/port-forward";
 import { Semaphore } from "../../lib/semaphore";
 
 /** A deployment to find in a Kubernetes cluster. */

@@ -2,7 +2,7 @@
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
-import { publishOverlap } from "../../platforms/kubernetes/password-overlap";
+import { publishOverlap } from "../../platforms/kubernetes/access/password-overlap";
 import {
   acceptedPasswords,
   addAccess,

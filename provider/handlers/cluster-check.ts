@@ -1,11 +1,11 @@
 /** Checks that an existing Kubernetes cluster can hold a stack, and that the Helm chart can be fetched. */
 import { BadInput } from "../../lib/errors";
-import type { ChartSource } from "../../platforms/kubernetes/chart-check";
-import { chartProblems } from "../../platforms/kubernetes/chart-check";
-import { KubernetesClient } from "../../platforms/kubernetes/client";
-import { markNamespaceKept, readKubernetesFacts } from "../../platforms/kubernetes/facts";
-import type { KubernetesRequirements } from "../../platforms/kubernetes/requirements";
-import { unmetRequirements } from "../../platforms/kubernetes/requirements";
+import type { ChartSource } from "../../platforms/kubernetes/requirements/chart-check";
+import { chartProblems } from "../../platforms/kubernetes/requirements/chart-check";
+import { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import { markNamespaceKept, readKubernetesFacts } from "../../platforms/kubernetes/requirements/facts";
+import type { KubernetesRequirements } from "../../platforms/kubernetes/requirements/requirements";
+import { unmetRequirements } from "../../platforms/kubernetes/requirements/requirements";
 import type { ResourceHandler } from "../resource-handler";
 
 export interface ClusterCheckInputs {

@@ -1,9 +1,9 @@
 /** Learns where clients outside reach a deployment, and has the nodes of a cluster tell them. */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
-import type { ExternalEndpoint } from "../../platforms/kubernetes/external-endpoints";
-import { awaitExternalEndpoints } from "../../platforms/kubernetes/external-endpoints";
-import type { PodWaitOptions } from "../../platforms/kubernetes/pods";
+import type { ExternalEndpoint } from "../../platforms/kubernetes/access/external-endpoints";
+import { awaitExternalEndpoints } from "../../platforms/kubernetes/access/external-endpoints";
+import type { PodWaitOptions } from "../../platforms/kubernetes/pods/pods";
 import type { Announced } from "../../valkey/announcement";
 import { announce, announcedConfig, announcementDrift } from "../../valkey/announcement";
 import type { Deployment } from "../../valkey/deployment";

@@ -5,7 +5,7 @@ import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import { JobLoadRunner, ValkeyBenchmarkJobRunner } from "../../benchmarks/load/jobs/job-runner";
 import { memtierInJobs, openLoopInJobs } from "../../benchmarks/load/jobs/load-generators";
-import { describeMachines } from "../../platforms/kubernetes/machines";
+import { describeMachines } from "../../platforms/kubernetes/machines/machines";
 import type { LoadRunners } from "../../benchmarks/measuring/measurement-series";
 import { mixedLoadRunners } from "../../benchmarks/load/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
-import { reloadExporter, removeOverlap } from "../../platforms/kubernetes/password-overlap";
+import { reloadExporter, removeOverlap } from "../../platforms/kubernetes/access/password-overlap";
 import { retireOtherPasswords } from "../../valkey/access/apply-access";
 import type { Credentials } from "../../valkey/access/users";
 import { passwordsDiffer } from "../../valkey/access/users";

@@ -1,7 +1,7 @@
 /** Waits for the pods of a StatefulSet. */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
-import { awaitRollout } from "../../platforms/kubernetes/rollout";
+import { awaitRollout } from "../../platforms/kubernetes/pods/rollout";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";

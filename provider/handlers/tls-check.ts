@@ -3,10 +3,10 @@ import { BadInput } from "../../lib/errors";
 import { poll } from "../../lib/polling";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
-import { statusInError } from "../../platforms/kubernetes/api-errors";
-import type { KubernetesClient } from "../../platforms/kubernetes/client";
-import { findSet } from "../../platforms/kubernetes/set-volumes";
-import { tlsSecretProblems } from "../../platforms/kubernetes/tls-secret";
+import { statusInError } from "../../platforms/kubernetes/api/api-errors";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
+import { tlsSecretProblems } from "../../platforms/kubernetes/access/tls-secret";
 import type { InputProblem, ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 

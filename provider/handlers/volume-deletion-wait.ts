@@ -1,6 +1,6 @@
 /** Waits until the volumes of a namespace are deleted. */
-import { KubernetesClient } from "../../platforms/kubernetes/client";
-import { awaitVolumesGone } from "../../platforms/kubernetes/volumes";
+import { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import { awaitVolumesGone } from "../../platforms/kubernetes/volumes/volumes";
 import type { ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 

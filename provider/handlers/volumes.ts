@@ -3,12 +3,18 @@ import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
 import { compact } from "../../lib/compact";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
-import type { KubernetesClient } from "../../platforms/kubernetes/client";
-import { resourceName } from "../../platforms/kubernetes/pod-diagnostics";
-import { parseQuantity } from "../../platforms/kubernetes/quantity";
-import type { SetVolumes, WantedVolume } from "../../platforms/kubernetes/set-volumes";
-import { claimsOfSet, findSet, growVolumes, isBound, zonesOfVolumes } from "../../platforms/kubernetes/set-volumes";
-import { deleteOrphans, remakeSet } from "../../platforms/kubernetes/set-remaking";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import { resourceName } from "../../platforms/kubernetes/pods/pod-diagnostics";
+import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
+import type { SetVolumes, WantedVolume } from "../../platforms/kubernetes/volumes/set-volumes";
+import {
+  claimsOfSet,
+  findSet,
+  growVolumes,
+  isBound,
+  zonesOfVolumes,
+} from "../../platforms/kubernetes/volumes/set-volumes";
+import { deleteOrphans, remakeSet } from "../../platforms/kubernetes/volumes/set-remaking";
 import { listNames } from "../../valkey/verification/assertion";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { InputProblem, ResourceHandler } from "../resource-handler";

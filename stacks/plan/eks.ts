@@ -1,5 +1,5 @@
 /** From a stack's configuration to the plan of machines on EKS. Pure; loads no SDK. */
-import { parseQuantity } from "../../platforms/kubernetes/quantity";
+import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
 import { planEks } from "../../platforms/eks/plan";
 import type { PodGroup } from "../../platforms/eks/pod-groups";

@@ -1,6 +1,6 @@
 /** Settings of pods: the platform's, with the differences of each deployment. Pure. */
 import type { Engine } from "../../valkey/engines";
-import type { Toleration } from "../../platforms/kubernetes/pods";
+import type { Toleration } from "../../platforms/kubernetes/pods/pods";
 import { toDirectives } from "../../valkey/settings";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
@@ -8,7 +8,7 @@ import type { PoolName } from "../../platforms/eks/pools";
 import { LOAD_GENERATOR_SET, machineSetSelector, poolSelector, poolToleration } from "../../platforms/eks/pools";
 import { promisedTuning } from "../../platforms/eks/tuning";
 import { UNTUNED } from "../../platforms/eks/machines";
-import { parseQuantity } from "../../platforms/kubernetes/quantity";
+import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { PromisedTuning } from "../../valkey/verification/machine-settings";
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { Placement } from "../../components/kubernetes/arguments";

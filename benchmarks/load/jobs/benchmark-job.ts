@@ -1,6 +1,6 @@
 /** The Kubernetes objects of one run of a load generator: a Job of runners, its Secret and its ConfigMap. Pure. */
 import type { V1ConfigMap, V1Job, V1Secret } from "@kubernetes/client-node";
-import type { Plain } from "../../../platforms/kubernetes/plain";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { JobPlan } from "./job-plan";
 import { JOB_LABELS } from "./job-plan";
 import { PASSWORD_KEY, podSpec } from "./runner-pod";

@@ -1,5 +1,5 @@
 /** What a benchmark Job is made from: plain data. */
-import type { Labels, Toleration } from "../../../platforms/kubernetes/pods";
+import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/pods";
 import type { PromisedTuning } from "../../../valkey/verification/machine-settings";
 import type { TlsFiles } from "../../../valkey/node";
 import type { BenchmarkUser } from "../benchmark-user";

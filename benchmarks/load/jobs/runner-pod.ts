@@ -1,8 +1,8 @@
 /** The pod of a runner: its container, its sidecar, its environment, and the machines that it may use. Pure. */
 import type { V1Job } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
-import type { Plain } from "../../../platforms/kubernetes/plain";
-import { zoneAffinity, zoneSpread } from "../../../platforms/kubernetes/zone-spread";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
+import { zoneAffinity, zoneSpread } from "../../../platforms/kubernetes/pods/zone-spread";
 import type { TlsFiles } from "../../../valkey/node";
 import { tlsArguments } from "../valkey-benchmark/arguments";
 import type { JobPlan, RunnerPlan } from "./job-plan";

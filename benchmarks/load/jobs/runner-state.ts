@@ -1,7 +1,7 @@
 /** Whether the runners of a Job work, from their pods. Pure. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
-import type { Plain } from "../../../platforms/kubernetes/plain";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { LoadGeneratorFailure } from "../load-runner";
 
 type Pod = Plain<V1Pod>;

@@ -1,6 +1,6 @@
 /** Scheduling of a pod: zones as a hard constraint, machines as configured. Pure. */
 import type { types } from "@pulumi/kubernetes";
-import { zoneAffinity, zoneSpread } from "../../../platforms/kubernetes/zone-spread";
+import { zoneAffinity, zoneSpread } from "../../../platforms/kubernetes/pods/zone-spread";
 import type { Placement } from "../arguments";
 import { selectorLabels } from "../names";
 

@@ -3,7 +3,7 @@
  * Guaranteed. Pure.
  */
 import type { Input } from "@pulumi/pulumi";
-import { parseQuantity } from "../../../platforms/kubernetes/quantity";
+import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import type { Resources } from "../arguments";
 
 /** Resources of an init container. */

@@ -1,6 +1,6 @@
 /** The cores and the memory that a server has. Pure. */
 import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
-import { parseQuantity } from "../../../platforms/kubernetes/quantity";
+import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { isPodPlatform, podSettings } from "../../plan/pods";
 import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";

@@ -1,8 +1,8 @@
 /** The platform `kubernetes`: pods in a namespace of the stack's own. */
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import type { Toleration } from "../../../platforms/kubernetes/pods";
-import type { KubernetesRequirements } from "../../../platforms/kubernetes/requirements";
+import type { Toleration } from "../../../platforms/kubernetes/pods/pods";
+import type { KubernetesRequirements } from "../../../platforms/kubernetes/requirements/requirements";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ClusterCheck } from "../../../provider/resources/cluster-check";
 import { UPSTREAM_CHART } from "../../../components/servers/replication-servers";

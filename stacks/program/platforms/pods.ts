@@ -3,7 +3,7 @@ import type * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { EngineReplication } from "../../../components/engine-replication";
 import type { DeploymentArgs } from "../../../components/deployment-args";
-import type { Labels } from "../../../platforms/kubernetes/pods";
+import type { Labels } from "../../../platforms/kubernetes/pods/pods";
 import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";

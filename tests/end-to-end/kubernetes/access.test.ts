@@ -5,7 +5,7 @@
 import { KubeConfig, AuthorizationV1Api } from "@kubernetes/client-node";
 import type { V1ResourceAttributes, V1SubjectAccessReview } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Plain } from "../../../platforms/kubernetes/plain";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { declare, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";

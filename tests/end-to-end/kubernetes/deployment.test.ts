@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { form } from "../../../valkey/formation/form";
-import type { KubernetesClient } from "../../../platforms/kubernetes/client";
+import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { infoNumber, parseInfo } from "../../../valkey/topology/info";

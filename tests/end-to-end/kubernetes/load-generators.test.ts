@@ -5,13 +5,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { measureCapacity } from "../../../benchmarks/capacity/measure-capacity";
 import { form } from "../../../valkey/formation/form";
-import type { KubernetesClient } from "../../../platforms/kubernetes/client";
+import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/job-plan";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { JobLoadRunner, ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-runner";
 import { memtierInJobs, openLoopInJobs } from "../../../benchmarks/load/jobs/load-generators";
-import { formatLabelSelector } from "../../../platforms/kubernetes/pods";
+import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import { histogramOf } from "../../../benchmarks/results/rows";

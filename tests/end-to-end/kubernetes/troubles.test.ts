@@ -10,9 +10,9 @@ import type {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
-import { KubernetesClient } from "../../../platforms/kubernetes/client";
+import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import type { Plain } from "../../../platforms/kubernetes/plain";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { TestServers } from "../../support/kubernetes/kubernetes";
 import {
   IMAGE,

@@ -4,7 +4,7 @@ import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../compo
 import { podReference } from "../../../components/kubernetes/reference";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
-import { takeAway } from "../../../platforms/kubernetes/set-remaking";
+import { takeAway } from "../../../platforms/kubernetes/volumes/set-remaking";
 import { handler as volumes } from "../../../provider/handlers/volumes";
 import { outputsSchema } from "../../../stacks/program/outputs";
 import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi/pulumi-stack";

@@ -17,9 +17,9 @@ import { Failure } from "../../../lib/errors";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import { RunDirectory } from "../../../platforms/host/run-directory";
 import { partitionNetwork, healNetwork } from "../../../platforms/host/side-effects";
-import type { KubernetesClient } from "../../../platforms/kubernetes/client";
+import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import type { Plain } from "../../../platforms/kubernetes/plain";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
 
 const directory = mkdtempSync(join(tmpdir(), "healing-"));
 afterEach(() => {

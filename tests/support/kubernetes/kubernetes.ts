@@ -2,9 +2,9 @@
 import { randomBytes } from "node:crypto";
 import type { V1Namespace, V1Secret, V1Service, V1StatefulSet } from "@kubernetes/client-node";
 import type { Deployment } from "../../../valkey/deployment";
-import { KubernetesClient } from "../../../platforms/kubernetes/client";
+import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { KubernetesDeploymentPlan } from "../../../platforms/kubernetes/deployment";
-import type { Plain } from "../../../platforms/kubernetes/plain";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { Shape } from "../../../valkey/topology/placement";
 import { holdsInTime } from "../../../lib/polling";
 import { nodeCount } from "../../../valkey/topology/placement";

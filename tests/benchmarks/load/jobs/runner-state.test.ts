@@ -1,7 +1,7 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-runner";
-import type { Plain } from "../../../../platforms/kubernetes/plain";
+import type { Plain } from "../../../../platforms/kubernetes/api/plain";
 import { assertRunnersWork } from "../../../../benchmarks/load/jobs/runner-state";
 
 type Pod = Plain<V1Pod>;

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { Tuning } from "../../../../platforms/eks/machines";
 import { UNTUNED } from "../../../../platforms/eks/machines";
-import { BOOT_LABEL } from "../../../../platforms/kubernetes/machine-settings";
+import { BOOT_LABEL } from "../../../../platforms/kubernetes/machines/machine-settings";
 import { userDataOf } from "../../../../components/eks/karpenter/user-data";
 
 /** The parts of a MIME document, by content type. */

@@ -1,0 +1,61 @@
+/**
+ * What pods read while two passwords are valid. A Secret of its own, whose file takes the place of the same file of the
+ * deployment's Secret: a server that restarts accepts both passwords, and the deployment's Secret is as it stays.
+ */
+import { once } from "node:events";
+import { Failure } from "../../../lib/errors";
+import type { V1Secret } from "@kubernetes/client-node";
+import type { KubernetesClient } from "../api/client";
+import { overlapSecret, USERS_FILE } from "./overlap-names";
+import type { Plain } from "../api/plain";
+import { openPortForward } from "../api/port-forward";
+
+const RELOAD_TIMEOUT_MS = 10_000;
+
+/** @param users text of the users' file */
+export async function publishOverlap(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  deployment: string,
+  users: string,
+): Promise<void> {
+  const name = overlapSecret(deployment);
+  const body: Plain<V1Secret> = {
+    metadata: { name, labels: { "app.kubernetes.io/instance": deployment, "app.kubernetes.io/managed-by": "pulumi" } },
+    stringData: { [USERS_FILE]: users },
+  };
+  const doing = `writing the Secret ${name} of namespace ${namespace}`;
+  const former = await kubernetes.find(doing, kubernetes.core.readNamespacedSecret({ name, namespace }));
+  await kubernetes.call(
+    doing,
+    former === undefined
+      ? kubernetes.core.createNamespacedSecret({ namespace, body })
+      : kubernetes.core.replaceNamespacedSecret({ name, namespace, body }),
+  );
+}
+
+/** Does nothing when there is no overlap. */
+export async function removeOverlap(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  deployment: string,
+): Promise<void> {
+  const name = overlapSecret(deployment);
+  await kubernetes.find(`deleting the Secret ${name}`, kubernetes.core.deleteNamespacedSecret({ name, namespace }));
+}
+
+/** Makes a pod's exporter of metrics read its password again. @throws Failure when it does not */
+export async function reloadExporter(
+  kubernetes: KubernetesClient,
+  target: { readonly namespace: string; readonly pod: string; readonly port: number },
+): Promise<void> {
+  const stream = await openPortForward(kubernetes, target);
+  try {
+    stream.write("POST /-/reload HTTP/1.0\r\nContent-Length: 0\r\n\r\n");
+    const [answer] = (await once(stream, "data", { signal: AbortSignal.timeout(RELOAD_TIMEOUT_MS) })) as [Buffer];
+    const [status = ""] = answer.toString().split("\r\n");
+    if (!status.includes(" 200 ")) throw new Failure(`it answers ${status}`);
+  } finally {
+    stream.destroy();
+  }
+}

@@ -1,0 +1,54 @@
+/** Whether the files of a TLS Secret can serve a deployment. Pure. */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { messageOf } from "../../../lib/errors";
+import { formatList } from "../../../lib/units";
+
+/** Keys of the Secret, as cert-manager writes them. */
+const KEYS = ["tls.crt", "tls.key", "ca.crt"] as const;
+const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
+
+/**
+ * @param data base64, by key
+ * @param hosts that the certificate must name, with or without wildcards
+ * @returns a sentence for each problem
+ */
+export function tlsSecretProblems(
+  data: Readonly<Record<string, string>>,
+  hosts: readonly string[],
+  now: Date,
+): string[] {
+  const missing = KEYS.filter((key) => (data[key] ?? "") === "");
+  if (missing.length > 0) return [`has no ${missing.join(", no ")}; expected ${KEYS.join(", ")}`];
+  const text = (key: (typeof KEYS)[number]): string => Buffer.from(data[key] ?? "", "base64").toString();
+  const problems: string[] = [];
+  const attempt = <T>(key: string, read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      problems.push(`${key} cannot be read: ${messageOf(error)}`);
+      return undefined;
+    }
+  };
+  const chain = attempt("tls.crt", () => certificates(text("tls.crt")));
+  const authorities = attempt("ca.crt", () => certificates(text("ca.crt")));
+  const key = attempt("tls.key", () => createPrivateKey(text("tls.key")));
+  const [leaf] = chain ?? [];
+  if (chain === undefined || leaf === undefined || authorities === undefined || key === undefined) return problems;
+  if (!leaf.checkPrivateKey(key)) problems.push("tls.key is not the key of tls.crt");
+  const [from, until] = [new Date(leaf.validFrom), new Date(leaf.validTo)];
+  if (until < now) problems.push(`tls.crt has expired: it was valid until ${until.toISOString()}`);
+  if (from > now) problems.push(`tls.crt is valid from ${from.toISOString()} only`);
+  if (!chain.some((each) => authorities.some((authority) => each.verify(authority.publicKey))))
+    problems.push("no certificate of ca.crt has signed tls.crt");
+  const unnamed = hosts.filter((host) => leaf.checkHost(host) === undefined);
+  if (unnamed.length > 0)
+    problems.push(`tls.crt is not for ${formatList(unnamed, 3)}; it is for ${leaf.subjectAltName ?? "no DNS name"}`);
+  return problems;
+}
+
+/** @throws Error when there is none, or one is damaged */
+function certificates(text: string): X509Certificate[] {
+  const found = text.match(PEM) ?? [];
+  if (found.length === 0) throw new Error("it has no certificate in PEM");
+  return found.map((each) => new X509Certificate(each));
+}

@@ -1,0 +1,90 @@
+/** Explains errors of the API server, and of the connection to it, in one sentence with what to do. Pure. */
+import { codeOf, messageOf } from "../../../lib/errors";
+
+/** The API server, for messages. */
+export interface ApiServer {
+  /** Of the kubeconfig. */
+  readonly context: string;
+  /** URL. */
+  readonly server: string;
+}
+
+/** The error of an API server: the part of metav1.Status that is used here. */
+export interface ApiStatus {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** `User "x" cannot create resource "pods/portforward" in API group "" in the namespace "y"`, as RBAC words it. */
+const FORBIDDEN =
+  /User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
+
+/** The status in an error of the client library; undefined for other errors. */
+export function statusInError(error: unknown): ApiStatus | undefined {
+  if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "number") return undefined;
+  const body: unknown = "body" in error ? error.body : undefined;
+  return parseStatus(error.code, body);
+}
+
+/** @param body of the response, parsed or not */
+export function parseStatus(status: number, body: unknown): ApiStatus {
+  const parsed = typeof body === "string" ? parseJson(body) : body;
+  const message =
+    typeof parsed === "object" && parsed !== null && "message" in parsed && typeof parsed.message === "string"
+      ? parsed.message
+      : typeof body === "string"
+        ? body.trim()
+        : "";
+  return { code: status, message: message === "" ? `HTTP status ${status}` : message };
+}
+
+/** @param doing what failed: `reading the pods of namespace x` */
+export function explainStatus({ code, message }: ApiStatus, doing: string, { context }: ApiServer): string {
+  if (code === 401)
+    return (
+      `${doing}: the API server does not accept the credentials of context ${context}; ` +
+      "log in again, or name another context"
+    );
+  const forbidden = FORBIDDEN.exec(message);
+  if (code === 403 && forbidden !== null) {
+    const [, user = "", verb = "", resource = "", group = "", namespace] = forbidden;
+    const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
+    const kind = namespace === undefined ? "ClusterRole" : "Role";
+    // Over a websocket it is a GET, for which versions of Kubernetes ask for either or both.
+    const verbs = resource === "pods/portforward" ? `"create", "get"` : `"${verb}"`;
+    const rule = `apiGroups ["${group}"], resources ["${resource}"], verbs [${verbs}]`;
+    return `${doing}: ${user} may not ${verb} ${resource}${where}; bind it a ${kind} with ${rule}`;
+  }
+  return `${doing}: ${message}`;
+}
+
+/** @param error of the connection, or of the API server */
+export function explainApiError(error: unknown, doing: string, api: ApiServer): string {
+  const refusal = statusInError(error);
+  if (refusal !== undefined) return explainStatus(refusal, doing, api);
+  const reason = messageOf(error)
+    .replace(/^request to \S+ failed, reason: /, "")
+    .trim();
+  const what = reason === "" ? (codeOf(error) ?? "no reason given") : reason;
+  const server = `the API server of context ${api.context} (${api.server})`;
+  if (/abort|timed? ?out/i.test(what))
+    return `${doing}: ${server} does not answer; check that the cluster runs and that this machine can reach it`;
+  if (isUnreachable(codeOf(error), what))
+    return `${doing}: ${server} cannot be reached: ${what}; check that the cluster runs and that the context is right`;
+  return `${doing}: ${what}`;
+}
+
+function isUnreachable(code: string | undefined, what: string): boolean {
+  return (
+    /^(E[A-Z]+|DEPTH_ZERO_.*|SELF_SIGNED_.*|UNABLE_TO_.*|CERT_.*)$/.test(code ?? "") ||
+    /ECONN|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|certificate|socket hang up/.test(what)
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

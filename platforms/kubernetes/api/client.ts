@@ -1,0 +1,169 @@
+/**
+ * A client of a Kubernetes API server, by a kubeconfig. Loads the client library when it is first used, which takes a
+ * while.
+ */
+import type * as ClientNode from "@kubernetes/client-node";
+import type {
+  AppsV1Api,
+  AuthorizationV1Api,
+  BatchV1Api,
+  Configuration,
+  ConfigurationOptions,
+  CoreV1Api,
+  CustomObjectsApi,
+  KubeConfig,
+  StorageV1Api,
+} from "@kubernetes/client-node";
+import { closest, distance } from "fastest-levenshtein";
+import { BadInput, codeOf, Failure, messageOf } from "../../../lib/errors";
+import type { ApiServer } from "./api-errors";
+import { explainApiError, statusInError } from "./api-errors";
+
+/** The cluster to use. */
+export interface KubeconfigSelection {
+  /**
+   * The path of a kubeconfig, or its text.
+   * @default KUBECONFIG, else ~/.kube/config, else a pod's own service account
+   */
+  readonly kubeconfig?: string | undefined;
+  /** @default the current context of the kubeconfig */
+  readonly context?: string | undefined;
+}
+
+/** The time limit of a request, milliseconds. */
+const ANSWER_TIMEOUT_MS = 15_000;
+
+type Library = typeof ClientNode;
+
+/** The APIs that this project uses, and requests with errors that tell the user what to do. */
+export class KubernetesClient implements ApiServer {
+  readonly core: CoreV1Api;
+  readonly apps: AppsV1Api;
+  readonly batch: BatchV1Api;
+  readonly storage: StorageV1Api;
+  readonly authorization: AuthorizationV1Api;
+  readonly custom: CustomObjectsApi;
+  /** For a patch: an object as it is to be, which is made where there is none. */
+  readonly serverSideApply: ConfigurationOptions;
+
+  private constructor(
+    library: Library,
+    readonly config: KubeConfig,
+    readonly context: string,
+    readonly server: string,
+  ) {
+    const configuration = configurationOf(library, config, server);
+    this.core = new library.CoreV1Api(configuration);
+    this.apps = new library.AppsV1Api(configuration);
+    this.batch = new library.BatchV1Api(configuration);
+    this.storage = new library.StorageV1Api(configuration);
+    this.authorization = new library.AuthorizationV1Api(configuration);
+    this.custom = new library.CustomObjectsApi(configuration);
+    this.serverSideApply = library.setHeaderOptions("Content-Type", library.PatchStrategy.ServerSideApply);
+  }
+
+  /**
+   * Sends one request, so that problems with the connection are reported before anything else happens.
+   * @throws BadInput when the kubeconfig cannot be used or has no such context
+   * @throws Failure when the API server cannot be reached or does not accept the credentials
+   */
+  static async open(access: KubeconfigSelection = {}): Promise<KubernetesClient> {
+    const library = await import("@kubernetes/client-node");
+    const config = load(new library.KubeConfig(), access);
+    const { context, server } = choose(config, access);
+    config.setCurrentContext(context);
+    const kubernetes = new KubernetesClient(library, config, context, server);
+    const version = new library.VersionApi(configurationOf(library, config, server));
+    await kubernetes.call("asking for its version", version.getCode());
+    return kubernetes;
+  }
+
+  /**
+   * The result of a request.
+   * @param doing for messages: `reading the pods of namespace x`
+   * @throws Failure with what to do
+   */
+  async call<T>(doing: string, answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw new Failure(explainApiError(error, doing, this), { cause: error });
+    }
+  }
+
+  /** As `call`; undefined when the object does not exist. */
+  async find<T>(doing: string, answer: Promise<T>): Promise<T | undefined> {
+    const known = answer.catch((error: unknown) => {
+      if (statusInError(error)?.code === 404) return undefined;
+      throw error;
+    });
+    return this.call(doing, known);
+  }
+}
+
+/** The library's configuration, with a time limit for requests. */
+function configurationOf(library: Library, config: KubeConfig, server: string): Configuration {
+  return library.createConfiguration({
+    baseServer: new library.ServerConfiguration(server, {}),
+    authMethods: { default: config },
+    promiseMiddleware: [
+      {
+        pre: (request) => {
+          request.setSignal(AbortSignal.timeout(ANSWER_TIMEOUT_MS));
+          return Promise.resolve(request);
+        },
+        post: (response) => Promise.resolve(response),
+      },
+    ],
+  });
+}
+
+function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConfig {
+  const isText = kubeconfig !== undefined && /[\n{]/.test(kubeconfig);
+  const from = isText ? "the kubeconfig given" : (kubeconfig ?? process.env["KUBECONFIG"] ?? "~/.kube/config");
+  try {
+    if (kubeconfig === undefined) config.loadFromDefault();
+    else if (isText) config.loadFromString(kubeconfig);
+    else config.loadFromFile(kubeconfig);
+  } catch (error) {
+    const code = codeOf(error);
+    const why =
+      code === "ENOENT"
+        ? "there is no such file"
+        : code === "EACCES"
+          ? "it may not be read"
+          : `it is no kubeconfig (${messageOf(error).split("\n")[0] ?? ""})`;
+    throw new BadInput("kubeconfig", [`${from}: ${why}; name a cluster's file, or set KUBECONFIG`]);
+  }
+  return config;
+}
+
+/** The context that the library invents where it finds no kubeconfig. */
+const NO_KUBECONFIG = "loaded-context";
+
+/** @throws BadInput when the context does not exist, or its cluster is not described */
+function choose(
+  config: KubeConfig,
+  { context }: KubeconfigSelection,
+): { readonly context: string; readonly server: string } {
+  const known = config.getContexts().map(({ name }) => name);
+  const current = config.getCurrentContext() as string | undefined;
+  if (known.length === 0) throw new BadInput("kubeconfig", ["it has no contexts"]);
+  if (current === NO_KUBECONFIG)
+    throw new BadInput("kubeconfig", [
+      "there is none: KUBECONFIG is not set and there is no ~/.kube/config; name a cluster's file",
+    ]);
+  const name = context ?? current;
+  if (name === undefined || name === "")
+    throw new BadInput("kubeconfig", [`it has no current context; name one of ${known.join(", ")}`]);
+  if (!known.includes(name)) {
+    const nearest = closest(name, known);
+    const meant =
+      distance(name, nearest) <= Math.max(2, Math.floor(name.length / 3)) ? ` did you mean ${nearest}?` : "";
+    throw new BadInput("kubeconfig", [`it has no context ${name};${meant} Known here: ${known.join(", ")}`]);
+  }
+  const server = config.getCluster(config.getContextObject(name)?.cluster ?? "")?.server;
+  if (server === undefined || server === "")
+    throw new BadInput("kubeconfig", [`context ${name} names a cluster that the kubeconfig does not describe`]);
+  return { context: name, server };
+}

@@ -1,0 +1,143 @@
+/**
+ * A port-forward: one TCP connection to a pod, over a websocket through the API server. The client library's own
+ * port-forward does not end a stream when the other side ends, does not wait for slow readers, and hides why the API
+ * server refused.
+ */
+import { Duplex } from "node:stream";
+import { WebSocket } from "ws";
+import { Failure, messageOf } from "../../../lib/errors";
+import type { KubernetesClient } from "./client";
+import { explainApiError, explainStatus, parseStatus } from "./api-errors";
+
+/** Each frame begins with a channel. A port has two channels, for data and for errors. */
+const PROTOCOL = "v4.channel.k8s.io";
+const DATA = 0;
+/** The first frame of each channel begins with the port, in two bytes. */
+const PORT_BYTES = 2;
+/** The time limit for opening a port-forward, milliseconds. */
+const OPEN_TIMEOUT_MS = 15_000;
+/** Between pings, milliseconds: load balancers drop connections that are silent for minutes. */
+const KEEP_ALIVE_MS = 30_000;
+
+/** A pod's port. */
+export interface PodPort {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly port: number;
+}
+
+/** The API server accepted the port-forward, but the pod does not answer (any more). A later attempt may succeed. */
+export class PortForwardBroken extends Failure {}
+
+/**
+ * Opens a port-forward. Where nothing listens on the port, the stream fails later.
+ * @throws Failure with the reason, and what to do
+ */
+export async function openPortForward(kubernetes: KubernetesClient, target: PodPort): Promise<Duplex> {
+  const { namespace, pod, port } = target;
+  const doing = `a port-forward to ${pod}`;
+  const options = { handshakeTimeout: OPEN_TIMEOUT_MS };
+  try {
+    await kubernetes.config.applyToHTTPSOptions(options);
+  } catch (error) {
+    throw new Failure(explainApiError(error, doing, kubernetes), { cause: error });
+  }
+  const server = kubernetes.server.replace(/^http/, "ws").replace(/\/$/, "");
+  const url = new URL(
+    `${server}/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/portforward`,
+  );
+  url.searchParams.set("ports", String(port));
+  const socket = new WebSocket(url, [PROTOCOL], options);
+  return new Promise((resolve, reject) => {
+    const fail = (failure: Failure): void => {
+      reject(failure);
+      socket.terminate();
+    };
+    const refused = (status: number, body: string): void => {
+      const why = explainStatus(parseStatus(status, body), doing, kubernetes);
+      fail(status === 404 || status >= 500 ? new PortForwardBroken(why) : new Failure(why));
+    };
+    socket.once("open", () => {
+      socket.removeAllListeners();
+      resolve(new PortForward(socket, target));
+    });
+    socket.once("error", (error) => {
+      fail(new Failure(explainApiError(error, doing, kubernetes), { cause: error }));
+    });
+    socket.once("unexpected-response", (_request, response) => {
+      let body = "";
+      response.on("data", (chunk: Buffer) => (body += chunk.toString()));
+      response.on("close", () => {
+        refused(response.statusCode ?? 0, body);
+      });
+    });
+  });
+}
+
+class PortForward extends Duplex {
+  /** The channels whose first frame has arrived. */
+  readonly #announced = new Set<number>();
+  readonly #keepAlive: NodeJS.Timeout;
+
+  constructor(
+    private readonly socket: WebSocket,
+    private readonly target: PodPort,
+  ) {
+    super({ allowHalfOpen: false });
+    // The stream may fail before its user listens for errors; the user then finds it destroyed, with the reason.
+    this.on("error", () => undefined);
+    socket.on("message", (data: Buffer) => {
+      this.#receive(data);
+    });
+    socket.on("error", (error) => {
+      this.destroy(error);
+    });
+    socket.on("close", () => {
+      this.push(null);
+    });
+    this.#keepAlive = setInterval(() => {
+      socket.ping();
+    }, KEEP_ALIVE_MS).unref();
+  }
+
+  #receive(frame: Buffer): void {
+    const [channel] = frame;
+    if (channel === undefined) return;
+    const isFirst = !this.#announced.has(channel);
+    this.#announced.add(channel);
+    const data = frame.subarray(1 + (isFirst ? PORT_BYTES : 0));
+    if (data.length === 0) return;
+    if (channel !== DATA) this.destroy(new PortForwardBroken(whyIn(data.toString(), this.target)));
+    else if (!this.push(data)) this.socket.pause();
+  }
+
+  override _read(): void {
+    this.socket.resume();
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
+    const frame = Buffer.allocUnsafe(chunk.length + 1);
+    frame[0] = DATA;
+    chunk.copy(frame, 1);
+    this.socket.send(frame, done);
+  }
+
+  override _final(done: () => void): void {
+    this.socket.close();
+    done();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    clearInterval(this.#keepAlive);
+    // Later errors of the socket are ignored.
+    this.socket.removeAllListeners().on("error", () => undefined);
+    this.socket.terminate();
+    done(error);
+  }
+}
+
+/** The kubelet's error, in short. */
+function whyIn(text: string, { pod, port }: PodPort): string {
+  if (/connection refused/i.test(text)) return `nothing listens on port ${port} of ${pod} yet`;
+  return `the port-forward to ${pod} broke: ${messageOf(text).trim()}`;
+}

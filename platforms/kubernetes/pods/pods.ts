@@ -1,0 +1,247 @@
+/** Finds pods, waits until they run, and explains why they do not. */
+import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
+import { BadInput, Failure } from "../../../lib/errors";
+import { poll } from "../../../lib/polling";
+import type { ReportProgress } from "../../../lib/progress";
+import type { KubernetesClient } from "../api/client";
+import type { PodEvidence } from "./pod-diagnostics";
+import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "./pod-diagnostics";
+
+export type Labels = Readonly<Record<string, string>>;
+
+/** The pods of a StatefulSet, or all pods with these labels. */
+export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
+
+export interface ExpectedPods {
+  readonly namespace: string;
+  readonly labels: Labels;
+  readonly count: number;
+  /** The container that must run. @default each pod's first one */
+  readonly container?: string | undefined;
+  /** Advice for pods that cannot be scheduled, besides more machines. */
+  readonly otherwise?: string | undefined;
+}
+
+export interface PodWaitOptions {
+  /** How long pods may take to run, milliseconds. @default 300000 */
+  readonly timeoutMs?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly report?: ReportProgress | undefined;
+}
+
+export const POD_TIMEOUT_MS = 300_000;
+const POLL_MS = 250;
+/** Between two diagnoses, milliseconds. */
+const EXPLAIN_MS = 2_000;
+/** How long a permanent problem is waited for, milliseconds: the API server's caches may lag. */
+const PATIENCE_MS = 20_000;
+const LAST_LINES = 5;
+/** What a kubelet returns in place of a log that is gone. */
+const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
+
+/** @throws BadInput when there is no such StatefulSet, or one that selects by more than labels */
+export async function readPodLabels(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  selection: PodSelection,
+): Promise<Labels> {
+  if ("labels" in selection) return selection.labels;
+  const name = selection.statefulSet;
+  const set = await kubernetes.find(
+    `reading StatefulSet ${name} of namespace ${namespace}`,
+    kubernetes.apps.readNamespacedStatefulSet({ namespace, name }),
+  );
+  if (set === undefined)
+    throw new BadInput(name, [
+      `namespace ${namespace} of context ${kubernetes.context} has no StatefulSet of that name`,
+    ]);
+  const labels = set.spec?.selector.matchLabels;
+  if (labels === undefined || (set.spec?.selector.matchExpressions ?? []).length > 0)
+    throw new BadInput(name, ["its selector has expressions; name the labels of its pods"]);
+  return labels;
+}
+
+/** Observes pods until they run, or cannot run any more. */
+export class PodWatch {
+  readonly #began = Date.now();
+  readonly #timeoutMs: number;
+  readonly #selector: string;
+  #explainAt = this.#began + EXPLAIN_MS;
+  /** When each permanent problem was first seen. */
+  readonly #stuckSince = new Map<string, number>();
+
+  constructor(
+    private readonly kubernetes: KubernetesClient,
+    private readonly wanted: ExpectedPods,
+    private readonly waiting: PodWaitOptions,
+  ) {
+    this.#timeoutMs = waiting.timeoutMs ?? POD_TIMEOUT_MS;
+    this.#selector = formatLabelSelector(wanted.labels);
+  }
+
+  /**
+   * @returns all pods, in the order of their ordinals, and whether they are as many as wanted and run
+   * @throws Failure saying why they do not, once the time is up or as soon as that cannot change by itself; the
+   * signal's reason
+   */
+  async poll(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
+    const { count, container, namespace } = this.wanted;
+    this.waiting.signal?.throwIfAborted();
+    const pods = await listPods(this.kubernetes, namespace, this.#selector);
+    const running = pods.filter((pod) => isPodRunning(pod, container)).length;
+    if (running === count && pods.length === count) return { pods, run: true };
+    const late = Date.now() - this.#began > this.#timeoutMs;
+    if (late || Date.now() > this.#explainAt)
+      await this.#explain(pods, `${running} of ${count} pods (${this.#selector}) of namespace ${namespace} run`, late);
+    return { pods, run: false };
+  }
+
+  async #explain(pods: readonly V1Pod[], summary: string, late: boolean): Promise<void> {
+    const troubles = diagnosePods(await collectPodEvidence(this.kubernetes, this.wanted, pods));
+    const now = Date.now();
+    this.#explainAt = now + EXPLAIN_MS;
+    const stuck = new Set(troubles.filter(({ permanent }) => permanent).map(({ cause }) => cause));
+    for (const what of [...this.#stuckSince.keys()]) if (!stuck.has(what)) this.#stuckSince.delete(what);
+    for (const what of stuck) if (!this.#stuckSince.has(what)) this.#stuckSince.set(what, now);
+    const hopeless = [...this.#stuckSince.values()].some((since) => now - since > PATIENCE_MS);
+    if (late || hopeless) {
+      const why = troubles.map(formatDiagnostic).join("; ") || "there are more pods than expected";
+      throw new Failure(`${summary} after ${Math.round((now - this.#began) / 1000)} s: ${why}`);
+    }
+    this.waiting.report?.(`${summary}${troubles[0] === undefined ? "" : `; ${formatDiagnostic(troubles[0])}`}`, true);
+  }
+}
+
+/**
+ * Waits until as many pods run as expected.
+ * @returns the pods in the order of their ordinals
+ * @throws as `PodWatch.look`
+ */
+export async function awaitPods(
+  kubernetes: KubernetesClient,
+  wanted: ExpectedPods,
+  waiting: PodWaitOptions = {},
+): Promise<readonly V1Pod[]> {
+  const watch = new PodWatch(kubernetes, wanted, waiting);
+  const running = await poll(
+    async () => {
+      const { pods, run } = await watch.poll();
+      return run ? pods : undefined;
+    },
+    { intervalMs: POLL_MS, signal: waiting.signal },
+  );
+  // The watch throws when the time is up.
+  return running ?? [];
+}
+
+/** `a=b,c=d`, as the API takes it. */
+export function formatLabelSelector(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
+}
+
+/** In the order of their ordinals; those being deleted are left out. */
+export async function listPods(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  labelSelector: string,
+): Promise<V1Pod[]> {
+  const pods = await listAllPods(kubernetes, namespace, labelSelector);
+  return pods.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
+}
+
+/** In the order of their ordinals, with those being deleted. */
+export async function listAllPods(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  labelSelector: string,
+): Promise<V1Pod[]> {
+  const { items } = await kubernetes.call(
+    `reading the pods of namespace ${namespace}`,
+    kubernetes.core.listNamespacedPod({ namespace, labelSelector }),
+  );
+  return items.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
+}
+
+/** Reads what `diagnosePods` needs. What may not be read is left out. */
+export async function collectPodEvidence(
+  kubernetes: KubernetesClient,
+  { namespace, labels, count, otherwise }: ExpectedPods,
+  pods: readonly V1Pod[],
+): Promise<PodEvidence> {
+  const claimNames = new Set(
+    pods.flatMap(({ spec }) =>
+      (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []),
+    ),
+  );
+  const { core, apps, storage } = kubernetes;
+  const unread = { items: [] };
+  const [claims, events, sets, classes, lastWords] = await Promise.all([
+    claimNames.size === 0 ? unread : core.listNamespacedPersistentVolumeClaim({ namespace }).catch(() => unread),
+    core.listNamespacedEvent({ namespace }).catch(() => unread),
+    apps.listNamespacedStatefulSet({ namespace }).catch(() => unread),
+    claimNames.size === 0 ? undefined : storage.listStorageClass().catch(() => undefined),
+    readLastWords(kubernetes, namespace, pods),
+  ]);
+  const makers = sets.items
+    .filter(({ spec }) => matches(spec?.template.metadata?.labels ?? {}, labels))
+    .map(resourceName);
+  const owners = pods.flatMap(({ metadata }) => metadata?.ownerReferences?.map(({ name }) => name) ?? []);
+  const names = new Set([...pods.map(resourceName), ...claimNames, ...makers, ...owners, ...jobIn(labels)]);
+  return {
+    namespace,
+    wanted: count,
+    otherwise,
+    pods,
+    claims: claims.items.filter((claim) => claimNames.has(resourceName(claim))),
+    events: inOrder(events.items.filter(({ involvedObject }) => names.has(involvedObject.name ?? ""))),
+    storageClasses: classes?.items.map(resourceName),
+    lastWords,
+  };
+}
+
+function matches(labels: Labels, selector: Labels): boolean {
+  return Object.entries(selector).every(([key, value]) => labels[key] === value);
+}
+
+/** The Job that its pods' labels name, also where it could not create a pod. */
+function jobIn(labels: Labels): string[] {
+  const job = labels["batch.kubernetes.io/job-name"];
+  return job === undefined ? [] : [job];
+}
+
+function inOrder(events: readonly CoreV1Event[]): CoreV1Event[] {
+  const at = ({ lastTimestamp, eventTime, metadata }: CoreV1Event): number =>
+    new Date(lastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? 0).getTime();
+  return [...events].sort((a, b) => at(a) - at(b));
+}
+
+/** The last lines that the previous containers of pods logged, for containers that keep exiting. */
+async function readLastWords(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  pods: readonly V1Pod[],
+): Promise<Map<string, string>> {
+  const ended = pods.flatMap((pod) => {
+    const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
+    const container = statuses.find(
+      ({ restartCount, state }) => restartCount > 0 && state?.running === undefined,
+    )?.name;
+    return container === undefined ? [] : [{ name: resourceName(pod), container }];
+  });
+  const words = ended.slice(0, 3).map(async ({ name, container }) => {
+    const log = await kubernetes.core
+      .readNamespacedPodLog({ namespace, name, container, previous: true, tailLines: LAST_LINES })
+      .catch(() => "");
+    return [name, NO_LOG.test(log) ? "" : log] as const;
+  });
+  return new Map(await Promise.all(words));
+}
+
+export interface Toleration {
+  readonly key?: string;
+  readonly operator?: "Exists" | "Equal";
+  readonly value?: string;
+  readonly effect?: "NoSchedule" | "PreferNoSchedule" | "NoExecute";
+}

@@ -1,0 +1,127 @@
+/** Waits until all pods of a StatefulSet are ready and have its newest template, after it was created or changed. */
+import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
+import { BadInput, Failure } from "../../../lib/errors";
+import { pause } from "../../../lib/polling";
+import { listNames } from "../../../valkey/verification/assertion";
+import type { KubernetesClient } from "../api/client";
+import { lastWarningEvent, resourceName, isPodRunning } from "./pod-diagnostics";
+import type { PodWaitOptions } from "./pods";
+import { readPodLabels, collectPodEvidence, POD_TIMEOUT_MS, PodWatch } from "./pods";
+
+/** The StatefulSet, and the pods that it should have. */
+export interface RolloutPlan {
+  readonly namespace: string;
+  readonly statefulSet: string;
+  /** The number of pods. */
+  readonly nodes: number;
+  /** The container that runs Valkey. */
+  readonly container: string;
+  /** Whether all pods are replaced at the same time. @default false: one after the other */
+  readonly atOnce?: boolean | undefined;
+}
+
+const POLL_MS = 500;
+/** Between looks at why pods are not ready. */
+const EXPLAIN_MS = 2_000;
+const REVISION = "controller-revision-hash";
+
+/**
+ * @throws BadInput when there is no such StatefulSet
+ * @throws Failure with the reason why pods are not ready, when the time is up or the problem is permanent
+ */
+export async function awaitRollout(
+  kubernetes: KubernetesClient,
+  plan: RolloutPlan,
+  waiting: PodWaitOptions = {},
+): Promise<void> {
+  const { namespace, statefulSet, nodes, container } = plan;
+  const began = Date.now();
+  const timeoutMs = waiting.timeoutMs ?? POD_TIMEOUT_MS;
+  const wanted = {
+    namespace,
+    labels: await readPodLabels(kubernetes, namespace, { statefulSet }),
+    count: nodes,
+    container,
+  };
+  const watch = new PodWatch(kubernetes, wanted, waiting);
+  let explainAt = began + EXPLAIN_MS;
+  for (;;) {
+    const set = await readSet(kubernetes, plan);
+    const { pods, run } = await watch.poll();
+    if (isSettled(set, pods, plan)) return;
+    await release(kubernetes, plan, set, pods);
+    if (run) {
+      const now = Date.now();
+      if (now - began > timeoutMs)
+        throw new Failure(`${await describe(set, pods)} after ${Math.round((now - began) / 1000)} s`);
+      if (waiting.report !== undefined && now > explainAt) {
+        waiting.report(await describe(set, pods), true);
+        explainAt = Date.now() + EXPLAIN_MS;
+      }
+    }
+    await pause(POLL_MS, waiting.signal);
+  }
+
+  async function describe(set: V1StatefulSet, pods: readonly V1Pod[]): Promise<string> {
+    const unready = pods.filter((pod) => !isReady(pod));
+    if (unready.length === 0)
+      return `${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(resourceName))}: not restarted yet`;
+    const { events } = await collectPodEvidence(kubernetes, wanted, pods);
+    const why = unready.flatMap((pod) => lastWarningEvent(events, resourceName(pod)) ?? [])[0];
+    return `${listNames(unready.map(resourceName))}: running but not ready${why === undefined ? "" : ` (${why})`}`;
+  }
+}
+
+async function readSet(
+  kubernetes: KubernetesClient,
+  { namespace, statefulSet: name }: RolloutPlan,
+): Promise<V1StatefulSet> {
+  const set = await kubernetes.find(
+    `reading StatefulSet ${name} of namespace ${namespace}`,
+    kubernetes.apps.readNamespacedStatefulSet({ namespace, name }),
+  );
+  if (set === undefined) throw new BadInput(name, [`namespace ${namespace} has no StatefulSet of that name`]);
+  return set;
+}
+
+function isSettled(set: V1StatefulSet, pods: readonly V1Pod[], { nodes }: RolloutPlan): boolean {
+  return isObserved(set) && pods.length === nodes && pods.every((pod) => isCurrent(set, pod) && isReady(pod));
+}
+
+/** Whether the status of the StatefulSet describes its newest template. */
+function isObserved({ metadata, status }: V1StatefulSet): boolean {
+  return (status?.observedGeneration ?? 0) >= (metadata?.generation ?? 1);
+}
+
+function isCurrent({ status }: V1StatefulSet, { metadata }: V1Pod): boolean {
+  return metadata?.labels?.[REVISION] === status?.updateRevision;
+}
+
+function isReady({ metadata, status }: V1Pod): boolean {
+  return (
+    metadata?.deletionTimestamp === undefined &&
+    (status?.conditions ?? []).some(({ type, status: is }) => type === "Ready" && is === "True")
+  );
+}
+
+/**
+ * Deletes pods that run an old template and cannot start, or all with an old template where they change at once. A StatefulSet with ordered pods waits for them forever before
+ * it replaces them (kubernetes/kubernetes#67250), although the new template may fix them.
+ */
+async function release(
+  kubernetes: KubernetesClient,
+  { namespace, container, atOnce = false }: RolloutPlan,
+  set: V1StatefulSet,
+  pods: readonly V1Pod[],
+): Promise<void> {
+  if (!isObserved(set)) return;
+  const stuck = pods.filter((pod) => !isCurrent(set, pod) && (atOnce || !isPodRunning(pod, container)));
+  await Promise.all(
+    stuck.map((pod) =>
+      kubernetes.find(
+        `replacing pod ${resourceName(pod)} of namespace ${namespace}`,
+        kubernetes.core.deleteNamespacedPod({ namespace, name: resourceName(pod) }),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,106 @@
+/** Runs a pod to its end, and removes it. */
+import type { V1Job, V1Pod, V1PodSpec } from "@kubernetes/client-node";
+import { Failure, messageOf } from "../../../lib/errors";
+import { pause } from "../../../lib/polling";
+import type { ReportProgress } from "../../../lib/progress";
+import type { KubernetesClient } from "../api/client";
+import type { Plain } from "../api/plain";
+import { diagnosePods, formatDiagnostic, resourceName } from "./pod-diagnostics";
+import type { Labels } from "./pods";
+import { collectPodEvidence, formatLabelSelector, listAllPods } from "./pods";
+
+/** A pod with one container, which writes its result to /dev/termination-log. */
+export interface OneRun {
+  readonly namespace: string;
+  /** The beginning of its name, which has 52 characters at most. */
+  readonly name: string;
+  readonly labels: Labels;
+  readonly spec: Plain<V1PodSpec>;
+}
+
+export interface OneRunOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  readonly report: ReportProgress;
+}
+
+const POLL_MS = 250;
+/** Between looks at why the pod does not run. */
+const EXPLAIN_MS = 2_000;
+/** How long a permanent problem is waited for: a registry may fail once. */
+const PATIENCE_MS = 10_000;
+/** Kubernetes removes what an interrupted run leaves, this long after its end. */
+const SECONDS_KEPT = 30;
+
+/**
+ * The pod belongs to a Job, so that Kubernetes ends and removes it also where nobody is left to do so.
+ * @returns what the container wrote
+ * @throws Failure with the reason why it did not run or failed; the signal's reason
+ */
+export async function runOnce(kubernetes: KubernetesClient, run: OneRun, options: OneRunOptions): Promise<string> {
+  const { namespace } = run;
+  const job = await kubernetes.call(
+    `creating a Job in namespace ${namespace}`,
+    kubernetes.batch.createNamespacedJob({ namespace, body: jobOf(run, options.timeoutMs) }),
+  );
+  const name = resourceName(job);
+  try {
+    return await awaitEnd(kubernetes, { ...run, labels: { "batch.kubernetes.io/job-name": name } }, options);
+  } finally {
+    await kubernetes.batch
+      .deleteNamespacedJob({ namespace, name, propagationPolicy: "Background" })
+      .catch((error: unknown) => {
+        options.report(`Job ${name} of namespace ${namespace} ends by itself (${messageOf(error)})`);
+      });
+  }
+}
+
+function jobOf({ name, labels, spec }: OneRun, timeoutMs: number): Plain<V1Job> {
+  return {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: { generateName: `${name}-`, labels: { ...labels } },
+    spec: {
+      backoffLimit: 0,
+      activeDeadlineSeconds: Math.ceil(timeoutMs / 1000),
+      ttlSecondsAfterFinished: SECONDS_KEPT,
+      template: { metadata: { labels: { ...labels } }, spec: { ...spec, restartPolicy: "Never" } },
+    },
+  };
+}
+
+async function awaitEnd(
+  kubernetes: KubernetesClient,
+  { namespace, labels }: OneRun,
+  { timeoutMs, signal, report }: OneRunOptions,
+): Promise<string> {
+  const began = Date.now();
+  let explainAt = began + EXPLAIN_MS;
+  let stuckSince: number | undefined;
+  for (;;) {
+    const pods = await listAllPods(kubernetes, namespace, formatLabelSelector(labels));
+    const result = pods.map(resultOf)[0];
+    if (result !== undefined) return result;
+    const now = Date.now();
+    if (now > explainAt) {
+      explainAt = now + EXPLAIN_MS;
+      const troubles = diagnosePods(await collectPodEvidence(kubernetes, { namespace, labels, count: 1 }, pods));
+      const [first] = troubles;
+      const why = first === undefined ? "it runs" : formatDiagnostic(first);
+      stuckSince = troubles.some(({ permanent }) => permanent) ? (stuckSince ?? now) : undefined;
+      if (now - began > timeoutMs || (stuckSince !== undefined && now - stuckSince > PATIENCE_MS))
+        throw new Failure(why);
+      report(why, true);
+    }
+    await pause(POLL_MS, signal);
+  }
+}
+
+/** @returns undefined while it runs @throws Failure when it failed */
+function resultOf({ status }: V1Pod): string | undefined {
+  const ended = status?.containerStatuses?.[0]?.state?.terminated;
+  if (ended === undefined) return undefined;
+  const said = (ended.message ?? ended.reason ?? "").trim();
+  if (ended.exitCode !== 0) throw new Failure(said === "" ? `exit code ${ended.exitCode}` : said);
+  return said;
+}

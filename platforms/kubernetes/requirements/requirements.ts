@@ -1,0 +1,201 @@
+/** Whether a Kubernetes cluster can hold a stack, as far as that is known before anything is created. Pure. */
+import type { Labels, Toleration } from "../pods/pods";
+
+/** The machines that pods may be scheduled on. */
+export interface MachineSelection {
+  readonly nodeSelector?: Labels | undefined;
+  readonly tolerations?: readonly Toleration[] | undefined;
+}
+
+/** What the servers of one deployment need. */
+export interface ServerRequirements extends MachineSelection {
+  readonly name: string;
+  readonly nodes: number;
+  /** Whether two of its nodes may never share a machine. */
+  readonly onePerMachine: boolean;
+}
+
+/** What a stack needs of a Kubernetes cluster. */
+export interface KubernetesRequirements {
+  readonly namespace: string;
+  readonly zones: readonly string[];
+  /** Names; null is the cluster's default class. */
+  readonly storageClasses: readonly (string | null)[];
+  readonly servers: readonly ServerRequirements[];
+  /**
+   * Machines for load generators that share none with the servers; undefined where they may share, or nothing is
+   * measured.
+   */
+  readonly runner?: MachineSelection | undefined;
+}
+
+/** What decides whether a pod can be scheduled on a machine. */
+export interface MachineSchedulingFacts {
+  readonly name: string;
+  readonly zone: string | undefined;
+  readonly labels: Labels;
+  /** Without those of effect PreferNoSchedule. */
+  readonly taints: readonly { readonly key: string; readonly value?: string | undefined; readonly effect: string }[];
+  readonly unschedulable: boolean;
+}
+
+/** What a Kubernetes cluster has and allows. Undefined is what this program may not read. */
+export interface KubernetesFacts {
+  readonly context: string;
+  /** Null where it does not exist. `ends` is being deleted; `keptBy` is the stack that keeps it for its volumes. */
+  readonly namespace: { readonly state: "ends" | "lives"; readonly keptBy: string | undefined } | null | undefined;
+  readonly machines: readonly MachineSchedulingFacts[] | undefined;
+  /** Whether the cluster adds machines for pods that cannot be scheduled. */
+  readonly autoscales: boolean;
+  readonly storageClasses: readonly { readonly name: string; readonly isDefault: boolean }[] | undefined;
+  /** By the API server's review of its own permissions. */
+  readonly mayForwardPorts: boolean | undefined;
+}
+
+/**
+ * @param stack may have kept the namespace for its volumes
+ * @returns a sentence for each requirement that is not met; none for what this program may not read
+ */
+export function unmetRequirements(needs: KubernetesRequirements, facts: KubernetesFacts, stack: string): string[] {
+  return [
+    ...namespaceProblems(needs, facts, stack),
+    ...machineProblems(needs, facts),
+    ...storageProblems(needs, facts),
+    ...rightProblems(needs, facts),
+  ];
+}
+
+function namespaceProblems(
+  { namespace }: KubernetesRequirements,
+  { namespace: found, context }: KubernetesFacts,
+  stack: string,
+): string[] {
+  if (found === null || found === undefined) return [];
+  if (found.state === "ends")
+    return [
+      `namespace: ${namespace} of context ${context} is being deleted; wait until it is gone, or name another namespace`,
+    ];
+  if (found.keptBy === stack) return [];
+  return [
+    `namespace: ${namespace} of context ${context} exists, and this stack did not create it. The stack would change and ` +
+      "finally delete what is in it; name another namespace, or delete that one",
+  ];
+}
+
+/** A cluster that autoscales has no such problems: it adds machines. */
+function machineProblems(
+  { zones, servers, runner }: KubernetesRequirements,
+  { machines, autoscales }: KubernetesFacts,
+): string[] {
+  if (machines === undefined || autoscales) return [];
+  const there = [...new Set(machines.flatMap(({ zone }) => zone ?? []))].sort();
+  const missing = zones.filter((zone) => !there.includes(zone));
+  if (missing.length > 0) {
+    const known =
+      there.length === 0
+        ? "no machine has the label topology.kubernetes.io/zone"
+        : `zones with machines: ${there.join(", ")}`;
+    return [`zones: no machine is in ${missing.join(", ")}; ${known}`];
+  }
+  return servers.flatMap((need) => {
+    const own = machines.filter((machine) => isFor(machine, need) && zones.includes(machine.zone ?? ""));
+    const empty = zones.filter((zone) => own.every((machine) => machine.zone !== zone));
+    const { name, nodes } = need;
+    if (empty.length > 0) {
+      return [
+        `zones: no machine in ${empty.join(", ")} accepts the servers of ${name}; check nodeSelector and tolerations`,
+      ];
+    }
+    if (need.onePerMachine && own.length < nodes) {
+      return [
+        `hostAntiAffinity: the ${nodes} nodes of ${name} need a machine each, but only ${own.length} machines accept them; ` +
+          "add machines, or set hostAntiAffinity: preferred",
+      ];
+    }
+    if (runner === undefined) return [];
+    const forRunners = machines.filter((machine) => isFor(machine, runner));
+    return runnerProblems(need, own, forRunners, zones);
+  });
+}
+
+function runnerProblems(
+  need: ServerRequirements,
+  own: readonly MachineSchedulingFacts[],
+  forRunners: readonly MachineSchedulingFacts[],
+  zones: readonly string[],
+): string[] {
+  if (freeMachines(need, own, forRunners, zones) > 0) return [];
+  const why =
+    forRunners.length === 0
+      ? "no machine has the required labels and only tolerated taints"
+      : `its ${need.nodes} nodes occupy all ${forRunners.length} machines that a load generator may use`;
+  return [
+    `clients: no machine is left for a load generator of ${need.name}: ${why}. Add a machine, select others ` +
+      "(clients.nodeSelector, clients.tolerations), or set clients.shareMachines: true, which every result then records",
+  ];
+}
+
+/**
+ * The highest possible number of machines without servers: each zone has its share of the nodes, on as few machines as
+ * it can.
+ */
+function freeMachines(
+  { nodes }: ServerRequirements,
+  own: readonly MachineSchedulingFacts[],
+  forRunners: readonly MachineSchedulingFacts[],
+  zones: readonly string[],
+): number {
+  const others = forRunners.filter((machine) => !own.includes(machine)).length;
+  const least = Math.floor(nodes / zones.length);
+  const left = zones.map((zone) => {
+    const ofZone = own.filter((machine) => machine.zone === zone);
+    return Math.min(
+      ofZone.filter((machine) => forRunners.includes(machine)).length,
+      Math.max(0, ofZone.length - least),
+    );
+  });
+  return others + left.reduce((sum, count) => sum + count, 0);
+}
+
+function isFor(
+  { labels, taints, unschedulable }: MachineSchedulingFacts,
+  { nodeSelector = {}, tolerations = [] }: MachineSelection,
+): boolean {
+  const tolerated = taints.every((taint) =>
+    tolerations.some(
+      ({ key, operator, value, effect }) =>
+        (key === undefined || key === taint.key) &&
+        (effect === undefined || effect === taint.effect) &&
+        (operator === "Exists" || (value ?? "") === (taint.value ?? "")),
+    ),
+  );
+  return !unschedulable && tolerated && Object.entries(nodeSelector).every(([name, value]) => labels[name] === value);
+}
+
+function storageProblems(
+  { storageClasses: wanted }: KubernetesRequirements,
+  { storageClasses }: KubernetesFacts,
+): string[] {
+  if (storageClasses === undefined) return [];
+  const known =
+    storageClasses.length === 0
+      ? "the cluster has none"
+      : `available: ${storageClasses.map(({ name }) => name).join(", ")}`;
+  return wanted.flatMap((each) => {
+    if (each === null)
+      return storageClasses.some(({ isDefault }) => isDefault)
+        ? []
+        : [`storage.className: the cluster has no default storage class; name one: ${known}`];
+    return storageClasses.some(({ name }) => name === each)
+      ? []
+      : [`storage.className: the cluster has no storage class ${each}; ${known}`];
+  });
+}
+
+function rightProblems({ namespace }: KubernetesRequirements, { mayForwardPorts, context }: KubernetesFacts): string[] {
+  if (mayForwardPorts !== false) return [];
+  return [
+    `context: ${context} may not forward ports to pods, which formation and verification need; bind its user a Role in ` +
+      `namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
+  ];
+}

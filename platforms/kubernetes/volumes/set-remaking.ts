@@ -1,0 +1,162 @@
+/**
+ * Makes a StatefulSet again around its pods: Kubernetes lets none change its template of claims. The object lies in a
+ * ConfigMap until it is made, so that what is interrupted in between can be repeated.
+ */
+import type { V1ConfigMap, V1ManagedFieldsEntry, V1StatefulSet } from "@kubernetes/client-node";
+import { Failure } from "../../../lib/errors";
+import { holdsInTime } from "../../../lib/polling";
+import type { KubernetesClient } from "../api/client";
+import type { Plain } from "../api/plain";
+import { resourceName } from "../pods/pod-diagnostics";
+import { parseQuantity } from "../api/quantity";
+import type { SetVolumes, SetWaitOptions, WantedVolume } from "./set-volumes";
+import { claimsOfSet, findSet, isOrdinalOf, POLL_MS, requestedBytes } from "./set-volumes";
+
+/** Of the ConfigMap: the StatefulSet, and who may change it without a conflict. */
+const OBJECT = "statefulset.json";
+const MANAGER = "manager";
+const OPERATION = "operation";
+const STATEFUL_SETS = { group: "apps", version: "v1", plural: "statefulsets" } as const;
+const OURS = "valkey";
+
+const copyName = (statefulSet: string): string => `${statefulSet}-volumes`;
+
+/**
+ * Gives a StatefulSet another template of claims. Pods, claims and revisions stay; the new StatefulSet takes them over,
+ * and restarts nothing, because the template of its pods is the same. Does nothing where the template of claims is as
+ * it should be, or there is no such StatefulSet.
+ * @throws Failure when it cannot be deleted or made
+ */
+export async function remakeSet(
+  kubernetes: KubernetesClient,
+  volumes: SetVolumes,
+  wanted: WantedVolume,
+  options: SetWaitOptions,
+): Promise<void> {
+  const set = await findSet(kubernetes, volumes);
+  if (set !== undefined && hasOtherTemplate(set, wanted)) await takeAway(kubernetes, volumes, options);
+  const copy = await findCopy(kubernetes, volumes);
+  if (copy === undefined) return;
+  const { namespace, statefulSet: name } = volumes;
+  if ((await findSet(kubernetes, volumes)) === undefined) {
+    const body = withVolumes(copy, wanted);
+    const fieldManager = copy.data?.[MANAGER] ?? OURS;
+    await kubernetes.call(
+      `making StatefulSet ${name} of namespace ${namespace} again`,
+      // As its owner made it: an owner that creates an object takes over from itself alone when it applies it later.
+      copy.data?.[OPERATION] === "Apply"
+        ? kubernetes.apps.patchNamespacedStatefulSet(
+            { namespace, name, body, fieldManager, force: true },
+            kubernetes.serverSideApply,
+          )
+        : kubernetes.custom.createNamespacedCustomObject({ ...STATEFUL_SETS, namespace, body, fieldManager }),
+    );
+  }
+  await deleteCopy(kubernetes, volumes);
+}
+
+/** Whether new pods of the StatefulSet would get other volumes. */
+function hasOtherTemplate(set: V1StatefulSet, { size, className }: WantedVolume): boolean {
+  return (set.spec?.volumeClaimTemplates ?? []).some(
+    (claim) => requestedBytes(claim) !== parseQuantity(size) || claim.spec?.storageClassName !== className,
+  );
+}
+
+/** Keeps a copy of the StatefulSet, and deletes it without its pods. */
+export async function takeAway(
+  kubernetes: KubernetesClient,
+  volumes: SetVolumes,
+  { timeoutMs, signal }: SetWaitOptions,
+): Promise<void> {
+  const { namespace, statefulSet: name } = volumes;
+  // As it is: the client's own types drop what they do not know.
+  const set = (await kubernetes.call(
+    `reading StatefulSet ${name} of namespace ${namespace}`,
+    kubernetes.custom.getNamespacedCustomObject({ ...STATEFUL_SETS, namespace, name }),
+  )) as Plain<V1StatefulSet>;
+  // Whoever made its pods' template goes on as the owner, and may change it without a conflict.
+  const { manager = OURS, operation = "Update" } = set.metadata?.managedFields?.find(ownsTemplate) ?? {};
+  const { labels, annotations } = set.metadata ?? {};
+  const object = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name, namespace, labels, annotations } };
+  const data = { [OBJECT]: JSON.stringify({ ...object, spec: set.spec }), [MANAGER]: manager, [OPERATION]: operation };
+  const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: copyName(name), namespace, labels }, data };
+  await kubernetes.call(
+    `keeping a copy of StatefulSet ${name} of namespace ${namespace}`,
+    kubernetes.core.patchNamespacedConfigMap(
+      { namespace, name: copyName(name), body, fieldManager: OURS, force: true },
+      kubernetes.serverSideApply,
+    ),
+  );
+  await kubernetes.find(
+    `deleting StatefulSet ${name} of namespace ${namespace} without its pods`,
+    kubernetes.apps.deleteNamespacedStatefulSet({ namespace, name, propagationPolicy: "Orphan" }),
+  );
+  const isGone = async (): Promise<boolean> => (await findSet(kubernetes, volumes)) === undefined;
+  if (await holdsInTime(isGone, { timeoutMs, intervalMs: POLL_MS, signal })) return;
+  throw new Failure(`StatefulSet ${name} of namespace ${namespace} is not deleted yet; the next update goes on`);
+}
+
+function ownsTemplate({ fieldsV1, subresource }: Plain<V1ManagedFieldsEntry>): boolean {
+  const { "f:spec": spec } = (fieldsV1 ?? {}) as { readonly "f:spec"?: object };
+  return subresource === undefined && spec !== undefined && "f:template" in spec;
+}
+
+function withVolumes({ data }: V1ConfigMap, { size, className }: WantedVolume): object {
+  const { spec, ...object } = JSON.parse(data?.[OBJECT] ?? "{}") as Plain<V1StatefulSet>;
+  const volumeClaimTemplates = (spec?.volumeClaimTemplates ?? []).map((claim) => ({
+    metadata: claim.metadata,
+    spec: { ...claim.spec, storageClassName: className, resources: { requests: { storage: size } } },
+  }));
+  return { ...object, spec: { ...spec, volumeClaimTemplates } };
+}
+
+/**
+ * Deletes what an interruption left of a StatefulSet that nobody made again: its pods, its copy and its claims.
+ * @param withClaims whether volumes are to go with the deployment
+ */
+export async function deleteOrphans(
+  kubernetes: KubernetesClient,
+  volumes: SetVolumes,
+  withClaims: boolean,
+): Promise<void> {
+  if ((await findCopy(kubernetes, volumes)) === undefined) return;
+  const { namespace, statefulSet } = volumes;
+  const { items } = await kubernetes.call(
+    `reading the pods of namespace ${namespace}`,
+    kubernetes.core.listNamespacedPod({ namespace }),
+  );
+  const pods = items.map(resourceName).filter((name) => isOrdinalOf(name, statefulSet));
+  const claims = withClaims ? (await claimsOfSet(kubernetes, volumes)).map(resourceName) : [];
+  await Promise.all([
+    ...pods.map((name) =>
+      kubernetes.find(
+        `deleting pod ${name} of namespace ${namespace}`,
+        kubernetes.core.deleteNamespacedPod({ namespace, name }),
+      ),
+    ),
+    ...claims.map((name) =>
+      kubernetes.find(
+        `deleting volume claim ${name} of namespace ${namespace}`,
+        kubernetes.core.deleteNamespacedPersistentVolumeClaim({ namespace, name }),
+      ),
+    ),
+  ]);
+  await deleteCopy(kubernetes, volumes);
+}
+
+function findCopy(
+  kubernetes: KubernetesClient,
+  { namespace, statefulSet }: SetVolumes,
+): Promise<V1ConfigMap | undefined> {
+  return kubernetes.find(
+    `reading the copy of StatefulSet ${statefulSet} of namespace ${namespace}`,
+    kubernetes.core.readNamespacedConfigMap({ namespace, name: copyName(statefulSet) }),
+  );
+}
+
+async function deleteCopy(kubernetes: KubernetesClient, { namespace, statefulSet }: SetVolumes): Promise<void> {
+  await kubernetes.find(
+    `deleting the copy of StatefulSet ${statefulSet} of namespace ${namespace}`,
+    kubernetes.core.deleteNamespacedConfigMap({ namespace, name: copyName(statefulSet) }),
+  );
+}

@@ -1,0 +1,143 @@
+/** Volumes of a StatefulSet, which grow while its pods run. */
+import type { V1PersistentVolumeClaim, V1StatefulSet } from "@kubernetes/client-node";
+import { Failure } from "../../../lib/errors";
+import { holdsInTime } from "../../../lib/polling";
+import type { ReportProgress } from "../../../lib/progress";
+import { listNames } from "../../../valkey/verification/assertion";
+import type { KubernetesClient } from "../api/client";
+import { lastWarningEvent, resourceName } from "../pods/pod-diagnostics";
+import { parseQuantity } from "../api/quantity";
+
+export interface SetName {
+  readonly namespace: string;
+  readonly statefulSet: string;
+}
+
+/** A StatefulSet, and its template of claims. */
+export interface SetVolumes extends SetName {
+  /** Name of the template: its claims are `TEMPLATE-STATEFULSET-0` … */
+  readonly template: string;
+}
+
+/** What each volume is to be. */
+export interface WantedVolume {
+  /** As Kubernetes has it: `20Gi`. */
+  readonly size: string;
+  /** @default the cluster's default class */
+  readonly className?: string | undefined;
+}
+
+export interface SetWaitOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly report?: ReportProgress | undefined;
+}
+
+export const POLL_MS = 500;
+
+/** The claims of a StatefulSet, which need not exist any more. @throws Failure when they may not be read */
+export async function claimsOfSet(kubernetes: KubernetesClient, set: SetVolumes): Promise<V1PersistentVolumeClaim[]> {
+  const { namespace, statefulSet, template } = set;
+  const { items } = await kubernetes.call(
+    `reading the volume claims of namespace ${namespace}`,
+    kubernetes.core.listNamespacedPersistentVolumeClaim({ namespace }),
+  );
+  return items.filter((claim) => isOrdinalOf(resourceName(claim), `${template}-${statefulSet}`));
+}
+
+/** @returns undefined when there is no such StatefulSet */
+export function findSet(
+  kubernetes: KubernetesClient,
+  { namespace, statefulSet: name }: SetName,
+): Promise<V1StatefulSet | undefined> {
+  return kubernetes.find(
+    `reading StatefulSet ${name} of namespace ${namespace}`,
+    kubernetes.apps.readNamespacedStatefulSet({ namespace, name }),
+  );
+}
+
+export const isBound = ({ status }: V1PersistentVolumeClaim): boolean => status?.phase === "Bound";
+
+export const requestedBytes = ({ spec }: V1PersistentVolumeClaim): number =>
+  parseQuantity(spec?.resources?.requests?.["storage"] ?? "");
+
+/** The zone of each claim's volume, by the claim's name; volumes that can be reached from every zone are left out. */
+export async function zonesOfVolumes(
+  kubernetes: KubernetesClient,
+  claims: readonly V1PersistentVolumeClaim[],
+): Promise<Map<string, string>> {
+  const { items } = await kubernetes.call("reading volumes", kubernetes.core.listPersistentVolume());
+  const zones = new Map(
+    items.flatMap(({ metadata, spec }) => {
+      const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms ?? [];
+      // Drivers have labels of their own beside the standard one: topology.ebs.csi.aws.com/zone.
+      const keys = terms
+        .flatMap(({ matchExpressions = [] }) => matchExpressions)
+        .filter(({ key }) => key.endsWith("/zone"));
+      const [zone] = keys.flatMap(({ values = [] }) => values);
+      return zone === undefined ? [] : [[metadata?.name ?? "", zone] as const];
+    }),
+  );
+  return new Map(
+    claims.flatMap((claim) => {
+      const zone = zones.get(claim.spec?.volumeName ?? "");
+      return zone === undefined ? [] : [[resourceName(claim), zone] as const];
+    }),
+  );
+}
+
+/**
+ * Asks for larger volumes, and waits until file systems have the size. Volumes that are larger already stay as they are.
+ * @throws Failure with what keeps volumes from growing, when the time is up or the API server refuses
+ */
+export async function growVolumes(
+  kubernetes: KubernetesClient,
+  set: SetVolumes,
+  size: string,
+  { timeoutMs, signal, report }: SetWaitOptions,
+): Promise<void> {
+  const bytes = parseQuantity(size);
+  const { namespace } = set;
+  for (const claim of (await claimsOfSet(kubernetes, set)).filter(isBound)) {
+    if (requestedBytes(claim) >= bytes) continue;
+    const name = resourceName(claim);
+    const body = [{ op: "replace", path: "/spec/resources/requests/storage", value: size }];
+    await kubernetes.call(
+      `growing volume claim ${name} of namespace ${namespace}`,
+      kubernetes.core.patchNamespacedPersistentVolumeClaim({ namespace, name, body }),
+    );
+  }
+  let small: V1PersistentVolumeClaim[] = [];
+  const haveGrown = async (): Promise<boolean> => {
+    small = (await claimsOfSet(kubernetes, set)).filter(
+      (claim) => isBound(claim) && parseQuantity(claim.status?.capacity?.["storage"] ?? "") < bytes,
+    );
+    if (small.length > 0) report?.(describeGrowing(small), true);
+    return small.length === 0;
+  };
+  if (await holdsInTime(haveGrown, { timeoutMs, intervalMs: POLL_MS, signal })) return;
+  const { items } = await kubernetes.call(
+    `reading the events of namespace ${namespace}`,
+    kubernetes.core.listNamespacedEvent({ namespace }),
+  );
+  const warning = small.flatMap((claim) => lastWarningEvent(items, resourceName(claim)) ?? [])[0];
+  throw new Failure(
+    `${describeGrowing(small)}${warning === undefined ? "" : ` (${warning})`}; the next update goes on`,
+  );
+}
+
+/** A class whose driver cannot grow a mounted file system leaves it to the next start of the pod. */
+function describeGrowing(claims: readonly V1PersistentVolumeClaim[]): string {
+  const pending = claims.filter(({ status }) =>
+    status?.conditions?.some(({ type, status: is }) => type === "FileSystemResizePending" && is === "True"),
+  );
+  return pending.length > 0
+    ? `volume claims ${listNames(pending.map(resourceName))} grow when their pods restart ` +
+        "(FileSystemResizePending): where they still wait after a minute, delete these pods one after the other"
+    : `volume claims ${listNames(claims.map(resourceName))} have not grown yet`;
+}
+
+/** Whether it is the name of a pod or a claim that a StatefulSet numbered. */
+export function isOrdinalOf(name: string, prefix: string): boolean {
+  return name.startsWith(`${prefix}-`) && /^\d+$/.test(name.slice(prefix.length + 1));
+}

@@ -1,0 +1,52 @@
+/** Volumes of a namespace. */
+import type { V1PersistentVolume } from "@kubernetes/client-node";
+import { Failure } from "../../../lib/errors";
+import type { ReportProgress } from "../../../lib/progress";
+import { holdsInTime } from "../../../lib/polling";
+import { formatList } from "../../../lib/units";
+import type { Plain } from "../api/plain";
+
+/** The part of `KubernetesClient` that reads volumes. */
+export interface VolumeReader {
+  readonly core: { listPersistentVolume(): Promise<{ readonly items: readonly Plain<V1PersistentVolume>[] }> };
+  call<T>(doing: string, answer: Promise<T>): Promise<T>;
+}
+
+export interface VolumeWaitOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly report?: ReportProgress | undefined;
+}
+
+const POLL_MS = 2_000;
+
+/**
+ * Waits until no volume belongs to a claim of the namespace any more, but those that outlive their claims on purpose.
+ * @throws Failure naming those that are left, or what keeps them from being read
+ */
+export async function awaitVolumesGone(
+  kubernetes: VolumeReader,
+  namespace: string,
+  { timeoutMs, signal, report }: VolumeWaitOptions,
+  pollMs = POLL_MS,
+): Promise<void> {
+  let left: string[] = [];
+  const areGone = async (): Promise<boolean> => {
+    left = await volumesOf(kubernetes, namespace);
+    if (left.length > 0) report?.(`volumes ${formatList(left, 4)} are not deleted yet`, true);
+    return left.length === 0;
+  };
+  if (await holdsInTime(areGone, { timeoutMs, intervalMs: pollMs, signal })) return;
+  throw new Failure(
+    `volumes of namespace ${namespace} still exist: ${formatList(left, 4)}; run destroy again when they are gone`,
+  );
+}
+
+async function volumesOf(kubernetes: VolumeReader, namespace: string): Promise<string[]> {
+  const { items } = await kubernetes.call("reading volumes", kubernetes.core.listPersistentVolume());
+  return items.flatMap(({ metadata, spec }) =>
+    spec?.claimRef?.namespace === namespace && spec.persistentVolumeReclaimPolicy !== "Retain"
+      ? [metadata?.name ?? ""]
+      : [],
+  );
+}
