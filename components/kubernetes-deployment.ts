@@ -119,7 +119,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const { revision } = servers;
     const rollout = new Rollout(
       name,
-      { target, revision, storage, timeoutSeconds },
+      { target, password, revision, storage, timeoutSeconds },
       { ...inside, dependsOn: [servers] },
     );
     const running = { ...inside, dependsOn: [rollout] };

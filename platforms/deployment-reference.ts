@@ -5,8 +5,8 @@ import { connect } from "../valkey/connection";
 import type { Access, DeploymentNode, Mode } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
 import { KubernetesClient } from "./kubernetes/api/client";
-import type { KubernetesDeployment } from "./kubernetes/deployment";
-import { awaitKubernetesDeployment } from "./kubernetes/deployment";
+import type { KubernetesDeployment, KubernetesDeploymentPlan } from "./kubernetes/deployment";
+import { awaitKubernetesDeployment, runningPartOf } from "./kubernetes/deployment";
 import type { PodWaitOptions } from "./kubernetes/pods/pods";
 import type { Sentinels, SentinelSettings } from "../valkey/sentinel/plan";
 import type { Shape } from "../valkey/topology/placement";
@@ -105,10 +105,25 @@ export function openKubernetesDeployment(
   waiting: PodWaitOptions = {},
   formerPassword?: string,
 ): Promise<KubernetesDeployment> {
+  return awaitKubernetesDeployment(kubernetes, planOf(target, password, formerPassword), waiting);
+}
+
+/** The pods that run at this moment, without waiting for the others. @throws as `openDeployment` */
+export function openRunningPart(
+  kubernetes: KubernetesClient,
+  target: KubernetesReference,
+  password: string | undefined,
+): Promise<KubernetesDeployment> {
+  return runningPartOf(kubernetes, planOf(target, password));
+}
+
+function planOf(
+  target: KubernetesReference,
+  password: string | undefined,
+  formerPassword?: string,
+): KubernetesDeploymentPlan {
   const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, users, tuning, sentinel } = target;
-  // Port-forwards connect to an address, and the pods' certificates name hosts inside the cluster.
-  const access: Access = { password, formerPassword, ...(tls ? { tls: { insecure: true } } : {}) };
-  const plan = {
+  return {
     name,
     mode,
     shape,
@@ -120,14 +135,14 @@ export function openKubernetesDeployment(
     directives: directivesOf(target),
     users,
     tuning,
-    access,
+    // Port-forwards connect to an address, and the pods' certificates name hosts inside the cluster.
+    access: { password, formerPassword, ...(tls ? { tls: { insecure: true } } : {}) },
     ...(sentinel === undefined
       ? {}
       : {
           sentinels: { pods: { statefulSet: sentinel.statefulSet }, port: sentinel.port, settings: sentinel.settings },
         }),
   };
-  return awaitKubernetesDeployment(kubernetes, plan, waiting);
 }
 
 function directivesOf({ directives }: ReferenceBase): Map<string, string> {

@@ -12,9 +12,9 @@ import type { PromisedTuning } from "../../valkey/verification/machine-settings"
 import type { KubernetesClient } from "./api/client";
 import { MachineSettingsReader } from "./machines/machine-settings";
 import { describeMachines } from "./machines/machines";
-import { resourceName } from "./pods/pod-diagnostics";
+import { isPodRunning, resourceName } from "./pods/pod-diagnostics";
 import type { Labels, PodSelection, PodWaitOptions } from "./pods/pods";
-import { awaitPods, readPodLabels, POD_TIMEOUT_MS } from "./pods/pods";
+import { awaitPods, formatLabelSelector, listPods, readPodLabels, POD_TIMEOUT_MS } from "./pods/pods";
 import { parseQuantity } from "./api/quantity";
 import { openPortForward, PortForwardBroken } from "./api/port-forward";
 import { Semaphore } from "../../lib/semaphore";
@@ -71,22 +71,61 @@ export async function awaitKubernetesDeployment(
   plan: KubernetesDeploymentPlan,
   waiting: PodWaitOptions = {},
 ): Promise<KubernetesDeployment> {
-  const { name, mode, shape, namespace, container, port = 6379, zones, directives, users, access } = plan;
+  const { namespace, container } = plan;
   const began = Date.now();
   const labels = await readPodLabels(kubernetes, namespace, plan.pods);
-  const pods = await awaitPods(kubernetes, { namespace, labels, count: nodeCount(shape), container }, waiting);
-  const nodes = await nodesOf(kubernetes, pods, port);
+  const wanted = { namespace, labels, count: nodeCount(plan.shape), container };
+  const pods = await awaitPods(kubernetes, wanted, waiting);
   const watching =
     plan.sentinels === undefined
       ? {}
       : { sentinels: await sentinelPods(kubernetes, namespace, plan.sentinels, waiting) };
-  const openings = new Semaphore(OPENINGS_AT_ONCE);
-  const accessTo = new Map(pods.map((pod) => [resourceName(pod), accessOf(pod, access)]));
-  const deployment: KubernetesDeployment = {
+  const deployment = { ...(await deploymentOf(kubernetes, plan, labels, pods)), ...watching };
+  const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
+  await Promise.all(deployment.nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting.signal)));
+  return deployment;
+}
+
+/**
+ * The pods that run at this moment, as a deployment of fewer nodes and without Sentinels. Their servers need not answer.
+ * @throws as `awaitKubernetesDeployment`
+ */
+export async function runningPartOf(
+  kubernetes: KubernetesClient,
+  plan: KubernetesDeploymentPlan,
+): Promise<KubernetesDeployment> {
+  const { namespace, container } = plan;
+  const labels = await readPodLabels(kubernetes, namespace, plan.pods);
+  const pods = await listPods(kubernetes, namespace, formatLabelSelector(labels));
+  const running = pods.filter((pod) => isPodRunning(pod, container));
+  return deploymentOf(kubernetes, plan, labels, running);
+}
+
+async function deploymentOf(
+  kubernetes: KubernetesClient,
+  {
     name,
     mode,
     shape,
-    nodes,
+    namespace,
+    container,
+    port = 6379,
+    zones,
+    directives,
+    users,
+    access,
+    tuning,
+  }: KubernetesDeploymentPlan,
+  labels: Labels,
+  pods: readonly V1Pod[],
+): Promise<KubernetesDeployment> {
+  const openings = new Semaphore(OPENINGS_AT_ONCE);
+  const accessTo = new Map(pods.map((pod) => [resourceName(pod), accessOf(pod, access)]));
+  return {
+    name,
+    mode,
+    shape,
+    nodes: await nodesOf(kubernetes, pods, port),
     zones,
     directives,
     users,
@@ -95,16 +134,12 @@ export async function awaitKubernetesDeployment(
     labels,
     image: serverOf(pods[0], container)?.image ?? "",
     memoryBytes: memoryOf(serverOf(pods[0], container)),
-    ...watching,
-    tuning: plan.tuning && { promised: plan.tuning, read: machineReader(kubernetes, namespace, pods, container) },
+    tuning: tuning && { promised: tuning, read: machineReader(kubernetes, namespace, pods, container) },
     connect: (node) =>
       connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () =>
         openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port })),
       ),
   };
-  const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
-  await Promise.all(nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting.signal)));
-  return deployment;
 }
 
 /** Reads what the server's container of a node sees of its machine. */

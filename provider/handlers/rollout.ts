@@ -4,11 +4,13 @@ import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { awaitRollout } from "../../platforms/kubernetes/pods/rollout";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../resource-handler";
+import { mendLostNodes } from "../lost-nodes";
 import { waitOptions } from "../waiting";
 import type { StorageRequest } from "./volumes";
 
 export interface RolloutInputs {
   readonly target: KubernetesReference;
+  readonly password: string;
   /** Changes with the pod template. */
   readonly revision: string;
   /** Of each pod. Other volumes make another StatefulSet, which takes the pods over. */
@@ -21,14 +23,22 @@ export interface RolloutInputs {
 const SECONDS_PER_RESTART = 60;
 
 async function rollOut(
-  { target }: RolloutInputs,
+  inputs: RolloutInputs,
   timeoutSeconds: number,
   context: HandlerContext,
-  atOnce = false,
+  before: KubernetesReference = inputs.target,
 ): Promise<object> {
+  const { target, password, storage } = inputs;
   const { name, namespace, statefulSet, container, shape } = target;
-  const plan = { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce };
-  await awaitRollout(await openKubernetesClient(target), plan, waitOptions(name, timeoutSeconds, context));
+  const kubernetes = await openKubernetesClient(target);
+  const options = waitOptions(name, timeoutSeconds, context);
+  const lost = { target, password, template: storage.template, formerZones: before.zones };
+  const mend = mendLostNodes(kubernetes, lost, options, (event) => {
+    context.report(`${name}: ${event}`);
+  });
+  // Nodes with TLS and nodes without do not talk to each other: see `TlsCheck`.
+  const atOnce = before.tls !== target.tls;
+  await awaitRollout(kubernetes, { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce, mend }, options);
   return {};
 }
 
@@ -39,8 +49,7 @@ export const handler: ResourceHandler<RolloutInputs, object> = {
   },
   update: (_id, olds, news, context) => {
     const restarts = nodeCount(news.target.shape) * SECONDS_PER_RESTART;
-    // Nodes with TLS and nodes without do not talk to each other: see `TlsCheck`.
-    return rollOut(news, news.timeoutSeconds + restarts, context, olds.target.tls !== news.target.tls);
+    return rollOut(news, news.timeoutSeconds + restarts, context, olds.target);
   },
   announce: (olds, { target, revision }) =>
     target === undefined || revision === undefined || revision === olds.revision

@@ -1,6 +1,7 @@
 /** Grows the volumes of running servers, and refuses changes of volumes that would lose the data. */
 import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
 import { compact } from "../../lib/compact";
+import { groupBy } from "../../lib/group-by";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
@@ -53,11 +54,12 @@ async function refusals(olds: VolumesInputs, target: KubernetesReference, wanted
   const switches = wanted.ephemeral !== had.ephemeral;
   const resizes = !wanted.ephemeral && parseQuantity(wanted.size) !== parseQuantity(had.size);
   const reclasses = !wanted.ephemeral && wanted.className !== had.className;
-  const leaves = wanted.ephemeral ? [] : before.zones.filter((zone) => !target.zones.includes(zone));
-  if (!moves && !switches && !resizes && !reclasses && leaves.length === 0) return [];
+  const zones = wanted.ephemeral ? { lost: [], gained: [] } : zoneChange(before.zones, target.zones);
+  const spreads = zones.lost.length + zones.gained.length > 0;
+  if (!moves && !switches && !resizes && !reclasses && !spreads) return [];
   const kubernetes = await openKubernetesClient(before);
   const set = volumesOf(before, had);
-  if ((await findSet(kubernetes, set)) === undefined && !resizes && !reclasses && leaves.length === 0) return [];
+  if ((await findSet(kubernetes, set)) === undefined && !resizes && !reclasses && !spreads) return [];
   const claims = await claimsOfSet(kubernetes, set);
   const bound = claims.filter(isBound);
   const { name } = before;
@@ -79,26 +81,48 @@ async function refusals(olds: VolumesInputs, target: KubernetesReference, wanted
           `volumes of ${describeClass(had.className)} cannot become volumes of ${describeClass(wanted.className)}: ${held}`,
         ]
       : undefined,
-    leaves.length > 0 ? await zoneRefusal(kubernetes, before, leaves, bound) : undefined,
+    spreads ? await zoneRefusal(kubernetes, before, zones, bound) : undefined,
     resizes && bound.length > 0 ? await sizeRefusal(kubernetes, olds, wanted, claims) : undefined,
   ]);
 }
 
-/** A pod whose volume lies in a zone that it may not run in would never start again. */
+interface ZoneChange {
+  readonly lost: readonly string[];
+  readonly gained: readonly string[];
+}
+
+const zoneChange = (before: readonly string[], after: readonly string[]): ZoneChange => ({
+  lost: before.filter((zone) => !after.includes(zone)),
+  gained: after.filter((zone) => !before.includes(zone)),
+});
+
+/** Nodes move to other zones by copying their data from others: see `mendLostNodes`. */
 async function zoneRefusal(
   kubernetes: KubernetesClient,
-  { name }: KubernetesReference,
-  zones: readonly string[],
+  { name, mode, shape, sentinel, statefulSet }: KubernetesReference,
+  { lost, gained }: ZoneChange,
   bound: readonly V1PersistentVolumeClaim[],
 ): Promise<string[] | undefined> {
   const zoneOf = await zonesOfVolumes(kubernetes, bound);
-  const there = bound.filter((claim) => zones.includes(zoneOf.get(resourceName(claim)) ?? ""));
-  if (there.length === 0) return undefined;
-  const claims = listNames(there.map(resourceName));
+  const inZone = groupBy(bound.map(resourceName), (claim) => zoneOf.get(claim));
+  const there = lost.flatMap((zone) => inZone.get(zone) ?? []);
+  // Until nodes have moved to a new zone, none starts where two are.
+  const crowds = [...inZone].flatMap(([zone, claims]) => (zone === undefined || claims.length < 2 ? [] : claims));
+  const tooMany = gained.length === 0 ? [] : crowds;
+  // Replicas of a primary that nobody takes over from would copy its empty volume.
+  const mayNotMove =
+    shape.replicasPerPrimary === 0
+      ? [...there, ...tooMany]
+      : mode === "cluster" || sentinel !== undefined
+        ? []
+        : there.filter((claim) => claim.endsWith(`-${statefulSet}-0`));
+  if (mayNotMove.length === 0) return undefined;
+  const change = there.length > 0 ? `lose ${lost.join(", ")}` : `gain ${gained.join(", ")}`;
+  const remedy = mode === "cluster" ? "add replicas first" : "add replicas and Sentinels first";
   return [
     "target.zones",
-    `zones cannot lose ${zones.join(", ")}: volumes of ${name} lie there (${claims}), and a pod cannot run in another zone ` +
-      `than its volume. Keep the zones, new ones may be added; or ${ANOTHER_WAY}`,
+    `zones cannot ${change}: nodes of ${name} would have to move of which nobody could take over (${listNames(mayNotMove)}), and ` +
+      `a pod cannot run in another zone than its volume. Keep the zones; ${remedy}; or ${ANOTHER_WAY}`,
   ];
 }
 
@@ -150,13 +174,26 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     if (olds === undefined || target === undefined || storage === undefined) return [];
     return (await refusals(olds, target, storage)).map(([property = "", reason = ""]) => ({ property, reason }));
   },
-  announce: ({ storage: had, target }, { storage }) =>
-    storage === undefined || storage.ephemeral || parseQuantity(storage.size) === parseQuantity(had.size)
-      ? []
-      : [
-          `${nodeCount(target.shape)} volumes grow from ${had.size} to ${storage.size} in about half a minute; no node restarts, ` +
-            `clients see nothing: StatefulSet ${target.statefulSet} is made again around its pods`,
-        ],
+  announce: ({ storage: had, target: before }, { storage = had, target = before }) => {
+    if (storage.ephemeral) return [];
+    const { lost, gained } = zoneChange(before.zones, target.zones);
+    const leave = [
+      ...(lost.length > 0 ? [`zones lose ${lost.join(", ")}: nodes there`] : []),
+      ...(gained.length > 0 ? [`zones gain ${gained.join(", ")}: nodes of fuller zones`] : []),
+    ];
+    return [
+      ...(parseQuantity(storage.size) === parseQuantity(had.size)
+        ? []
+        : [
+            `${nodeCount(target.shape)} volumes grow from ${had.size} to ${storage.size} in about half a minute; no node restarts, ` +
+              `clients see nothing: StatefulSet ${target.statefulSet} is made again around its pods`,
+          ]),
+      ...leave.map(
+        (nodes) =>
+          `${nodes} start elsewhere, one after the other, in new volumes, and copy their data from others before the next one leaves`,
+      ),
+    ];
+  },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, _olds, { target, storage, timeoutSeconds }, context) => {
     if (storage.ephemeral) return {};

@@ -42,7 +42,7 @@ describe("a preview", () => {
   });
 
   it("says how many nodes restart, and what clients see", () => {
-    const inputs = { target: target(), revision: "1", storage: storage("1Gi"), timeoutSeconds: 60 };
+    const inputs = { target: target(), password: "p", revision: "1", storage: storage("1Gi"), timeoutSeconds: 60 };
     expect(rollout.announce?.(inputs, { ...inputs, revision: "2" })).toEqual([
       "6 nodes restart, one after the other, in about 72 s, longer with much data; a primary hands its slots over before it stops",
     ]);
@@ -133,6 +133,20 @@ describe("a preview", () => {
     expect(await problems({ engine: "redis", password: "the second password" })).toEqual([
       "password: a running redis keeps its password: destroy it first",
     ]);
+  });
+
+  it("says that nodes move to other zones", () => {
+    const within = (zones: readonly string[]): KubernetesReference => ({ ...target(), zones });
+    const inputs = { target: within(["a", "b", "c"]), storage: storage("1Gi"), timeoutSeconds: 60 };
+    const how = "one after the other, in new volumes, and copy their data from others before the next one leaves";
+    const left = `zones lose c: nodes there start elsewhere, ${how}`;
+    const gained = `zones gain d: nodes of fuller zones start elsewhere, ${how}`;
+    expect(volumes.announce?.(inputs, { target: within(["a", "b"]) })).toEqual([left]);
+    expect(volumes.announce?.(inputs, { target: within(["a", "b", "c", "d"]) })).toEqual([gained]);
+    expect(volumes.announce?.(inputs, { target: within(["d", "a", "b"]) })).toEqual([left, gained]);
+    expect(volumes.announce?.(inputs, { target: within(["c", "b", "a"]) })).toEqual([]);
+    const ephemeral = { ...inputs, storage: { ...storage("1Gi"), ephemeral: true } };
+    expect(volumes.announce?.(ephemeral, { ...ephemeral, target: within(["a"]) })).toEqual([]);
   });
 
   it("says how many volumes grow", () => {

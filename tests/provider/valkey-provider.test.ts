@@ -104,7 +104,8 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
       tls: false,
       service: "",
     } as const;
-    const inputs = { target, revision: "1", timeoutSeconds: 600 };
+    const storage = { size: "1Gi", template: "data", ephemeral: false, onDestroy: "delete" };
+    const inputs = { target, password: "p", revision: "1", storage, timeoutSeconds: 600 };
     const outcome = provider.create(resourceType("Rollout"), inputs).then(
       () => "created",
       (error: unknown) => String(error),

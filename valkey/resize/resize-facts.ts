@@ -75,8 +75,13 @@ export function lostIdentities(states: readonly MemberState[], leaving: Readonly
   const lost = [...strangers].filter(
     (id) => taking.every(({ view }) => isGone(view, id)) && states.every((state) => selfEntry(state).primaryId !== id),
   );
-  const empty = states.filter((state) => isAlone(state, states) && state.keys === 0 && !leaving.has(state.name));
+  const empty = states.filter((state) => isIdle(state) && !leaving.has(state.name));
   return lost.length <= empty.length ? lost : [];
+}
+
+/** Whether a node is an empty primary without slots. */
+function isIdle(state: MemberState): boolean {
+  return selfEntry(state).role === "primary" && !hasSlots(state) && state.keys === 0;
 }
 
 /** Whether a node does not know another, or finds it failed and without slots. */
@@ -84,6 +89,25 @@ function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
   const known = topology.nodes.get(id);
   if (known === undefined) return true;
   return known.slots.length === 0 && unhealthy.some((each) => each.id === id && each.flag !== "handshake");
+}
+
+/**
+ * Names of nodes that came back without their data and have no part in the cluster yet: others know the host of each by another node
+ * ID, or have met it. The first label of a host is the node's name.
+ */
+export function returnedEmpty(states: readonly MemberState[]): string[] {
+  const present = new Set(states.map(({ view }) => view.selfId));
+  const known = states.flatMap(({ view }) => [...view.topology.nodes.values()]);
+  const former = new Set(
+    known.filter(({ id }) => !present.has(id)).map(({ address: { hostname = "" } }) => hostname.split(".", 1)[0]),
+  );
+  const returned = states.filter((state) => isIdle(state) && (former.has(state.name) || !isAlone(state, states)));
+  return returned.map(({ name }) => name);
+}
+
+/** Whether these nodes serve every slot among themselves, so that no other node holds the only copy of a key. */
+export function ownAllSlots(states: readonly MemberState[]): boolean {
+  return countSlots(normaliseRanges(states.flatMap((state) => selfEntry(state).slots))) === SLOT_COUNT;
 }
 
 /** The reasons not to change the cluster at all. */

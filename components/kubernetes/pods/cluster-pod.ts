@@ -52,7 +52,7 @@ function serverContainer(
   { engine, image, imagePullPolicy, resources, tls, clusterDomain }: ServerArgs,
 ): Container {
   const authority = tls === undefined ? undefined : TLS_FILES.authority;
-  const host = `$(POD_NAME).${names.headless}.$(POD_NAMESPACE).svc.${clusterDomain ?? "cluster.local"}`;
+  const hostIn = (service: string): string => `${service}.$(POD_NAMESPACE).svc.${clusterDomain ?? "cluster.local"}`;
   return {
     name: SERVER_CONTAINER,
     image,
@@ -62,7 +62,7 @@ function serverContainer(
       `${CONFIG_DIRECTORY}/valkey.conf`,
       // A server announces the address in its nodes.conf, which is old after a restart, unless the command line has one.
       ...["--cluster-announce-ip", "$(POD_IP)"],
-      ...["--cluster-announce-hostname", host],
+      ...["--cluster-announce-hostname", `$(POD_NAME).${hostIn(names.headless)}`],
       // A pattern may match nothing.
       ...(directiveEngine(engine) === "valkey" ? ["--include", `${ANNOUNCED_DIRECTORY}/$(POD_NAME).conf*`] : []),
     ]),
@@ -71,6 +71,7 @@ function serverContainer(
       fromPod("POD_NAMESPACE", "metadata.namespace"),
       fromPod("POD_IP", "status.podIP"),
       fromPod("HOST_IP", "status.hostIP"),
+      { name: "SERVICE", value: hostIn(names.client) },
       ...Object.entries(scriptEnvironment(authority, engine)).map(([name, value]) => ({ name, value })),
     ],
     ports: [

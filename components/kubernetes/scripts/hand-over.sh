@@ -11,10 +11,7 @@ now() { date +%s; }
 serves() {
   look
   [ "$role" = master ] || return 1
-  mine=$(echo 'CLUSTER NODES' | tell localhost 3 | while read -r _id _address flags _primary _sent _received _epoch _connection slots; do
-    case $flags in *myself*) echo "$slots" ;; esac
-  done)
-  [ -n "$mine" ]
+  [ -n "$(own_slots)" ]
 }
 
 # Address of the online replica with the highest offset, out of `ip=…,port=…,state=online,offset=…,lag=…` in $replicas.

@@ -36,6 +36,13 @@ $answer
 ANSWER
 }
 
+# own_slots: prints the slots that this node serves in a cluster.
+own_slots() {
+  echo 'CLUSTER NODES' | tell localhost 3 | while read -r _id _address flags _primary _sent _received _epoch _connection slots; do
+    case $flags in *myself*) echo "$slots" ;; esac
+  done
+}
+
 # reload_certificate: after look. Where connections are encrypted, makes this node load its files again when Kubernetes has changed them,
 # and once after each start. A server refuses files that do not match and keeps what it has; the next probe tries again. The
 # command trusts any certificate: the server's may be of another authority than the new files, so that look fails.

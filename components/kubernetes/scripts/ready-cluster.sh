@@ -1,6 +1,8 @@
 #!/bin/sh
 # Readiness of a cluster node: does it serve its part of the cluster?
 #   not formed yet   it answers; formation waits until all pods are ready
+#   lost its data    others know this pod as another node: a roll-out must not go on to the next pod before this one has joined them
+#                    again and has slots, or a copy of another's
 #   replica          its data set is loaded and its link to the primary is up
 #   just started     it reaches every primary, and the cluster's state is ok: after two minutes a primary that it does not
 #                    reach is lost, before that it may be starting as well
@@ -23,11 +25,28 @@ announce_machine() {
   echo "$run" >$told
 }
 
+# lost_data: whether a node that serves clients knows this pod's host name by another node ID. SERVICE comes from the container's
+# environment.
+lost_data() {
+  own=$(echo 'CLUSTER MYID' | tell localhost 2)
+  echo 'CLUSTER NODES' | tell "$SERVICE" 2 | grep -F ",$POD_NAME." | grep -qvF "${own%"$CARRIAGE_RETURN"}"
+}
+
 look
 reload_certificate
 announce_machine
 [ -n "$state" ] || exit 1
-[ "$known" -gt 1 ] || exit 0
+if [ "$known" -le 1 ]; then
+  ! lost_data
+  exit
+fi
+# A member that has started lately may have come back without its data; from then on until it has a part in the cluster.
+idle=/data/idle-primary
+if [ "$role" = master ] && { [ "$uptime" -le 60 ] || [ -e $idle ]; } && [ -z "$(own_slots)" ]; then
+  : >$idle
+  exit 1
+fi
+rm -f $idle
 linked=yes
 [ "$role" = master ] || [ "$link" = up ] || linked=no
 # A node detects old addresses within the node timeout; until then the state may still be ok.

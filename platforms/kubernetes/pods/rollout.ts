@@ -18,7 +18,12 @@ export interface RolloutPlan {
   readonly container: string;
   /** Whether all pods are replaced at the same time. @default false: one after the other */
   readonly atOnce?: boolean | undefined;
+  /** Called again and again until all pods are ready: mends what keeps them from it. @returns what it waits for */
+  readonly mend?: Mend | undefined;
 }
+
+/** @param pods all that are not being deleted @param run whether they are as many as wanted, and run */
+export type Mend = (pods: readonly V1Pod[], run: boolean) => Promise<string | undefined>;
 
 const POLL_MS = 500;
 /** Between looks at why pods are not ready. */
@@ -48,14 +53,15 @@ export async function awaitRollout(
   for (;;) {
     const set = await readSet(kubernetes, plan);
     const { pods, run } = await watch.poll();
-    if (isSettled(set, pods, plan)) return;
+    if (isSettled(set, pods, plan) && strategyOf(set) === "RollingUpdate") return;
     await release(kubernetes, plan, set, pods);
+    const unmended = await plan.mend?.(pods, run);
+    const explain = async (): Promise<string> => unmended ?? describe(set, pods);
     if (run) {
       const now = Date.now();
-      if (now - began > timeoutMs)
-        throw new Failure(`${await describe(set, pods)} after ${Math.round((now - began) / 1000)} s`);
+      if (now - began > timeoutMs) throw new Failure(`${await explain()} after ${Math.round((now - began) / 1000)} s`);
       if (waiting.report !== undefined && now > explainAt) {
-        waiting.report(await describe(set, pods), true);
+        waiting.report(await explain(), true);
         explainAt = Date.now() + EXPLAIN_MS;
       }
     }
@@ -63,7 +69,7 @@ export async function awaitRollout(
   }
 
   async function describe(set: V1StatefulSet, pods: readonly V1Pod[]): Promise<string> {
-    const unready = pods.filter((pod) => !isReady(pod));
+    const unready = pods.filter((pod) => !isPodReady(pod));
     if (unready.length === 0)
       return `${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(resourceName))}: not restarted yet`;
     const { events } = await collectPodEvidence(kubernetes, wanted, pods);
@@ -85,7 +91,7 @@ async function readSet(
 }
 
 function isSettled(set: V1StatefulSet, pods: readonly V1Pod[], { nodes }: RolloutPlan): boolean {
-  return isObserved(set) && pods.length === nodes && pods.every((pod) => isCurrent(set, pod) && isReady(pod));
+  return isObserved(set) && pods.length === nodes && pods.every((pod) => isCurrent(set, pod) && isPodReady(pod));
 }
 
 /** Whether the status of the StatefulSet describes its newest template. */
@@ -97,7 +103,7 @@ function isCurrent({ status }: V1StatefulSet, { metadata }: V1Pod): boolean {
   return metadata?.labels?.[REVISION] === status?.updateRevision;
 }
 
-function isReady({ metadata, status }: V1Pod): boolean {
+export function isPodReady({ metadata, status }: V1Pod): boolean {
   return (
     metadata?.deletionTimestamp === undefined &&
     (status?.conditions ?? []).some(({ type, status: is }) => type === "Ready" && is === "True")
@@ -105,17 +111,25 @@ function isReady({ metadata, status }: V1Pod): boolean {
 }
 
 /**
- * Deletes pods that run an old template and cannot start, or all with an old template where they change at once. A StatefulSet with ordered pods waits for them forever before
- * it replaces them (kubernetes/kubernetes#67250), although the new template may fix them.
+ * Deletes pods that run an old template and cannot start, or all with an old template where they change at once. A StatefulSet with
+ * ordered pods waits for them forever before it replaces them (kubernetes/kubernetes#67250), although the new template may fix them;
+ * and one that rolls out makes a pod whose turn has not come with the old template again. While its strategy is OnDelete, it makes every
+ * pod with the newest template, and replaces none.
  */
 async function release(
   kubernetes: KubernetesClient,
-  { namespace, container, atOnce = false }: RolloutPlan,
+  plan: RolloutPlan,
   set: V1StatefulSet,
   pods: readonly V1Pod[],
 ): Promise<void> {
   if (!isObserved(set)) return;
+  const { namespace, container, atOnce = false } = plan;
   const stuck = pods.filter((pod) => !isCurrent(set, pod) && (atOnce || !isPodRunning(pod, container)));
+  const strategy = stuck.length > 0 ? "OnDelete" : "RollingUpdate";
+  if (strategyOf(set) !== strategy) {
+    await setStrategy(kubernetes, plan, strategy);
+    return;
+  }
   await Promise.all(
     stuck.map((pod) =>
       kubernetes.find(
@@ -123,5 +137,22 @@ async function release(
         kubernetes.core.deleteNamespacedPod({ namespace, name: resourceName(pod) }),
       ),
     ),
+  );
+}
+
+const strategyOf = ({ spec }: V1StatefulSet): string => spec?.updateStrategy?.type ?? "RollingUpdate";
+
+async function setStrategy(
+  kubernetes: KubernetesClient,
+  { namespace, statefulSet: name }: RolloutPlan,
+  type: "OnDelete" | "RollingUpdate",
+): Promise<void> {
+  await kubernetes.call(
+    `setting how StatefulSet ${name} of namespace ${namespace} is updated`,
+    kubernetes.apps.patchNamespacedStatefulSet({
+      namespace,
+      name,
+      body: [{ op: "replace", path: "/spec/updateStrategy", value: { type } }],
+    }),
   );
 }

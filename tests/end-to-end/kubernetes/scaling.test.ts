@@ -76,7 +76,7 @@ describe.skipIf(KUBECONFIG === undefined)(`a stack's objects on Kubernetes${WHER
         HANDLER_CONTEXT,
       );
     await here.apply(objects);
-    await rollout.create({ target, revision: "", storage, timeoutSeconds }, HANDLER_CONTEXT);
+    await rollout.create({ target, password, revision: "", storage, timeoutSeconds }, HANDLER_CONTEXT);
     const formed = await formation.create({ target, password, timeoutSeconds }, HANDLER_CONTEXT);
     const formationMs = formed.outputs.milliseconds;
     const checked = await topologyCheck.create(

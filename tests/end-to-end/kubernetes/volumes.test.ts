@@ -194,23 +194,30 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
     for (const name of [fixedClass, slowClass]) await here.storage.deleteStorageClass({ name });
   }, 120_000);
 
-  it("keep the zones that they lie in", async () => {
+  it("keep the zones that they lie in, unless another node has a copy and takes over", async () => {
     const all = await here.zones();
     const [own = ""] = await here.zonesOf(await here.pods({ app: "grows" }));
     const others = all.filter((zone) => zone !== own);
-    const olds = { target: { ...target("grows"), zones: all }, storage, timeoutSeconds: 60 };
-    const without = (zones: readonly string[]) =>
-      volumes.check?.(olds, { ...olds, target: { ...olds.target, zones } }, HANDLER_CONTEXT);
+    const without = (zones: readonly string[], other: Partial<KubernetesReference> = {}) => {
+      const olds = { target: { ...target("grows"), zones: all, ...other }, storage, timeoutSeconds: 60 };
+      return volumes.check?.(olds, { ...olds, target: { ...olds.target, zones } }, HANDLER_CONTEXT);
+    };
     expect(await without(all.slice().reverse())).toEqual([]);
     expect(await without([own])).toEqual([]);
     expect(await without(others)).toEqual([
       {
         property: "target.zones",
         reason: expect.stringContaining(
-          `zones cannot lose ${own}: volumes of grows lie there (data-grows-0)`,
+          `zones cannot lose ${own}: nodes of grows would have to move of which nobody could take over (data-grows-0)`,
         ) as string,
       },
     ]);
+    const shape = { primaries: 1, replicasPerPrimary: 1 };
+    expect(await without(others, { shape })).toEqual([]);
+    expect(await without(others, { shape, mode: "replication" })).toHaveLength(1);
+    const settings = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
+    const sentinel = { statefulSet: "sentinels", port: 26_379, settings };
+    expect(await without(others, { shape, mode: "replication", sentinel })).toEqual([]);
   });
 
   it("grow in the next update after one that was killed halfway", async () => {

@@ -10,6 +10,7 @@ export interface FakeNode {
   readonly flags?: string;
   readonly link?: "connected" | "disconnected";
   readonly host?: string;
+  readonly hostname?: string;
   readonly port?: number;
 }
 
@@ -20,11 +21,24 @@ export function nodeIdOf(name: string): string {
 
 export function clusterText(self: string, nodes: readonly FakeNode[]): string {
   return nodes
-    .map(({ name, primary, slots = "", epoch = 1, flags, link = "connected", host = "10.0.0.1", port = 7000 }) => {
-      const role = primary === undefined ? "master" : "slave";
-      const all = [...(name === self ? ["myself"] : []), role, ...(flags === undefined ? [] : [flags])].join(",");
-      return `${nodeIdOf(name)} ${host}:${port}@${port + 10_000} ${all} ${primary === undefined ? "-" : nodeIdOf(primary)} 0 0 ${epoch} ${link} ${slots}`.trim();
-    })
+    .map(
+      ({
+        name,
+        primary,
+        slots = "",
+        epoch = 1,
+        flags,
+        link = "connected",
+        host = "10.0.0.1",
+        hostname,
+        port = 7000,
+      }) => {
+        const role = primary === undefined ? "master" : "slave";
+        const all = [...(name === self ? ["myself"] : []), role, ...(flags === undefined ? [] : [flags])].join(",");
+        const address = [`${host}:${port}@${port + 10_000}`, ...(hostname === undefined ? [] : [hostname])].join(",");
+        return `${nodeIdOf(name)} ${address} ${all} ${primary === undefined ? "-" : nodeIdOf(primary)} 0 0 ${epoch} ${link} ${slots}`.trim();
+      },
+    )
     .join("\n");
 }
 

@@ -4,9 +4,11 @@ import { openMigrations } from "../../../valkey/resize/open-migrations";
 import {
   halfJoinedNodes,
   lostIdentities,
+  ownAllSlots,
   participants,
   resizeBlockers,
   resizeNodes,
+  returnedEmpty,
   servesAllSlots,
 } from "../../../valkey/resize/resize-facts";
 import type { FakeNode } from "../../support/valkey/cluster-text";
@@ -213,5 +215,39 @@ describe("open migrations", () => {
   it("of one slot to two nodes are not ended", () => {
     const both = openMigrations(states(NODES, undefined, { "n-1": from, "n-2": `[42-<-${nodeIdOf("n-0")}]` }));
     expect(both.reasons).toEqual(["slot 42 is being imported by several nodes: n-1, n-2"]);
+  });
+});
+
+describe("a node that comes back without its data", () => {
+  const former: FakeNode = { name: "n-7", primary: "n-2", hostname: "n-9.orders-headless.shop.svc", flags: "fail" };
+  const seenBy =
+    (those: readonly FakeNode[]) =>
+    (name: string): readonly FakeNode[] =>
+      name === "n-9" ? [{ ...NEW, hostname: "n-9.orders-headless.shop.svc" }] : those;
+
+  it("is empty and has no part in the cluster, and others know its host by another node ID or have met it", () => {
+    const list = [...NODES, NEW];
+    expect(returnedEmpty(states(list, seenBy([...NODES, former])))).toEqual(["n-9"]);
+    // A node that is new.
+    expect(returnedEmpty(states(list, seenBy(NODES)))).toEqual([]);
+    // Others have met it already, which makes nothing of it yet, and may have forgotten what it was.
+    expect(returnedEmpty(states(list))).toEqual(["n-9"]);
+    expect(returnedEmpty(states(list, () => [...list, former]))).toEqual(["n-9"]);
+    expect(
+      lostIdentities(
+        states(list, () => [...list, former]),
+        none,
+      ),
+    ).toEqual([nodeIdOf("n-7")]);
+    // One that has keys, or a primary.
+    expect(returnedEmpty(states(list, seenBy([...NODES, former]), {}, { "n-9": 1 }))).toEqual([]);
+    const joined = [...NODES, { ...NEW, primary: "n-2" }];
+    expect(returnedEmpty(states(joined, () => [...joined, former]))).toEqual([]);
+  });
+
+  it("held nothing that the others do not have, if these serve every slot", () => {
+    expect(ownAllSlots(states(NODES))).toBe(true);
+    expect(ownAllSlots(states(NODES.filter(({ name }) => name !== "n-1")))).toBe(false);
+    expect(ownAllSlots(states(NODES.filter(({ name }) => name !== "n-4")))).toBe(true);
   });
 });

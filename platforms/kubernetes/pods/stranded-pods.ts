@@ -1,0 +1,96 @@
+/** Pods that can never start again after their deployment got other zones: their volumes lie where they may not run. */
+import type { V1Node, V1Pod } from "@kubernetes/client-node";
+import type { KubernetesClient } from "../api/client";
+import { isPodRunning, resourceName } from "./pod-diagnostics";
+import type { Labels } from "./pods";
+import { formatLabelSelector, listAllPods } from "./pods";
+import type { SetVolumes } from "../volumes/set-volumes";
+import { claimsOfSet, isBound, zonesOfVolumes } from "../volumes/set-volumes";
+
+const ZONE_LABEL = "topology.kubernetes.io/zone";
+
+/** Where the pods of a StatefulSet may run. */
+export interface AllowedZones {
+  readonly volumes: SetVolumes;
+  /** Labels that all pods of the StatefulSet have, and no other pod. */
+  readonly labels: Labels;
+  /** The container that runs Valkey. */
+  readonly container: string;
+  readonly zones: readonly string[];
+  /** Whether zones were added: until nodes have moved there, the scheduler lets none start where more than elsewhere run. */
+  readonly added: boolean;
+}
+
+export interface StrandedPod {
+  readonly pod: string;
+  readonly zone: string;
+  /** The claim of its volume; undefined for a pod on a machine that is gone, whose volume is looked at when the pod is. */
+  readonly claim: string | undefined;
+}
+
+/**
+ * @returns the pods that do not run, or run on machines that are gone, because their volume or their machine is in a zone that is not
+ * allowed or too full
+ */
+export async function strandedPods(
+  kubernetes: KubernetesClient,
+  { volumes, labels, container, zones, added }: AllowedZones,
+): Promise<StrandedPod[]> {
+  const { namespace, statefulSet, template } = volumes;
+  const [pods, claims, machines] = await Promise.all([
+    listAllPods(kubernetes, namespace, formatLabelSelector(labels)),
+    claimsOfSet(kubernetes, volumes),
+    kubernetes.call("reading machines", kubernetes.core.listNode()),
+  ]);
+  const zoneOf = await zonesOfVolumes(kubernetes, claims.filter(isBound));
+  const lost = new Map(
+    machines.items
+      .filter((machine) => !isReady(machine))
+      .map((machine) => [resourceName(machine), machine.metadata?.labels?.[ZONE_LABEL]]),
+  );
+  const claimOf = (pod: V1Pod): string =>
+    `${template}-${statefulSet}-${resourceName(pod).slice(statefulSet.length + 1)}`;
+  const placed = pods.filter(({ spec }) => spec?.nodeName !== undefined);
+  const count = (zone: string): number => placed.filter((pod) => zoneOf.get(claimOf(pod)) === zone).length;
+  const least = Math.min(...zones.map(count));
+  return pods.flatMap((pod): StrandedPod[] => {
+    const name = resourceName(pod);
+    const lostZone = lost.get(pod.spec?.nodeName ?? "");
+    if (lostZone !== undefined)
+      return zones.includes(lostZone) ? [] : [{ pod: name, zone: lostZone, claim: undefined }];
+    if (isPodRunning(pod, container) || pod.metadata?.deletionTimestamp !== undefined) return [];
+    const claim = claimOf(pod);
+    const zone = zoneOf.get(claim);
+    if (zone === undefined) return [];
+    const isTooFull = added && pod.spec?.nodeName === undefined && count(zone) > least;
+    return zones.includes(zone) && !isTooFull ? [] : [{ pod: name, zone, claim }];
+  });
+}
+
+function isReady({ status }: V1Node): boolean {
+  return (status?.conditions ?? []).some(({ type, status: is }) => type === "Ready" && is === "True");
+}
+
+/**
+ * Deletes a pod with its volume, and the StatefulSet makes both again where they may run. A pod on a machine that is gone is deleted
+ * without waiting for that machine, and its volume with the pod that follows.
+ */
+export async function replaceStranded(
+  kubernetes: KubernetesClient,
+  { namespace }: SetVolumes,
+  { pod, claim }: StrandedPod,
+): Promise<void> {
+  if (claim !== undefined)
+    await kubernetes.find(
+      `deleting volume claim ${claim} of namespace ${namespace}`,
+      kubernetes.core.deleteNamespacedPersistentVolumeClaim({ namespace, name: claim }),
+    );
+  await kubernetes.find(
+    `deleting pod ${pod} of namespace ${namespace}`,
+    kubernetes.core.deleteNamespacedPod({
+      namespace,
+      name: pod,
+      ...(claim === undefined ? { gracePeriodSeconds: 0 } : {}),
+    }),
+  );
+}
