@@ -1,112 +1,124 @@
 /**
- * `npm test`: first types, lint, order of rooms and format beside most tests, then the tests that need the machine for
- * themselves. The output ends with the skipped tests and their reasons, the failed tests and their messages, and the
- * line `N passed, N failed[, N skipped]`. Arguments go to vitest, and then only the tests run.
+ * `npm test`: types, lint, order of rooms and format beside the tests, then the tests that need the machine for
+ * themselves. Says what runs as it goes. Files of real servers that fail are tried once more; what passes only then is
+ * flaky, and named at the end. The output ends with the line `N passed, N failed[, N skipped]`.
+ *
+ * Arguments go to vitest, and then only the tests run: `npm test -- tests/valkey`. `--changed` runs what a change since
+ * `main` can reach.
  */
-import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { execFileSync, spawn } from "node:child_process";
+import { relative, resolve } from "node:path";
+import type { TestSpecification, Vitest } from "vitest/node";
 import { print } from "../cli/terminal";
-import { OUTCOME_FILE, outcomeSchema } from "./support/outcome";
-import type { Outcome } from "./support/outcome";
+import { changedFiles, reachedTests } from "./runner/changed";
+import { closing } from "./runner/closing-lines";
+import type { Outcome, TestRecord } from "./runner/outcome";
+import { afterSecondTry, joined, NOTHING, recordsOf, timeOf, unhandledRecord } from "./runner/outcome";
+import { Progress } from "./runner/progress";
 
 const ROOT = resolve(__dirname, "..");
-/** Lines of a failure that are repeated at the end; vitest prints all of them where the test fails. */
-const LINES_OF_A_FAILURE = 12;
+/** Tests without servers, which nothing but their own code can make fail. */
+const WITHOUT_SERVERS = "pure";
+const STATIC_CHECKS = "static checks";
+const INTERRUPTED: TestRecord = { file: "the run", title: "", state: "failed", message: "was interrupted" };
 
-/** Runs a program. @returns its exit status and, where it is to be quiet, its output */
-function run(
-  program: string,
-  args: readonly string[],
-  quiet: boolean,
-  env = process.env,
-): Promise<{ status: number; output: string }> {
+/** Types, lint, order of rooms and format, in a process of their own. */
+function checkStatically(): Promise<Outcome> {
+  const began = Date.now();
   return new Promise((done) => {
-    const child = spawn(program, args, {
-      cwd: ROOT,
-      env,
-      stdio: ["ignore", quiet ? "pipe" : "inherit", quiet ? "pipe" : "inherit"],
-    });
-    let output = "";
-    child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.stderr?.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    child.on("error", (error) => {
-      done({ status: 1, output: error.message });
-    });
+    const child = spawn(process.execPath, ["--import", "tsx", "tests/static-checks.ts"], { cwd: ROOT });
+    let message = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => (message += chunk.toString()));
+    child.on("error", (error) => (message += error.message));
     child.on("close", (status) => {
-      done({ status: status ?? 1, output });
+      const state = status === 0 ? "passed" : "failed";
+      done({
+        records: [{ file: STATIC_CHECKS, title: "", state, message: message.trim() }],
+        times: [{ file: STATIC_CHECKS, seconds: (Date.now() - began) / 1000 }],
+      });
     });
   });
 }
 
-/** Types, lint, order of rooms and format. */
-async function check(): Promise<Outcome> {
-  const began = Date.now();
-  const { status, output } = await run(process.execPath, ["--import", "tsx", "tests/static-checks.ts"], true);
-  print(output.trimEnd(), `${status === 0 ? "✓" : "✗"} static checks (${((Date.now() - began) / 1000).toFixed(0)} s)`);
+async function runFiles(vitest: Vitest, specifications: TestSpecification[]): Promise<Outcome> {
+  const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, true);
+  // Vitest answers with the files of earlier runs, too.
+  const ids = new Set(specifications.map(({ moduleId }) => moduleId));
+  const modules = testModules.filter(({ moduleId }) => ids.has(moduleId));
   return {
-    passed: status === 0 ? 1 : 0,
-    failed: status === 0 ? [] : [{ title: "static checks", message: output.trim() }],
-    skipped: [],
+    records: [...modules.flatMap(recordsOf), ...unhandledErrors.map(unhandledRecord)],
+    times: modules.map(timeOf),
   };
 }
 
-async function vitest(args: readonly string[]): Promise<Outcome> {
-  const directory = mkdtempSync(join(tmpdir(), "tests-"));
+/** Tries files of real servers once more that failed, one after the other. */
+async function tryAgain(
+  vitest: Vitest,
+  first: Outcome,
+  files: readonly TestSpecification[],
+  progress: Progress,
+): Promise<Outcome> {
+  const nameOf = ({ moduleId }: TestSpecification): string => relative(vitest.config.root, moduleId);
+  const failed = new Set(first.records.filter(({ state }) => state === "failed").map(({ file }) => file));
+  const again = files.filter((file) => file.project.name !== WITHOUT_SERVERS && failed.has(nameOf(file)));
+  progress.expect(again.length);
+  let second = NOTHING;
+  for (const file of again) second = joined(second, await runFiles(vitest, [file]));
+  return afterSecondTry(first, second, new Set(again.map(nameOf)));
+}
+
+async function runTests(args: readonly string[], progress: Progress): Promise<Outcome> {
+  // Vitest is published as ES modules only.
+  const { createVitest, parseCLI } = await import("vitest/node");
+  const { filter, options } = parseCLI(["vitest", "run", ...args.filter((arg) => arg !== "--changed")]);
+  const vitest = await createVitest("test", { ...options, watch: false, reporters: [progress] });
   try {
-    const file = join(directory, "outcome.json");
-    const reporters = ["--reporter=default", `--reporter=${join(ROOT, "tests", "support", "outcome.ts")}`];
-    const { status } = await run(join(ROOT, "node_modules", ".bin", "vitest"), ["run", ...reporters, ...args], false, {
-      ...process.env,
-      [OUTCOME_FILE]: file,
+    await vitest.standalone();
+    const all = await vitest.globTestSpecifications(filter);
+    const reached = args.includes("--changed") ? testsReachedByChange() : undefined;
+    const files = all.filter(({ moduleId }) => reached?.has(relative(ROOT, moduleId)) ?? true);
+    if (files.length === 0) return NOTHING;
+    progress.expect(files.length);
+    const interruption = new AbortController();
+    // Vitest's own listener ends the process at once, which leaves the servers of the running tests behind.
+    process.removeAllListeners("SIGINT");
+    process.once("SIGINT", () => {
+      interruption.abort();
+      process.once("SIGINT", () => process.exit(130));
+      print("Interrupted: what runs is ended in order; press Ctrl-C again to quit at once.");
+      void vitest.cancelCurrentRun("keyboard-input");
     });
-    if (!existsSync(file))
-      return {
-        passed: 0,
-        failed: [{ title: "vitest", message: `ended with ${status} before it wrote its outcome` }],
-        skipped: [],
-      };
-    const outcome = outcomeSchema.parse(JSON.parse(readFileSync(file, "utf8")));
-    return status !== 0 && outcome.failed.length === 0
-      ? { ...outcome, failed: [{ title: "vitest", message: `ended with ${status}` }] }
-      : outcome;
+    const first = await runFiles(vitest, files);
+    if (interruption.signal.aborted) return joined(first, { ...NOTHING, records: [INTERRUPTED] });
+    // Tests that a pattern leaves out are not skipped for want of something.
+    const { records, times } = await tryAgain(vitest, first, files, progress);
+    const isLeftOut = ({ state, message }: TestRecord): boolean => state === "skipped" && message === undefined;
+    return {
+      records: options.testNamePattern === undefined ? records : records.filter((each) => !isLeftOut(each)),
+      times,
+    };
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    await vitest.close();
   }
 }
 
-/** Tests that compare figures with a clock run last, when nothing else runs. */
-async function everything(): Promise<Outcome> {
-  const beside = await Promise.all([check(), vitest(["--project", "pure", "--project", "real"])]);
-  return [...beside, await vitest(["--project", "alone"])].reduce(sum);
+function testsReachedByChange(): ReadonlySet<string> {
+  const files = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+    cwd: ROOT,
+    encoding: "utf8",
+  });
+  return new Set(reachedTests(ROOT, files.split("\n"), changedFiles(ROOT)));
 }
 
-const sum = (a: Outcome, b: Outcome): Outcome => ({
-  passed: a.passed + b.passed,
-  failed: [...a.failed, ...b.failed],
-  skipped: [...a.skipped, ...b.skipped],
-});
-
 async function main(args: readonly string[]): Promise<number> {
-  const { passed, failed, skipped } = await (args.length > 0 ? vitest(args) : everything());
-  if (skipped.length > 0) print("", "Skipped on this machine:", ...skipped.map((title) => `  ${title}`));
-  // Repeated here, because many lines of other tests may follow a failure.
-  if (failed.length > 0)
-    print(
-      "",
-      "Failed:",
-      ...failed.flatMap(({ title, message }) => [
-        `  ${title}`,
-        ...message
-          .split("\n")
-          .filter((line) => !/^ *at .*(node_modules|node:)/.test(line))
-          .slice(0, LINES_OF_A_FAILURE)
-          .map((line) => `    ${line}`),
-      ]),
-    );
-  print("", `${passed} passed, ${failed.length} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ""}`);
-  return failed.length === 0 && passed > 0 ? 0 : 1;
+  const progress = new Progress();
+  const parts = [runTests(args, progress)];
+  if (args.length === 0) parts.push(progress.beside(STATIC_CHECKS, checkStatically()));
+  const { lines, status } = closing((await Promise.all(parts)).reduce(joined));
+  progress.close();
+  print(...lines);
+  return status;
 }
 
 void main(process.argv.slice(2)).then((status) => process.exit(status));

@@ -17,16 +17,39 @@ afterEach(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** @param files bodies by name, to which what they use of vitest is imported */
-async function run(
-  files: Record<string, string>,
-): Promise<{ status: number | null; lines: string[]; failed: string[]; skipped: string[] }> {
+interface Run {
+  readonly status: number | null;
+  readonly lines: readonly string[];
+  /** Lines below a heading, without the indented lines of errors. */
+  readonly below: (heading: RegExp) => string[];
+}
+
+/** Passes from its second run on. */
+const FLAKY = (name: string): string => `
+it("passes at last: ${name}", () => {
+  const seen = join(import.meta.dirname, "${name}.seen");
+  if (existsSync(seen)) return;
+  writeFileSync(seen, "");
+  throw new Error("first error of ${name}");
+});`;
+
+/** @param files bodies by name, to which what they use is imported @param signalAt output at which Ctrl-C is pressed */
+async function run(files: Record<string, string>, signalAt?: RegExp): Promise<Run> {
   for (const [name, body] of Object.entries(files))
     writeFileSync(
       join(directory, "tests", `${name}.test.ts`),
-      `import { beforeAll, afterAll, describe, expect, it } from "vitest";\n${body}\n`,
+      `import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeAll, afterAll, describe, expect, it } from "vitest";\n${body}\n`,
     );
-  // Of the run that this test is part of, nothing may be taken over.
+  writeFileSync(
+    join(directory, "vitest.config.mjs"),
+    `const project = (name, exclude, include) => ({ test: { name, include, exclude } });
+export default { test: { projects: [
+  project("pure", [], ["tests/pure*.test.ts"]), project("real", ["tests/pure*.test.ts"], ["tests/*.test.ts"]),
+] } };`,
+  );
+  // Nothing may be taken over of the run that this test is part of.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^VITEST|^VALKEY_TEST|^NODE_OPTIONS$/.test(name)),
   );
@@ -36,81 +59,102 @@ async function run(
     stdio: ["ignore", "pipe", "ignore"],
   });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
+  let output = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    const isEarlier = signalAt?.test(output) !== false;
+    output += chunk.toString();
+    if (!isEarlier && signalAt.test(output)) child.kill("SIGINT");
+  });
   const lines = (await text(child.stdout)).trimEnd().split("\n");
-  const titles = (heading: string): string[] => {
-    const from = lines.lastIndexOf(heading) + 1;
-    return from === 0
-      ? []
-      : lines
-          .slice(from, lines.indexOf("", from))
-          .filter((line) => /^ {2}\S/.test(line))
-          .map((line) => line.trim());
+  const below = (heading: RegExp): string[] => {
+    const from = lines.findIndex((line) => heading.test(line)) + 1;
+    const part = from === 0 ? [] : lines.slice(from, lines.indexOf("", from));
+    return part.filter((line) => /^ {2}\S/.test(line) || /^ +\d+ {2}/.test(line)).map((line) => line.trim());
   };
-  return { status: await ended, lines, failed: titles("Failed:"), skipped: titles("Skipped on this machine:") };
+  return { status: await ended, lines, below };
 }
 
-describe("npm test", () => {
-  it("passes when all do that are not skipped, and names those", async () => {
-    const { status, lines, failed, skipped } = await run({
-      one: `it("holds", () => {});\nit.skip("is left out", () => {});\nit("cannot be", ({ skip }) => { skip("no such thing here"); });`,
+describe("npm test", { timeout: 60_000 }, () => {
+  it("passes when all tests do that are not skipped, and counts those by their reason", async () => {
+    const { status, lines, below } = await run({
+      one: `it("holds", () => {});
+it("cannot be", ({ skip }) => { skip("needs a moon"); });
+describe.skip("a suite (skipped: needs a moon)", () => { it("a", () => {}); it("b", () => {}); });
+it.skip("is left out", () => {});`,
     });
-    expect(lines.at(-1)).toBe("1 passed, 0 failed, 2 skipped");
-    expect(failed).toEqual([]);
-    expect(skipped).toEqual(["is left out", "cannot be (skipped: no such thing here)"]);
+    expect(below(/^Skipped/)).toEqual(["3  needs a moon", "1  no reason given: tests/one.test.ts: is left out"]);
+    expect(below(/^Failed/)).toEqual([]);
+    expect(lines.at(-1)).toBe("1 passed, 0 failed, 4 skipped");
     expect(status).toBe(0);
   });
 
-  it.each<[string, string, string, RegExp, string]>([
-    [
-      "a test",
-      `it("breaks", () => { expect(1).toBe(2); });`,
-      "tests/one.test.ts: breaks",
-      /expected 1 to be 2/,
-      "1 passed, 1 failed",
-    ],
-    [
-      "a hook before tests, which are not skipped then",
-      `describe("suite", () => { beforeAll(() => { throw new Error("no ground"); }); it("stands on it", () => {}); });`,
-      "tests/one.test.ts: suite (before or after its tests)",
-      /no ground/,
-      "1 passed, 1 failed",
-    ],
-    [
-      "a hook after tests",
-      `describe("suite", () => { afterAll(() => { throw new Error("left behind"); }); it("works", () => {}); });`,
-      "tests/one.test.ts: suite (before or after its tests)",
-      /left behind/,
-      "2 passed, 1 failed",
-    ],
-    ["a file that cannot be loaded", `import "./nowhere";`, "tests/one.test.ts", /nowhere/, "1 passed, 1 failed"],
-    [
-      "what nobody awaits",
-      `it("leaves", async () => { void Promise.reject(new Error("unheard")); await new Promise((done) => setTimeout(done, 50)); });`,
-      "an error of no test's own",
-      /unheard/,
-      "2 passed, 1 failed",
-    ],
-  ])("counts and names as failed %s", async (_what, body, title, message, count) => {
-    const { status, lines, failed } = await run({ one: body, other: `it("holds", () => {});` });
-    expect(lines.at(-1)).toBe(count);
-    expect(failed).toEqual([title]);
-    expect(lines.slice(lines.lastIndexOf("Failed:")).join("\n")).toMatch(message);
-    expect(status).toBe(1);
-  });
-
-  it("fails when the process of a file is gone", async () => {
-    const { status, lines, failed } = await run({
-      one: `it("falls", () => { process.kill(process.pid, "SIGKILL"); });`,
-      other: `it("holds", () => {});`,
+  it("counts and names a test, a hook, a file and an error of no test that fail", async () => {
+    const { status, lines, below } = await run({
+      "pure-test": `it("breaks", () => { expect(1).toBe(2); });`,
+      // A test that a hook keeps from running is not skipped.
+      before: `describe("suite", () => { beforeAll(() => { throw new Error("no ground"); }); it("stands on it", () => {}); });`,
+      after: `describe("suite", () => { afterAll(() => { throw new Error("left behind"); }); it("works", () => {}); });`,
+      file: `import "./nowhere";`,
+      holds: `it("holds", () => {});`,
     });
-    expect(lines.at(-1)).toMatch(/^1 passed, [12] failed$/);
-    expect(failed.join("\n")).toMatch(/an error of no test's own|falls/);
+    expect(below(/^Failed/).sort()).toEqual([
+      "tests/after.test.ts: suite (before or after its tests)",
+      "tests/before.test.ts: suite (before or after its tests)",
+      "tests/file.test.ts",
+      "tests/pure-test.test.ts: breaks",
+    ]);
+    const told = lines.slice(lines.lastIndexOf("Failed:")).join("\n");
+    for (const message of [/expected 1 to be 2/, /no ground/, /left behind/, /nowhere/]) expect(told).toMatch(message);
+    expect(lines.at(-1)).toBe("2 passed, 4 failed");
     expect(status).toBe(1);
   });
 
-  it("fails when nothing is run", async () => {
-    const { status, lines } = await run({});
-    expect(lines.at(-1)).toBe("0 passed, 1 failed");
+  it("fails for an error that nobody awaits, and when the process of a file is gone", async () => {
+    const { status, lines, below } = await run({
+      leaves: `it("leaves", async () => { void Promise.reject(new Error("unheard")); await new Promise((done) => setTimeout(done, 50)); });`,
+      falls: `it("falls", () => { process.kill(process.pid, "SIGKILL"); });`,
+      holds: `it("holds", () => {});`,
+    });
+    expect(below(/^Failed/).join("\n")).toMatch(/an error outside of all tests/);
+    expect(lines.join("\n")).toMatch(/unheard/);
+    expect(lines.at(-1)).toMatch(/^2 passed, [2-4] failed$/);
     expect(status).toBe(1);
+  });
+
+  it("tries tests on real servers twice, and names those that passed only then", async () => {
+    const { status, lines, below } = await run({ one: FLAKY("one"), two: FLAKY("two") });
+    expect(below(/^Flaky.*: 2, /).sort()).toEqual(
+      ["one", "two"].map(
+        (name) => `flaky: tests/${name}.test.ts: passes at last: ${name}: Error: first error of ${name}`,
+      ),
+    );
+    expect(lines.join("\n")).toMatch(/✗ tests\/one.test.ts: passes at last: one\n {2}Error: first error of one/);
+    expect(lines.at(-1)).toBe("2 passed, 0 failed");
+    expect(status).toBe(0);
+  });
+
+  it("fails for a third flaky test", async () => {
+    const { status, lines, below } = await run({ one: FLAKY("one") + FLAKY("two"), three: FLAKY("three") });
+    expect(below(/^Failed/)).toEqual(["3 flaky tests"]);
+    expect(lines.at(-1)).toBe("3 passed, 1 failed");
+    expect(status).toBe(1);
+  });
+
+  it("fails for a test without servers that would pass at a second try", async () => {
+    const { status, below } = await run({ "pure-one": FLAKY("one") });
+    expect(below(/^Failed/)).toEqual(["tests/pure-one.test.ts: passes at last: one"]);
+    expect(status).toBe(1);
+  });
+
+  it("fails when it is interrupted, or when nothing runs", async () => {
+    const waits = `it("waits", async () => { await new Promise((done) => setTimeout(done, 30_000)); });`;
+    const interrupted = await run({ one: `it("breaks", () => { throw new Error("now"); });`, waits }, /✗ tests\/one/);
+    expect(interrupted.lines.at(-1)).toMatch(/^0 passed, [1-9] failed/);
+    expect(interrupted.status).toBe(1);
+    rmSync(join(directory, "tests"), { recursive: true });
+    mkdirSync(join(directory, "tests"));
+    const nothing = await run({});
+    expect(nothing.lines.at(-1)).toBe("0 passed, 1 failed");
+    expect(nothing.status).toBe(1);
   });
 });
