@@ -24,7 +24,7 @@ export function addBreakOptions(command: Command): Command {
     .option("--repeats <n>", "repeats of each scenario (default: the stack's)", parseNumber)
     .option("--rate <n>", "offered rate, writes per second (default: the stack's)", parseNumber)
     .option("--output <dir>", "directory of the results (default: results/TIME)")
-    .option("--plan", "the planned scenarios only; nothing is injected");
+    .option("--plan", "print the planned scenarios, and inject nothing");
 }
 
 /** From commander's values. */

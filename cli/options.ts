@@ -108,22 +108,22 @@ export function addServerOptions(command: Command): Command {
   return command
     .optionsGroup("Servers (password in VALKEY_PASSWORD):")
     .option("--mode <mode>", "cluster or replication (required)")
-    .option("--node <host:port=zone>", "a node and its zone; once per node", collect)
+    .option("--node <host:port=zone>", "node and its zone; once for each node", collect)
     .option("--nodes <file>", "file with a node per line")
     .option("--user <name>", "user name (default: the default user)")
     .option("--primaries <n>", "expected number of primaries (default: any)")
     .option("--replicas <n>", "expected number of replicas per primary (default: any)")
     .option(
       "--without <assertions>",
-      "assertions to leave out: settings, where CONFIG is forbidden, or zones; several times",
+      "assertions to leave out: settings (if the servers forbid CONFIG) or zones; may be repeated",
       collect,
     )
-    .option("--tls", "TLS")
+    .option("--tls", "connect with TLS")
     .option("--cacert <file>", "trusted certificates (default: the system's)")
     .option("--cert <file>", "client certificate")
     .option("--key <file>", "private key of the client certificate")
     .option("--sni <name>", "server name for TLS")
-    .option("--insecure", "any certificate is accepted")
+    .option("--insecure", "accept any certificate")
     .optionsGroup("Options:");
 }
 

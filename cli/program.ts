@@ -44,14 +44,14 @@ function addRun({ program, signal, finish }: Context): void {
     program,
     "run",
     "local",
-    "Measurement of a stack on this machine: start, verify, measure, stop",
+    "Measure a stack on this machine: start, verify, measure and stop its servers",
     {
       isDefault: true,
     },
   );
   addBenchmarkOptions(withModeOption(command))
-    .option("--keep", "deployments left running afterwards")
-    .option("--keep-runner", "the same as --keep, by the name that Valkey on EKS has for it")
+    .option("--keep", "leave the servers running after the run")
+    .option("--keep-runner", "same as --keep (the name of this option in the document Valkey on EKS)")
     .action(async (stack: string, values: Values) => {
       const { runStack } = await import("./commands/run.js");
       finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: modeOf(values) }, signal));
@@ -61,12 +61,14 @@ function addRun({ program, signal, finish }: Context): void {
 function addPlan({ program, finish }: Context): void {
   program
     .command("plan")
-    .description("Plan of a stack: what it creates, takes and costs. Asks no cloud and no cluster")
+    .description(
+      "Print the plan of a stack: what it creates, takes and costs. Sends no request to a cloud or a cluster",
+    )
     .argument("[stack]", "name of a stack (default: a table of all stacks)")
-    .option("--json", "the whole plan as JSON")
+    .option("--json", "whole plan as JSON")
     .option(
       "--set <path=value>",
-      "value that replaces the file's, such as deployments.billion.primaries=300; several times",
+      "value that replaces the stack file's, such as deployments.billion.primaries=300; may be repeated",
       collect,
     )
     .action(async (stack: string | undefined, values: Values) => {
@@ -78,10 +80,10 @@ function addPlan({ program, finish }: Context): void {
 function addVerify({ program, signal, finish }: Context): void {
   const command = program
     .command("verify")
-    .description("Verdict on servers that exist already, or on a stack that Pulumi has deployed")
+    .description("Verify servers that exist already, or a stack that Pulumi has deployed")
     .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
   addServerOptions(command)
-    .option("--json", "the verdict as JSON")
+    .option("--json", "verdict as JSON")
     .action(async (stack: string | undefined, values: Values) => {
       if (stack === undefined) {
         const { verifyServers } = await import("./commands/verify.js");
@@ -96,7 +98,7 @@ function addStatus({ program, signal, finish }: Context): void {
   program
     .command("status")
     .description(
-      "Nodes of a stack that Pulumi has deployed, asked now: roles, versions, memory, lag, and the verdict. Exit status " +
+      "Ask the nodes of a stack that Pulumi has deployed: roles, versions, memory, lag, and the verdict. Exit status " +
         "as verify",
     )
     .argument("<stack>", "name of the stack, in the current directory's Pulumi project")
@@ -118,9 +120,9 @@ async function printStackStatus(
 function addMeasure({ program, signal, finish }: Context): void {
   const command = program
     .command("measure")
-    .description("Verification and measurement of servers that exist already. Its keys are removed afterwards");
+    .description("Verify and measure servers that exist already. Removes its own keys afterwards");
   addBenchmarkOptions(addServerOptions(command))
-    .option("--overwrite", "keys with the benchmark's names may be overwritten")
+    .option("--overwrite", "overwrite keys that have the benchmark's names")
     .action(async (values: Values) => {
       const { measureExternalServers } = await import("./commands/measure.js");
       finish(await measureExternalServers(values, benchmarkOverrides(values), signal));
@@ -132,7 +134,7 @@ function addCapacity({ program, signal, finish }: Context): void {
     program,
     "capacity",
     "local",
-    "Highest offered rate that each deployment of a stack takes within a latency objective",
+    "Find the highest offered rate that each deployment of a stack takes within a latency objective",
   );
   addBenchmarkOptions(withModeOption(command))
     .option("--objective <p=time>", "percentile and its highest value, such as p99=2ms (default: the stack's)")
@@ -152,12 +154,12 @@ function addStudy({ program, signal, finish }: Context): void {
   const command = program
     .command("study")
     .description(
-      "Study of a stack on this machine: treatments are interleaved and repeated until their comparisons are precise " +
-        "enough. Ctrl-C keeps finished measurements",
+      "Study a stack on this machine: interleave and repeat treatments until their comparisons are precise enough. " +
+        "Ctrl-C keeps finished measurements",
     )
     .argument("<name>", "topologies, io-threads, engines, density, billion, or a stack with valkey:study");
   addBenchmarkOptions(command)
-    .option("--resume", "continuation of the study in --output, or of the last one")
+    .option("--resume", "continue the study in --output, or the last study")
     .option("--precision <part>", "target relative precision (default: the stack's)", parseNumber)
     .option("--budget <s>", "longest duration in seconds (default: the stack's)", parseNumber)
     .option("--seed <n>", "seed of the measurements' order (default: random)", parseNumber)
@@ -174,7 +176,7 @@ function addBreak({ program, signal, finish }: Context): void {
     program,
     "break",
     "failures",
-    "Fault scenarios of a stack on this machine or in pods, with every acknowledged write accounted for",
+    "Run the fault scenarios of a stack on this machine or in pods, and account for every acknowledged write",
   );
   addBreakOptions(command).action(async (stack: string, values: Values) => {
     const { breakStack } = await import("./commands/break.js");
@@ -187,7 +189,7 @@ function addSoak({ program, signal, finish }: Context): void {
     program,
     "soak",
     "failures",
-    "Steady load on a stack of this machine for hours: memory, files, replication and latency by window",
+    "Load a stack of this machine steadily for hours, and watch memory, files, replication and latency by window",
   );
   addSoakOptions(command).action(async (stack: string, values: Values) => {
     const { soakStack } = await import("./commands/soak.js");
@@ -199,7 +201,7 @@ function addCompare({ program, finish }: Context): void {
   program
     .command("compare")
     .description(
-      "Comparison of results with the first: ratios, differences of machine and workload, and which ratios are noise",
+      "Compare results with the first: ratios, differences of machine and workload, and which ratios are noise",
     )
     .argument("<results...>", "results.json files, or their directories")
     .option("--precision <part>", "relative difference that matters (default: 0.05)", Number)
@@ -213,7 +215,7 @@ function addCompare({ program, finish }: Context): void {
 function addRecommend({ program, finish }: Context): void {
   program
     .command("recommend")
-    .description("Mode, primaries, machine type and io-threads for a load, from measured capacity and prices")
+    .description("Recommend mode, primaries, machine type and io-threads for a load, from measured capacity and prices")
     .argument("[results...]", "results.json files, or their directories")
     .option("--rate <rps>", "peak rate, requests per second (required)")
     .option("--reads <part>", "part of the requests that read (default: 0.9)")
@@ -232,9 +234,9 @@ function addRecommend({ program, finish }: Context): void {
 function addStop({ program, finish }: Context): void {
   program
     .command("stop")
-    .description("End of deployments that were left running")
+    .description("Stop deployments that still run")
     .argument("[run]", "ID of a run (default: a list of them)")
-    .option("--all", "all of them")
+    .option("--all", "stop all of them")
     .action(async (run: string | undefined, values: Values) => {
       const { stopKept } = await import("./commands/stop.js");
       finish(await stopKept(run, values["all"] === true));

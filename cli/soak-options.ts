@@ -53,7 +53,7 @@ export function addSoakOptions(command: Command): Command {
     .option("--keyspace-len <n>", "distinct keys (default: 100000)", parseNumber)
     .option("--datasize <bytes>", "value size (default: 256)", parseNumber)
     .option("--max-disk <size>", "most disk space of the servers' files (default: 10gb)")
-    .option("--resume", "continuation of the soak in --output, or of the last one")
+    .option("--resume", "continue the soak in --output, or the last soak")
     .option("--output <dir>", "directory of the results (default: results/TIME-soak)");
 }
 

@@ -1,4 +1,5 @@
 /** Waiting for a condition by checking it again and again. */
+import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "./errors";
 
@@ -58,6 +59,8 @@ export async function awaitCondition(
 
 /** @throws the signal's reason, at once when it is aborted */
 export async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  // As many wait for one signal as a deployment has nodes. Node would warn of a leak from the eleventh on.
+  if (signal !== undefined) setMaxListeners(0, signal);
   // The promise rejects with an AbortError of Node's, not with the signal's reason.
   await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
   signal?.throwIfAborted();

@@ -1,4 +1,5 @@
 /** The addresses that nodes of a cluster give to clients, where clients do not reach the nodes' own. */
+import { allInOrder } from "../lib/all-in-order";
 import { Failure } from "../lib/errors";
 import type { Polling } from "../lib/polling";
 import { awaitCondition } from "../lib/polling";
@@ -52,7 +53,7 @@ export async function announce(
   polling: Polling & { readonly timeoutMs: number },
 ): Promise<void> {
   await withConnections(deployment, async (connections) => {
-    const changes = await Promise.all(
+    const changes = await allInOrder(
       [...connections].map(async ([node, connection]) => [connection, await changesOf(node, connection)] as const),
     );
     for (const [connection, change] of changes)

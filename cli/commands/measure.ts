@@ -23,7 +23,7 @@ import { print } from "../terminal";
 import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/configured-workloads";
 import type { BenchmarkConfig } from "../../stacks/config/schema/benchmark";
 import type { StackConfig } from "../../stacks/config/schema/stack";
-import { runSteps } from "../steps";
+import { runSteps, StepFailure } from "../steps";
 import { measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 
 /** Verifies and measures. @returns 0 when everything was measured, 1 when verification failed */
@@ -52,7 +52,9 @@ export async function measureExternalServers(
           const verification = await verify(external.deployment, external.without);
           verifications.push(verification);
           collector.addTopology(verification, null);
-          return verdictLine(verification.verdict);
+          const line = verdictLine(verification.verdict);
+          if (!verification.verdict.pass) throw new StepFailure(line);
+          return line;
         },
       },
     ]);

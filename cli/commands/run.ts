@@ -35,7 +35,7 @@ import {
 } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import { readStackFile } from "../../stacks/config/stack-file";
-import { runSteps } from "../steps";
+import { runSteps, StepFailure } from "../steps";
 import type { Step } from "../steps";
 import type { CapacityOptions } from "./capacity";
 import { requestedCapacitySearch, capacityStep } from "./capacity";
@@ -246,7 +246,9 @@ class StackRun {
         for (const verification of verifications)
           this.collector.addTopology(verification, this.#formation.get(verification.facts.deployment) ?? null);
         this.verifications.push(...verifications);
-        return `Verified ${verifications.map(({ verdict }) => `${verdict.deployment}: ${verdict.pass ? "PASS" : "FAIL"}`).join(", ")}`;
+        const line = `Verified ${verifications.map(({ verdict }) => `${verdict.deployment}: ${verdict.pass ? "PASS" : "FAIL"}`).join(", ")}`;
+        if (!this.passed) throw new StepFailure(line);
+        return line;
       },
     };
   }

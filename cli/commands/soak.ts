@@ -253,6 +253,6 @@ class SoakRun {
   async #verify(): Promise<void> {
     const verdicts = await Promise.all(this.#deployments.map(async (deployment) => (await verify(deployment)).verdict));
     const failed = verdicts.filter(({ pass }) => !pass);
-    if (failed.length > 0) throw new Failure(failed.map(verdictLine).join("; "));
+    if (failed.length > 0) throw new Failure(failed.map((verdict) => verdictLine(verdict)).join("; "));
   }
 }

@@ -9,12 +9,11 @@ export interface DatedVerdict {
   readonly verifiedAt: string;
 }
 
-/** `VERIFY cluster: PASS (17 assertions), verified at 2026-07-20T10:00:00.000Z` */
+/** `VERIFY cluster: PASS — all 18 assertions hold; verified at 2026-07-20T10:00:00.000Z.` */
 export function datedVerdictLines(verdicts: readonly DatedVerdict[]): string[] {
-  return verdicts.map(({ topology: { deployment, verdict }, verifiedAt }) => {
-    const line = verdictLine({ deployment, ...verdict });
-    return `${line}, verified at ${verifiedAt}`;
-  });
+  return verdicts.map(({ topology: { deployment, verdict }, verifiedAt }) =>
+    verdictLine({ deployment, ...verdict }, verifiedAt),
+  );
 }
 
 /**

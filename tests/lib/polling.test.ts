@@ -26,6 +26,18 @@ describe("polling", () => {
     await expect(waiting).rejects.toBeInstanceOf(Failure);
   });
 
+  it("lets every node of a large deployment wait for one signal without a warning", async () => {
+    const warnings: Error[] = [];
+    const listen = (warning: Error): void => {
+      warnings.push(warning);
+    };
+    process.on("warning", listen);
+    const { signal } = new AbortController();
+    await Promise.all(Array.from({ length: 200 }, () => pause(1, signal)));
+    process.off("warning", listen);
+    expect(warnings).toEqual([]);
+  });
+
   it("ends at once with the reason of its signal, or with the error of the check", async () => {
     const stop = new AbortController();
     const waiting = poll(() => undefined, { intervalMs: 60_000, signal: stop.signal });

@@ -1,4 +1,5 @@
 /** Makes nodes replicas of one primary, and waits until all replication links are up. */
+import { allInOrder } from "../../lib/all-in-order";
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
@@ -25,7 +26,7 @@ export async function formReplication(
       .map(([node, connection]) => ({ node, connection }));
     const following = await Promise.all(replicas.map(({ connection }) => isReplicaOf(connection, primary)));
     const joining = replicas.filter((_replica, index) => following[index] !== true);
-    await Promise.all(joining.map(({ node, connection }) => refuseKeys(node, connection, primary)));
+    await allInOrder(joining.map(({ node, connection }) => refuseKeys(node, connection, primary)));
     const settings = new TemporarySettings(deployment, joining.length === 0 ? [] : [...connections.values()]);
     const { host, port } = primary.endpoint;
     try {

@@ -28,18 +28,22 @@ export function formatVerification({ facts, verdict }: Verification): string[] {
   ];
 }
 
-/** The verdict in one line: `VERIFY cluster: PASS — …`. */
+/** The verdict in one line: `VERIFY cluster: PASS — …`. @param verifiedAt ISO 8601 */
 export function verdictLine(
   verdict: Pick<Verdict, "deployment" | "pass" | "skippedAssertions"> & {
     readonly assertions: readonly { readonly id: string; readonly pass: boolean }[];
   },
+  verifiedAt?: string,
 ): string {
   const { deployment, assertions, skippedAssertions } = verdict;
-  const skipped = skippedAssertions.length === 0 ? "" : `; skipped on request: ${skippedAssertions.join(", ")}`;
-  if (verdict.pass) return `VERIFY ${deployment}: PASS — all ${assertions.length} assertions hold${skipped}.`;
+  const end = [
+    skippedAssertions.length === 0 ? "" : `; skipped on request: ${skippedAssertions.join(", ")}`,
+    verifiedAt === undefined ? "" : `; verified at ${verifiedAt}`,
+  ].join("");
+  if (verdict.pass) return `VERIFY ${deployment}: PASS — all ${assertions.length} assertions hold${end}.`;
   const failed = assertions.filter(({ pass }) => !pass).map(({ id }) => id);
   const count = `${failed.length} of ${assertions.length} assertions do not hold`;
-  return `VERIFY ${deployment}: FAIL — ${count}: ${failed.join(", ")}${skipped}.`;
+  return `VERIFY ${deployment}: FAIL — ${count}: ${failed.join(", ")}${end}.`;
 }
 
 /** The nodes and the verdict as lines, without the rows of the verdict that hold. */

@@ -6,7 +6,9 @@ import { clusterVerdict } from "./cluster-verdict";
 import type { DeploymentFacts, OptionalAssertion } from "./facts";
 import { gatherFacts } from "./gather";
 import { replicationVerdict } from "./replication-verdict";
+import { reachable } from "./shared-assertions";
 import type { Verdict } from "./verdict";
+import { makeVerdict } from "./verdict";
 
 /** The facts about a deployment, and the verdict on them. */
 export interface Verification {
@@ -83,7 +85,9 @@ export function verifyAll(
   return Promise.all(deployments.map(async (deployment) => ({ deployment, verification: await verify(deployment) })));
 }
 
-/** The verdict on facts. Pure. */
+/** The verdict on facts. Where no node can be reached, the reasons are all there is to say. Pure. */
 export function judgeFacts(facts: DeploymentFacts): Verdict {
+  const isUnreached = facts.nodes.length > 0 && facts.nodes.every(({ info }) => !info.known);
+  if (isUnreached) return makeVerdict(facts, [reachable(facts)], []);
   return facts.mode === "cluster" ? clusterVerdict(facts) : replicationVerdict(facts);
 }

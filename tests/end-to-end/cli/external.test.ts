@@ -163,6 +163,16 @@ describe("verify", () => {
 });
 
 describe("measure", () => {
+  it("says the one reason when the server cannot be reached, as a failed step", async () => {
+    const [port = 0] = await findFreePorts(1);
+    const args = ["measure", "--mode", "replication", "--node", `127.0.0.1:${port}=a`, "--output", place.output()];
+    const { status, output } = await place.call(args, { VALKEY_PASSWORD: "" });
+    expect(status).toBe(1);
+    expect(output).toMatch(/FAILED.*VERIFY replication: FAIL — 1 of 1 assertions do not hold: reachable\./);
+    expect(output.match(/\[[a-z-]+\]\n/g)).toEqual(["[reachable]\n"]);
+    expect(output).toMatch(/found: .*cannot be reached: .*ECONNREFUSED/);
+  });
+
   it("measures, and leaves the servers as they were: no key, no user", async () => {
     const keys = (): Promise<number[]> =>
       Promise.all(cluster.nodes.map((_node, index) => withNode(cluster, index, (connection) => connection.dbsize())));

@@ -147,8 +147,13 @@ it.skip("is left out", () => {});`,
   });
 
   it("fails when it is interrupted, or when nothing runs", async () => {
-    const waits = `it("waits", async () => { await new Promise((done) => setTimeout(done, 30_000)); });`;
-    const interrupted = await run({ one: `it("breaks", () => { throw new Error("now"); });`, waits }, /✗ tests\/one/);
+    const seen = `join(import.meta.dirname, "waits.seen")`;
+    const waits = `it("waits", async () => { writeFileSync(${seen}, ""); await new Promise((done) => setTimeout(done, 30_000)); });`;
+    const one = `it("breaks", async () => {
+  while (!existsSync(${seen})) await new Promise((done) => setTimeout(done, 20));
+  throw new Error("now");
+});`;
+    const interrupted = await run({ one, waits }, /✗ tests\/one/);
     expect(interrupted.lines.at(-1)).toMatch(/^0 passed, [1-9] failed/);
     expect(interrupted.status).toBe(1);
     rmSync(join(directory, "tests"), { recursive: true });

@@ -106,7 +106,7 @@ describe("the stack local under mocks", () => {
     ]);
     expect(exported.comparison).toMatchObject([{ test: "GET", speedUp: { median: 2 } }]);
     expect(await outputValue(outputs["summary"] as pulumi.Output<string>)).toMatch(
-      /VERIFY cluster: PASS.*, verified at 2026-07-20T10:00:00\.000Z[^]*=== Side by side ===[^]*2\.00×/,
+      /VERIFY cluster: PASS.*; verified at 2026-07-20T10:00:00\.000Z\.[^]*=== Side by side ===[^]*2\.00×/,
     );
     expect(exported.results?.records.map(({ client }) => client.cumulative)).toEqual([[], []]);
     expect(JSON.stringify(exported)).not.toContain("s3cret");

@@ -9,8 +9,8 @@ const verdicts = topologies.map((topology, index) => ({ topology, verifiedAt: at
 describe("verdicts of an update", () => {
   it("have the time at which each deployment was verified", () => {
     const lines = datedVerdictLines(verdicts);
-    expect(lines.map((line) => line.split(", verified at ")[1])).toEqual([at(0), at(1)]);
-    expect(lines[0]).toMatch(/^VERIFY .*: PASS/);
+    expect(lines[0]).toMatch(/^VERIFY .*: PASS — all \d+ assertions hold; verified at \S+\.$/);
+    expect(lines.map((line) => line.split("; verified at ")[1])).toEqual([`${at(0)}.`, `${at(1)}.`]);
   });
 
   it("name the deployments that only an earlier update verified", () => {

@@ -164,6 +164,23 @@ describe("the verdict on a cluster", () => {
     });
   });
 
+  it("says only why nodes cannot be reached when none can", () => {
+    const why = unobserved("refused");
+    const nodes = good.nodes.map((each) => ({
+      ...each,
+      info: why,
+      clusterInfo: why,
+      view: why,
+      settings: why,
+      keys: why,
+    }));
+    for (const mode of ["cluster", "replication"] as const) {
+      const { pass, assertions } = judgeFacts({ ...good, mode, nodes });
+      expect([pass, assertions.map(({ id }) => id)]).toEqual([false, ["reachable"]]);
+      expect(assertions[0]?.found).toMatch(/^n-0, n-1, .*: refused$/);
+    }
+  });
+
   it("does not pass without facts", () => {
     expect(judgeFacts({ ...good, nodes: [] }).pass).toBe(false);
     expect(judgeFacts({ ...good, nodes: [], mode: "replication" }).pass).toBe(false);
