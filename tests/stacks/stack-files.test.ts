@@ -165,7 +165,9 @@ describe("billion", () => {
           // two.
           if (zoneCount > 1 && zoneCount < 5)
             for (const problem of error.problems)
-              expect(problem).toMatch(/^valkey:platform\.network\.cidr: .* plan for fewer machines(, or for [23]( or 3)? zones)?$/);
+              expect(problem).toMatch(
+                /^valkey:platform\.network\.cidr: .* plan for fewer machines(, or for [23]( or 3)? zones)?$/,
+              );
           return;
         }
         expect(zoneCount).toBeGreaterThanOrEqual(2);
