@@ -5,7 +5,7 @@
 set -euo pipefail
 base=$1 platform=${2:-}
 stack_file='^stacks/Pulumi\.[^/]+\.yaml$'
-other='^(docs|examples|tests)/|^\.|\.md$|^LICENSE$|^(eslint|vitest)\.config\.|^stacks/schema\.json$'
+other='^(docs|examples|tests)/|^\.|\.md$|^LICENSE$|^vitest\.config\.|^stacks/schema\.json$'
 changed=$(git diff --name-only "$base...HEAD")
 if grep -vE "$stack_file" <<<"$changed" | grep -vE "$other" | grep -q .; then
   files=$(git ls-files 'stacks/Pulumi.*.yaml')

@@ -35,7 +35,7 @@ export async function runSteps(steps: readonly Step[], quiet = false): Promise<b
       if (done !== undefined) task.title = done;
     },
   }));
-  const list = new Listr<unknown, "default", "simple">(tasks, {
+  const list = new Listr<unknown>(tasks, {
     registerSignalListeners: false,
     renderer: "default",
     rendererOptions: {

@@ -182,7 +182,7 @@ const HEIGHT = 8;
 
 /** The dashboard as Grafana imports it. Pure. @param title @default `Valkey: NAMESPACE` */
 export function grafanaDashboard(namespace: string, title = `Valkey: ${namespace}`): object {
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- Grafana before 12 does not read what replaces it
+  // oxlint-disable-next-line typescript/no-deprecated -- Grafana before 12 does not read what replaces it
   const builder = new DashboardBuilder(title)
     .uid(`valkey-${namespace}`.slice(0, 40))
     .tags(["valkey"])

@@ -13,10 +13,10 @@ const OUTPUT = join(ROOT, "dist");
 /** Rooms whose other files the package has where the checkout has them. */
 const IN_PLACE = ["plugin", "stacks"];
 
-/** The compiler needs ten seconds and a gigabyte, so it gets a process of its own. */
+/** By the native compiler, a program of its own, which takes a fifth of the other one's time. */
 function compile(): void {
   rmSync(OUTPUT, { recursive: true, force: true });
-  const compiler = require.resolve("typescript/bin/tsc");
+  const compiler = join(ROOT, "node_modules", "typescript-native", "bin", "tsc");
   execFileSync(process.execPath, [compiler, "--project", join(ROOT, "tsconfig.build.json")], { stdio: "inherit" });
 }
 

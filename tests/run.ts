@@ -6,7 +6,7 @@
  * Arguments go to vitest, and then only the tests run: `npm test -- tests/valkey`. `--changed` runs what a change since
  * `main` can reach.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { relative, resolve } from "node:path";
 import type { TestSpecification, Vitest } from "vitest/node";
 import { print } from "../cli/terminal";
@@ -15,31 +15,12 @@ import { closing } from "./runner/closing-lines";
 import type { Outcome, TestRecord } from "./runner/outcome";
 import { afterSecondTry, joined, NOTHING, recordsOf, timeOf, unhandledRecord } from "./runner/outcome";
 import { Progress } from "./runner/progress";
+import { checkStatically, STATIC_CHECKS } from "./static-checks";
 
 const ROOT = resolve(__dirname, "..");
 /** Tests without servers, which nothing but their own code can make fail. */
 const WITHOUT_SERVERS = "pure";
-const STATIC_CHECKS = "static checks";
 const INTERRUPTED: TestRecord = { file: "the run", title: "", state: "failed", message: "was interrupted" };
-
-/** Types, lint, order of rooms and format, in a process of their own. */
-function checkStatically(): Promise<Outcome> {
-  const began = Date.now();
-  return new Promise((done) => {
-    const child = spawn(process.execPath, ["--import", "tsx", "tests/static-checks.ts"], { cwd: ROOT });
-    let message = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (chunk: Buffer) => (message += chunk.toString()));
-    child.on("error", (error) => (message += error.message));
-    child.on("close", (status) => {
-      const state = status === 0 ? "passed" : "failed";
-      done({
-        records: [{ file: STATIC_CHECKS, title: "", state, message: message.trim() }],
-        times: [{ file: STATIC_CHECKS, seconds: (Date.now() - began) / 1000 }],
-      });
-    });
-  });
-}
 
 async function runFiles(vitest: Vitest, specifications: TestSpecification[]): Promise<Outcome> {
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, true);

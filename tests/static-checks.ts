@@ -1,83 +1,31 @@
-/**
- * Types, lint, order of rooms and format. Types and lint share one program: reading a million lines of declarations
- * twice takes longer than either. Prints the problems; exit status 1 when there are any.
- */
-import { execFile } from "node:child_process";
+/** Types, lint, order of rooms and format: the programs of `npm run lint`, one after the other, each with a result. */
+import { exec } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ESLint } from "eslint";
-import ts from "typescript";
-import { messageOf } from "../lib/errors";
-import { printError, print } from "../cli/terminal";
+import type { Outcome, TestRecord } from "./runner/outcome";
 
+/** Name under which results stand where test files have their path. */
+export const STATIC_CHECKS = "static checks";
 const ROOT = resolve(__dirname, "..");
-const HOST: ts.FormatDiagnosticsHost = {
-  getCurrentDirectory: () => ROOT,
-  getCanonicalFileName: (name) => name,
-  getNewLine: () => "\n",
-};
 
-function programOf(file: string): ts.Program {
-  const problems: ts.Diagnostic[] = [];
-  const parsed = ts.getParsedCommandLineOfConfigFile(file, undefined, {
-    ...ts.sys,
-    onUnRecoverableConfigFileDiagnostic: (problem) => problems.push(problem),
-  });
-  if (parsed === undefined) throw new Error(ts.formatDiagnostics(problems, HOST));
-  return ts.createProgram({
-    rootNames: parsed.fileNames,
-    options: parsed.options,
-    configFileParsingDiagnostics: parsed.errors,
-  });
+/** @returns a passed or failed record of each program, and the time of all */
+export async function checkStatically(): Promise<Outcome> {
+  const began = Date.now();
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    scripts: { lint: string };
+  };
+  const records: TestRecord[] = [];
+  for (const command of scripts.lint.split(" && ")) records.push(await check(command));
+  return { records, times: [{ file: STATIC_CHECKS, seconds: (Date.now() - began) / 1000 }] };
 }
 
-/** Files that have not changed since they were found to be well formatted are not read again. */
-const PRETTIER_CACHE = ["--cache", "--cache-location", ".cache/prettier", "--cache-strategy", "content"];
-
-/** Programs of node_modules/.bin that check the whole checkout, with the arguments of `npm run lint`. */
-const CHECKERS = [
-  { title: "order of rooms", program: "depcruise", args: ["--config", ".dependency-cruiser.cjs", "."] },
-  { title: "format", program: "prettier", args: ["--check", "--log-level", "warn", ...PRETTIER_CACHE, "."] },
-] as const;
-
-/** @returns what the program prints when it finds problems; undefined when it finds none */
-function problemsFoundBy(program: string, args: readonly string[]): Promise<string | undefined> {
-  const path = join(ROOT, "node_modules", ".bin", program);
+function check(command: string): Promise<TestRecord> {
+  const env = { ...process.env, PATH: `${join(ROOT, "node_modules", ".bin")}:${process.env["PATH"] ?? ""}` };
   return new Promise((done) => {
-    execFile(path, args, { cwd: ROOT, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
-      done(error === null ? undefined : `${error.message}\n${stdout}${stderr}`);
+    exec(command, { cwd: ROOT, env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+      const title = command.split(" ")[0] ?? command;
+      const message = `${stdout}${stderr}`.trim();
+      done({ file: STATIC_CHECKS, title, ...(error === null ? { state: "passed" } : { state: "failed", message }) });
     });
   });
 }
-
-async function typesAndLint(): Promise<boolean> {
-  const program = programOf(join(ROOT, "tsconfig.json"));
-  const problems = ts.getPreEmitDiagnostics(program);
-  print(problems.length === 0 ? "types ✓" : ts.formatDiagnosticsWithColorAndContext(problems, HOST));
-  const eslint = new ESLint({
-    cwd: ROOT,
-    overrideConfig: { languageOptions: { parserOptions: { projectService: false, programs: [program] } } },
-  });
-  const results = await eslint.lintFiles(["."]);
-  const found = results.some(({ errorCount, warningCount }) => errorCount + warningCount > 0);
-  const stylish = await eslint.loadFormatter();
-  print(found ? await stylish.format(results) : "lint ✓");
-  return problems.length === 0 && !found;
-}
-
-async function main(): Promise<number> {
-  const passes = [await typesAndLint()];
-  for (const { title, program, args } of CHECKERS) {
-    const problems = await problemsFoundBy(program, args);
-    print(problems ?? `${title} ✓`);
-    passes.push(problems === undefined);
-  }
-  return passes.every((pass) => pass) ? 0 : 1;
-}
-
-void main().then(
-  (status) => process.exit(status),
-  (error: unknown) => {
-    printError(messageOf(error));
-    process.exit(1);
-  },
-);

@@ -101,9 +101,12 @@ describe.skipIf(pulumiPath() === undefined)(
     async function upUnderLoad(): Promise<Record<string, number>> {
       const clients = new Clients(await clusterNow());
       let wrong: string[] = [];
-      const changes = await trial.up().finally(async () => {
+      let changes: Record<string, number>;
+      try {
+        changes = await trial.up();
+      } finally {
         wrong = await clients.stop();
-      });
+      }
       expect(clients.operations).toBeGreaterThan(100);
       expect({ wrong, errors: clients.errors }).toEqual({ wrong: [], errors: [] });
       return changes;
