@@ -2,26 +2,27 @@ import type { TestSpecification } from "vitest/node";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer } from "vitest/node";
 
-/** Tests that compare figures with a clock. They run one after the other when nothing else does. */
-const ALONE = [
-  "measuring",
-  "open-loop",
-  "capacity",
-  "interleaved",
-  "failure",
-  "failure-replication",
-  "sentinel",
-  "soak",
-  "pulumi-engine",
-].map((name) => `tests/end-to-end/*/${name}.test.ts`);
+/** Tests that compare figures with a clock. They run when nothing else does, one for each core. */
+const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engine"].map(
+  (name) => `tests/end-to-end/*/${name}.test.ts`,
+);
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
+/** Adds machines to the cluster, on which the pods of other tests must not land. */
+const KARPENTER = "tests/end-to-end/kubernetes/karpenter.test.ts";
 /** Files that take longest, the longest first: a run ends sooner when they do not begin last. */
-const LONGEST = ["package", "resize-interrupted", "resize", "run", "docs", "eks-stacks", "loading", "valkey-provider"];
+const LONGEST = [
+  ...["package", "resize-interrupted", "resize-atomic", "resize-by-keys", "resize", "resize-interrupted-keys", "run"],
+  ...["sentinel", "failure", "docs", "eks-stacks", "loading"],
+  ...["lost-nodes", "valkey-cluster", "troubles", "job", "rolling-replication"],
+];
 /** Projects in the order in which their files begin. */
-const ORDER = ["real", "pure"];
+const ORDER = ["real", "kubernetes", "karpenter", "pure"];
+const FETCHED = "tests/runner/fetch-programs.ts";
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** More workers than cores: real servers wait more than they work. */
-const maxWorkers = 3;
+const maxWorkers = 4;
+/** Without one, the tests that need it are only counted. */
+const hasKubernetes = process.env["VALKEY_TEST_KUBECONFIG"] !== undefined;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -54,6 +55,9 @@ export default defineConfig({
       {
         test: {
           name: "real",
+          // Their imports take longer than many of them. Each test closes what it opened.
+          isolate: false,
+          globalSetup: FETCHED,
           include: ["tests/end-to-end/**/*.test.ts"],
           exclude: [...ALONE, KUBERNETES],
           ...REAL,
@@ -64,10 +68,12 @@ export default defineConfig({
       {
         test: {
           name: "alone",
+          globalSetup: FETCHED,
           include: ALONE,
           exclude: [KUBERNETES],
           ...REAL,
-          fileParallelism: false,
+          isolate: false,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },
@@ -75,9 +81,22 @@ export default defineConfig({
         test: {
           name: "kubernetes",
           include: [KUBERNETES],
+          exclude: [KARPENTER],
           ...REAL,
-          fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          // Each has a namespace of its own, and waits for pods most of the time.
+          maxWorkers: hasKubernetes ? 3 : maxWorkers,
+          isolate: false,
+          sequence: { groupOrder: hasKubernetes ? 2 : 0 },
+        },
+      },
+      {
+        test: {
+          name: "karpenter",
+          include: [KARPENTER],
+          ...REAL,
+          isolate: false,
+          maxWorkers: hasKubernetes ? 1 : maxWorkers,
+          sequence: { groupOrder: hasKubernetes ? 3 : 0 },
         },
       },
     ],

@@ -40,78 +40,81 @@ const MIX: MemtierWorkload = {
   warmup: 0,
 };
 
-describe.skipIf(!isInstalled())("memtier (needs memtier_benchmark on the PATH, or named by MEMTIER)", () => {
-  let sandbox: Sandbox;
-  let deployments: readonly Deployment[];
-  beforeAll(async () => {
-    sandbox = await Sandbox.open();
-    const [replication, cluster] = await Promise.all([
-      sandbox.replication("replication", 0),
-      sandbox.cluster("cluster", 3, 0),
-    ]);
-    await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
-    deployments = [replication, cluster];
-  });
-  afterAll(() => sandbox.close());
-
-  it("sends the configured load to existing keys, and its histogram holds every request", async () => {
-    const records: MeasurementRecord[] = [];
-    const raw: string[] = [];
-    const contenders = await Promise.all(
-      deployments.map(async (deployment): Promise<VerifiedDeployment> => ({
-        deployment,
-        shards: (await verify(deployment)).verdict.shards,
-      })),
-    );
-    const { run, programs } = sandbox.host;
-    const mixes = [MIX, { ...MIX, name: "sorted-sets", data: "sorted-sets", reads: 0.9, rate: 1_200 } as const];
-    const workload = {
-      name: undefined,
-      tests: [],
-      clients: 12,
-      pipeline: 1,
-      dataSize: 32,
-      threads: 1,
-      keySpace: 16_384,
-      length: { seconds: 1 },
-      warmup: 0,
-      rate: undefined,
-    };
-    const runner = new LocalValkeyBenchmarkRunner({
-      run,
-      benchmark: programs.benchmark,
-      features: await detectFeatures(programs.benchmark),
-      serversHere: true,
+describe.skipIf(!isInstalled())(
+  "memtier (skipped: there is no memtier_benchmark on the PATH, nor named by MEMTIER)",
+  () => {
+    let sandbox: Sandbox;
+    let deployments: readonly Deployment[];
+    beforeAll(async () => {
+      sandbox = await Sandbox.open();
+      const [replication, cluster] = await Promise.all([
+        sandbox.replication("replication", 0),
+        sandbox.cluster("cluster", 3, 0),
+      ]);
+      await form(cluster, { primaries: 3, replicasPerPrimary: 0 });
+      deployments = [replication, cluster];
     });
-    await runMeasurements(
-      { deployments: contenders, workload, mixedWorkloads: mixes, repeats: 1 },
-      { valkeyBenchmark: runner, ...mixedLoadRunners(run, true, mixes), signal: never },
-      {
-        progress: () => undefined,
-        raw: (heading, text) => {
-          raw.push(heading, text);
+    afterAll(() => sandbox.close());
+
+    it("sends the configured load to existing keys, and its histogram holds every request", async () => {
+      const records: MeasurementRecord[] = [];
+      const raw: string[] = [];
+      const contenders = await Promise.all(
+        deployments.map(async (deployment): Promise<VerifiedDeployment> => ({
+          deployment,
+          shards: (await verify(deployment)).verdict.shards,
+        })),
+      );
+      const { run, programs } = sandbox.host;
+      const mixes = [MIX, { ...MIX, name: "sorted-sets", data: "sorted-sets", reads: 0.9, rate: 1_200 } as const];
+      const workload = {
+        name: undefined,
+        tests: [],
+        clients: 12,
+        pipeline: 1,
+        dataSize: 32,
+        threads: 1,
+        keySpace: 16_384,
+        length: { seconds: 1 },
+        warmup: 0,
+        rate: undefined,
+      };
+      const runner = new LocalValkeyBenchmarkRunner({
+        run,
+        benchmark: programs.benchmark,
+        features: await detectFeatures(programs.benchmark),
+        serversHere: true,
+      });
+      await runMeasurements(
+        { deployments: contenders, workload, mixedWorkloads: mixes, repeats: 1 },
+        { valkeyBenchmark: runner, ...mixedLoadRunners(run, true, mixes), signal: never },
+        {
+          progress: () => undefined,
+          raw: (heading, text) => {
+            raw.push(heading, text);
+          },
+          referenceLoad: () => undefined,
+          record: (record) => {
+            records.push(record);
+          },
         },
-        referenceLoad: () => undefined,
-        record: (record) => {
-          records.push(record);
-        },
-      },
-    );
-    expect(records.map(({ deployment, test, loadGenerator }) => `${deployment} ${test} ${loadGenerator}`)).toEqual([
-      "replication mixed memtier",
-      "cluster mixed memtier",
-      "replication sorted-sets memtier",
-      "cluster sorted-sets memtier",
-    ]);
-    for (const record of records) {
-      const { id, client, servers, rate } = record;
-      expect(servers?.hitRatio, id).toBe(1);
-      // memtier_benchmark does not count requests in flight at its end.
-      expect(Math.abs((servers?.calls ?? 0) / client.requests - 1), id).toBeLessThan(0.01);
-      expect((servers?.hits ?? 0) / (servers?.calls ?? 1), id).toBeCloseTo(rate === null ? 0.8 : 0.9, 1);
-      expect(histogramOf(record).count, id).toBe(client.requests);
-      if (rate !== null) expect(Math.abs(client.rps / rate - 1), id).toBeLessThan(0.25);
-    }
-    for (const deployment of deployments) expect(raw.join("\n")).not.toContain(deployment.access.password);
-  }, 60_000);
-});
+      );
+      expect(records.map(({ deployment, test, loadGenerator }) => `${deployment} ${test} ${loadGenerator}`)).toEqual([
+        "replication mixed memtier",
+        "cluster mixed memtier",
+        "replication sorted-sets memtier",
+        "cluster sorted-sets memtier",
+      ]);
+      for (const record of records) {
+        const { id, client, servers, rate } = record;
+        expect(servers?.hitRatio, id).toBe(1);
+        // memtier_benchmark does not count requests in flight at its end.
+        expect(Math.abs((servers?.calls ?? 0) / client.requests - 1), id).toBeLessThan(0.01);
+        expect((servers?.hits ?? 0) / (servers?.calls ?? 1), id).toBeCloseTo(rate === null ? 0.8 : 0.9, 1);
+        expect(histogramOf(record).count, id).toBe(client.requests);
+        if (rate !== null) expect(Math.abs(client.rps / rate - 1), id).toBeLessThan(0.25);
+      }
+      for (const deployment of deployments) expect(raw.join("\n")).not.toContain(deployment.access.password);
+    }, 60_000);
+  },
+);

@@ -6,8 +6,7 @@ import { POOL_DEFAULTS, POOLS } from "../../../platforms/eks/pools";
 import type { PoolCluster } from "../../../components/eks/karpenter/pool-objects";
 import { nodeClassOf, nodePoolOf } from "../../../components/eks/karpenter/pool-objects";
 import { EKS_VERSIONS } from "../../../components/eks/versions";
-
-const kubeconfig = process.env["VALKEY_TEST_KUBECONFIG"];
+import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 
 const cluster: PoolCluster = {
   clusterName: "valkey",
@@ -40,11 +39,11 @@ const nodePool = (spec: object): Judged => ({
   spec: { ...spec },
 });
 
-describe.skipIf(kubeconfig === undefined)("Karpenter's schemas (needs VALKEY_TEST_KUBECONFIG)", () => {
+describe.skipIf(KUBECONFIG === undefined)(`Karpenter's schemas${WHERE}`, () => {
   let api: KubernetesObjectApi;
   beforeAll(() => {
     const config = new KubeConfig();
-    config.loadFromFile(kubeconfig ?? "");
+    config.loadFromFile(KUBECONFIG ?? "");
     api = KubernetesObjectApi.makeApiClient(config);
   });
 
