@@ -104,13 +104,16 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const afterImages = { ...inside, dependsOn: [...images, tlsCheck] };
     const scaleIn = new ScaleIn(name, { target: planned, password, timeoutSeconds }, afterImages);
     // Before the servers' files change: what a server refuses is not written.
-    const settings =
-      kind.engine === "valkey" ? [new Settings(name, { target: planned, password, timeoutSeconds }, afterImages)] : [];
+    const settings = new Settings(
+      name,
+      { target: planned, password, engine: kind.engine, timeoutSeconds },
+      afterImages,
+    );
     const storage = storageRequest(kind, own);
     const volumes = new Volumes(
       name,
       { target: planned, storage, timeoutSeconds },
-      { ...inside, dependsOn: [scaleIn, ...settings] },
+      { ...inside, dependsOn: [scaleIn, settings] },
     );
     const servers = createServers(own, { ...inside, dependsOn: [volumes] });
     this.endpoint = servers.endpoint;

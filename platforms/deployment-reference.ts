@@ -6,8 +6,10 @@ import type { Access, DeploymentNode, Mode } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
 import { KubernetesClient } from "./kubernetes/api/client";
 import type { KubernetesDeployment, KubernetesDeploymentPlan } from "./kubernetes/deployment";
-import { awaitKubernetesDeployment, runningPartOf } from "./kubernetes/deployment";
+import { awaitKubernetesDeployment, awaitRunningPart, runningPartOf } from "./kubernetes/deployment";
 import type { PodWaitOptions } from "./kubernetes/pods/pods";
+import { runningServers } from "./kubernetes/pods/pods";
+import { findSet } from "./kubernetes/volumes/set-volumes";
 import type { Sentinels, SentinelSettings } from "../valkey/sentinel/plan";
 import type { Shape } from "../valkey/topology/placement";
 import type { PromisedTuning } from "../valkey/verification/machine-settings";
@@ -115,6 +117,27 @@ export function openRunningPart(
   password: string | undefined,
 ): Promise<KubernetesDeployment> {
   return runningPartOf(kubernetes, planOf(target, password));
+}
+
+/**
+ * The servers that run, when they answer, without Sentinels: all of them, or those that run when it is known why others do not.
+ * @returns undefined when no server runs
+ * @throws as `openDeployment`, but for pods that do not run
+ */
+export async function openRunningServers(
+  target: DeploymentReference,
+  password: string | undefined,
+  waiting: PodWaitOptions = {},
+): Promise<{ readonly deployment: Deployment; readonly why: string | undefined } | undefined> {
+  if (target.platform !== "kubernetes") {
+    return { deployment: await openDeployment(target, password, waiting), why: undefined };
+  }
+  const kubernetes = await openKubernetesClient(target);
+  // Where an update failed before it made the servers, there is no StatefulSet.
+  const isThere = (await findSet(kubernetes, target)) !== undefined;
+  if (!isThere && (await runningServers(kubernetes, target)).length === 0) return undefined;
+  const part = await awaitRunningPart(kubernetes, planOf(target, password), waiting);
+  return part.deployment.nodes.length === 0 ? undefined : part;
 }
 
 function planOf(

@@ -14,7 +14,7 @@ import { MachineSettingsReader } from "./machines/machine-settings";
 import { describeMachines } from "./machines/machines";
 import { isPodRunning, resourceName } from "./pods/pod-diagnostics";
 import type { Labels, PodSelection, PodWaitOptions } from "./pods/pods";
-import { awaitPods, formatLabelSelector, listPods, readPodLabels, POD_TIMEOUT_MS } from "./pods/pods";
+import { awaitPods, formatLabelSelector, listPods, PodsNotRunning, readPodLabels, POD_TIMEOUT_MS } from "./pods/pods";
 import { parseQuantity } from "./api/quantity";
 import { openPortForward, PortForwardBroken } from "./api/port-forward";
 import { Semaphore } from "../../lib/semaphore";
@@ -60,6 +60,8 @@ export interface KubernetesDeployment extends Deployment {
 /** The limit of port-forwards that are opened at the same time. The number of open ones has no limit. */
 const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
+/** How long servers that run may take to answer when it is known that others do not run, milliseconds. */
+const RUNNING_PART_MS = 15_000;
 
 /**
  * Waits until the pods run and their servers answer.
@@ -99,6 +101,50 @@ export async function runningPartOf(
   const pods = await listPods(kubernetes, namespace, formatLabelSelector(labels));
   const running = pods.filter((pod) => isPodRunning(pod, container));
   return deploymentOf(kubernetes, plan, labels, running);
+}
+
+/** Servers that run, and why others do not. */
+export interface RunningPart {
+  readonly deployment: KubernetesDeployment;
+  /** Undefined where all of them run. */
+  readonly why: string | undefined;
+}
+
+/**
+ * Waits until all pods run, or until it is known that they do not, and then until the servers that run answer.
+ * @throws BadInput as `awaitKubernetesDeployment`
+ * @throws Failure when a server that runs does not answer
+ */
+export async function awaitRunningPart(
+  kubernetes: KubernetesClient,
+  plan: KubernetesDeploymentPlan,
+  waiting: PodWaitOptions = {},
+): Promise<RunningPart> {
+  const { namespace, container } = plan;
+  const { signal } = waiting;
+  const labels = await readPodLabels(kubernetes, namespace, plan.pods);
+  const count = nodeCount(plan.shape);
+  let why: string | undefined;
+  try {
+    await awaitPods(kubernetes, { namespace, labels, count, container }, waiting);
+  } catch (error) {
+    if (!(error instanceof PodsNotRunning)) throw error;
+    why = error.message;
+  }
+  const deadline = Date.now() + RUNNING_PART_MS;
+  const found = await poll(
+    async () => {
+      // A container that exits again and again runs now and then.
+      const deployment = await runningPartOf(kubernetes, plan);
+      const answers = await Promise.all(deployment.nodes.map((node) => answersNow(deployment, node, deadline)));
+      return answers.every((each) => each) ? deployment : undefined;
+    },
+    { intervalMs: ANSWER_POLL_MS, signal },
+  );
+  // The last attempt throws.
+  const deployment = found ?? (await runningPartOf(kubernetes, plan));
+  const running = deployment.nodes.length;
+  return { deployment, why: running === count ? undefined : (why ?? `${running} of ${count} servers run`) };
 }
 
 async function deploymentOf(
@@ -190,18 +236,22 @@ async function awaitAnswer(
   deadline: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const answers = async (): Promise<true | undefined> => {
-    try {
-      (await deployment.connect(node)).disconnect();
-      return true;
-    } catch (error) {
-      const mayChange =
-        error instanceof Failure && (error.cause instanceof PortForwardBroken || isTimeout(error.cause));
-      if (!mayChange || Date.now() > deadline) throw error;
-      return undefined;
-    }
-  };
-  await poll(answers, { intervalMs: ANSWER_POLL_MS, signal });
+  await poll(async () => ((await answersNow(deployment, node, deadline)) ? true : undefined), {
+    intervalMs: ANSWER_POLL_MS,
+    signal,
+  });
+}
+
+/** @throws Failure when the server does not answer after the deadline, or for a reason that no later attempt changes */
+async function answersNow(deployment: Deployment, node: DeploymentNode, deadline: number): Promise<boolean> {
+  try {
+    (await deployment.connect(node)).disconnect();
+    return true;
+  } catch (error) {
+    const mayChange = error instanceof Failure && (error.cause instanceof PortForwardBroken || isTimeout(error.cause));
+    if (!mayChange || Date.now() > deadline) throw error;
+    return false;
+  }
 }
 
 /** Expects the pod's stable name in its certificate, because its address changes. */

@@ -1,7 +1,9 @@
 /** Sets directives on running servers. */
-import { messageOf } from "../../lib/errors";
+import { Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment } from "../../platforms/deployment-reference";
+import { openDeployment, openKubernetesClient, openRunningServers } from "../../platforms/deployment-reference";
+import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
+import type { Engine } from "../../valkey/engines";
 import { describeSettingsChange, liveChanges, splitDirectives } from "../../valkey/live-settings";
 import { applySettings, differingSettings } from "../../valkey/apply-settings";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -12,52 +14,92 @@ export interface SettingsInputs {
   /** With the directives that every node has or is to have. */
   readonly target: DeploymentReference;
   readonly password: string;
+  /** Other engines than Valkey take every change by a restart. @default "valkey" */
+  readonly engine?: Engine | undefined;
   /** Time limit for nodes to answer. */
   readonly timeoutSeconds: number;
 }
 
 export interface SettingsOutputs {
-  /** Whether nodes could not be told, because they did not run. */
+  /** Whether a server could not be told, because it did not run. */
   readonly pending: boolean;
   /** What `pulumi refresh` found to differ, a sentence each; empty when nothing. */
   readonly drift: readonly string[];
 }
 
-/** Nodes that do not answer within this read their settings when they start. */
+/** Servers that do not run by then read their settings when they start. */
 const MOST_SECONDS = 60;
 const UNCHANGED: SettingsOutputs = { pending: false, drift: [] };
+/** Decides which of its files a server reads when it starts. */
+const APPEND_ONLY = "appendonly";
+
+const takesLive = ({ engine = "valkey" }: Pick<SettingsInputs, "engine">): boolean => engine === "valkey";
 
 const directivesOf = ({ target }: SettingsInputs): ReadonlyMap<string, string> =>
   new Map(Object.entries(target.directives));
 
-/** @throws Failure when a server refuses a value; nothing has changed then */
+/** @throws Failure when a server refuses a value, or runs and cannot be told; nothing has changed then */
 async function setOnNodes(
   { target, timeoutSeconds }: SettingsInputs,
   password: string,
-  changes: ReadonlyMap<string, string>,
+  { changes, needsAll }: { readonly changes: ReadonlyMap<string, string>; readonly needsAll: boolean },
   context: HandlerContext,
 ): Promise<SettingsOutputs> {
   const options = waitOptions(target.name, Math.min(timeoutSeconds, MOST_SECONDS), context);
-  let deployment;
-  try {
-    deployment = await openDeployment(target, password, options);
-  } catch (error) {
-    context.signal.throwIfAborted();
-    context.report(`${target.name}: nodes that do not run read their settings when they start (${messageOf(error)})`);
+  const part = await openRunningServers(target, password, options);
+  if (part === undefined) {
+    // Without servers there is no data either, unless they exist and do not run.
+    if (needsAll && (await serversExist(target))) throw appendOnlyRefusal(target.name, "no server runs");
+    context.report(`${target.name}: no server runs; servers read their settings when they start`);
     return { pending: true, drift: [] };
   }
-  await applySettings(deployment, changes, options);
-  return UNCHANGED;
+  if (part.why === undefined) {
+    await applySettings(part.deployment, changes, options);
+    return UNCHANGED;
+  }
+  if (needsAll) throw appendOnlyRefusal(target.name, part.why);
+  await applySettings(part.deployment, changes, options);
+  context.report(`${target.name}: servers that do not run read their settings when they start (${part.why})`);
+  return { pending: true, drift: [] };
+}
+
+/** A server that was not told starts with files that are old, or with none, and its replicas copy that. */
+function appendOnlyRefusal(name: string, why: string): Failure {
+  return new Failure(
+    `${name}: ${APPEND_ONLY} can change only while every server runs and is told: a server that starts with it on does not read its ` +
+      "snapshot, and one that starts with it off does not read its append-only file. Nothing has changed. Undo the change of " +
+      `${APPEND_ONLY}, or run the update again when all servers run (${why})`,
+  );
+}
+
+async function serversExist(target: DeploymentReference): Promise<boolean> {
+  return target.platform === "kubernetes" && (await findSet(await openKubernetesClient(target), target)) !== undefined;
+}
+
+/** Whether servers are to read other files than before when they start. */
+function changesFiles(olds: SettingsInputs, target: DeploymentReference): boolean {
+  const [before = "no", after = "no"] = [olds.target, target].map(({ directives }) => directives[APPEND_ONLY]);
+  return before !== after;
 }
 
 export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
+  check: (olds, { target, engine = "valkey" }) => {
+    if (olds === undefined || target === undefined || takesLive({ engine }) || !changesFiles(olds, target))
+      return Promise.resolve([]);
+    const reason =
+      `a running ${engine} takes another value by a restart only, and then does not read the file that has its data. ` +
+      "Undo the change; or destroy the deployment first, with its data";
+    return Promise.resolve([{ property: `settings.${APPEND_ONLY}`, reason }]);
+  },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: UNCHANGED }),
   update: (_id, olds, news, context) => {
     const mended = olds.pending || olds.drift.length > 0 ? splitDirectives(directivesOf(news)).live : [];
     const changes = new Map([...liveChanges(directivesOf(olds), directivesOf(news)), ...mended]);
-    return changes.size === 0 ? Promise.resolve(UNCHANGED) : setOnNodes(olds, news.password, changes, context);
+    if (changes.size === 0 || !takesLive(news)) return Promise.resolve(UNCHANGED);
+    return setOnNodes(olds, news.password, { changes, needsAll: changesFiles(olds, news.target) }, context);
   },
   read: async (_id, { target, password, pending, ...state }, { signal }) => {
+    if (!takesLive(state)) return UNCHANGED;
     try {
       const deployment = await openDeployment(target, password, { timeoutMs: 15_000, signal });
       const { live } = splitDirectives(directivesOf({ target, password, ...state }));
@@ -68,9 +110,11 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
     }
   },
   drifted: ({ pending, drift }) => pending || drift.length > 0,
-  announce: (olds, { target }) => {
-    if (target === undefined) return [];
+  announce: (olds, { target, engine }) => {
+    if (target === undefined || !takesLive({ engine })) return [];
     const after = new Map(Object.entries(target.directives));
     return describeSettingsChange(directivesOf(olds), after, nodeCount(target.shape));
   },
+  // A deployment of a former version has none.
+  silentInputs: ["engine"],
 };

@@ -11,6 +11,7 @@ import { withPackageVersion } from "../../provider/package-version";
 import { RESOURCE_NAMES, resourceType } from "../../provider/resource-names";
 import { ValkeyProvider } from "../../provider/valkey-provider";
 import { waitOptions } from "../../provider/waiting";
+import { kubeconfigOf } from "../support/kubernetes/fake-api-server";
 import { ProviderProcess } from "../support/pulumi/provider-process";
 
 const { specialSecretSig, specialSigKey, unknownValue } = pulumi.runtime as unknown as Readonly<Record<string, string>>;
@@ -52,17 +53,6 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   "/apis/storage.k8s.io/v1/storageclasses": { items: [{ metadata: { name: "slow" } }] },
 };
 
-function kubeconfig(server: string): string {
-  return JSON.stringify({
-    apiVersion: "v1",
-    kind: "Config",
-    "current-context": "test",
-    clusters: [{ name: "test", cluster: { server, "insecure-skip-tls-verify": true } }],
-    users: [{ name: "test", user: {} }],
-    contexts: [{ name: "test", context: { cluster: "test", user: "test" } }],
-  });
-}
-
 describe("the process of the provider", { timeout: 60_000 }, () => {
   let provider: ProviderProcess;
   let api: Server;
@@ -96,7 +86,7 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
       shape: { primaries: 1, replicasPerPrimary: 0 },
       zones: [],
       directives: {},
-      kubeconfig: kubeconfig(`http://127.0.0.1:${port}`),
+      kubeconfig: kubeconfigOf(`http://127.0.0.1:${port}`),
       namespace: "valkey",
       statefulSet: "cluster",
       container: "valkey",

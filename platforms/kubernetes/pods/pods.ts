@@ -1,9 +1,13 @@
 /** Finds pods, waits until they run, and explains why they do not. */
-import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
+import type { CoreV1Event, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
 import type { ReportProgress } from "../../../lib/progress";
 import type { KubernetesClient } from "../api/client";
+import type { Plain } from "../api/plain";
+import { copiedSet, findCopy } from "../volumes/set-copy";
+import type { SetName } from "../volumes/set-volumes";
+import { findSet, isOrdinalOf } from "../volumes/set-volumes";
 import type { PodEvidence } from "./pod-diagnostics";
 import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "./pod-diagnostics";
 
@@ -39,7 +43,10 @@ const LAST_LINES = 5;
 /** What a kubelet returns in place of a log that is gone. */
 const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
-/** @throws BadInput when there is no such StatefulSet, or one that selects by more than labels */
+/** Pods do not run in time, or cannot run. */
+export class PodsNotRunning extends Failure {}
+
+/** @throws BadInput when there is no such StatefulSet and no copy of it, or one that selects by more than labels */
 export async function readPodLabels(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -47,10 +54,7 @@ export async function readPodLabels(
 ): Promise<Labels> {
   if ("labels" in selection) return selection.labels;
   const name = selection.statefulSet;
-  const set = await kubernetes.find(
-    `reading StatefulSet ${name} of namespace ${namespace}`,
-    kubernetes.apps.readNamespacedStatefulSet({ namespace, name }),
-  );
+  const set = await findSetOrCopy(kubernetes, { namespace, statefulSet: name });
   if (set === undefined)
     throw new BadInput(name, [
       `namespace ${namespace} of context ${kubernetes.context} has no StatefulSet of that name`,
@@ -59,6 +63,25 @@ export async function readPodLabels(
   if (labels === undefined || (set.spec?.selector.matchExpressions ?? []).length > 0)
     throw new BadInput(name, ["its selector has expressions; name the labels of its pods"]);
   return labels;
+}
+
+/** The StatefulSet, or what is kept of it while its pods run without it. */
+async function findSetOrCopy(kubernetes: KubernetesClient, set: SetName): Promise<Plain<V1StatefulSet> | undefined> {
+  const found = await findSet(kubernetes, set);
+  if (found !== undefined) return found;
+  const copy = await findCopy(kubernetes, set);
+  return copy && copiedSet(copy);
+}
+
+/** Names of a StatefulSet's pods whose server runs, ready or not, also where the StatefulSet is gone and they are not. */
+export async function runningServers(
+  kubernetes: KubernetesClient,
+  { namespace, statefulSet, container }: SetName & { readonly container: string },
+): Promise<string[]> {
+  const pods = await listPods(kubernetes, namespace, "");
+  return pods
+    .filter((pod) => isPodRunning(pod, container) && isOrdinalOf(resourceName(pod), statefulSet))
+    .map(resourceName);
 }
 
 /** Observes pods until they run, or cannot run any more. */
@@ -81,7 +104,7 @@ export class PodWatch {
 
   /**
    * @returns all pods, in the order of their ordinals, and whether they are as many as wanted and run
-   * @throws Failure saying why they do not, once the time is up or as soon as that cannot change by itself; the
+   * @throws PodsNotRunning saying why they do not, once the time is up or as soon as that cannot change by itself; the
    * signal's reason
    */
   async poll(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
@@ -106,7 +129,7 @@ export class PodWatch {
     const hopeless = [...this.#stuckSince.values()].some((since) => now - since > PATIENCE_MS);
     if (late || hopeless) {
       const why = troubles.map(formatDiagnostic).join("; ") || "there are more pods than expected";
-      throw new Failure(`${summary} after ${Math.round((now - this.#began) / 1000)} s: ${why}`);
+      throw new PodsNotRunning(`${summary} after ${Math.round((now - this.#began) / 1000)} s: ${why}`);
     }
     this.waiting.report?.(`${summary}${troubles[0] === undefined ? "" : `; ${formatDiagnostic(troubles[0])}`}`, true);
   }

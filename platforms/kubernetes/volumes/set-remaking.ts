@@ -9,17 +9,12 @@ import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import { resourceName } from "../pods/pod-diagnostics";
 import { parseQuantity } from "../api/quantity";
+import { copiedSet, copyName, findCopy, MANAGER, OBJECT, OPERATION } from "./set-copy";
 import type { SetVolumes, SetWaitOptions, WantedVolume } from "./set-volumes";
 import { claimsOfSet, findSet, isOrdinalOf, POLL_MS, requestedBytes } from "./set-volumes";
 
-/** Of the ConfigMap: the StatefulSet, and who may change it without a conflict. */
-const OBJECT = "statefulset.json";
-const MANAGER = "manager";
-const OPERATION = "operation";
 const STATEFUL_SETS = { group: "apps", version: "v1", plural: "statefulsets" } as const;
 const OURS = "valkey";
-
-const copyName = (statefulSet: string): string => `${statefulSet}-volumes`;
 
 /**
  * Gives a StatefulSet another template of claims. Pods, claims and revisions stay; the new StatefulSet takes them over,
@@ -101,8 +96,8 @@ function ownsTemplate({ fieldsV1, subresource }: Plain<V1ManagedFieldsEntry>): b
   return subresource === undefined && spec !== undefined && "f:template" in spec;
 }
 
-function withVolumes({ data }: V1ConfigMap, { size, className }: WantedVolume): object {
-  const { spec, ...object } = JSON.parse(data?.[OBJECT] ?? "{}") as Plain<V1StatefulSet>;
+function withVolumes(copy: V1ConfigMap, { size, className }: WantedVolume): object {
+  const { spec, ...object } = copiedSet(copy);
   const volumeClaimTemplates = (spec?.volumeClaimTemplates ?? []).map((claim) => ({
     metadata: claim.metadata,
     spec: { ...claim.spec, storageClassName: className, resources: { requests: { storage: size } } },
@@ -142,16 +137,6 @@ export async function deleteOrphans(
     ),
   ]);
   await deleteCopy(kubernetes, volumes);
-}
-
-function findCopy(
-  kubernetes: KubernetesClient,
-  { namespace, statefulSet }: SetVolumes,
-): Promise<V1ConfigMap | undefined> {
-  return kubernetes.find(
-    `reading the copy of StatefulSet ${statefulSet} of namespace ${namespace}`,
-    kubernetes.core.readNamespacedConfigMap({ namespace, name: copyName(statefulSet) }),
-  );
 }
 
 async function deleteCopy(kubernetes: KubernetesClient, { namespace, statefulSet }: SetVolumes): Promise<void> {

@@ -1,0 +1,28 @@
+/** The copy of a StatefulSet, in a ConfigMap, from its deletion until it is made again. */
+import type { V1ConfigMap, V1StatefulSet } from "@kubernetes/client-node";
+import type { KubernetesClient } from "../api/client";
+import type { Plain } from "../api/plain";
+import type { SetName } from "./set-volumes";
+
+/** Keys of the ConfigMap: the StatefulSet, and who may change it without a conflict. */
+export const OBJECT = "statefulset.json";
+export const MANAGER = "manager";
+export const OPERATION = "operation";
+
+export const copyName = (statefulSet: string): string => `${statefulSet}-volumes`;
+
+/** @returns undefined when the StatefulSet has no copy */
+export function findCopy(
+  kubernetes: KubernetesClient,
+  { namespace, statefulSet }: SetName,
+): Promise<V1ConfigMap | undefined> {
+  return kubernetes.find(
+    `reading the copy of StatefulSet ${statefulSet} of namespace ${namespace}`,
+    kubernetes.core.readNamespacedConfigMap({ namespace, name: copyName(statefulSet) }),
+  );
+}
+
+/** The StatefulSet as it was. */
+export function copiedSet({ data }: V1ConfigMap): Plain<V1StatefulSet> {
+  return JSON.parse(data?.[OBJECT] ?? "{}") as Plain<V1StatefulSet>;
+}
