@@ -79,7 +79,7 @@ function serverContainer(
       { name: "bus", containerPort: BUS_PORT },
     ],
     resources,
-    livenessProbe: livenessProbe(authority, directiveEngine(engine)),
+    livenessProbe: livenessProbe(tls !== undefined, directiveEngine(engine)),
     readinessProbe: readinessProbe("cluster"),
     lifecycle: { preStop: { exec: { command: scriptCommand("hand-over.sh", String(HAND_OVER_SECONDS)) } } },
     volumeMounts: [

@@ -76,7 +76,7 @@ function serverContainer(context: DeploymentContext): Container {
 function probes(engine: Engine | undefined): Pick<Container, "livenessProbe" | "readinessProbe"> {
   if (engine !== "dragonfly")
     return {
-      livenessProbe: livenessProbe(undefined, directiveEngine(engine)),
+      livenessProbe: livenessProbe(false, directiveEngine(engine)),
       readinessProbe: readinessProbe("replication"),
     };
   const listens = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };

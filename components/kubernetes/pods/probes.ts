@@ -8,14 +8,11 @@ import { scriptCommand } from "../scripts";
 /**
  * Liveness: any reply counts, also an error for the missing password, while loading, or during a script. The probe
  * needs no password. A server is restarted after a minute without a reply: a restart costs a busy server more than a
- * slow reply.
- * @param authority file of the certificate authority, where connections are encrypted
+ * slow reply. Any certificate will do: a restart makes none valid again, and all servers would restart at once, for ever.
+ * @param tls whether connections are encrypted
  */
-export function livenessProbe(
-  authority: string | undefined,
-  engine: DirectiveEngine = "valkey",
-): types.input.core.v1.Probe {
-  const secure = authority === undefined ? [] : ["--tls", "--cacert", authority];
+export function livenessProbe(tls: boolean, engine: DirectiveEngine = "valkey"): types.input.core.v1.Probe {
+  const secure = tls ? ["--tls", "--insecure"] : [];
   return {
     exec: { command: [ENGINE_PROGRAMS[engine].client, "-p", String(CLIENT_PORT), "-t", "5", ...secure, "PING"] },
     initialDelaySeconds: 10,

@@ -103,10 +103,9 @@ function authentication({ names }: DeploymentContext): Record<string, unknown> {
 
 /** Probes in place of the chart's, which do not check whether a replica follows its primary. */
 function probes({ names, args }: DeploymentContext): Record<string, unknown> {
-  const authority = args.tls === undefined ? undefined : "/tls/ca.crt";
   return {
     startupProbe: { enabled: false },
-    livenessProbe: { enabled: true, customProbe: livenessProbe(authority) },
+    livenessProbe: { enabled: true, customProbe: livenessProbe(args.tls !== undefined) },
     readinessProbe: { enabled: true, customProbe: readinessProbe("replication") },
     extraValkeyConfigs: [{ name: names.scripts, mountPath: SCRIPTS_DIRECTORY }],
   };

@@ -6,10 +6,13 @@
 CARRIAGE_RETURN=$(printf '\r')
 
 # tell HOST SECONDS [PORT]: sends the lines on standard input as commands, prints the answers. The password goes in first by
-# standard input as well: an argument or a variable of the environment would show in a list of processes.
+# standard input as well: an argument or a variable of the environment would show in a list of processes. This node may have any
+# certificate: an expired one, or one of another authority than the files, keeps nobody from probing or stopping it in order.
 tell() {
+  trust=''
+  [ "$1" != localhost ] || trust=--insecure
   { cat "$VALKEY_PASSWORD_FILE" && echo && cat; } |
-    timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p "${3:-6379}" -t 2 ${VALKEY_TLS_CA:+--tls ${TLS_TRUST:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
+    timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p "${3:-6379}" -t 2 ${VALKEY_TLS_CA:+--tls ${trust:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
 }
 
 # look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also
@@ -44,14 +47,13 @@ own_slots() {
 }
 
 # reload_certificate: after look. Where connections are encrypted, makes this node load its files again when Kubernetes has changed them,
-# and once after each start. A server refuses files that do not match and keeps what it has; the next probe tries again. The
-# command trusts any certificate: the server's may be of another authority than the new files, so that look fails.
+# and once after each start. A server refuses files that do not match and keeps what it has; the next probe tries again.
 reload_certificate() {
   [ -n "${VALKEY_TLS_CA-}" ] || return 0
   files=${VALKEY_TLS_CA%/*} loaded=/data/loaded-certificate
   current="$run $(cat "$files/tls.crt" "$files/tls.key" "$VALKEY_TLS_CA" | cksum)"
   [ -z "$run" ] || [ "$current" != "$(cat $loaded 2>/dev/null)" ] || return 0
   echo "CONFIG SET tls-cert-file $files/tls.crt tls-key-file $files/tls.key tls-ca-cert-file $VALKEY_TLS_CA" |
-    TLS_TRUST=--insecure tell localhost 3 | grep -q '^OK' && echo "$current" >$loaded
+    tell localhost 3 | grep -q '^OK' && echo "$current" >$loaded
   [ -n "$run" ] || look
 }

@@ -346,9 +346,7 @@ describe("ClusterServers", () => {
       expect(config?.split("\n")).toContain(line);
     const { spec } = podOf(onlyResource(resources, "kubernetes:apps/v1:StatefulSet"));
     expect(spec.volumes).toContainEqual({ name: "tls", secret: { secretName: "certificate", defaultMode: 0o440 } });
-    expect(spec.containers[0]?.livenessProbe.exec.command).toEqual(
-      expect.arrayContaining(["--tls", "--cacert", "/valkey/tls/ca.crt"]),
-    );
+    expect(spec.containers[0]?.livenessProbe.exec.command).toEqual(expect.arrayContaining(["--tls", "--insecure"]));
     expect(spec.containers[0]?.env).toContainEqual({ name: "VALKEY_TLS_CA", value: "/valkey/tls/ca.crt" });
     expect(spec.containers[1]?.env).toContainEqual({ name: "REDIS_ADDR", value: "rediss://localhost:6379" });
   });

@@ -1,0 +1,76 @@
+/** A real server whose certificate no client accepts: what Kubernetes and the scripts of its pod do then. */
+import { execFile } from "node:child_process";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { livenessProbe } from "../../../components/kubernetes/pods/probes";
+import { Sandbox } from "../../support/valkey/real";
+import type { TlsServer } from "../../support/valkey/tls-server";
+import { startTlsServer } from "../../support/valkey/tls-server";
+
+const run = promisify(execFile);
+const SCRIPTS = join(__dirname, "../../../components/kubernetes/scripts");
+const PASSWORD = "a password as long as it gets";
+const RSA = ["-newkey", "rsa:2048", "-nodes"];
+
+let sandbox: Sandbox;
+let directory: string;
+let server: TlsServer;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+  directory = sandbox.host.run.path;
+  const openssl = (...args: readonly string[]): Promise<unknown> => run("openssl", args, { cwd: directory });
+  await openssl("req", "-x509", ...RSA, "-days", "2", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.crt");
+  await openssl("req", ...RSA, "-subj", "/CN=localhost", "-keyout", "tls.key", "-out", "tls.csr");
+  const signed = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"];
+  // It ended a day before it was made.
+  await openssl("x509", "-req", "-in", "tls.csr", ...signed, "-days", "-1", "-out", "tls.crt");
+  server = await startTlsServer(sandbox, join(directory, "tls"), {
+    "tls-cert-file": join(directory, "tls.crt"),
+    "tls-key-file": join(directory, "tls.key"),
+    requirepass: PASSWORD,
+  });
+  writeFileSync(join(directory, "password"), PASSWORD);
+  // `localhost` in the pod, at the port of a pod.
+  writeFileSync(
+    join(directory, "valkey-cli"),
+    `#!/bin/sh\nshift 4\nexec '${sandbox.host.programs.cli}' -h 127.0.0.1 -p ${server.port} "$@"\n`,
+  );
+  chmodSync(join(directory, "valkey-cli"), 0o755);
+});
+afterAll(async () => {
+  server.stop();
+  await sandbox.close();
+});
+
+/** @param authority that clients trust */
+const environment = (authority: string): NodeJS.ProcessEnv => ({
+  PATH: `${directory}:${process.env["PATH"] ?? ""}`,
+  VALKEY_PASSWORD_FILE: join(directory, "password"),
+  VALKEY_TLS_CA: authority,
+});
+
+describe.each([
+  ["that has expired", "ca.crt"],
+  ["of another authority", "tls/cert.pem"],
+])("a certificate %s", (_problem, authority) => {
+  it("lets no kubelet restart the server", async () => {
+    const { exec } = livenessProbe(true) as { readonly exec: { readonly command: readonly string[] } };
+    const [, ...args] = exec.command;
+    const command = args.map((each) => (each === "6379" ? String(server.port) : each));
+    expect((await run(sandbox.host.programs.cli, command)).stdout).toMatch(/^(PONG|NOAUTH)/);
+  });
+
+  it("lets scripts talk to the server of their own pod, which they stop in order", async () => {
+    const script = `. ${SCRIPTS}/node.sh; look; echo "$role $loading"; echo "CONFIG SET shutdown-on-sigterm save" | tell localhost 3`;
+    const { stdout } = await run("sh", ["-c", script], { env: environment(join(directory, authority)) });
+    expect(stdout).toBe("master 0\nOK\n");
+  });
+
+  it("is refused between servers", async () => {
+    const script = `. ${SCRIPTS}/node.sh; echo PING | tell 127.0.0.1 3`;
+    const { stdout } = await run("sh", ["-c", script], { env: environment(join(directory, authority)) });
+    expect(stdout).toBe("");
+  });
+});
