@@ -42,10 +42,11 @@ export async function addAccess(
   await withSentinels(deployment, async (sentinel) => {
     await sentinel.call("SENTINEL", "CONFIG", "SET", "sentinel-pass", credentials.password);
     await sentinel.call("SENTINEL", "SET", deployment.name, "auth-pass", credentials.password);
+    await keep(sentinel);
   });
 }
 
-/** From now on nodes accept these passwords and no others. Connections stay. @throws Failure as `addAccess` */
+/** From now on nodes and Sentinels accept these passwords and no others. Connections stay. @throws Failure as `addAccess` */
 export async function retireOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<void> {
   // A node that restarted since may not have them all.
   await addAccess(deployment, credentials, []);
@@ -59,6 +60,7 @@ export async function retireOtherPasswords(deployment: Deployment, credentials: 
   });
   await withSentinels(deployment, async (sentinel) => {
     await sentinel.call("ACL", "SETUSER", DEFAULT_USER, "resetpass", `>${credentials.password}`);
+    await keep(sentinel);
   });
 }
 
@@ -97,8 +99,15 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
   }
 }
 
-/** What differs from what is wanted, a sentence for each node and user; empty when nothing does. */
+/** What differs from what is wanted, a sentence for each node or Sentinel and user; empty when nothing does. */
 export async function differingAccess(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
+  return [
+    ...(await differencesOfNodes(deployment, credentials)),
+    ...(await differencesOfSentinels(deployment, credentials)),
+  ];
+}
+
+async function differencesOfNodes(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
   return withConnections(deployment, async (connections) => {
     const found = await Promise.all(
       [...connections].map(async ([{ name: node }, connection]) => {
@@ -109,6 +118,14 @@ export async function differingAccess(deployment: Deployment, credentials: Crede
     );
     return found.flat();
   });
+}
+
+async function differencesOfSentinels(deployment: Deployment, { password }: Credentials): Promise<readonly string[]> {
+  const answers = await withSentinels(deployment, async (sentinel, name) => {
+    const problem = await passwordProblem(sentinel, { name: DEFAULT_USER, password });
+    return problem && `${name}: ${problem}`;
+  });
+  return compact(answers);
 }
 
 /** A user that does not exist has no password to compare. */
@@ -124,9 +141,17 @@ async function passwordProblem(
   return hashes.length > 1 ? `the user ${name} has ${hashes.length} passwords` : undefined;
 }
 
-async function withSentinels(deployment: Deployment, tell: (sentinel: Connection) => Promise<void>): Promise<void> {
-  if (deployment.sentinels === undefined) return;
-  await withConnections(sentinelsAsDeployment(deployment, deployment.sentinels), async (connections) => {
-    await Promise.all([...connections.values()].map(tell));
-  });
+/** Sentinels write only some of what they are told to their file, so that a restart would bring the former passwords back. */
+async function keep(sentinel: Connection): Promise<void> {
+  await sentinel.call("SENTINEL", "FLUSHCONFIG");
+}
+
+async function withSentinels<T>(
+  deployment: Deployment,
+  use: (sentinel: Connection, name: string) => Promise<T>,
+): Promise<readonly T[]> {
+  if (deployment.sentinels === undefined) return [];
+  return withConnections(sentinelsAsDeployment(deployment, deployment.sentinels), (connections) =>
+    Promise.all([...connections].map(([{ name }, connection]) => use(connection, name))),
+  );
 }

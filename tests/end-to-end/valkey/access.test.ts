@@ -1,7 +1,10 @@
 /** Other passwords and users for real servers that run, while a client writes. */
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findFreePorts } from "../../../platforms/host/ports";
+import type { RecordedProcess } from "../../../platforms/host/processes";
+import { startRecorded } from "../../../platforms/host/processes";
 import { connect } from "../../../valkey/connection";
 import {
   acceptedPasswords,
@@ -14,7 +17,7 @@ import { passwordHash, rulesOf } from "../../../valkey/access/users";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
-import { Sandbox, withNode } from "../../support/valkey/real";
+import { eventually, Sandbox, withNode } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 const NEXT = { password: "another password, as long", users: {} };
@@ -119,6 +122,53 @@ describe("who may log in to running servers", () => {
       /^guarded: the servers refuse rules, and nothing has changed: users.app.rules "\+@reads ~app:\*": ERR .*@reads/,
     );
     expect(await withNode(deployment, 0, (node) => node.call("ACL", "USERS"))).toEqual(["default"]);
+  });
+
+  it("is the same on Sentinels after they restart", async () => {
+    const former = deployment.access.password ?? "";
+    const { run, programs } = sandbox.host;
+    const [port = 0] = await findFreePorts(1);
+    const file = join(run.path, "sentinel.conf");
+    const primary = deployment.nodes[0]?.endpoint.port ?? 0;
+    writeFileSync(
+      file,
+      `port ${port}\nbind 127.0.0.1\ndir ${run.path}\nrequirepass "${former}"\nsentinel sentinel-pass "${former}"\n` +
+        `sentinel monitor guarded 127.0.0.1 ${primary} 1\nsentinel auth-pass guarded "${former}"\n`,
+    );
+    const endpoint = { host: "127.0.0.1", port };
+    const start = async (password: string): Promise<RecordedProcess> => {
+      const started = startRecorded(run, "sentinel", programs.server, [file, "--sentinel"], { stdio: "ignore" });
+      await eventually("it answers", () =>
+        connect("sentinel", endpoint, { password }).then(
+          (connection) => {
+            connection.disconnect();
+            return true;
+          },
+          () => false,
+        ),
+      );
+      return started;
+    };
+    const watched = (password: string): Deployment => {
+      const nodes = [{ name: "sentinel-0", machine: "here", zone: undefined, endpoint }];
+      const settings = { count: 1, quorum: 1, downAfterMs: 30_000, failoverTimeoutMs: 30_000 };
+      return { ...by(password), sentinels: { settings, nodes } };
+    };
+    let sentinel = await start(former);
+    try {
+      const next = { password: "a-fourth-password-as-long", users: {} };
+      await addAccess(watched(former), next, []);
+      expect(await differingAccess(watched(former), next)).toContain("sentinel-0: the user default has 2 passwords");
+      await retireOtherPasswords(watched(next.password), next);
+      deployment = by(next.password);
+      sentinel.child.kill("SIGKILL");
+      await sentinel.ended;
+      sentinel = await start(next.password);
+      expect(await differingAccess(watched(next.password), next)).toEqual([]);
+      await expect(connect("sentinel", endpoint, { password: former })).rejects.toThrow("refuses the password");
+    } finally {
+      sentinel.child.kill("SIGKILL");
+    }
   });
 
   it("is in the files from which servers start, on the platform host", async () => {
