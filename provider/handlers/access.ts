@@ -3,6 +3,7 @@ import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
 import { publishOverlap } from "../../platforms/kubernetes/access/password-overlap";
+import { runningServers } from "../../platforms/kubernetes/pods/pods";
 import {
   acceptedPasswords,
   addAccess,
@@ -122,14 +123,10 @@ async function removedUsers(olds: AccessInputs, { users }: AccessInputs, deploym
   return [...names].filter((name) => name !== DEFAULT_USER && !isOwnUser(name) && !(name in users));
 }
 
-/** How many servers of an earlier update are ready. Where none is, they read their users when they start. */
-async function readyNodes({ target }: AccessInputs): Promise<number> {
-  if (target.platform !== "kubernetes") return nodeCount(target.shape);
-  const { namespace, statefulSet: name } = target;
-  const kubernetes = await openKubernetesClient(target);
-  const doing = `reading the StatefulSet ${name} of namespace ${namespace}`;
-  const found = await kubernetes.find(doing, kubernetes.apps.readNamespacedStatefulSet({ name, namespace }));
-  return found?.status?.readyReplicas ?? 0;
+/** Whether a server of an earlier update runs, ready or not. Where none does, they read their users when they start. */
+async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
+  if (target.platform !== "kubernetes") return true;
+  return (await runningServers(await openKubernetesClient(target), target)).length > 0;
 }
 
 export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
@@ -144,7 +141,7 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
   update: async (_id, olds, news, context) => {
     const { changedAt, drift } = olds;
     const same = canonicalJson([olds.password, olds.users]) === canonicalJson([news.password, news.users]);
-    if ((same && drift.length === 0) || (await readyNodes(olds)) === 0) return { changedAt, drift: [] };
+    if ((same && drift.length === 0) || !(await anyServerRuns(olds))) return { changedAt, drift: [] };
     return tellNodes(olds, news, context);
   },
   read: async (_id, { target, password, users, engine, changedAt }, { signal }) => {

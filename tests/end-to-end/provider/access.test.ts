@@ -1,0 +1,85 @@
+/** Passwords of real servers by the handlers that an update calls: given to pods that are not ready. */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { copyName, MANAGER, OBJECT } from "../../../platforms/kubernetes/volumes/set-copy";
+import type { AccessInputs, AccessOutputs } from "../../../provider/handlers/access";
+import { handler as access } from "../../../provider/handlers/access";
+import { connect } from "../../../valkey/connection";
+import type { Deployment } from "../../../valkey/deployment";
+import { form } from "../../../valkey/formation/form";
+import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
+import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
+import { Sandbox } from "../../support/valkey/real";
+
+const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
+const NEXT = "another password, as long";
+
+let sandbox: Sandbox;
+let deployment: Deployment;
+let api: FakeApiServer;
+let target: KubernetesReference;
+beforeEach(async () => {
+  sandbox = await Sandbox.open();
+  deployment = await sandbox.replication("guarded", SHAPE.replicasPerPrimary);
+  await form(deployment, SHAPE);
+  api = await FakeApiServer.start();
+  target = api.serve(deployment, SHAPE);
+});
+afterEach(async () => {
+  api.stop();
+  await sandbox.close();
+});
+
+const first = (): string => deployment.access.password ?? "";
+const inputs = (password: string): AccessInputs => ({
+  ...{ target, engine: "valkey", password, users: {}, overlapSeconds: 90, timeoutSeconds: 5 },
+});
+const update = (olds: AccessInputs & AccessOutputs, password: string): Promise<AccessOutputs> | undefined =>
+  access.update?.("guarded", olds, inputs(password), HANDLER_CONTEXT);
+const state = (password: string, outputs: Partial<AccessOutputs> = {}): AccessInputs & AccessOutputs => ({
+  ...inputs(password),
+  ...{ changedAt: "", drift: [], ...outputs },
+});
+
+async function accepts(password: string): Promise<boolean[]> {
+  const attempts = await Promise.allSettled(
+    deployment.nodes.map(async ({ name, endpoint }) => {
+      (await connect(name, endpoint, { password })).disconnect();
+    }),
+  );
+  return attempts.map(({ status }) => status === "fulfilled");
+}
+
+describe("servers that run and are not ready", () => {
+  it("are told a new password, also while their StatefulSet is not made again yet", async () => {
+    const path = "/apis/apps/v1/namespaces/valkey/statefulsets/guarded";
+    const set = api.objects.get(path);
+    api.deleteSet("guarded");
+    await expect(update(state(first()), NEXT)).rejects.toThrow("has no StatefulSet of that name");
+    expect(await accepts(NEXT)).toEqual([false, false]);
+    api.objects.set(`/api/v1/namespaces/valkey/configmaps/${copyName("guarded")}`, {
+      data: { [OBJECT]: JSON.stringify(set), [MANAGER]: "valkey" },
+    });
+    expect((await update(state(first()), NEXT))?.changedAt).not.toBe("");
+    expect(await accepts(NEXT)).toEqual([true, true]);
+  });
+
+  it("fail the update where somebody changed their password by hand", async () => {
+    await Promise.all(
+      deployment.nodes.map(async (node) => {
+        const connection = await deployment.connect(node);
+        await connection.call("ACL", "SETUSER", "default", "resetpass", ">somebody's own password");
+        connection.disconnect();
+      }),
+    );
+    const drift = (await access.read?.("guarded", state(first()), HANDLER_CONTEXT))?.drift ?? [];
+    expect(drift.join()).toContain("refuses the password");
+    await expect(update(state(first(), { drift }), first())).rejects.toThrow("somebody changed it on the servers");
+  });
+
+  it("read their users when they start, where none of them runs", async () => {
+    for (const pod of ["guarded-0", "guarded-1"]) api.stopContainer(pod);
+    expect(await update(state(first(), { changedAt: "before" }), NEXT)).toEqual({ changedAt: "before", drift: [] });
+    expect(await accepts(NEXT)).toEqual([false, false]);
+  });
+});
