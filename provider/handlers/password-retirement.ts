@@ -1,10 +1,10 @@
 /** Takes former passwords away, once everybody had the time to use the new ones. */
-import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
+import { pause } from "../../lib/polling";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
-import { reloadExporter, removeOverlap } from "../../platforms/kubernetes/access/password-overlap";
-import { retireOtherPasswords } from "../../valkey/access/apply-access";
+import { overlapExists, reloadExporter, removeOverlap } from "../../platforms/kubernetes/access/password-overlap";
+import { acceptsOtherPasswords, retireOtherPasswords } from "../../valkey/access/apply-access";
 import type { Credentials } from "../../valkey/access/users";
 import { passwordsDiffer } from "../../valkey/access/users";
 import type { Deployment } from "../../valkey/deployment";
@@ -42,19 +42,42 @@ async function reloadExporters(
   await Promise.all(nodes.map(({ name }) => tell(name)));
 }
 
+function openNodes(
+  olds: PasswordRetirementInputs,
+  { target, password, timeoutSeconds }: PasswordRetirementInputs,
+  context: HandlerContext,
+): Promise<Deployment> {
+  return openDeployment(target, password, waitOptions(target.name, timeoutSeconds, context), olds.password);
+}
+
+/** Whether pods and clients may still read another password than the one that stays, and servers accept it. */
+async function isOverlapping(
+  olds: PasswordRetirementInputs,
+  news: PasswordRetirementInputs,
+  context: HandlerContext,
+): Promise<boolean> {
+  const { target } = news;
+  if (
+    target.platform === "kubernetes" &&
+    (await overlapExists(await openKubernetesClient(target), target.namespace, target.name))
+  )
+    return true;
+  return acceptsOtherPasswords(await openNodes(olds, news, context), news);
+}
+
 export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, news, context) => {
-    const { target, password, overlapSeconds, timeoutSeconds } = news;
-    const differ = passwordsDiffer(olds, news);
-    if (!differ && news.changedAt === olds.changedAt) return {};
-    if (differ) {
+    const { target, overlapSeconds } = news;
+    if (!passwordsDiffer(olds, news) && news.changedAt === olds.changedAt) return {};
+    // Not what this resource has seen counts, but what is published: a new password may have been taken back.
+    const overlaps = passwordsDiffer(olds, news) || (await isOverlapping(olds, news, context));
+    if (overlaps) {
       context.report(`${target.name}: the former and the new password are valid for ${overlapSeconds} s from now`);
-      await sleep(overlapSeconds * 1000, undefined, { signal: context.signal });
+      await pause(overlapSeconds * 1000, context.signal);
     }
-    const options = waitOptions(target.name, timeoutSeconds, context);
-    const deployment = await openDeployment(target, password, options, olds.password);
-    if (differ) await reloadExporters(news, deployment, context);
+    const deployment = await openNodes(olds, news, context);
+    if (overlaps) await reloadExporters(news, deployment, context);
     if (target.platform === "kubernetes")
       await removeOverlap(await openKubernetesClient(target), target.namespace, target.name);
     await retireOtherPasswords(deployment, news);

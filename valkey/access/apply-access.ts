@@ -64,6 +64,15 @@ export async function retireOtherPasswords(deployment: Deployment, credentials: 
   });
 }
 
+/** Whether a node or a Sentinel accepts a password beside that of its user. */
+export async function acceptsOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<boolean> {
+  const accepted = await acceptedPasswords(deployment);
+  const nodesDo = everyUser(credentials).some(({ name, password }) =>
+    [...(accepted.get(name) ?? [])].some((hash) => hash !== passwordHash(password)),
+  );
+  return nodesDo || (await differencesOfSentinels(deployment, credentials)).length > 0;
+}
+
 /** Hashes of the passwords that at least one node accepts, by user. */
 export async function acceptedPasswords(deployment: Deployment): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const found = new Map<string, Set<string>>();

@@ -34,6 +34,17 @@ export async function publishOverlap(
   );
 }
 
+/** Whether servers that restart may read more than the present passwords. */
+export async function overlapExists(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  deployment: string,
+): Promise<boolean> {
+  const name = overlapSecret(deployment);
+  const doing = `reading the Secret ${name} of namespace ${namespace}`;
+  return (await kubernetes.find(doing, kubernetes.core.readNamespacedSecret({ name, namespace }))) !== undefined;
+}
+
 /** Does nothing when there is no overlap. */
 export async function removeOverlap(
   kubernetes: KubernetesClient,

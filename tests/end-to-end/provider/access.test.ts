@@ -1,9 +1,11 @@
-/** Passwords of real servers by the handlers that an update calls: given to pods that are not ready. */
+/** Passwords of real servers by the handlers that an update calls: taken back, and given to pods that are not ready. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { copyName, MANAGER, OBJECT } from "../../../platforms/kubernetes/volumes/set-copy";
 import type { AccessInputs, AccessOutputs } from "../../../provider/handlers/access";
 import { handler as access } from "../../../provider/handlers/access";
+import type { PasswordRetirementInputs } from "../../../provider/handlers/password-retirement";
+import { handler as retirement } from "../../../provider/handlers/password-retirement";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
@@ -13,6 +15,7 @@ import { Sandbox } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 const NEXT = "another password, as long";
+const OVERLAP = "/api/v1/namespaces/valkey/secrets/guarded-password-overlap";
 
 let sandbox: Sandbox;
 let deployment: Deployment;
@@ -49,6 +52,47 @@ async function accepts(password: string): Promise<boolean[]> {
   );
   return attempts.map(({ status }) => status === "fulfilled");
 }
+
+describe("a password that is taken back while both are valid", () => {
+  it("stays valid as long as pods and clients may still read it", async () => {
+    const told = await update(state(first()), NEXT);
+    const back = await update(state(NEXT, told), first());
+    expect(back?.changedAt).not.toBe("");
+    expect(api.objects.has(OVERLAP)).toBe(true);
+    const retiring = (changedAt: string): PasswordRetirementInputs => ({
+      ...{ target, password: first(), users: {}, changedAt, overlapSeconds: 1, exporterPort: null, timeoutSeconds: 5 },
+    });
+    let ended: Promise<unknown> | undefined;
+    const firstLine = new Promise<string>((resolve) => {
+      const context = { ...HANDLER_CONTEXT, report: resolve };
+      ended = retirement.update?.("guarded", retiring(""), retiring(back?.changedAt ?? ""), context);
+    });
+    expect(await Promise.race([firstLine, ended?.then(() => "nothing was said")])).toBe(
+      "guarded: the former and the new password are valid for 1 s from now",
+    );
+    expect(await accepts(NEXT)).toEqual([true, true]);
+    await ended;
+    expect(await accepts(NEXT)).toEqual([false, false]);
+    expect(await accepts(first())).toEqual([true, true]);
+    expect(api.objects.has(OVERLAP)).toBe(false);
+  });
+
+  it("is not waited for where no server accepts another one", async () => {
+    const inputs = {
+      target,
+      password: first(),
+      users: {},
+      overlapSeconds: 3600,
+      exporterPort: null,
+      timeoutSeconds: 5,
+    };
+    const [olds, news] = ["", "later"].map((changedAt) => ({ ...inputs, changedAt })) as [
+      PasswordRetirementInputs,
+      PasswordRetirementInputs,
+    ];
+    expect(await retirement.update?.("guarded", olds, news, HANDLER_CONTEXT)).toEqual({});
+  });
+});
 
 describe("servers that run and are not ready", () => {
   it("are told a new password, also while their StatefulSet is not made again yet", async () => {
