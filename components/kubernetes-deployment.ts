@@ -139,12 +139,18 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     // Servers in replication mode find their primary by themselves.
     this.formationMs =
       kind.mode === "cluster"
-        ? new Formation(name, { target, password, timeoutSeconds }, { ...inside, dependsOn: [rollout, ...outside] })
-            .milliseconds
+        ? new Formation(
+            name,
+            { target, password, emptiedAt: scaleIn.emptiedAt, timeoutSeconds },
+            { ...inside, dependsOn: [rollout, ...outside] },
+          ).milliseconds
         : pulumi.output(null);
     const check = new TopologyCheck(
       name,
-      { target, password, formationMs: this.formationMs, revision, timeoutSeconds, trigger },
+      {
+        ...{ target, password, formationMs: this.formationMs, revision, timeoutSeconds, trigger },
+        rolledOutAt: rollout.rolledOutAt,
+      },
       { ...inside, dependsOn: [rollout, retirement] },
     );
     this.topology = check.topology;

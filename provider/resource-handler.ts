@@ -28,7 +28,19 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
     context: HandlerContext,
   ) => Promise<{ readonly id: string; readonly outputs: Outputs }>;
   /** @default `create` with the new inputs, whose ID is ignored */
-  readonly update?: (id: string, olds: Inputs & Outputs, news: Inputs, context: HandlerContext) => Promise<Outputs>;
+  readonly update?: (
+    id: string,
+    olds: Inputs & Outputs,
+    news: Inputs,
+    context: HandlerContext,
+    /** Inputs of updates that failed since the last one that succeeded, which `olds` is of. @default none */
+    attempts?: readonly Inputs[],
+  ) => Promise<Outputs>;
+  /**
+   * Whether an update that fails may have changed something. Its inputs are then kept in the state, and the next update runs whatever
+   * its inputs are. `check` has the inputs that were tried last as `olds`. @default false
+   */
+  readonly recordsAttempts?: boolean;
   /** @default nothing is done */
   readonly delete?: (id: string, olds: Inputs & Outputs, context: HandlerContext) => Promise<void>;
   /**

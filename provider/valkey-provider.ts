@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
 import type * as provider from "@pulumi/pulumi/provider";
 import { Failure } from "../lib/errors";
+import { addAttempt, ATTEMPTS, takeAttempts, UpdateFailed } from "./attempts";
 import { canonicalJson, engineValues, plainValues } from "./engine-values";
 import type { Values } from "./engine-values";
 import type { AnyHandler } from "./handlers";
@@ -50,15 +51,17 @@ export class ValkeyProvider implements provider.Provider {
 
   readonly diff = async (_id: string, urn: string, olds: Values, news: Values): Promise<provider.DiffResult> => {
     const handler = await this.#handler(urn);
-    const state = plainValues(olds).values;
+    const { state, attempts } = takeAttempts(plainValues(olds).values);
     const { values } = plainValues(news);
     // An input that is not known yet may change.
     const unknown = Object.keys(news).filter((key) => !(key in values));
     const silent = handler.silentInputs ?? [];
     const changed = [...changedInputs(state, values), ...unknown].filter((key) => !silent.includes(key));
     if (changed.length > 0) for (const line of handler.announce?.(state, values) ?? []) this.log(urn, line);
+    const takesBack = attempts.length > 0 && changed.length === 0;
+    if (takesBack) this.log(urn, "an update that failed is taken back: what it may have done is undone");
     return {
-      changes: changed.length > 0 || (handler.drifted?.(state) ?? false),
+      changes: changed.length > 0 || takesBack || (handler.drifted?.(state) ?? false),
       replaces: changed.filter((key) => (handler.replaceOn ?? []).includes(key)),
       deleteBeforeReplace: true,
     };
@@ -74,17 +77,27 @@ export class ValkeyProvider implements provider.Provider {
   readonly update = async (id: string, urn: string, olds: Values, news: Values): Promise<provider.UpdateResult> => {
     const handler = await this.#handler(urn);
     const { values, secrets } = plainValues(news);
+    const before = plainValues(olds);
+    const { state, attempts } = takeAttempts(before.values);
     const context = this.#context(urn);
     const work =
       handler.update === undefined
         ? handler.create(values, context).then(({ outputs }) => outputs)
-        : handler.update(id, plainValues(olds).values, values, context);
-    return { outs: withSecrets(handler, { ...values, ...(await this.#untilCancelled(work)) }, secrets) };
+        : handler.update(id, state, values, context, attempts);
+    try {
+      return { outs: withSecrets(handler, { ...values, ...(await this.#untilCancelled(work)) }, secrets) };
+    } catch (error) {
+      if (handler.recordsAttempts !== true) throw error;
+      const hidden = new Set([...before.secrets, ...(secrets.size > 0 ? [ATTEMPTS] : [])]);
+      const kept = { ...state, [ATTEMPTS]: addAttempt(attempts, values) };
+      throw new UpdateFailed(error, id, withSecrets(handler, kept, hidden));
+    }
   };
 
   readonly delete = async (id: string, urn: string, properties: Values): Promise<void> => {
     const handler = await this.#handler(urn);
-    const work = handler.delete?.(id, plainValues(properties).values, this.#context(urn));
+    const { state } = takeAttempts(plainValues(properties).values);
+    const work = handler.delete?.(id, state, this.#context(urn));
     if (work !== undefined) await this.#untilCancelled(work);
   };
 
@@ -92,7 +105,8 @@ export class ValkeyProvider implements provider.Provider {
     const handler = await this.#handler(urn);
     if (handler.read === undefined) return { id, props: properties };
     const { values, secrets } = plainValues(properties);
-    const outputs = await this.#untilCancelled(handler.read(id, values, this.#context(urn)));
+    const { state } = takeAttempts(values);
+    const outputs = await this.#untilCancelled(handler.read(id, state, this.#context(urn)));
     if (outputs === undefined) return { id: "", props: {} };
     return { id, props: withSecrets(handler, { ...values, ...outputs }, secrets) };
   };

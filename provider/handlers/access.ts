@@ -104,22 +104,32 @@ async function openNodes(olds: AccessInputs, password: string, context: HandlerC
   }
 }
 
-async function tellNodes(olds: AccessInputs, news: AccessInputs, context: HandlerContext): Promise<AccessOutputs> {
+async function tellNodes(
+  olds: AccessInputs,
+  news: AccessInputs,
+  context: HandlerContext,
+  attempts: readonly AccessInputs[],
+): Promise<AccessOutputs> {
   const { target } = olds;
+  const former = [olds, ...attempts];
   const deployment = await openNodes(olds, news.password, context);
   await requireAcceptableRules(deployment, news);
-  if (target.platform === "kubernetes" && passwordsDiffer(olds, news)) {
+  if (target.platform === "kubernetes" && former.some((each) => passwordsDiffer(each, news))) {
     const users = aclFile(news, await acceptedPasswords(deployment));
     await publishOverlap(await openKubernetesClient(target), target.namespace, target.name, users);
   }
-  await addAccess(deployment, news, await removedUsers(olds, news, deployment));
+  await addAccess(deployment, news, await removedUsers(former, news, deployment));
   return { changedAt: new Date().toISOString(), drift: [] };
 }
 
 /** Users that are configured no more, and those that somebody made by hand beside configured ones. */
-async function removedUsers(olds: AccessInputs, { users }: AccessInputs, deployment: Deployment): Promise<string[]> {
+async function removedUsers(
+  former: readonly AccessInputs[],
+  { users }: AccessInputs,
+  deployment: Deployment,
+): Promise<string[]> {
   const found = Object.keys(users).length === 0 ? [] : [...(await acceptedPasswords(deployment)).keys()];
-  const names = new Set([...Object.keys(olds.users), ...found]);
+  const names = new Set([...former.flatMap((each) => Object.keys(each.users)), ...found]);
   return [...names].filter((name) => name !== DEFAULT_USER && !isOwnUser(name) && !(name in users));
 }
 
@@ -129,6 +139,12 @@ async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
   return (await runningServers(await openKubernetesClient(target), target)).length > 0;
 }
 
+/**
+ * A failure before the first server is told leaves at most the Secret of the overlap. One after it leaves servers that accept the
+ * new passwords beside the former ones, users with new rules on some servers, and, on some, a primary's password that all servers accept
+ * already. Nothing else of the deployment has changed. The next update tells all servers again; `PasswordRetirement` then has them
+ * refuse the passwords that were taken back, and deletes the Secret.
+ */
 export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
   check: (olds, news) => {
     const problems = problemsOf(news);
@@ -138,11 +154,14 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
     return Promise.resolve(problems);
   },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: { changedAt: "", drift: [] } }),
-  update: async (_id, olds, news, context) => {
+  recordsAttempts: true,
+  update: async (_id, olds, news, context, attempts = []) => {
     const { changedAt, drift } = olds;
-    const same = canonicalJson([olds.password, olds.users]) === canonicalJson([news.password, news.users]);
-    if ((same && drift.length === 0) || !(await anyServerRuns(olds))) return { changedAt, drift: [] };
-    return tellNodes(olds, news, context);
+    const same = [olds, ...attempts].every(
+      (each) => canonicalJson([each.password, each.users]) === canonicalJson([news.password, news.users]),
+    );
+    if ((same && drift.length + attempts.length === 0) || !(await anyServerRuns(olds))) return { changedAt, drift: [] };
+    return tellNodes(olds, news, context, attempts);
   },
   read: async (_id, { target, password, users, engine, changedAt }, { signal }) => {
     if (engine !== "valkey") return { changedAt, drift: [] };

@@ -94,6 +94,10 @@ async function apply(inputs: ExternalAddressesInputs, context: HandlerContext): 
   return { ...outputsOf(inputs, endpoints), drift: [] };
 }
 
+/**
+ * A failure leaves some nodes of a cluster that give clients the new addresses and others that give the former ones; all of them lead to
+ * their nodes as long as their Services exist. The next update tells all nodes, also that nobody outside connects any more.
+ */
 export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddressesOutputs> = {
   check: (_olds, { target, external, image }) => {
     const major = majorVersion(tagOf(image ?? "") ?? "");
@@ -126,8 +130,9 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
     id: inputs.target.name,
     outputs: inputs.external === null ? NOTHING : await apply(inputs, context),
   }),
-  update: (_id, olds, news, context) =>
-    olds.external === null && news.external === null && olds.drift.length === 0
+  recordsAttempts: true,
+  update: (_id, olds, news, context, attempts = []) =>
+    [olds, ...attempts, news].every(({ external }) => external === null) && olds.drift.length === 0
       ? Promise.resolve(NOTHING)
       : apply(news, context),
   read: async (_id, { endpoints, files, drift, ...inputs }, { signal }) => {

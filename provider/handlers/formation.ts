@@ -9,6 +9,8 @@ import { waitOptions } from "../waiting";
 export interface FormationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
+  /** Time when nodes were last emptied: they need a new formation. Undefined when never */
+  readonly emptiedAt?: string | undefined;
   /** Time limit of the formation. */
   readonly timeoutSeconds: number;
 }
@@ -20,7 +22,12 @@ export interface FormationOutputs {
   readonly drift: readonly string[];
 }
 
+/**
+ * A failure leaves a cluster that is formed in part, or slots between their former and their new primaries, all served; directives that
+ * are changed meanwhile are restored, after an interruption too. The next update goes on from what the nodes say, also to the former shape.
+ */
 export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
+  recordsAttempts: true,
   create: async ({ target, password, timeoutSeconds }, context) => {
     const options = waitOptions(target.name, timeoutSeconds, context);
     const deployment = await openDeployment(target, password, options);

@@ -38,6 +38,11 @@ export interface HostServersOutputs {
 
 const ADVICE = "destroy or replace the deployment (pulumi up --replace)";
 
+/**
+ * A failure of `create` stops what it started. One of `update` leaves servers with the former or the new password (some with both),
+ * settings that some servers have, or slots between their former and their new primaries, all served, with added servers that run. The
+ * next update sets password and settings on all servers and goes on with the shape, also with the former ones.
+ */
 export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   replaceOn: ["plan"],
   create: async (inputs, { signal }) => {
@@ -78,13 +83,20 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
       ...(password === olds.password ? [] : [`another password: on ${nodes} running nodes, without a restart`]),
     ];
   },
-  update: async (_id, olds, { settings, shape, password, timeoutSeconds }, { signal }) => {
+  recordsAttempts: true,
+  update: async (_id, olds, { settings, shape, password, timeoutSeconds }, { signal }, attempts = []) => {
     const { directory, version } = olds;
     const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
     const host = new Host(RunDirectory.open(directory), programs);
-    if (password !== olds.password)
-      await host.changePassword(await host.adopt(hostPlan({ ...olds, password }), olds.password), password);
-    const changes = liveChanges(directivesOf(olds), directivesOf({ ...olds, settings }));
+    const former = [olds, ...attempts];
+    // The password that was tried last may be the only one by now.
+    const formerPassword = former.map((each) => each.password).findLast((each) => each !== password);
+    if (formerPassword !== undefined)
+      await host.changePassword(await host.adopt(hostPlan({ ...olds, password }), formerPassword), password);
+    const wanted = directivesOf({ ...olds, settings });
+    const changes = new Map(
+      former.flatMap((each) => [...liveChanges(directivesOf({ ...olds, settings: each.settings }), wanted)]),
+    );
     if (changes.size > 0) {
       await host.configure(await host.adopt(hostPlan({ ...olds, password })), changes, {
         timeoutMs: timeoutSeconds * 1000,

@@ -65,6 +65,10 @@ async function isOverlapping(
   return acceptsOtherPasswords(await openNodes(olds, news, context), news);
 }
 
+/**
+ * A failure or an interruption leaves former passwords valid, on some servers or on all, and perhaps the Secret of the overlap. The
+ * next update begins the overlap anew while a server accepts a further password or the Secret exists.
+ */
 export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, news, context) => {

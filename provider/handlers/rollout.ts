@@ -22,34 +22,52 @@ export interface RolloutInputs {
 /** A pod hands over its slots, stops, starts, catches up, and passes its readiness probe. */
 const SECONDS_PER_RESTART = 60;
 
+export interface RolloutOutputs {
+  /** Time when all pods were as wanted, ISO 8601. Undefined in the state of a former version */
+  readonly rolledOutAt?: string | undefined;
+}
+
+/** @param before what pods may be of, besides the inputs */
 async function rollOut(
   inputs: RolloutInputs,
   timeoutSeconds: number,
   context: HandlerContext,
-  before: KubernetesReference = inputs.target,
-): Promise<object> {
+  before: readonly KubernetesReference[] = [],
+): Promise<RolloutOutputs> {
   const { target, password, storage } = inputs;
   const { name, namespace, statefulSet, container, shape } = target;
   const kubernetes = await openKubernetesClient(target);
   const options = waitOptions(name, timeoutSeconds, context);
-  const lost = { target, password, template: storage.template, formerZones: before.zones };
+  const former = before.length === 0 ? [target] : before;
+  const lost = {
+    target,
+    password,
+    template: storage.template,
+    formerZones: [...new Set(former.flatMap(({ zones }) => zones))],
+  };
   const mend = mendLostNodes(kubernetes, lost, options, (event) => {
     context.report(`${name}: ${event}`);
   });
   // Nodes with TLS and nodes without do not talk to each other: see `TlsCheck`.
-  const atOnce = before.tls !== target.tls;
+  const atOnce = former.some(({ tls }) => tls !== target.tls);
   await awaitRollout(kubernetes, { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce, mend }, options);
-  return {};
+  return { rolledOutAt: new Date().toISOString() };
 }
 
-export const handler: ResourceHandler<RolloutInputs, object> = {
+/**
+ * A failure leaves pods of the former and of the new template, each with its data and part of the deployment, and a StatefulSet that
+ * waits to restart the next pod. The next update waits for its own template on all pods, also for the former one.
+ */
+export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   create: async (inputs, context) => {
     const outputs = await rollOut(inputs, inputs.timeoutSeconds, context);
     return { id: inputs.target.name, outputs };
   },
-  update: (_id, olds, news, context) => {
+  recordsAttempts: true,
+  update: (_id, olds, news, context, attempts = []) => {
     const restarts = nodeCount(news.target.shape) * SECONDS_PER_RESTART;
-    return rollOut(news, news.timeoutSeconds + restarts, context, olds.target);
+    const targets = [olds, ...attempts].map(({ target }) => target);
+    return rollOut(news, news.timeoutSeconds + restarts, context, targets);
   },
   announce: (olds, { target, revision }) =>
     target === undefined || revision === undefined || revision === olds.revision

@@ -82,6 +82,10 @@ function changesFiles(olds: SettingsInputs, target: DeploymentReference): boolea
   return before !== after;
 }
 
+/**
+ * A failure before the first CONFIG SET leaves all servers as they were; one after it, servers with the new values and files with the
+ * former ones. Where a server refuses a value, all get their former ones back. The next update sets what it wants on all servers.
+ */
 export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
   check: (olds, { target, engine = "valkey" }) => {
     if (olds === undefined || target === undefined || takesLive({ engine }) || !changesFiles(olds, target))
@@ -92,11 +96,19 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
     return Promise.resolve([{ property: `settings.${APPEND_ONLY}`, reason }]);
   },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: UNCHANGED }),
-  update: (_id, olds, news, context) => {
+  recordsAttempts: true,
+  update: (_id, olds, news, context, attempts = []) => {
     const mended = olds.pending || olds.drift.length > 0 ? splitDirectives(directivesOf(news)).live : [];
-    const changes = new Map([...liveChanges(directivesOf(olds), directivesOf(news)), ...mended]);
+    const former = [olds, ...attempts];
+    const changed = former.flatMap((each) => [...liveChanges(directivesOf(each), directivesOf(news))]);
+    const changes = new Map([...changed, ...mended]);
     if (changes.size === 0 || !takesLive(news)) return Promise.resolve(UNCHANGED);
-    return setOnNodes(olds, news.password, { changes, needsAll: changesFiles(olds, news.target) }, context);
+    return setOnNodes(
+      olds,
+      news.password,
+      { changes, needsAll: former.some((each) => changesFiles(each, news.target)) },
+      context,
+    );
   },
   read: async (_id, { target, password, pending, ...state }, { signal }) => {
     if (!takesLive(state)) return UNCHANGED;

@@ -17,6 +17,8 @@ export interface TopologyCheckInputs {
   readonly formationMs: number | null;
   /** Revision of the pods: another one restarts them. Null where a restart is always a replacement. */
   readonly revision: string | null;
+  /** Time of the last roll-out, ISO 8601: it needs a new check. Undefined where none is known */
+  readonly rolledOutAt?: string | undefined;
   /** Time limit for pods to run, and then for replicas to link and catch up. */
   readonly timeoutSeconds: number;
   /** Any number. Another one runs the check again. */
@@ -35,7 +37,9 @@ export interface TopologyCheckOutputs {
 /** Pods are ready a little before primaries count their replicas and all views agree. */
 const SETTLING_MS = 30_000;
 
+/** Changes nothing. A failure leaves the record of the last verification that passed; the next update verifies again, whatever changed. */
 export const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
+  recordsAttempts: true,
   create: async ({ target, password, formationMs, timeoutSeconds }, context) => {
     const options = waitOptions(target.name, timeoutSeconds, context);
     const deployment = await openDeployment(target, password, options);

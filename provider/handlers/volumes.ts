@@ -13,6 +13,7 @@ import {
   findSet,
   growVolumes,
   isBound,
+  requestedBytes,
   zonesOfVolumes,
 } from "../../platforms/kubernetes/volumes/set-volumes";
 import { deleteOrphans, remakeSet } from "../../platforms/kubernetes/volumes/set-remaking";
@@ -138,11 +139,15 @@ async function sizeRefusal(
   claims: readonly V1PersistentVolumeClaim[],
 ): Promise<string[] | undefined> {
   const refused = (reason: string): string[] => ["storage.size", reason];
+  // An attempt to grow may have failed before it asked for a larger volume.
+  const asked = Math.max(...claims.filter(isBound).map(requestedBytes));
   if (parseQuantity(wanted.size) < parseQuantity(had.size))
-    return refused(
-      `volumes of ${had.size} cannot shrink to ${wanted.size}: volumes can grow only, and ` +
-        `${heldBy(name, claims.filter(isBound))}. Set at least ${had.size}; or ${ANOTHER_WAY}`,
-    );
+    return parseQuantity(wanted.size) >= asked
+      ? undefined
+      : refused(
+          `volumes of ${had.size} cannot shrink to ${wanted.size}: volumes can grow only, and ` +
+            `${heldBy(name, claims.filter(isBound))}. Set at least ${had.size}; or ${ANOTHER_WAY}`,
+        );
   const unbound = claims.find((claim) => !isBound(claim));
   if (unbound !== undefined)
     return refused(
@@ -167,6 +172,11 @@ async function sizeRefusal(
   return undefined;
 }
 
+/**
+ * A failure leaves some volumes larger than others, or no StatefulSet: its pods then run without it, and a ConfigMap has its copy. The
+ * next update asks for the rest, and makes the StatefulSet again with the size that it wants, also with the former one. Volumes that have
+ * grown stay: a smaller size is refused then.
+ */
 export const handler: ResourceHandler<VolumesInputs, object> = {
   check: async (olds, { target, storage }): Promise<InputProblem[]> => {
     if (storage !== undefined && !(parseQuantity(storage.size) > 0))
@@ -195,6 +205,7 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     ];
   },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
+  recordsAttempts: true,
   update: async (_id, _olds, { target, storage, timeoutSeconds }, context) => {
     if (storage.ephemeral) return {};
     const options = waitOptions(target.name, timeoutSeconds, context);

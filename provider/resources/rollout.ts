@@ -1,5 +1,5 @@
 /** Waits for the pods of a StatefulSet. */
-import type { CustomResourceOptions } from "@pulumi/pulumi";
+import type { CustomResourceOptions, Output } from "@pulumi/pulumi";
 import type { InputsOf } from "../custom-resource";
 import { ValkeyResource } from "../custom-resource";
 import type { RolloutInputs } from "../handlers/rollout";
@@ -9,7 +9,10 @@ import type { RolloutInputs } from "../handlers/rollout";
  * not say why pods do not run, and which has no time limit for the resources of a chart.
  */
 export class Rollout extends ValkeyResource {
+  /** Time when all pods were as wanted, ISO 8601. */
+  declare readonly rolledOutAt: Output<string | undefined>;
+
   constructor(name: string, inputs: InputsOf<RolloutInputs>, options: CustomResourceOptions = {}) {
-    super("Rollout", name, { ...inputs }, options);
+    super("Rollout", name, { ...inputs, rolledOutAt: undefined }, options);
   }
 }

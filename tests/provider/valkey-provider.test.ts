@@ -77,6 +77,29 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
     expect(properties["password"]).toEqual(secret(expect.stringMatching(/^[0-9a-f]{48}$/)));
   });
 
+  it("keeps in the state what an update that failed has tried", async () => {
+    const target = {
+      ...{
+        platform: "kubernetes",
+        name: "orders",
+        mode: "replication",
+        shape: { primaries: 1, replicasPerPrimary: 0 },
+      },
+      ...{ zones: [], directives: {}, kubeconfig: kubeconfigOf("http://127.0.0.1:1"), namespace: "valkey" },
+      ...{ statefulSet: "orders", container: "valkey", port: 6379, tls: false, service: "" },
+    };
+    const olds = { target, password: "p", timeoutSeconds: 1 };
+    const news = { ...olds, target: { ...target, directives: { hz: "50" } } };
+    const failed = await provider
+      .update(resourceType("Settings"), { ...olds, pending: false, drift: [] }, news)
+      .catch((error: unknown) => error);
+    const { metadata } = failed as { readonly metadata: { get(key: string): readonly unknown[] } };
+    const details = String(metadata.get("grpc-status-details-bin")[0]);
+    expect(details).toContain("pulumirpc.ErrorResourceInitFailed");
+    expect(details).toContain("attempts");
+    expect(details).toContain("cannot be reached");
+  });
+
   it("says within half a minute which volume it waits for, and ends when the update is cancelled", async () => {
     const { port } = api.address() as AddressInfo;
     const target = {
@@ -224,6 +247,42 @@ describe("the provider", () => {
   it("tells the engine that a resource is gone", async () => {
     const { read } = providerOf({ read: () => Promise.resolve(undefined) });
     expect(await read("1", URN, {})).toEqual({ id: "", props: {} });
+  });
+
+  it("runs an update whose change is taken back after it failed, with what was tried, until one succeeds", async () => {
+    const seen: unknown[] = [];
+    let fails = true;
+    const provider = providerOf({
+      recordsAttempts: true,
+      update: (_id, olds, news, _context, attempts) => {
+        seen.push([olds, news, attempts]);
+        return fails ? Promise.reject(new Error("no answer")) : Promise.resolve({ told: true });
+      },
+    });
+    const [before, after, third] = [{ size: 1 }, { size: 2, password: secret("p") }, { size: 3 }];
+    const failure = async (olds: object, news: object): Promise<Record<string, unknown>> => {
+      const error: unknown = await provider
+        .update("7", URN, olds as never, news as never)
+        .catch((each: unknown) => each);
+      expect(error).toMatchObject({ message: "no answer", id: "7", reasons: ["no answer"] });
+      return (error as { readonly properties: Record<string, unknown> }).properties;
+    };
+    const once = await failure({ ...before, told: true }, after);
+    expect(once).toEqual({ ...before, told: true, attempts: secret([{ size: 2, password: "p" }]) });
+    expect(await provider.diff("7", URN, once, before)).toMatchObject({ changes: true, replaces: [] });
+    expect(await provider.diff("7", URN, once, after)).toMatchObject({ changes: true });
+    expect((await provider.read("7", URN, once)).props).toEqual(once);
+    const again = await failure(await failure(once, after), third);
+    fails = false;
+    expect(await provider.update("7", URN, again, before)).toEqual({ outs: { ...before, told: true } });
+    expect(seen.at(-1)).toEqual([{ ...before, told: true }, before, [{ size: 2, password: "p" }, third]]);
+    expect(await provider.diff("7", URN, { ...before, told: true }, before)).toMatchObject({ changes: false });
+  });
+
+  it("keeps nothing of an update that failed and changed nothing", async () => {
+    const provider = providerOf({ update: () => Promise.reject(new Error("no answer")) });
+    const error: unknown = await provider.update("7", URN, { size: 1 }, { size: 2 }).catch((each: unknown) => each);
+    expect(error).not.toHaveProperty("properties");
   });
 
   it("lets a handler end by itself after a cancellation", async () => {

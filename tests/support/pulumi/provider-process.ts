@@ -95,6 +95,20 @@ export class ProviderProcess {
     return { id: String(answer["getId"]?.()), properties: outputs.toJavaScript() };
   }
 
+  /**
+   * @returns the resource's properties
+   * @throws Error of gRPC, with its metadata
+   */
+  async update(type: string, olds: object, news: object): Promise<Record<string, unknown>> {
+    const answer = await this.call("update", "UpdateRequest", {
+      setId: "name",
+      setUrn: `urn:pulumi:stack::project::${type}::name`,
+      setOlds: struct.Struct.fromJavaScript(olds),
+      setNews: struct.Struct.fromJavaScript(news),
+    });
+    return (answer["getProperties"]?.() as { toJavaScript(): Record<string, unknown> }).toJavaScript();
+  }
+
   /** As Ctrl-C does. */
   async cancel(): Promise<void> {
     await this.send("cancel", new empty.Empty());
