@@ -44,13 +44,27 @@ export function planCluster(nodes: readonly PlacedNode[], shape: Shape): Cluster
   const replicas = [...zones].flatMap(([zone, members]) => members.slice(shares.get(zone)));
   const assigned = assignReplicas(primaries, replicas, shape.replicasPerPrimary);
 
-  const ranges = distributeSlots(shape.primaries);
-  const shards = primaries.map((primary, index) => ({
-    primary: primary.name,
-    replicas: (assigned.get(primary.name) ?? []).map((replica) => replica.name),
-    slots: ranges[index] ?? { from: 0, to: SLOT_COUNT - 1 },
+  const names = primaries.map(({ name }) => name);
+  const shards = assignSlots(names, distributeSlots(shape.primaries)).map(({ primary, slots }) => ({
+    primary,
+    replicas: (assigned.get(primary) ?? []).map((replica) => replica.name),
+    slots,
   }));
   return { shards, warnings: zoneWarnings(shards, nodes) };
+}
+
+/**
+ * Ranges of slots, one for each primary, in order.
+ * @throws Error when there are more or fewer ranges than primaries: no slot may have two owners or none
+ */
+export function assignSlots(
+  primaries: readonly string[],
+  ranges: readonly SlotRange[],
+): { primary: string; slots: SlotRange }[] {
+  if (primaries.length !== ranges.length) {
+    throw new Error(`${ranges.length} ranges of slots for ${primaries.length} primaries`);
+  }
+  return ranges.map((slots, index) => ({ primary: primaries[index] ?? "", slots }));
 }
 
 function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {

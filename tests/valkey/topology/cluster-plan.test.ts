@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { planCluster, PlanError } from "../../../valkey/topology/cluster-plan";
+import { assignSlots, planCluster, PlanError } from "../../../valkey/topology/cluster-plan";
 import type { PlacedNode, Shape } from "../../../valkey/topology/placement";
 import {
   groupByZone,
@@ -9,7 +9,7 @@ import {
   distributePrimaries,
   spreadOverZones,
 } from "../../../valkey/topology/placement";
-import { countSlots, normaliseRanges } from "../../../valkey/topology/slots";
+import { countSlots, distributeSlots, normaliseRanges } from "../../../valkey/topology/slots";
 
 const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `node-${String(i)}`);
 const shapes = fc.record({
@@ -121,6 +121,15 @@ describe("planCluster", () => {
     expect(() => planCluster(spreadOverZones(names(5), ["a", "b"]), { primaries: 3, replicasPerPrimary: 1 })).toThrow(
       /5 nodes.*need 6/,
     );
+  });
+});
+
+describe("assignSlots", () => {
+  it("refuses primaries without a range and ranges without a primary", () => {
+    const ranges = distributeSlots(3);
+    expect(assignSlots(["a", "b", "c"], ranges).map(({ slots }) => slots)).toEqual(ranges);
+    expect(() => assignSlots(["a", "b", "c", "d"], ranges)).toThrow("3 ranges of slots for 4 primaries");
+    expect(() => assignSlots(["a", "b"], ranges)).toThrow("3 ranges of slots for 2 primaries");
   });
 });
 
