@@ -3,6 +3,7 @@ import { allInOrder } from "../../lib/all-in-order";
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
+import { readKeyCount } from "../databases";
 import type { Deployment } from "../deployment";
 import type { DeploymentNode } from "../node";
 import { infoFields, parseInfo } from "../topology/info";
@@ -54,7 +55,7 @@ async function isReplicaOf(connection: Connection, { endpoint }: DeploymentNode)
 }
 
 async function refuseKeys(node: DeploymentNode, connection: Connection, primary: DeploymentNode): Promise<void> {
-  const [keys, info] = await Promise.all([connection.dbsize(), connection.info("replication")]);
+  const [keys, info] = await Promise.all([readKeyCount(connection), connection.info("replication")]);
   if (keys === 0 || parseInfo(info).get("role") === "slave") return;
   throw new Failure(
     `${node.name} cannot become a replica of ${primary.name}: it holds ${keys} keys of its own, which would be lost`,

@@ -10,7 +10,7 @@ export interface MemberState {
   readonly name: string;
   readonly zone: string;
   readonly view: ClusterView;
-  /** DBSIZE */
+  /** Number of keys in all databases. */
   readonly keys: number;
 }
 

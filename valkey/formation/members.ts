@@ -1,6 +1,7 @@
 /** The nodes of a cluster that is being formed or resized: the commands to them, and what they report. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
+import { readKeyCount } from "../databases";
 import type { DeploymentNode } from "../node";
 import type { ClusterView } from "../topology/cluster-view";
 import { ViewParser } from "../topology/cluster-view";
@@ -32,7 +33,7 @@ export async function readMemberStates(
   const parser = new ViewParser();
   const states = await Promise.all(
     [...connections].map(async ([node, connection]): Promise<MemberState> => {
-      const [text, keys] = await Promise.all([connection.cluster("NODES"), connection.dbsize()]);
+      const [text, keys] = await Promise.all([connection.cluster("NODES"), readKeyCount(connection)]);
       return { name: node.name, zone: node.zone ?? "", view: parser.parse(String(text)), keys };
     }),
   );

@@ -7,10 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";
 import { groupBy } from "../../lib/group-by";
 import type { Connection } from "../connection";
+import { readClusterDatabases } from "../databases";
 import type { Member } from "../formation/members";
 import type { Access } from "../node";
 import type { MigrationContext, SlotMigration } from "./migration-context";
-import { countKeys, setSlots, SLOT_BATCH } from "./slot-commands";
+import type { DatabaseSlot } from "./slot-commands";
+import { heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
 
 /** How many batches are migrated at a time: each SETSLOT waits for replicas, and for a file to be written. */
 const MAX_LANES = { perSource: 16, all: 64 };
@@ -28,11 +30,11 @@ interface SlotGroup {
 }
 
 /**
- * Migrates slots with all their keys, those of different sources in parallel. Completes migrations that were begun: a
+ * Migrates slots with all their keys in all databases, those of different sources in parallel. Completes migrations that were begun: a
  * key that is on both sides is taken from the slot's owner, whose version is the one that clients see.
  * @param onMigrated called with the number of slots that have changed their owner
  * @param pace `yields`: after each MIGRATE a source serves clients for as long as it took; for sources under heavy load
- * @throws Failure when a server refuses
+ * @throws Failure when a server refuses, or when a target has fewer databases than its source; nothing has changed then
  */
 export async function migrateKeyByKey(
   migrations: readonly SlotMigration[],
@@ -40,6 +42,7 @@ export async function migrateKeyByKey(
   onMigrated: (slots: number) => void,
   { yields }: { readonly yields: boolean } = { yields: false },
 ): Promise<void> {
+  const databases = await readDatabases(migrations, context);
   const stop = new AbortController();
   const bySource = [...groupBy(migrations, ({ from }) => from)];
   const lanes = bySource.flatMap(([source, own]) => {
@@ -49,7 +52,7 @@ export async function migrateKeyByKey(
     const batch = new KeyBatch(yields);
     const count = Math.min(MAX_LANES.perSource, Math.ceil(MAX_LANES.all / bySource.length), groups.length);
     return Array.from({ length: count }, async () => {
-      const lane = await Lane.open(context.member(source), context, batch);
+      const lane = await Lane.open(context.member(source), databases.get(source) ?? 1, context, batch);
       try {
         for (const { to, slots } of queue) {
           context.signal?.throwIfAborted();
@@ -68,6 +71,25 @@ export async function migrateKeyByKey(
   const ended = await Promise.allSettled(lanes);
   const failed = ended.find((each) => each.status === "rejected");
   if (failed !== undefined) throw failed.reason;
+}
+
+/**
+ * The number of databases of each source.
+ * @throws Failure naming the targets that lack databases of their sources: a key could not be migrated to them
+ */
+async function readDatabases(
+  migrations: readonly SlotMigration[],
+  { member }: MigrationContext,
+): Promise<ReadonlyMap<string, number>> {
+  const names = [...new Set(migrations.flatMap(({ from, to }) => [from, to]))];
+  const counts = await Promise.all(names.map((name) => readClusterDatabases(member(name).connection)));
+  const countOf = new Map(names.map((name, index) => [name, counts[index] ?? 1]));
+  const count = (name: string): number => countOf.get(name) ?? 1;
+  const problems = migrations
+    .filter(({ from, to }) => count(from) > count(to))
+    .map(({ from, to }) => `${from} has ${count(from)} databases (cluster-databases), and ${to} has ${count(to)}`);
+  if (problems.length === 0) return countOf;
+  throw new Failure(`slots cannot be migrated key by key: ${[...new Set(problems)].join("; ")}`);
 }
 
 function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
@@ -120,12 +142,14 @@ class Lane {
   private constructor(
     private readonly source: Member,
     private readonly connection: Connection,
+    private readonly databases: number,
     private readonly context: MigrationContext,
     private readonly batch: KeyBatch,
   ) {}
 
-  static async open(source: Member, context: MigrationContext, batch: KeyBatch): Promise<Lane> {
-    return new Lane(source, await connectPatiently(source, context), context, batch);
+  /** @param databases number of databases of the source */
+  static async open(source: Member, databases: number, context: MigrationContext, batch: KeyBatch): Promise<Lane> {
+    return new Lane(source, await connectPatiently(source, context), databases, context, batch);
   }
 
   close(): void {
@@ -138,8 +162,9 @@ class Lane {
     try {
       await setSlots(target.connection, slots, "IMPORTING", this.source.id);
       await setSlots(this.connection, slots, "MIGRATING", to.id);
-      const counts = await countKeys(this.connection, slots);
-      for (const [index, slot] of slots.entries()) if (counts[index] !== 0) await this.#migrateSlot(slot, target);
+      for (const held of await heldSlots(this.connection, slots, this.databases)) {
+        await this.#migrateSlot(held, target);
+      }
       // The target first: if the source gave the slots up first and then failed, no node would own them.
       await setSlots(target.connection, slots, "NODE", to.id);
       await setSlots(this.connection, slots, "NODE", to.id);
@@ -149,19 +174,20 @@ class Lane {
     }
   }
 
-  async #migrateSlot(slot: number, target: MigrationTarget): Promise<void> {
+  async #migrateSlot({ slot, database }: DatabaseSlot, target: MigrationTarget): Promise<void> {
+    if (this.databases > 1) await this.connection.select(database);
     for (;;) {
       const wanted = this.batch.size;
       const keys = (await this.connection.callBuffer("CLUSTER", "GETKEYSINSLOT", slot, wanted)) as Buffer[];
-      if (keys.length > 0) await this.#migrateKeys(keys, target);
-      // The source creates no new keys in a slot that is marked as MIGRATING.
+      if (keys.length > 0) await this.#migrateKeys(keys, database, target);
+      // The source creates no new keys in a slot that is marked as MIGRATING, and moves none between databases (TRYAGAIN).
       if (keys.length < wanted) return;
     }
   }
 
-  async #migrateKeys(keys: readonly Buffer[], { host, port }: MigrationTarget): Promise<void> {
+  async #migrateKeys(keys: readonly Buffer[], database: number, { host, port }: MigrationTarget): Promise<void> {
     const options = ["REPLACE", ...credentials(this.context.deployment.access)];
-    const words = [host, port, "", 0, KEY_TIMEOUT_MS, ...options, "KEYS", ...keys];
+    const words = [host, port, "", database, KEY_TIMEOUT_MS, ...options, "KEYS", ...keys];
     for (let attempt = 1; ; attempt++) {
       try {
         await this.batch.send(() => this.connection.call("MIGRATE", ...words));

@@ -1,11 +1,12 @@
 /** Slot migrations that were begun by SETSLOT and not ended: how they are recognized, and how they are ended. */
 import { groupBy } from "../../lib/group-by";
+import { readClusterDatabases } from "../databases";
 import type { MemberState } from "../formation/member-state";
 import { selfEntry } from "../formation/member-state";
 import type { OpenSlot } from "../topology/cluster-view";
 import { migrateKeyByKey } from "./key-migration";
 import type { MigrationContext, SlotMigration } from "./migration-context";
-import { countKeys, setSlots } from "./slot-commands";
+import { heldSlots, setSlots } from "./slot-commands";
 
 /** A slot that a node marks as MIGRATING or IMPORTING. */
 interface MarkedSlot {
@@ -93,7 +94,7 @@ async function clearMarks(marks: readonly MarkedSlot[], { member }: MigrationCon
   );
 }
 
-/** Those of the migrations of which the target holds no key yet. */
+/** Those of the migrations of which the target holds no key yet, in any database. */
 async function withoutKeys(
   migrations: readonly SlotMigration[],
   { member }: MigrationContext,
@@ -102,8 +103,10 @@ async function withoutKeys(
   const empty = await Promise.all(
     byTarget.map(async ([to, own]) => {
       const slots = own.map(({ slot }) => slot);
-      const counts = await countKeys(member(to).connection, slots);
-      return own.filter((_migration, index) => counts[index] === 0);
+      const { connection } = member(to);
+      const held = await heldSlots(connection, slots, await readClusterDatabases(connection));
+      const withKeys = new Set(held.map(({ slot }) => slot));
+      return own.filter(({ slot }) => !withKeys.has(slot));
     }),
   );
   return empty.flat();

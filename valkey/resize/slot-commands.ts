@@ -11,6 +11,12 @@ export const SLOT_BATCH = 16;
 const REPLICAS_MS = 5000;
 const MAX_ATTEMPTS = 5;
 
+/** A slot in one of a node's databases. */
+export interface DatabaseSlot {
+  readonly slot: number;
+  readonly database: number;
+}
+
 /**
  * Sends CLUSTER SETSLOT for each slot. The primary tells its replicas first and waits for them.
  * @param words the rest of the command: `["IMPORTING", id]`, `["MIGRATING", id]`, `["NODE", id]`, `["STABLE"]`
@@ -37,13 +43,26 @@ async function setBatch(connection: Connection, slots: readonly number[], words:
   }
 }
 
-/** How many keys a node holds of each slot, in the slots' order. */
-export async function countKeys(connection: Connection, slots: readonly number[]): Promise<number[]> {
-  const counts = await sendPipeline(
-    connection,
-    slots.map((slot) => ["CLUSTER", "COUNTKEYSINSLOT", slot]),
-  );
-  return counts.map(Number);
+/**
+ * The slots of which a node holds keys, with the database that has them.
+ * @param databases number of databases of the node; the connection has selected database 0 before and after
+ */
+export async function heldSlots(
+  connection: Connection,
+  slots: readonly number[],
+  databases: number,
+): Promise<DatabaseSlot[]> {
+  const asked = Array.from({ length: databases }, (_, database) => slots.map((slot) => ({ slot, database })));
+  const counts = asked.map((own) => own.map(({ slot }) => ["CLUSTER", "COUNTKEYSINSLOT", slot]));
+  // A server of one database has nothing to select.
+  const commands =
+    databases === 1
+      ? counts.flat()
+      : [...counts.flatMap((own, database) => [["SELECT", database], ...own]), ["SELECT", 0]];
+  const replies = await sendPipeline(connection, commands);
+  // SELECT replies with a word.
+  const found = replies.filter((reply) => typeof reply === "number");
+  return asked.flat().filter((_slot, index) => found[index] !== 0);
 }
 
 /** Sends commands in one round trip. @throws the first error among the replies */

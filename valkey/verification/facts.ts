@@ -10,7 +10,7 @@ import type { MachineSettings, PromisedTuning } from "./machine-settings";
 /** One node, as it reports itself. */
 export interface NodeFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "machine" | "endpoint">;
-  /** INFO server, replication, persistence and memory; keys to values. */
+  /** INFO server, replication, persistence, memory and keyspace; keys to values. */
   readonly info: Observation<ReadonlyMap<string, string>>;
   /** CLUSTER INFO; unknown on a server without cluster mode. */
   readonly clusterInfo: Observation<ReadonlyMap<string, string>>;
@@ -18,7 +18,7 @@ export interface NodeFacts {
   readonly view: Observation<ClusterView>;
   /** CONFIG GET of COMPARED_DIRECTIVES and the configured directives. */
   readonly settings: Observation<ReadonlyMap<string, string>>;
-  /** DBSIZE. */
+  /** Number of keys in all databases. */
   readonly keys: Observation<number>;
   /** What differs of its users and their rules, a phrase each; undefined where no users are configured. */
   readonly users?: Observation<readonly string[]> | undefined;

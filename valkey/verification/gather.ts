@@ -6,6 +6,7 @@ import { userProblems } from "../access/read-users";
 import type { Connection } from "../connection";
 import type { ConnectionAttempt } from "../connections";
 import { withEveryNode } from "../connections";
+import { countKeys } from "../databases";
 import type { Deployment } from "../deployment";
 import type { Observation } from "../observation";
 import type { DeploymentNode } from "../node";
@@ -74,8 +75,8 @@ async function askNode(
   }
   const readsSettings = !skippedAssertions.includes("settings");
   const names = [...new Set([...COMPARED_DIRECTIVES, ...deployment.directives.keys()])];
-  const [someInfo, keys, someSettings, clusterInfo, view] = await ask(connection, (pipeline) => {
-    pipeline.info("server", "replication", "persistence", "memory").dbsize();
+  const [someInfo, someSettings, clusterInfo, view] = await ask(connection, (pipeline) => {
+    pipeline.info("server", "replication", "persistence", "memory", "keyspace");
     if (readsSettings) pipeline.config("GET", ...(names as [string]));
     else pipeline.echo("");
     if (deployment.mode === "cluster") pipeline.cluster("INFO").cluster("NODES");
@@ -87,7 +88,7 @@ async function askNode(
   return {
     node: { ...node, zone: node.zone ?? zoneOf(info) },
     info: mapObservation(info ?? notAsked, (text) => parseInfo(String(text))),
-    keys: mapObservation(keys ?? notAsked, Number),
+    keys: mapObservation(info ?? notAsked, (text) => countKeys(parseInfo(String(text)))),
     settings: readsSettings ? mapObservation(settings ?? notAsked, (reply) => pickSettings(reply, names)) : notAsked,
     clusterInfo: mapObservation(clusterInfo ?? notAsked, (text) => parseInfo(String(text))),
     view: parseView(view ?? notAsked, parser),

@@ -19,6 +19,7 @@ const INFO = [
   "used_cpu_sys:1.5",
   "used_cpu_user:2.5",
   "cmdstat_get:calls=6,usec=1",
+  "db0:keys=7,expires=0",
 ].join("\r\n");
 const SETTINGS = ["port", "6379", "maxmemory", "1000", "hz", "100"];
 
@@ -32,8 +33,6 @@ function answer(words: readonly string[]): string {
       return rest.length > 1 ? "-ERR syntax error\r\n" : bulk(INFO);
     case "CONFIG":
       return rest.length > 2 ? "-ERR syntax error\r\n" : list(SETTINGS);
-    case "DBSIZE":
-      return ":7\r\n";
     case "ACL": {
       if (rest[0]?.toUpperCase() === "USERS") return list(["default"]);
       const strange = rest.slice(2).find((rule) => rule.includes("|") || rule.toUpperCase() === "RESET");

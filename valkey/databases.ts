@@ -1,0 +1,20 @@
+/** Databases of a server: their number in cluster mode, and the keys in all of them. */
+import type { Connection } from "./connection";
+import { infoFields, infoNumber, parseFlatReply, parseInfo } from "./topology/info";
+
+/** The number of databases that a node of a cluster has: `cluster-databases` (Valkey 9.0), else 1. */
+export async function readClusterDatabases(connection: Connection): Promise<number> {
+  const settings = parseFlatReply(await connection.config("GET", "cluster-databases"));
+  return infoNumber(settings, "cluster-databases") ?? 1;
+}
+
+/** The number of keys in all databases. (DBSIZE counts those of one database.) */
+export async function readKeyCount(connection: Connection): Promise<number> {
+  return countKeys(parseInfo(await connection.info("keyspace")));
+}
+
+/** The number of keys in all databases. Pure. @param info with the section `keyspace`, which leaves out empty databases */
+export function countKeys(info: ReadonlyMap<string, string>): number {
+  const databases = [...info].filter(([name]) => /^db\d+$/.test(name));
+  return databases.reduce((sum, [, fields]) => sum + (infoNumber(infoFields(fields), "keys") ?? 0), 0);
+}
