@@ -9,6 +9,7 @@ import { Access } from "../provider/resources/access";
 import { ExternalAddresses } from "../provider/resources/external-addresses";
 import { Formation } from "../provider/resources/formation";
 import { ImageCheck } from "../provider/resources/image-check";
+import { Maxmemory } from "../provider/resources/maxmemory";
 import { Password } from "../provider/resources/password";
 import { PasswordRetirement } from "../provider/resources/password-retirement";
 import { Rollout } from "../provider/resources/rollout";
@@ -17,6 +18,7 @@ import { Settings } from "../provider/resources/settings";
 import { TlsCheck } from "../provider/resources/tls-check";
 import { TopologyCheck } from "../provider/resources/topology-check";
 import { Volumes } from "../provider/resources/volumes";
+import { memoryDirectives } from "../valkey/live-settings";
 import { nodeCount } from "../valkey/topology/placement";
 import type { DeploymentArgs } from "./deployment-args";
 import { DEFAULT_OVERLAP_SECONDS, serverArgs } from "./deployment-args";
@@ -103,10 +105,11 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const tlsCheck = createTlsCheck(name, planned, own, args, nodeCount(kind.shape), this);
     const afterImages = { ...inside, dependsOn: [...images, tlsCheck] };
     const scaleIn = new ScaleIn(name, { target: planned, password, timeoutSeconds }, afterImages);
+    const memoryLimit = own.resources.limits.memory;
     // Before the servers' files change: what a server refuses is not written.
     const settings = new Settings(
       name,
-      { target: planned, password, engine: kind.engine, timeoutSeconds },
+      { target: planned, password, engine: kind.engine, memoryLimit, timeoutSeconds },
       afterImages,
     );
     const storage = storageRequest(kind, own);
@@ -126,6 +129,11 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
       { ...inside, dependsOn: [servers] },
     );
     const running = { ...inside, dependsOn: [rollout] };
+    // Servers take more memory when their pods have it.
+    const maxmemory =
+      kind.engine === "valkey"
+        ? [createMaxmemory(name, { target: planned, password, memoryLimit, timeoutSeconds }, running)]
+        : [];
     const outside = createExternalAddresses(name, kind, { target, password, revision }, own, timeoutSeconds, running);
     const retirement = new PasswordRetirement(
       name,
@@ -142,7 +150,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
         ? new Formation(
             name,
             { target, password, emptiedAt: scaleIn.emptiedAt, timeoutSeconds },
-            { ...inside, dependsOn: [rollout, ...outside] },
+            { ...inside, dependsOn: [rollout, ...maxmemory, ...outside] },
           ).milliseconds
         : pulumi.output(null);
     const check = new TopologyCheck(
@@ -151,7 +159,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
         ...{ target, password, formationMs: this.formationMs, revision, timeoutSeconds, trigger },
         rolledOutAt: rollout.rolledOutAt,
       },
-      { ...inside, dependsOn: [rollout, retirement] },
+      { ...inside, dependsOn: [rollout, ...maxmemory, retirement] },
     );
     this.topology = check.topology;
     this.verifiedAt = check.verifiedAt;
@@ -173,6 +181,20 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   get nodes(): pulumi.Output<TopologyRecord["nodes"]> {
     return this.topology.nodes;
   }
+}
+
+function createMaxmemory(
+  name: string,
+  inputs: {
+    readonly target: pulumi.Output<KubernetesReference>;
+    readonly password: pulumi.Output<string>;
+    readonly memoryLimit: pulumi.Input<string>;
+    readonly timeoutSeconds: number;
+  },
+  options: pulumi.CustomResourceOptions,
+): Maxmemory {
+  const directives = inputs.target.apply(({ directives }) => memoryDirectives(directives));
+  return new Maxmemory(name, { ...inputs, directives }, options);
 }
 
 /** Of a cluster always, so that nodes are told when nobody outside connects any more. */

@@ -16,6 +16,7 @@ const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly handler: u
   TlsCheck: () => import("./handlers/tls-check.js"),
   Volumes: () => import("./handlers/volumes.js"),
   Settings: () => import("./handlers/settings.js"),
+  Maxmemory: () => import("./handlers/maxmemory.js"),
   Rollout: () => import("./handlers/rollout.js"),
   ExternalAddresses: () => import("./handlers/external-addresses.js"),
   Formation: () => import("./handlers/formation.js"),

@@ -12,6 +12,7 @@ export const RESOURCE_NAMES = [
   "TlsCheck",
   "Volumes",
   "Rollout",
+  "Maxmemory",
   "ExternalAddresses",
   "Formation",
   "TopologyCheck",

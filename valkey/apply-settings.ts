@@ -6,6 +6,7 @@ import type { Connection } from "./connection";
 import { withConnections } from "./connections";
 import type { Deployment } from "./deployment";
 import type { DeploymentNode } from "./node";
+import { withoutMemoryRaise } from "./live-settings";
 import { COMPARED_DIRECTIVES } from "./settings";
 import { infoNumber, parseFlatReply, parseInfo } from "./topology/info";
 
@@ -14,19 +15,26 @@ const POLL_MS = 200;
 /**
  * Sends CONFIG SET to every node that has other values. Where a node refuses, all get their former values back.
  * @param polling time limit for the first append-only file to be written
+ * @param mayRaise whether a node has the memory for a higher maxmemory; one that has not keeps its maxmemory and its policy
  * @throws Failure naming the node and the directive that it refuses
  */
 export async function applySettings(
   deployment: Deployment,
   changes: ReadonlyMap<string, string>,
   polling: Polling & { readonly timeoutMs: number },
+  mayRaise: (node: DeploymentNode) => boolean = () => true,
 ): Promise<void> {
   await withConnections(deployment, async (connections) => {
     const nodes = [...connections];
     const former = await Promise.all(nodes.map(([, connection]) => readSettings(connection, [...changes.keys()])));
-    await Promise.all(nodes.map(([node, connection]) => requireMemory(node, connection, changes)));
+    const wanted = nodes.map(([node], index) =>
+      mayRaise(node) ? changes : withoutMemoryRaise(former[index] ?? new Map(), changes),
+    );
+    await Promise.all(
+      nodes.map(([node, connection], index) => requireMemory(node, connection, wanted[index] ?? changes)),
+    );
     const attempts = await Promise.allSettled(
-      nodes.map(([, connection], index) => setAll(connection, differences(former[index], changes))),
+      nodes.map(([, connection], index) => setAll(connection, differences(former[index], wanted[index] ?? changes))),
     );
     const refusals = attempts.flatMap((attempt, index) =>
       attempt.status === "rejected" ? [`${nodes[index]?.[0].name ?? ""}: ${messageOf(attempt.reason)}`] : [],

@@ -33,6 +33,8 @@ export interface Deployment {
         readonly read: (node: DeploymentNode) => Promise<MachineSettings>;
       }
     | undefined;
+  /** Memory limits of the nodes' containers in bytes, by node name; without those that have none. @default no limits */
+  readonly memoryLimits?: ReadonlyMap<string, number> | undefined;
   /** Credentials for tools that open connections of their own. */
   readonly access: Access;
 }

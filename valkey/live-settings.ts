@@ -100,6 +100,29 @@ export function liveChanges(
   return new Map([...changed, ...removed.map((name) => [name, LIVE_DEFAULTS[name] ?? ""] as const)]);
 }
 
+/** Directives that wait for memory when maxmemory rises: another policy under the former limit may refuse every write. */
+export const MEMORY_DIRECTIVES: readonly string[] = ["maxmemory", "maxmemory-policy"];
+
+/** Those of the directives that wait for memory. */
+export function memoryDirectives(directives: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(directives).filter(([name]) => MEMORY_DIRECTIVES.includes(name)));
+}
+
+/** Changes without those that wait for memory, where maxmemory rises. 0 means no limit. @param former values of all directives that change */
+export function withoutMemoryRaise(
+  former: ReadonlyMap<string, string>,
+  changes: ReadonlyMap<string, string>,
+): ReadonlyMap<string, string> {
+  const after = changes.get("maxmemory");
+  if (after === undefined || bytesOf(after) <= bytesOf(former.get("maxmemory"))) return changes;
+  return new Map([...changes].filter(([name]) => !MEMORY_DIRECTIVES.includes(name)));
+}
+
+function bytesOf(maxmemory = "0"): number {
+  const bytes = Number(maxmemory);
+  return bytes > 0 ? bytes : Infinity;
+}
+
 /** Names of directives whose change restarts servers. */
 export function restartChanges(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
   const [was, is] = [splitDirectives(before).restart, splitDirectives(after).restart];

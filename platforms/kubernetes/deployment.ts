@@ -179,7 +179,13 @@ async function deploymentOf(
     namespace,
     labels,
     image: serverOf(pods[0], container)?.image ?? "",
-    memoryBytes: memoryOf(serverOf(pods[0], container)),
+    memoryBytes: memoryOf(serverOf(pods[0], container), "requests"),
+    memoryLimits: new Map(
+      pods.flatMap((pod): [string, number][] => {
+        const limit = memoryOf(serverOf(pod, container), "limits");
+        return limit === undefined ? [] : [[resourceName(pod), limit]];
+      }),
+    ),
     tuning: tuning && { promised: tuning, read: machineReader(kubernetes, namespace, pods, container) },
     connect: (node) =>
       connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () =>
@@ -270,7 +276,7 @@ function serverOf(pod: V1Pod | undefined, container: string | undefined): V1Cont
   return container === undefined ? containers[0] : containers.find(({ name }) => name === container);
 }
 
-function memoryOf(container: V1Container | undefined): number | undefined {
-  const asked = container?.resources?.requests?.["memory"];
+function memoryOf(container: V1Container | undefined, which: "requests" | "limits"): number | undefined {
+  const asked = container?.resources?.[which]?.["memory"];
   return asked === undefined ? undefined : parseQuantity(asked);
 }

@@ -2,12 +2,14 @@
 import { Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient, openRunningServers } from "../../platforms/deployment-reference";
+import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
 import type { Engine } from "../../valkey/engines";
-import { describeSettingsChange, liveChanges, splitDirectives } from "../../valkey/live-settings";
+import { describeSettingsChange, liveChanges, splitDirectives, withoutMemoryRaise } from "../../valkey/live-settings";
 import { applySettings, differingSettings } from "../../valkey/apply-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../resource-handler";
+import { hasMemory } from "../memory-limit";
 import { waitOptions } from "../waiting";
 
 export interface SettingsInputs {
@@ -16,6 +18,11 @@ export interface SettingsInputs {
   readonly password: string;
   /** Other engines than Valkey take every change by a restart. @default "valkey" */
   readonly engine?: Engine | undefined;
+  /**
+   * Memory limit of each pod, as Kubernetes writes it. A higher maxmemory is not set on a pod with a lower limit: `Maxmemory` sets
+   * it when the pods have their new limit. @default pods have no limit
+   */
+  readonly memoryLimit?: string | undefined;
   /** Time limit for nodes to answer. */
   readonly timeoutSeconds: number;
 }
@@ -38,10 +45,13 @@ const takesLive = ({ engine = "valkey" }: Pick<SettingsInputs, "engine">): boole
 const directivesOf = ({ target }: SettingsInputs): ReadonlyMap<string, string> =>
   new Map(Object.entries(target.directives));
 
+const raisesLimit = (before: string | undefined, after: string | undefined): boolean =>
+  before !== undefined && after !== undefined && parseQuantity(after) > parseQuantity(before);
+
 /** @throws Failure when a server refuses a value, or runs and cannot be told; nothing has changed then */
 async function setOnNodes(
   { target, timeoutSeconds }: SettingsInputs,
-  password: string,
+  { password, memoryLimit }: SettingsInputs,
   { changes, needsAll }: { readonly changes: ReadonlyMap<string, string>; readonly needsAll: boolean },
   context: HandlerContext,
 ): Promise<SettingsOutputs> {
@@ -53,12 +63,13 @@ async function setOnNodes(
     context.report(`${target.name}: no server runs; servers read their settings when they start`);
     return { pending: true, drift: [] };
   }
+  const mayRaise = hasMemory(part.deployment, memoryLimit);
   if (part.why === undefined) {
-    await applySettings(part.deployment, changes, options);
+    await applySettings(part.deployment, changes, options, mayRaise);
     return UNCHANGED;
   }
   if (needsAll) throw appendOnlyRefusal(target.name, part.why);
-  await applySettings(part.deployment, changes, options);
+  await applySettings(part.deployment, changes, options, mayRaise);
   context.report(`${target.name}: servers that do not run read their settings when they start (${part.why})`);
   return { pending: true, drift: [] };
 }
@@ -105,7 +116,7 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
     if (changes.size === 0 || !takesLive(news)) return Promise.resolve(UNCHANGED);
     return setOnNodes(
       olds,
-      news.password,
+      news,
       { changes, needsAll: former.some((each) => changesFiles(each, news.target)) },
       context,
     );
@@ -122,10 +133,21 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
     }
   },
   drifted: ({ pending, drift }) => pending || drift.length > 0,
-  announce: (olds, { target, engine }) => {
+  announce: (olds, { target, engine, memoryLimit }) => {
     if (target === undefined || !takesLive({ engine })) return [];
+    const nodes = nodeCount(target.shape);
+    const before = directivesOf(olds);
     const after = new Map(Object.entries(target.directives));
-    return describeSettingsChange(directivesOf(olds), after, nodeCount(target.shape));
+    const changes = liveChanges(before, after);
+    const atOnce = withoutMemoryRaise(before, changes);
+    if (!raisesLimit(olds.memoryLimit, memoryLimit) || atOnce === changes) {
+      return describeSettingsChange(before, after, nodes);
+    }
+    const later = [...changes].filter(([name]) => !atOnce.has(name));
+    return [
+      ...describeSettingsChange(new Map([...before, ...later]), new Map([...after, ...later]), nodes),
+      `${later.map((each) => each.join(" ")).join(", ")}: set on ${nodes} nodes when their pods have the new memory limit`,
+    ];
   },
   // A deployment of a former version has none.
   silentInputs: ["engine"],

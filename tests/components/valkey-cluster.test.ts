@@ -19,10 +19,16 @@ describe("a whole cluster", () => {
     expect(one("index:ExternalAddresses").dependsOn).toEqual(["valkey:index:Rollout orders"]);
     expect(one("index:Formation").dependsOn).toEqual([
       "valkey:index:ExternalAddresses orders",
+      "valkey:index:Maxmemory orders",
       "valkey:index:Rollout orders",
     ]);
+    // A memory limit rises before maxmemory, and falls after it.
+    expect(one("index:Maxmemory").dependsOn).toEqual(["valkey:index:Rollout orders"]);
+    expect(one("index:Maxmemory").inputs).toMatchObject({ memoryLimit: "1Gi", directives: {} });
+    expect(one("index:Settings").inputs).toMatchObject({ memoryLimit: "1Gi" });
     expect(one("index:PasswordRetirement").dependsOn).toEqual(["valkey:index:Rollout orders"]);
     expect(one("index:TopologyCheck").dependsOn).toEqual([
+      "valkey:index:Maxmemory orders",
       "valkey:index:PasswordRetirement orders",
       "valkey:index:Rollout orders",
     ]);
@@ -128,6 +134,7 @@ describe("a whole deployment in replication mode", () => {
     );
     expect(resources.some(({ type }) => type === "valkey:index:Formation")).toBe(false);
     expect(onlyResource(resources, "valkey:index:TopologyCheck", "sessions").dependsOn).toEqual([
+      "valkey:index:Maxmemory sessions",
       "valkey:index:PasswordRetirement sessions",
       "valkey:index:Rollout sessions",
     ]);

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { SettingsInputs } from "../../../provider/handlers/settings";
+import { handler as maxmemory } from "../../../provider/handlers/maxmemory";
 import { handler } from "../../../provider/handlers/settings";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
@@ -77,6 +78,95 @@ describe("settings of servers that do not all run", () => {
     api.stop();
     target = unreachable;
     await expect(update({ hz: "30" })).rejects.toThrow(/cannot be reached/);
+  });
+});
+
+describe("a higher maxmemory", () => {
+  const GI = 2 ** 30;
+  const few = { maxmemory: String(5 * GI), "maxmemory-policy": "allkeys-lru" };
+  const many = { maxmemory: String(12 * GI), "maxmemory-policy": "noeviction" };
+  const request = (directives: Record<string, string>, memoryLimit: string): SettingsInputs => ({
+    ...inputs(directives),
+    memoryLimit,
+  });
+  const change = (olds: SettingsInputs, news: SettingsInputs): Promise<unknown> | undefined =>
+    handler.update?.("changing", { ...olds, ...NOTHING }, news, HANDLER_CONTEXT);
+  const raise = (directives: Record<string, string>): Promise<unknown> => {
+    const { target: reference, password, timeoutSeconds } = inputs();
+    const waiting = { target: reference, password, timeoutSeconds, directives, memoryLimit: "16Gi" };
+    return maxmemory.create(waiting, HANDLER_CONTEXT);
+  };
+  const found = async (): Promise<unknown> => ({
+    maxmemory: [await valueOf(0, "maxmemory"), await valueOf(1, "maxmemory")],
+    policy: [await valueOf(0, "maxmemory-policy"), await valueOf(1, "maxmemory-policy")],
+  });
+
+  it("waits, with its policy, until the pods that run have the memory for it", async () => {
+    for (const pod of ["changing-0", "changing-1"]) api.limitMemory(pod, "8Gi");
+    await change(inputs(), request(few, "8Gi"));
+    // One pod was replaced already when the update was interrupted; what else changes does not wait.
+    api.limitMemory("changing-1", "16Gi");
+    await change(request(few, "8Gi"), request({ ...many, hz: "60" }, "16Gi"));
+    expect(await found()).toEqual({
+      maxmemory: [few.maxmemory, many.maxmemory],
+      policy: ["allkeys-lru", "noeviction"],
+    });
+    expect(await valueOf(0, "hz")).toBe("60");
+    // What a refresh found to differ is set by the same rule.
+    await handler.update?.(
+      "changing",
+      { ...request(many, "16Gi"), pending: false, drift: ["changing-0: maxmemory differs"] },
+      request(many, "16Gi"),
+      HANDLER_CONTEXT,
+    );
+    expect(await valueOf(0, "maxmemory")).toBe(few.maxmemory);
+
+    api.limitMemory("changing-0", "16Gi");
+    await raise(many);
+    expect(await found()).toEqual({
+      maxmemory: [many.maxmemory, many.maxmemory],
+      policy: ["noeviction", "noeviction"],
+    });
+  });
+
+  it("falls on every node before the pods lose their memory, also when the change is taken back half-way", async () => {
+    for (const pod of ["changing-0", "changing-1"]) api.limitMemory(pod, "16Gi");
+    await raise(many);
+    api.limitMemory("changing-0", "8Gi");
+    await change(request(many, "16Gi"), request(few, "8Gi"));
+    expect(await found()).toEqual({
+      maxmemory: [few.maxmemory, few.maxmemory],
+      policy: ["allkeys-lru", "allkeys-lru"],
+    });
+  });
+
+  it("is none where the limit stays or there is none: it is set at once; no maxmemory is the highest", async () => {
+    api.limitMemory("changing-0", "16Gi");
+    await change(request(few, "16Gi"), request(many, "16Gi"));
+    expect(await valueOf(1, "maxmemory")).toBe(many.maxmemory);
+    for (const pod of ["changing-0", "changing-1"]) api.limitMemory(pod, "8Gi");
+    await change(request(many, "8Gi"), request({}, "16Gi"));
+    expect(await valueOf(0, "maxmemory")).toBe(many.maxmemory);
+    api.limitMemory("changing-0", "16Gi");
+    api.limitMemory("changing-1", "16Gi");
+    await raise({});
+    expect([await valueOf(0, "maxmemory"), await valueOf(1, "maxmemory")]).toEqual(["0", "0"]);
+  });
+
+  it("is announced as what waits for the pods", () => {
+    const said = handler.announce?.(
+      request(few, "8Gi"),
+      request({ ...few, maxmemory: many.maxmemory, hz: "50" }, "16Gi"),
+    );
+    expect(said).toEqual([
+      "hz 50: set on 2 running nodes within seconds; no restart, clients see nothing",
+      `maxmemory ${many.maxmemory}: set on 2 nodes when their pods have the new memory limit`,
+    ]);
+    expect(handler.announce?.(request(many, "16Gi"), request(few, "8Gi"))).toEqual([
+      expect.stringMatching(
+        /^maxmemory 5368709120, maxmemory-policy allkeys-lru: set on 2 running nodes within seconds/,
+      ),
+    ]);
   });
 });
 

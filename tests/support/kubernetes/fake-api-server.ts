@@ -79,6 +79,15 @@ export class FakeApiServer {
     this.objects.set(path, { ...object, status: { phase: "Running", podIP: "127.0.0.1", containerStatuses } });
   }
 
+  /** Gives a pod's container a memory limit, as a roll-out does. */
+  limitMemory(pod: string, memory: string): void {
+    const path = `${PODS}/${pod}`;
+    const object = this.objects.get(path);
+    if (object === undefined) throw new Error(`there is no pod ${pod}`);
+    const containers = [{ name: CONTAINER, image: "valkey:9.1", resources: { limits: { memory } } }];
+    this.objects.set(path, { ...object, spec: { nodeName: pod, containers } });
+  }
+
   deleteSet(name: string): void {
     this.objects.delete(setPath(name));
   }

@@ -57,6 +57,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:Volumes",
   "valkey:index:Settings",
   "valkey:index:Password",
+  "valkey:index:Maxmemory",
   "valkey:index:Rollout",
   "valkey:index:ExternalAddresses",
   "valkey:index:Formation",
