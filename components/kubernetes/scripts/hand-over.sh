@@ -27,30 +27,36 @@ best() {
   done
 }
 
-end=$(($(now) + ${1:?seconds}))
-# A replica may be restarting. Without one after 5 s all pods are stopping.
-patience=$(($(now) + 5))
-while [ "$(now)" -lt $end ] && serves; do
-  best
-  if [ -z "$address" ]; then
-    [ "$(now)" -lt $patience ] || break
-    sleep 0.5
-    continue
-  fi
-  echo 'CLUSTER FAILOVER' | tell "$address" 3 >/dev/null
-  # The server abandons a failover after 5 s.
-  attempt=$(($(now) + 6))
-  while [ "$(now)" -lt $attempt ] && [ "$(now)" -lt $end ]; do
-    sleep 0.2
-    look
-    [ "$role" = master ] || break
+# hand_over: fails when this node still is a primary with slots: nobody has taken over.
+hand_over() {
+  # A replica may be restarting. Without one after 5 s all pods are stopping.
+  patience=$(($(now) + 5))
+  while serves; do
+    [ "$(now)" -lt $end ] || return 1
+    best
+    if [ -z "$address" ]; then
+      [ "$(now)" -lt $patience ] || return 1
+      sleep 0.5
+      continue
+    fi
+    echo 'CLUSTER FAILOVER' | tell "$address" 3 >/dev/null
+    # The server abandons a failover after 5 s.
+    attempt=$(($(now) + 6))
+    while [ "$(now)" -lt $attempt ] && [ "$(now)" -lt $end ]; do
+      sleep 0.2
+      look
+      [ "$role" = master ] || break
+    done
   done
+}
+
+end=$(($(now) + ${1:?seconds}))
+while hand_over; do
+  # Meanwhile an old primary redirects clients instead of closing their connections.
+  [ "$known" -le 1 ] || sleep 3
+  # Its primary may stop as well, and have handed over to this node meanwhile.
+  serves || exit 0
 done
-# Nobody has taken over, so the only copy is in memory: the server saves it before it stops, also where `save` is off.
-if serves; then
-  echo 'CONFIG SET shutdown-on-sigterm save' | tell localhost 3 >/dev/null
-  exit 0
-fi
-# Meanwhile an old primary redirects clients instead of closing their connections.
-[ "$known" -le 1 ] || sleep 3
+# The only copy is in memory: the server saves it before it stops, also where `save` is off.
+echo 'CONFIG SET shutdown-on-sigterm save' | tell localhost 3 >/dev/null
 exit 0
