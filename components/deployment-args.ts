@@ -32,6 +32,11 @@ export interface DeploymentArgs
       | "clusterDomain"
     >,
     Partial<Pick<ServerArgs, "settings">> {
+  /**
+   * Names under `settings` that the servers have and this package does not know: those of a newer Valkey.
+   * @default none
+   */
+  readonly newerDirectives?: readonly string[] | undefined;
   /** The namespace must exist. @default "default" */
   readonly namespace?: pulumi.Input<string> | undefined;
   /** Values of `topology.kubernetes.io/zone`. The numbers of nodes in two of these zones differ by one at most. */

@@ -21,10 +21,11 @@ import { Volumes } from "../provider/resources/volumes";
 import { memoryDirectives } from "../valkey/live-settings";
 import { nodeCount } from "../valkey/topology/placement";
 import type { DeploymentArgs } from "./deployment-args";
-import { DEFAULT_OVERLAP_SECONDS, serverArgs } from "./deployment-args";
+import { DEFAULT_IMAGE, DEFAULT_OVERLAP_SECONDS, serverArgs } from "./deployment-args";
 import type { ServerArgs, UserArgs } from "./kubernetes/arguments";
 import { certificateHosts, createCertificate } from "./kubernetes/certificate";
 import { createConfigMap } from "./kubernetes/config-map";
+import { checkedSettings } from "./kubernetes/checked-settings";
 import { checkExternal, externalServices } from "./kubernetes/external-services";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import { CHART_DATA_VOLUME, DATA_VOLUME, METRICS_PORT } from "./kubernetes/layout";
@@ -69,12 +70,14 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     type: string,
     name: string,
     kind: DeploymentKind,
-    args: DeploymentArgs,
+    given: DeploymentArgs,
     options: pulumi.ComponentResourceOptions | undefined,
     createServers: (args: ServerArgs, options: pulumi.ComponentResourceOptions) => Servers,
   ) {
     super(type, name, {}, options);
-    checkExternal(name, kind, args.external);
+    checkExternal(name, kind, given.external);
+    const { image = DEFAULT_IMAGE } = given;
+    const args = { ...given, settings: checkedSettings(name, kind.engine, { ...given, image }) };
     const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
     const inside = { parent: this };
     const wanted = pulumi.secret(

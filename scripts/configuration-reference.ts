@@ -125,6 +125,9 @@ function propertyRows(node: SchemaNode, prefix: string): Row[] {
 function innerRows(child: SchemaNode, key: string): Row[] {
   const { items, additionalProperties } = child;
   if (isMap(items)) return innerRowsOf(items, `${key}[].`);
-  if (isMap(additionalProperties)) return innerRowsOf(additionalProperties, `${key}.NAME.`);
-  return innerRowsOf(child, `${key}.`);
+  const own = innerRowsOf(child, `${key}.`);
+  if (!isMap(additionalProperties)) return own;
+  if (own.length === 0) return innerRowsOf(additionalProperties, `${key}.NAME.`);
+  // Beside its own keys the map may have others.
+  return [...own, { key: `${key}.DIRECTIVE`, node: additionalProperties, isRequired: false, of: [], within: [] }];
 }

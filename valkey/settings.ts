@@ -1,4 +1,4 @@
-/** Settings of a server: typed where they matter to topology, durability or speed, a free map for the rest. Pure. */
+/** Settings of a server: typed where they matter to topology, durability or speed. Pure. */
 
 /** Values of `maxmemory-policy`. */
 export const MAXMEMORY_POLICIES = [
@@ -15,7 +15,10 @@ export const MAXMEMORY_POLICIES = [
 /** Values of `appendfsync`. */
 export const APPENDFSYNC_VALUES = ["always", "everysec", "no"] as const;
 
-/** Settings by the names of Valkey's directives. Those left out have Valkey's default. */
+/**
+ * Settings by the names of Valkey's directives. Those left out have Valkey's default. Values are as written in
+ * valkey.conf; sizes are bytes.
+ */
 export interface ServerSettings {
   /** Bytes; 0 means no limit. */
   readonly maxmemory?: number | undefined;
@@ -37,45 +40,9 @@ export interface ServerSettings {
   readonly "min-replicas-to-write"?: number | undefined;
   /** Seconds. */
   readonly "min-replicas-max-lag"?: number | undefined;
-  /** Any other directive, as written in valkey.conf. */
-  readonly other?: Readonly<Record<string, string | number | boolean>> | undefined;
+  /** Any other directive. */
+  readonly [directive: string]: string | number | boolean | undefined;
 }
-
-/** Directives that the deployment sets itself. The configuration must not set them. */
-export const RESERVED_DIRECTIVES: readonly string[] = [
-  "port",
-  "tls-port",
-  "bind",
-  "unixsocket",
-  "protected-mode",
-  "requirepass",
-  "primaryauth",
-  "masterauth",
-  "primaryuser",
-  "masteruser",
-  "user",
-  "aclfile",
-  "replicaof",
-  "slaveof",
-  "cluster-enabled",
-  "cluster-config-file",
-  "cluster-port",
-  "cluster-announce-ip",
-  "cluster-announce-port",
-  "cluster-announce-bus-port",
-  "cluster-announce-client-ipv4",
-  "cluster-announce-client-ipv6",
-  "cluster-announce-client-port",
-  "cluster-announce-client-tls-port",
-  "dir",
-  "logfile",
-  "pidfile",
-  "daemonize",
-  "supervised",
-  "include",
-  "loadmodule",
-  "availability-zone",
-];
 
 /**
  * Directives that verification compares between the nodes. CONFIG GET leaves out those that a server's version lacks.
@@ -105,10 +72,10 @@ export const COMPARED_DIRECTIVES: readonly string[] = [
 
 /** Directives with their values as CONFIG GET prints them: sizes in bytes, booleans as yes and no. */
 export function toDirectives(settings: ServerSettings): Map<string, string> {
-  const { other, ...typed } = settings;
-  const entries = Object.entries<string | number | boolean | undefined>({ ...typed, ...other });
   return new Map(
-    entries.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, formatValue(value)]])),
+    Object.entries(settings).flatMap(([name, value]): [string, string][] =>
+      value === undefined ? [] : [[name, formatValue(value)]],
+    ),
   );
 }
 

@@ -24,6 +24,11 @@ export function cannotReadDataOf(from: string, to: string): boolean {
   return after[0] < before[0] || (after[0] === before[0] && after[1] < before[1]);
 }
 
+/** `9.1` of `9.1.2`. @param text as `lineOf` takes it @returns undefined where it begins with no version */
+export function minorVersion(text: string): string | undefined {
+  return lineOf(text)?.join(".");
+}
+
 /** @param text as `lineOf` takes it @returns undefined where it begins with no version */
 export function majorVersion(text: string): number | undefined {
   return lineOf(text)?.[0];

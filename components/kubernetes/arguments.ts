@@ -28,6 +28,10 @@ export interface ServerArgs {
   readonly password: pulumi.Input<string>;
   /** Further users. @default none */
   readonly users?: UserArgs | undefined;
+  /**
+   * Directives of valkey.conf by their names, except those that the deployment decides itself. Sizes are bytes; the
+   * keys of `settings` in a stack file (docs/configuration.md) are the same.
+   */
   readonly settings: ServerSettings;
   readonly resources: Resources;
   readonly storage: Storage;

@@ -31,10 +31,11 @@ export function dragonflyPasswordFlags(password: string): string {
  * Dragonfly's command line in "Dragonfly head-to-head": nothing is kept on disk, and the engine starts a thread per
  * CPU. Scripts may use undeclared keys, as the script that writes the key space does.
  */
-export function dragonflyFlags({ maxmemory, other }: ServerSettings): string[] {
-  const own = Object.entries(other ?? {}).map(([name, value]) =>
-    typeof value === "boolean" ? `--${value ? "" : "no"}${name}` : `--${name}=${value}`,
-  );
+export function dragonflyFlags(settings: ServerSettings): string[] {
+  const own = Object.entries(settings).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    return typeof value === "boolean" ? `--${value ? "" : "no"}${name}` : `--${name}=${value}`;
+  });
   return [
     `--port=${CLIENT_PORT}`,
     `--dir=${DATA_DIRECTORY}`,
@@ -42,7 +43,6 @@ export function dragonflyFlags({ maxmemory, other }: ServerSettings): string[] {
     "--logtostderr",
     "--default_lua_config=allow-undeclared-keys",
     `--flagfile=${SECRET_DIRECTORY}/${DRAGONFLY_FLAGS_FILE}`,
-    ...(maxmemory === undefined ? [] : [`--maxmemory=${maxmemory}`]),
     ...own,
   ];
 }

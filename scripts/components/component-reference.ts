@@ -12,7 +12,7 @@ Programs in TypeScript import the classes from this package. Programs in every P
 
 An argument of the type \`Input\` may come from another resource. Every other argument must be known while the program runs,
 because it decides which objects exist. All wrong arguments are reported at once, each with its path, by \`pulumi preview\`. The names are
-TypeScript's; \`io-threads\` is \`ioThreads\` in YAML, Go, .NET and Java, and \`io_threads\` in Python.
+TypeScript's; \`timeoutSeconds\` is \`timeout_seconds\` in Python. Directives under \`settings\` have Valkey's names in every language.
 
 Where a program in TypeScript gives a component itself, such as a target of \`BenchmarkJob\`, other languages give its outputs:
 \`{ reference: \${orders.reference}, password: \${orders.password}, formationMs: \${orders.formationMs} }\` in YAML. A \`reference\` is

@@ -71,8 +71,8 @@ export class TypeReader {
       if (item !== undefined) return { kind: "list", of: this.#value(item, `${path}[]`, singular(name)) };
     }
     const values = checker.getIndexTypeOfType(type, ts.IndexKind.String);
-    if (values !== undefined && type.getProperties().length === 0)
-      return { kind: "map", of: this.#value(values, `${path}.NAME`, singular(name)) };
+    // Names beside which there may be any other are checked when the component is constructed.
+    if (values !== undefined) return { kind: "map", of: this.#value(values, `${path}.NAME`, singular(name)) };
     if (type.getProperties().length === 0 && type.getCallSignatures().length === 0) return { kind: "any" };
     if (type.getCallSignatures().length === 0 && (type.flags & ts.TypeFlags.Object) !== 0)
       return this.#object(type, name);

@@ -3,6 +3,8 @@ import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
+import type { ServerSettings } from "../../valkey/settings";
+import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
 import { declareOne, evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
 
 const zones = ["a", "b", "c"];
@@ -45,6 +47,23 @@ describe("a whole cluster", () => {
       "TopologyCheck",
     ])
       expect(one(`index:${type}`).parent, type).toBe("valkey:index:ValkeyCluster orders");
+  });
+
+  it("takes any directive by its name, refuses what a stack file refuses, and says all that is wrong", async () => {
+    const declare = (settings: ServerSettings): Promise<readonly DeclaredResource[]> =>
+      evaluateProgram(() => new ValkeyCluster("orders", { shape, zones, settings }));
+    const { inputs } = onlyResource(await declare({ "tcp-backlog": 77 }), "valkey:index:TopologyCheck", "orders");
+    expect(inputs["target"]).toMatchObject({ directives: { "tcp-backlog": "77" } });
+    await expect(declare({ aclfile: "/x", "tcp-backlg": 1, "io-threads": 0, hz: "10\nport 1" })).rejects.toThrow(
+      /settings\.io-threads is 0: [^]*settings\.hz[^]*settings\.aclfile: the deployment decides[^]*settings\.tcp-backlg: .*did you mean tcp-backlog\?/,
+    );
+    await expect(
+      declare({ maxmemory: "1gb" } as unknown as ServerSettings).then(
+        (all) => onlyResource(all, "valkey:index:TopologyCheck", "orders").inputs["target"],
+      ),
+    ).resolves.toMatchObject({
+      directives: { maxmemory: String(2 ** 30) },
+    });
   });
 
   it("writes the size of volumes as the API server does, so that another text of it is no other StatefulSet", async () => {

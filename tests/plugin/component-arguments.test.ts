@@ -86,7 +86,7 @@ describe("arguments of a component", () => {
         zone: zones,
         placement: { hostAntiAffinity: "always", nodeSelector: { disk: 1 }, tolerations: [{ key: 3 }] },
         resources: { requests: { cpu: "1", memory: "1Gi" } },
-        settings: { ioThreads: "two", other: { hz: 10, databases: [1] } },
+        settings: { "io-threads": "two", hz: 10, databases: [1] },
         namespace: 7,
         tls: "orders-tls",
         storage: undefined,
@@ -97,8 +97,7 @@ describe("arguments of a component", () => {
       "placement.nodeSelector.disk: expected a string",
       "placement.tolerations[0].key: expected a string",
       "resources.limits: missing",
-      "settings.ioThreads: expected a number",
-      "settings.other.databases: expected a string or a number or a boolean",
+      "settings.databases: expected a string or a number or a boolean",
       "shape.primaries: expected a number",
       "shape.replicaPerPrimary: unknown; did you mean replicasPerPrimary?",
       "shape.replicasPerPrimary: missing",
@@ -166,7 +165,7 @@ describe("the provider", () => {
       ({ state } = await provider.construct(
         "orders",
         CLUSTER,
-        { shape, zones, settings: { ioThreads: 2, other: { hz: 20 } } },
+        { shape, zones, settings: { "io-threads": 2, hz: 20 } },
         {},
       ));
     });

@@ -32,8 +32,8 @@ const storage = (size: string) => ({ size, template: "data", ephemeral: false, o
 
 describe("a preview", () => {
   it("says which settings are set on running nodes, and which restart them", () => {
-    const inputs = { target: target(3, { maxmemory: 1, other: { hz: 50 } }), password: "p", timeoutSeconds: 60 };
-    const news = target(3, { maxmemory: 2, "io-threads": 4, other: { hz: 50 } });
+    const inputs = { target: target(3, { maxmemory: 1, hz: 50 }), password: "p", timeoutSeconds: 60 };
+    const news = target(3, { maxmemory: 2, "io-threads": 4, hz: 50 });
     expect(settings.announce?.(inputs, { target: news })).toEqual([
       "maxmemory 2: set on 6 running nodes within seconds; no restart, clients see nothing",
       "io-threads: set by a restart of 6 nodes",

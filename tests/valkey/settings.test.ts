@@ -10,7 +10,9 @@ describe("server settings", () => {
       save: "",
       "io-threads": 1,
       "min-replicas-to-write": undefined,
-      other: { "client-output-buffer-limit": "normal 0 0 0", hz: 10, activedefrag: true },
+      "client-output-buffer-limit": "normal 0 0 0",
+      hz: 10,
+      activedefrag: true,
     });
     expect(formatConfigFile(values)).toBe(
       'maxmemory 268435456\nappendonly no\nsave ""\nio-threads 1\nclient-output-buffer-limit normal 0 0 0\nhz 10\nactivedefrag yes\n',

@@ -65,8 +65,8 @@ export function supportsPingInterval(version: string): boolean {
  * The node timeout at half of which nodes would ping as often as with these settings, milliseconds.
  * @param settings in force, derived ones included
  */
-export function pingEquivalentTimeoutMs(nodeTimeoutMs: number, { other }: ServerSettings): number {
-  const interval = Number(other?.[PING_INTERVAL_DIRECTIVE] ?? 0);
+export function pingEquivalentTimeoutMs(nodeTimeoutMs: number, settings: ServerSettings): number {
+  const interval = Number(settings[PING_INTERVAL_DIRECTIVE] ?? 0);
   return interval === 0 ? nodeTimeoutMs : 2 * interval;
 }
 
@@ -92,10 +92,10 @@ function maxclientsFor(nodes: number): number {
 export function derivedSettings(settings: ServerSettings, nodes: number, hasPingInterval: boolean): ServerSettings {
   const timeout = settings["cluster-node-timeout"] ?? nodeTimeoutFor(nodes);
   const interval = hasPingInterval ? pingIntervalFor(nodes, timeout) : undefined;
-  const derived = {
+  return {
     ...(interval === undefined ? {} : { [PING_INTERVAL_DIRECTIVE]: interval }),
     ...(nodes < LARGE_CLUSTER_NODES ? {} : { maxclients: maxclientsFor(nodes) }),
+    ...settings,
+    "cluster-node-timeout": timeout,
   };
-  const other = { ...derived, ...settings.other };
-  return { ...settings, "cluster-node-timeout": timeout, ...(Object.keys(other).length === 0 ? {} : { other }) };
 }

@@ -2,82 +2,11 @@
 import { z } from "zod";
 import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/engines";
-import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES, RESERVED_DIRECTIVES } from "../../../valkey/settings";
-import { count, oneLine, size } from "../../../lib/schema/fields";
+import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/directives/settings-schema";
+import { count } from "../../../lib/schema/fields";
 import { deploymentPodsSchema, externalSchema } from "./pods";
 
-const directiveName = z
-  .string()
-  .regex(/^[a-z][a-z0-9_-]*$/, "expected the name of a directive")
-  .refine((name) => !RESERVED_DIRECTIVES.includes(name), "the deployment decides this directive itself");
-
-const settingsSchema = z.strictObject({
-  maxmemory: size.optional().meta({
-    description: "Most memory for data, per server.",
-    unit: "bytes",
-    fallback: "no limit",
-  }),
-  "maxmemory-policy": z.enum(MAXMEMORY_POLICIES).optional().meta({
-    description: "Eviction policy when `maxmemory` is reached.",
-    fallback: "the server's default",
-  }),
-  appendonly: z.boolean().optional().meta({
-    description: "Whether the server writes an append-only file.",
-    fallback: "the server's default",
-  }),
-  appendfsync: z.enum(APPENDFSYNC_VALUES).optional().meta({
-    description: "When the append-only file is synced to disk.",
-    fallback: "the server's default",
-  }),
-  save: oneLine.optional().meta({
-    description: "Snapshot rules such as `3600 1 300 100`; empty for no snapshots.",
-    fallback: "the server's default",
-  }),
-  "io-threads": count(1, 256).optional().meta({
-    description: "I/O threads including the main thread. They spin, so there must be fewer than cores.",
-    fallback: "the server's default",
-  }),
-  "cluster-node-timeout": count(100, 600_000).optional().meta({
-    description: "Time without a reply after which nodes suspect a node to have failed.",
-    unit: "milliseconds",
-    fallback: "5000, longer for large clusters",
-  }),
-  "cluster-require-full-coverage": z.boolean().optional().meta({
-    description: "Whether a cluster with an unserved slot refuses all requests.",
-    fallback: "the server's default",
-  }),
-  "cluster-allow-reads-when-down": z.boolean().optional().meta({
-    description: "Whether nodes answer reads while the cluster is down.",
-    fallback: "the server's default",
-  }),
-  "repl-backlog-size": size.optional().meta({
-    description: "Size of the replication backlog.",
-    unit: "bytes",
-    fallback: "the server's default",
-  }),
-  "repl-diskless-sync-delay": count(0, 3600).optional().meta({
-    description: "Wait for further replicas before a diskless synchronization.",
-    unit: "seconds",
-    fallback: "the server's default",
-  }),
-  "min-replicas-to-write": count(0, 100).optional().meta({
-    description: "Replicas that a primary needs to accept writes.",
-    fallback: "the server's default",
-  }),
-  "min-replicas-max-lag": count(0, 3600).optional().meta({
-    description: "Replication lag up to which a replica counts for `min-replicas-to-write`.",
-    unit: "seconds",
-    fallback: "the server's default",
-  }),
-  other: z
-    .record(directiveName, z.union([oneLine, z.number(), z.boolean()]))
-    .optional()
-    .meta({
-      description:
-        "Other directives of valkey.conf by name (flags for Dragonfly), except those that the deployment decides itself.",
-      fallback: "none",
-    }),
-});
+const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
 
 const refinement = (problem: (text: string) => string | undefined) =>
   [
@@ -94,7 +23,13 @@ const deploymentKeys = {
   engine: z.enum(ENGINES).default("valkey").meta({
     description: "Server program. Redis and Dragonfly need Kubernetes; Dragonfly has no cluster mode here.",
   }),
-  settings: settingsSchema.prefault({}).meta({ description: "Directives of valkey.conf." }),
+  settings: settingsSchema
+    .prefault({})
+    .meta({ description: "Directives of valkey.conf by name, except those that the deployment decides itself." }),
+  newerDirectives: z.array(directiveName).optional().meta({
+    description: "Names under `settings` that the servers have and this package does not know yet.",
+    fallback: "none",
+  }),
   passwordVersion: count(0).default(0).meta({
     description: "Change this number to have the next `pulumi up` generate another password.",
   }),

@@ -1,10 +1,12 @@
 /** Cross-field validation of deployments: zones, Sentinels, settings and memory. Pure. */
 import { externalProblems } from "../../../components/kubernetes/external-problems";
 import { formatBytes } from "../../../lib/units";
+import { settingProblems } from "../../../valkey/directives/settings-problems";
 import { MIN_SENTINEL_ZONES } from "../../../valkey/sentinel/plan";
 import { nodeCount } from "../../../valkey/topology/placement";
+import { tagOf } from "../../../valkey/version";
 import { configuredShape } from "../../plan/benchmark-plans";
-import { deploymentZones, isPodPlatform, platformZones } from "../../plan/pods";
+import { deploymentZones, isPodPlatform, platformZones, podSettings } from "../../plan/pods";
 import type { Label } from "../../../lib/schema/problems";
 import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
@@ -20,7 +22,8 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
     ...(platform === undefined ? [] : sentinelProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
-    ...settingProblems(name, deployment, serverResources(platform, deployment, machine), label),
+    ...directiveProblems(name, deployment, platform, label),
+    ...valueProblems(name, deployment, serverResources(platform, deployment, machine), label),
   ]);
 }
 
@@ -139,7 +142,21 @@ function reachProblems(
   ];
 }
 
-function settingProblems(
+function directiveProblems(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PlatformConfig | undefined,
+  label: Label,
+): string[] {
+  const { engine, settings, newerDirectives } = deployment;
+  const version =
+    platform === undefined || !isPodPlatform(platform) ? undefined : tagOf(podSettings(platform, deployment).image);
+  return settingProblems(settings, { engine, version, newerDirectives }).map(
+    (problem) => `${label(["deployments", name, "settings", problem.name])}: ${problem.reason}`,
+  );
+}
+
+function valueProblems(
   name: string,
   deployment: DeploymentConfig,
   { cores, pinned }: ServerResources,
@@ -160,9 +177,6 @@ function settingProblems(
   if (needed > replicas) {
     const remedy = `at most ${replicas}, the replicas of a primary`;
     problems.push(`${path("min-replicas-to-write")}: with ${needed} no primary would accept writes; ${remedy}`);
-  }
-  for (const key of Object.keys(settings.other ?? {})) {
-    if (key in settings) problems.push(`${path("other", key)}: is set twice; \`settings.${key}\` exists`);
   }
   return problems;
 }

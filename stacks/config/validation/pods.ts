@@ -1,6 +1,7 @@
 /** Cross-field validation of deployments in pods: engines, pools, and on EKS machines, addresses and zones. Pure. */
 import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
+import { settingsSchema } from "../../../valkey/directives/settings-schema";
 import { SETTINGS_SYNTAX } from "../../../valkey/engines";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { configuredShape } from "../../plan/benchmark-plans";
@@ -23,8 +24,8 @@ export interface PlannedLoad {
 
 type PodsConfig = NonNullable<DeploymentConfig["pods"]>;
 
-/** Settings that Dragonfly has as flags. It keeps no data on disk here. */
-const DRAGONFLY_SETTINGS: readonly string[] = ["maxmemory", "other"];
+/** Settings with a type that Dragonfly does not have as flags. It keeps no data on disk here. */
+const NOT_IN_DRAGONFLY: readonly string[] = Object.keys(settingsSchema.shape).filter((name) => name !== "maxmemory");
 
 /** Demands of deployments that their platform cannot meet. */
 export function podPlatformProblems(
@@ -58,8 +59,8 @@ function engineProblems(name: string, deployment: DeploymentConfig, platform: Pl
     problems.push(`${path("engine")}: ${engine} has no cluster mode here; expected mode: replication`);
   }
   for (const [key, value] of Object.entries(settings)) {
-    if (value === undefined || DRAGONFLY_SETTINGS.includes(key)) continue;
-    problems.push(`${path("settings", key)}: ${engine} has no such setting; it has ${DRAGONFLY_SETTINGS.join(", ")}`);
+    if (value === undefined || !NOT_IN_DRAGONFLY.includes(key)) continue;
+    problems.push(`${path("settings", key)}: ${engine} has no such setting; it has maxmemory and flags by their names`);
   }
   return problems;
 }

@@ -93,7 +93,7 @@ describe("Dragonfly", () => {
     resources = await engine({
       engine: "dragonfly",
       image: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2",
-      settings: { maxmemory: 28e9, other: { conn_use_incoming_cpu: true, proactor_threads: 8 } },
+      settings: { maxmemory: 28e9, conn_use_incoming_cpu: true, proactor_threads: 8 },
     });
   });
 

@@ -30,7 +30,7 @@ const config = (
       settings: {
         save: "",
         "maxmemory-policy": changes.policy ?? "noeviction",
-        other: { "tcp-backlog": changes.backlog ?? 511 },
+        "tcp-backlog": changes.backlog ?? 511,
       },
     },
     replication: { mode: "replication", replicas: changes.replicas ?? 2, settings: { save: "" } },

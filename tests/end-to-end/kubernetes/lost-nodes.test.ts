@@ -41,7 +41,7 @@ describe.skipIf(KUBECONFIG === undefined)(`nodes that lost their data${WHERE}`, 
       namespace: here.namespace,
       imagePullPolicy: "IfNotPresent",
       password: PASSWORD,
-      settings: { ...SETTINGS, other: { "tcp-backlog": backlog } },
+      settings: { ...SETTINGS, "tcp-backlog": backlog },
       storage: { ...plainServers.storage, ephemeral },
       placement: { zones, hostAntiAffinity: "preferred" },
     };

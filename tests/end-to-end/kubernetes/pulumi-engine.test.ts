@@ -62,7 +62,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
             appendfsync: "always",
             save: "",
             "cluster-node-timeout": 5000,
-            other: { "tcp-backlog": backlog },
+            "tcp-backlog": backlog,
           },
         },
         ...(CHART === undefined
@@ -71,7 +71,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
               replication: {
                 mode: "replication",
                 replicas: 2,
-                settings: { maxmemory, other: { "tcp-backlog": backlog } },
+                settings: { maxmemory, "tcp-backlog": backlog },
               },
             }),
       },

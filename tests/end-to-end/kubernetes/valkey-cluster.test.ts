@@ -33,7 +33,7 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
           save: "",
           "cluster-node-timeout": 5000,
           "repl-diskless-sync-delay": 0,
-          other,
+          ...other,
         },
         // Kept, so that the StatefulSet can be deleted and come back to its volumes.
         storage: { size: "1Gi", onDestroy: "keep" },

@@ -43,11 +43,11 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
           mode: "cluster",
           primaries: 3,
           replicasPerPrimary: 0,
-          settings: { maxmemory: "64mb", other: { hz } },
+          settings: { maxmemory: "64mb", hz },
         },
         ...(CHART === undefined
           ? {}
-          : { replication: { mode: "replication", replicas: 1, settings: { maxmemory: "64mb", other: { hz } } } }),
+          : { replication: { mode: "replication", replicas: 1, settings: { maxmemory: "64mb", hz } } }),
       },
     });
     /** The servers' pods: names, identities, restarts of their containers. */

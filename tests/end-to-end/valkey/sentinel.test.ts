@@ -30,7 +30,7 @@ beforeAll(async () => {
     name: "watched",
     mode: "replication",
     shape: SHAPE,
-    settings: { save: "", appendonly: true, "repl-diskless-sync-delay": 0, other: { "repl-diskless-load": "swapdb" } },
+    settings: { save: "", appendonly: true, "repl-diskless-sync-delay": 0, "repl-diskless-load": "swapdb" },
     zones: ZONES,
     sentinel: SENTINEL,
   } as const;

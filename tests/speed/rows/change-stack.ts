@@ -200,7 +200,7 @@ function configOf(
   { version, maxmemory, backlog, passwordVersion, primaries }: ChangedSettings,
 ): Record<string, unknown> {
   const password = passwordVersion === 0 ? {} : { passwordVersion };
-  const settings = { maxmemory, save: "", other: { "tcp-backlog": backlog } };
+  const settings = { maxmemory, save: "", "tcp-backlog": backlog };
   const deployments = {
     cluster: { mode: "cluster", primaries, ...password, settings: { ...settings, "cluster-node-timeout": 5000 } },
     replication: { mode: "replication", replicas: 2, ...password, settings },

@@ -51,7 +51,7 @@ async function measure(seconds: number, { workbench, emit, report }: BenchmarkCo
     "cluster-node-timeout": seconds * 1000,
     appendonly: true,
     appendfsync: "always" as const,
-    other: { "enable-debug-command": "local" },
+    "enable-debug-command": "local",
   };
   // On a disk: the other benchmarks keep files in memory, where fsync never stalls.
   const counts = await new Workbench(runsDirectory(), workbench.signal).withServers(

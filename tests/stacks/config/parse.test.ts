@@ -64,7 +64,7 @@ describe("a stack's configuration", () => {
       primaries: 3,
       replicasPerPrimary: 1,
       engine: "valkey",
-      settings: { maxmemory: 2 ** 28, "cluster-node-timeout": 5000, other: { "cluster-ping-interval": 300 } },
+      settings: { maxmemory: 2 ** 28, "cluster-node-timeout": 5000, "cluster-ping-interval": 300 },
       passwordVersion: 0,
       passwordOverlapSeconds: 120,
       oversubscribed: false,
@@ -203,13 +203,17 @@ describe("a stack's configuration", () => {
     [
       "a misspelt key in a deployment",
       deployment({ primarys: 3 }),
-      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, passwordVersion, passwordOverlapSeconds, users, external, oversubscribed, pods$/,
+      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, newerDirectives, passwordVersion, passwordOverlapSeconds, users, external, oversubscribed, pods$/,
     ],
-    ["a misspelt setting", settings({ "io-thread": 1 }), /settings\.io-thread: unknown key; did you mean io-threads\?/],
+    [
+      "a misspelt setting",
+      settings({ "io-thread": 1 }),
+      /settings\.io-thread: .* no directive of this name; did you mean io-threads\?/,
+    ],
     [
       "a key of another mode",
       { ...good, deployments: { r: { mode: "replication", primaries: 3 } } },
-      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, passwordVersion, passwordOverlapSeconds, users, external, oversubscribed, pods",
+      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, newerDirectives, passwordVersion, passwordOverlapSeconds, users, external, oversubscribed, pods",
     ],
     [
       "a wrong type",
@@ -265,10 +269,10 @@ describe("a stack's configuration", () => {
     ],
     [
       "a directive that is ours",
-      settings({ other: { port: 7000 } }),
-      "valkey:deployments.cluster.settings.other.port: the deployment decides this directive itself",
+      settings({ port: 7000 }),
+      "valkey:deployments.cluster.settings.port: the deployment decides this directive itself: Services, probes and other nodes expect the ports that it chooses",
     ],
-    ["a line break in a directive", settings({ other: { hz: "10\nport 1" } }), /other\.hz/],
+    ["a line break in a directive", settings({ hz: "10\nport 1" }), /settings\.hz/],
     [
       "too few primaries",
       deployment({ primaries: 2 }),
@@ -324,7 +328,17 @@ describe("a stack's configuration", () => {
       settings({ "min-replicas-to-write": 2 }),
       /min-replicas-to-write: with 2 no primary would accept writes; at most 1, the replicas of a primary/,
     ],
-    ["a setting twice", settings({ "io-threads": 1, other: { "io-threads": 1 } }), /other\.io-threads: is set twice/],
+    [
+      "a directive that no server has",
+      settings({ "tcp-backlg": 511 }),
+      "valkey:deployments.cluster.settings.tcp-backlg: Valkey 8.1 to 9.1 has no directive of this name; did you mean tcp-backlog? A directive of a newer version is to be named in newerDirectives",
+    ],
+    ["a directive with a line break in its name", settings({ "hz 10\nport": 1 }), /expected the name of a directive/],
+    [
+      "settings in a map of their own",
+      settings({ other: { hz: 10 } }),
+      /settings\.other is \{"hz":10\}: expected a text or a number or true or false/,
+    ],
     [
       "a load generator that is none",
       workload({ loadGenerator: "wrk" }),

@@ -34,7 +34,7 @@ const SETTINGS = {
   appendonly: true,
   appendfsync: "everysec",
   "repl-diskless-sync-delay": 0,
-  other: { "repl-diskless-load": "swapdb" },
+  "repl-diskless-load": "swapdb",
 } as const;
 export const NODE_TIMEOUT_MS = 300;
 export const [UNMET_FOR_CUTS, UNMET_FOR_DISKS] = [unmetPartitionPrecondition(), unmetDiskPrecondition()];

@@ -36,8 +36,7 @@ describe("settings derived from a cluster's size", () => {
   it("leave room for 10,000 clients beside the bus", () => {
     fc.assert(
       fc.property(sizes, (nodes) => {
-        const { other } = derivedSettings({}, nodes, true);
-        const maxclients = Number(other?.["maxclients"] ?? 10_000);
+        const maxclients = Number(derivedSettings({}, nodes, true)["maxclients"] ?? 10_000);
         expect(maxclients - (nodes < 100 ? 0 : busConnections(nodes))).toBeGreaterThanOrEqual(10_000);
         expect(fileDescriptorsFor(nodes)).toBeGreaterThan(maxclients);
       }),
@@ -45,9 +44,9 @@ describe("settings derived from a cluster's size", () => {
   });
 
   it("do not override configured settings", () => {
-    expect(derivedSettings({ "cluster-node-timeout": 700, other: { maxclients: 50 } }, 2000, true)).toEqual({
+    expect(derivedSettings({ "cluster-node-timeout": 700, maxclients: 50 }, 2000, true)).toEqual({
       "cluster-node-timeout": 700,
-      other: { maxclients: 50 },
+      maxclients: 50,
     });
     expect(derivedSettings({ save: "" }, 6, false)).toEqual({ save: "", "cluster-node-timeout": nodeTimeoutFor(6) });
   });
@@ -65,10 +64,8 @@ describe("settings derived from a cluster's size", () => {
   });
 
   it("set the ping interval only on servers that support it, and not where it is configured", () => {
-    expect(derivedSettings({}, 6, true).other).toEqual({ [PING_INTERVAL_DIRECTIVE]: 300 });
-    expect(derivedSettings({ other: { [PING_INTERVAL_DIRECTIVE]: 0 } }, 6, true).other).toEqual({
-      [PING_INTERVAL_DIRECTIVE]: 0,
-    });
+    expect(derivedSettings({}, 6, true)[PING_INTERVAL_DIRECTIVE]).toBe(300);
+    expect(derivedSettings({ [PING_INTERVAL_DIRECTIVE]: 0 }, 6, true)[PING_INTERVAL_DIRECTIVE]).toBe(0);
     expect(["7.0.15", "7.9.9", "8.0.1", "8.1.0", "9.1.2", "10.0.0", "", "latest"].map(supportsPingInterval)).toEqual([
       false,
       false,
@@ -82,7 +79,7 @@ describe("settings derived from a cluster's size", () => {
     expect([
       pingEquivalentTimeoutMs(5000, {}),
       pingEquivalentTimeoutMs(5000, derivedSettings({}, 6, true)),
-      pingEquivalentTimeoutMs(5000, { other: { [PING_INTERVAL_DIRECTIVE]: 0 } }),
+      pingEquivalentTimeoutMs(5000, { [PING_INTERVAL_DIRECTIVE]: 0 }),
     ]).toEqual([5000, 600, 5000]);
   });
 });

@@ -41,7 +41,7 @@ describe("what a platform cannot give", () => {
       "a directive for Dragonfly",
       kubernetes,
       single({ engine: "dragonfly", pods: { zones: ["a"] }, settings: { "io-threads": 4 } }),
-      /^valkey:deployments\.d\.settings\.io-threads: dragonfly has no such setting; it has maxmemory, other/,
+      /^valkey:deployments\.d\.settings\.io-threads: dragonfly has no such setting; it has maxmemory and flags by their names/,
     ],
     [
       "TLS for Redis",
@@ -186,7 +186,7 @@ describe("what a platform cannot give", () => {
       single({
         engine: "dragonfly",
         pods: { zones: ["a"] },
-        settings: { maxmemory: "512mb", other: { conn_use_incoming_cpu: true } },
+        settings: { maxmemory: "512mb", conn_use_incoming_cpu: true },
       }),
     ],
     [
@@ -214,7 +214,7 @@ describe("what a platform cannot give", () => {
   it("derives the interval of pings for images whose servers know it, and for no others", () => {
     const derived = (changes: Raw): unknown =>
       parseConfig("stack x", { platform: kubernetes, deployments: { d: cluster(changes) } }, MACHINE).deployments["d"]
-        ?.settings.other?.["cluster-ping-interval"];
+        ?.settings["cluster-ping-interval"];
     const of = (engine: string, image: string): unknown => derived({ engine, pods: { image } });
     expect([
       of("valkey", "docker.io/valkey/valkey:8.0.1"),

@@ -1,0 +1,32 @@
+/** The list of directives beside those of real servers. */
+import { afterEach, describe, expect, it } from "vitest";
+import { directivesOf } from "../../../scripts/directives";
+import knownDirectives from "../../../valkey/directives/known-directives.json";
+import type { Programs } from "../../../platforms/host/programs/programs";
+import { minorVersion } from "../../../valkey/version";
+import { olderPrograms, realPrograms, Sandbox, withNode } from "../../support/valkey/real";
+
+const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;
+const open: Sandbox[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
+});
+
+describe("known directives", () => {
+  it.each<[string, () => Promise<Programs | undefined>]>([
+    ["the Valkey of commands", realPrograms],
+    ["Valkey 8.1", olderPrograms],
+  ])("are those of %s", async (_what, find) => {
+    const programs = await find();
+    const version = minorVersion(programs?.version ?? "");
+    if (programs === undefined || version === undefined) return;
+    const sandbox = await Sandbox.open(programs);
+    open.push(sandbox);
+    const deployment = await sandbox.replication("one", 0, { "tcp-backlog": 77 });
+    const names = await withNode(deployment, 0, directivesOf);
+    const known = Object.keys(KNOWN).filter((name) => KNOWN[name]?.includes(version));
+    expect([...new Set(names)].sort()).toEqual(known.sort());
+    const backlog = await withNode(deployment, 0, (connection) => connection.config("GET", "tcp-backlog"));
+    expect(backlog).toEqual(["tcp-backlog", "77"]);
+  });
+});
