@@ -74,7 +74,14 @@ export function planServers(
   });
   return {
     servers: nodes.map((node, index) => ({
-      plan: { ...common(node), cluster: mode === "cluster", directives, diskBytes, cpus: cpus?.[index] },
+      plan: {
+        ...common(node),
+        cluster: mode === "cluster",
+        zone: node.zone,
+        directives,
+        diskBytes,
+        cpus: cpus?.[index],
+      },
       zone: node.zone,
     })),
     sentinels: watchers.map((node) => ({
@@ -101,7 +108,7 @@ export function planAddedServers(
   const occupied = present.map(({ zone }) => zone);
   const hostOf = (zone: string): string => (present.find((each) => each.zone === zone) ?? model).server.plan.host;
   return placeAddedNodes(names, occupied, shape, zones).map(({ name, zone }) => ({
-    plan: { ...model.server.plan, name, host: hostOf(zone) },
+    plan: { ...model.server.plan, name, host: hostOf(zone), zone },
     zone,
   }));
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { compact } from "../../lib/compact";
 import type { Endpoint } from "../../valkey/node";
 import { sentinelConfig } from "../../valkey/sentinel/plan";
+import { supportsZoneDirective, ZONE_DIRECTIVE } from "../../valkey/availability-zone";
 import { formatConfigFile } from "../../valkey/settings";
 import { supportsPingInterval, PING_INTERVAL_DIRECTIVE } from "../../valkey/topology/derived-settings";
 import { LOOPBACK } from "./ports";
@@ -14,6 +15,8 @@ export interface ServerPlan {
   /** The node's name, unique in the run. */
   readonly name: string;
   readonly cluster: boolean;
+  /** Told to clients by servers that have the directive. @default none */
+  readonly zone?: string | undefined;
   /** Whether it is a Sentinel: the same program, without data. @default false */
   readonly sentinel?: boolean | undefined;
   /** The address that it listens on and connects from. */
@@ -81,6 +84,9 @@ export function serverConfig(
           ["cluster-config-file", "nodes.conf"] as const,
           ["cluster-port", String(busPort)] as const,
         ]
+      : []),
+    ...(plan.zone !== undefined && product === "valkey" && supportsZoneDirective(version)
+      ? [[ZONE_DIRECTIVE, plan.zone] as const]
       : []),
     ...compact([plan.replicaOf && (["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const)]),
   ]);

@@ -13,6 +13,7 @@ import { measuredCosts } from "../../benchmarks/results/measured-cost";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { pricesOf } from "../../platforms/eks/prices";
+import { tellZones } from "../../valkey/availability-zone";
 import { formatVerification } from "../../valkey/verification/format";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
@@ -112,6 +113,8 @@ async function measure(
   const verified = await Promise.all(
     load.deployments.map(async (deployment) => {
       const measured = targets.find(({ target }) => target.name === deployment.name);
+      // A pod that started since the last update has been told by nobody.
+      if (measured?.target.platform === "kubernetes") await tellZones(deployment);
       const external = measured?.target.platform === "external" ? measured.target : undefined;
       const verification = await verify(deployment, external?.skippedAssertions);
       return {

@@ -4,6 +4,7 @@ import { topologyOf } from "../../benchmarks/results/topology";
 import { Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
+import { tellZones } from "../../valkey/availability-zone";
 import { formatVerification } from "../../valkey/verification/format";
 import { verifyUntilPass } from "../../valkey/verification/verify";
 import { inspectDeployment } from "../drift";
@@ -43,6 +44,8 @@ export const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs>
   create: async ({ target, password, formationMs, timeoutSeconds }, context) => {
     const options = waitOptions(target.name, timeoutSeconds, context);
     const deployment = await openDeployment(target, password, options);
+    // Before anything is judged: no file tells a server where its pod was scheduled.
+    await tellZones(deployment);
     const { timeoutMs: healingMs, signal, report } = options;
     const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, healingMs, signal, report });
     if (!verification.verdict.pass) {

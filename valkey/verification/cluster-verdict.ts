@@ -17,6 +17,7 @@ import {
   sameVersion,
   wantedUsers,
   zonesKnown,
+  zonesTold,
 } from "./shared-assertions";
 import type { Shard } from "./shards";
 import { selfOf, shardsOf } from "./shards";
@@ -50,7 +51,7 @@ export function clusterVerdict(facts: DeploymentFacts): Verdict {
 
 function zoneRows(facts: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
   if (facts.skippedAssertions.includes("zones")) return [];
-  return [zonesKnown(facts), replicaElsewhere(facts, shards), zonesApart(facts, shards)];
+  return [zonesKnown(facts), replicaElsewhere(facts, shards), zonesApart(facts, shards), ...zonesTold(facts)];
 }
 
 function stateOk({ nodes }: DeploymentFacts): Assertion {

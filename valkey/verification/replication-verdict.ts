@@ -15,6 +15,7 @@ import {
   sameVersion,
   wantedUsers,
   zonesKnown,
+  zonesTold,
 } from "./shared-assertions";
 import { tuningAssertions } from "./machine-tuning";
 import type { Shard } from "./shards";
@@ -34,7 +35,7 @@ export function replicationVerdict(facts: DeploymentFacts): Verdict {
     allOnline(facts, shards),
     ...replicationHealth(facts, shards),
     readOnly(facts),
-    ...(facts.skippedAssertions.includes("zones") ? [] : [zonesKnown(facts), evenSpread(facts)]),
+    ...(facts.skippedAssertions.includes("zones") ? [] : [zonesKnown(facts), evenSpread(facts), ...zonesTold(facts)]),
     sameVersion(facts),
     ...sameSettings(facts),
     ...wantedUsers(facts),

@@ -91,6 +91,27 @@ export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion
   return assertion("zones-known", "every node's zone is known", expected, violations, `${zones.size} zones`);
 }
 
+/**
+ * Every server tells clients the zone that its machine is in. No row where nobody planned zones, or where no server
+ * has the directive.
+ */
+export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
+  const toldBy = ({ info }: NodeFacts): string | undefined => (info.known ? info.value.get(TOLD_ZONE) : undefined);
+  const telling = nodes.filter((each) => toldBy(each) !== undefined);
+  if (zones === undefined || telling.length === 0) return [];
+  const violations = telling.flatMap((each): Violation[] => {
+    const [told = "", zone = ""] = [toldBy(each), each.node.zone];
+    if (told === zone) return [];
+    const says = told === "" ? "tells clients no zone" : `tells clients the zone ${told}`;
+    return [{ node: each.node.name, problem: `${says}; its machine is in ${zone === "" ? "an unknown one" : zone}` }];
+  });
+  const what = "every server tells clients the zone of its machine";
+  return [assertion("zones-told", what, "availability-zone as placed", violations)];
+}
+
+/** INFO's name of `availability-zone`. */
+const TOLD_ZONE = "availability_zone";
+
 /** How far a replica may be behind its primary, bytes of the replication stream. */
 const MAX_LAG_BYTES = 1024 * 1024;
 /** How long ago a replica may have last heard from its primary, seconds. */

@@ -1,5 +1,7 @@
 /** The pod of a cluster node. Pure. */
 import type { types } from "@pulumi/kubernetes";
+import { supportsZoneDirective } from "../../../valkey/availability-zone";
+import { tagOf } from "../../../valkey/version";
 import type { ServerArgs } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, ENGINE_PROGRAMS } from "../engines";
@@ -63,6 +65,7 @@ function serverContainer(
       // A server announces the address in its nodes.conf, which is old after a restart, unless the command line has one.
       ...["--cluster-announce-ip", "$(POD_IP)"],
       ...["--cluster-announce-hostname", `$(POD_NAME).${hostIn(names.headless)}`],
+      ...(tellsZone(engine, image) ? ["--availability-zone", "$(ZONE)"] : []),
       // A pattern may match nothing.
       ...(directiveEngine(engine) === "valkey" ? ["--include", `${ANNOUNCED_DIRECTORY}/$(POD_NAME).conf*`] : []),
     ]),
@@ -71,6 +74,8 @@ function serverContainer(
       fromPod("POD_NAMESPACE", "metadata.namespace"),
       fromPod("POD_IP", "status.podIP"),
       fromPod("HOST_IP", "status.hostIP"),
+      // Kubernetes copies this label from the machine to the pod from 1.35 on. It is empty before, and `up` tells the server.
+      fromPod("ZONE", "metadata.labels['topology.kubernetes.io/zone']"),
       { name: "SERVICE", value: hostIn(names.client) },
       ...Object.entries(scriptEnvironment(authority, engine)).map(([name, value]) => ({ name, value })),
     ],
@@ -88,6 +93,11 @@ function serverContainer(
       ...serverMounts(tls),
     ],
   };
+}
+
+/** Whether the server is known to have the directive: it does not start with an unknown one. */
+function tellsZone(engine: ServerArgs["engine"], image: string): boolean {
+  return directiveEngine(engine) === "valkey" && supportsZoneDirective(tagOf(image) ?? "");
 }
 
 /**

@@ -178,9 +178,17 @@ describe("ClusterServers", () => {
       "$(POD_IP)",
       "--cluster-announce-hostname",
       "$(POD_NAME).cluster-headless.$(POD_NAMESPACE).svc.corp.example",
+      "--availability-zone",
+      "$(ZONE)",
       "--include",
       "/valkey/announced/$(POD_NAME).conf*",
     ]);
+    expect(server?.env).toContainEqual({
+      name: "ZONE",
+      valueFrom: { fieldRef: { fieldPath: "metadata.labels['topology.kubernetes.io/zone']" } },
+    });
+    const [older] = podOf(await statefulSet({ image: "docker.io/valkey/valkey:8.0.1" })).spec.containers;
+    expect(older?.args).not.toContain("--availability-zone");
     expect(server?.env.map(({ name }) => name)).toEqual(
       expect.arrayContaining(["POD_NAME", "POD_NAMESPACE", "POD_IP"]),
     );

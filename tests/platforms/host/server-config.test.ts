@@ -36,6 +36,16 @@ describe("a server's configuration on this machine", () => {
     expect(told("redis", "7.0.15")).toEqual([false, true]);
   });
 
+  it("has the zone that clients are told, for servers that know it", () => {
+    const told = (product: "valkey" | "redis", version: string): string[] =>
+      lines(planned({ zone: "a" }), PLACE, { product, version }).filter((line) => line.startsWith("availability-zone"));
+    expect([told("valkey", "8.0.1"), told("redis", "9.0.0")]).toEqual([[], []]);
+    expect([told("valkey", "8.1.1"), told("valkey", "9.1.2")]).toEqual([
+      ["availability-zone a"],
+      ["availability-zone a"],
+    ]);
+  });
+
   it("binds the source address of its links only where the kernel would choose another one", () => {
     expect(lines(planned({}), PLACE, VALKEY).filter((line) => line.startsWith("bind"))).toEqual([`bind ${LOOPBACK}`]);
     expect(lines(planned({ host: "127.0.1.4" }), PLACE, VALKEY).filter((line) => line.startsWith("bind"))).toEqual([

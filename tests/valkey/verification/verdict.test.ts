@@ -245,6 +245,13 @@ describe("the verdict on replication", () => {
 
   it.each<[string, DeploymentFacts, string[]]>([
     [
+      "a server that tells clients no zone beside one that tells its own",
+      withNode(withNode(replication, 0, { info: observed(infoReply("primary", { availability_zone: "a" })) }), 1, {
+        info: observed(infoReply("replica", { availability_zone: "" })),
+      }),
+      ["zones-told"],
+    ],
+    [
       "two primaries",
       withNode(replication, 1, { info: observed(infoReply("primary")) }),
       ["one-primary", "replicas", "one-data-set", "all-online", "lag-bounded"],

@@ -1,0 +1,67 @@
+/** The zone that real servers tell clients. */
+import { afterEach, describe, expect, it } from "vitest";
+import type { Programs } from "../../../platforms/host/programs/programs";
+import { handler } from "../../../provider/handlers/topology-check";
+import { tellZones } from "../../../valkey/availability-zone";
+import type { Deployment } from "../../../valkey/deployment";
+import { form } from "../../../valkey/formation/form";
+import { parseInfo } from "../../../valkey/topology/info";
+import { verify } from "../../../valkey/verification/verify";
+import { never, olderPrograms, realPrograms, Sandbox, withNode, ZONES } from "../../support/valkey/real";
+
+const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
+const open: Sandbox[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
+});
+
+async function formed(programs: Programs): Promise<Deployment> {
+  const sandbox = await Sandbox.open(programs);
+  open.push(sandbox);
+  const deployment = await sandbox.replication("zoned", SHAPE.replicasPerPrimary, { "repl-diskless-sync-delay": 0 });
+  await form(deployment, SHAPE);
+  return deployment;
+}
+
+const toldBy = (deployment: Deployment): Promise<(string | undefined)[]> =>
+  Promise.all(
+    deployment.nodes.map((_node, index) =>
+      withNode(deployment, index, async (node) => parseInfo(await node.info("server")).get("availability_zone")),
+    ),
+  );
+const failing = async (deployment: Deployment): Promise<string[]> =>
+  (await verify(deployment)).verdict.assertions.flatMap(({ id, found, pass }) => (pass ? [] : [`${id}: ${found}`]));
+
+describe("the zone that servers tell clients", () => {
+  it.each<[string, () => Promise<Programs | undefined>]>([
+    ["the Valkey of commands", realPrograms],
+    ["Valkey 8.1", olderPrograms],
+  ])("is their machine's from the start, and judged, with %s", async (_what, find) => {
+    const programs = await find();
+    if (programs === undefined) return;
+    const deployment = await formed(programs);
+    expect(await toldBy(deployment)).toEqual(ZONES);
+    expect(await failing(deployment)).toEqual([]);
+    await withNode(deployment, 1, (node) => node.config("SET", "availability-zone", ""));
+    await withNode(deployment, 2, (node) => node.config("SET", "availability-zone", "elsewhere"));
+    expect(await failing(deployment)).toEqual([
+      "zones-told: zoned-1: tells clients no zone; its machine is in b; zoned-2: tells clients the zone elsewhere; its machine is in c",
+    ]);
+    expect(await tellZones(deployment)).toEqual(["zoned-1", "zoned-2"]);
+    expect(await tellZones(deployment)).toEqual([]);
+    expect(await failing(deployment)).toEqual([]);
+  });
+
+  it("is told again when the deployment is verified by an update", async () => {
+    const deployment = await formed(await realPrograms());
+    await withNode(deployment, 0, (node) => node.config("SET", "availability-zone", ""));
+    const { name, mode, nodes, access, directives } = deployment;
+    const target = {
+      ...({ platform: "endpoints", name, mode, shape: SHAPE, zones: ZONES, nodes } as const),
+      directives: Object.fromEntries(directives),
+    };
+    const inputs = { target, password: access.password ?? "", formationMs: null, revision: null, timeoutSeconds: 30 };
+    await handler.create({ ...inputs, trigger: 0 }, { signal: never, report: () => undefined });
+    expect(await toldBy(deployment)).toEqual(ZONES);
+  });
+});
