@@ -22,6 +22,8 @@ const MAX_KEYS = 1000;
 /** How long MIGRATE waits for the target, milliseconds: a large key takes long to load. */
 const KEY_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 5;
+/** In the error of a server that has an atomic import of a slot. */
+const IMPORT_IN_PROGRESS = "Slot import in progress";
 
 /** Slots with the same source and the same target. */
 interface SlotGroup {
@@ -160,7 +162,7 @@ class Lane {
   async migrate(slots: readonly number[], to: Member): Promise<void> {
     const target = await this.#target(to);
     try {
-      await setSlots(target.connection, slots, "IMPORTING", this.source.id);
+      await this.#markImporting(slots, to, target);
       await setSlots(this.connection, slots, "MIGRATING", to.id);
       for (const held of await heldSlots(this.connection, slots, this.databases)) {
         await this.#migrateSlot(held, target);
@@ -172,6 +174,22 @@ class Lane {
       const where = `${this.source.node.name} to ${to.node.name}`;
       throw new Failure(`slots cannot be migrated from ${where}: ${messageOf(error)}`, { cause: error });
     }
+  }
+
+  /**
+   * A target that is told late of an atomic migration that has failed already begins to import the slots, and refuses them until it
+   * has given that up.
+   */
+  async #markImporting(slots: readonly number[], to: Member, { connection }: MigrationTarget): Promise<void> {
+    await this.context.deadline.pollWhileProgressing(async () => {
+      try {
+        await setSlots(connection, slots, "IMPORTING", this.source.id);
+        return undefined;
+      } catch (error) {
+        if (!messageOf(error).includes(IMPORT_IN_PROGRESS)) throw error;
+        return `${to.node.name} still imports slots of ${this.source.node.name} (${messageOf(error)})`;
+      }
+    });
   }
 
   async #migrateSlot({ slot, database }: DatabaseSlot, target: MigrationTarget): Promise<void> {

@@ -66,7 +66,7 @@ describe.skipIf(KUBECONFIG === undefined)(`rolling changes in replication mode${
     "links every replica within five seconds after the primary is ready, and passes verification (change %i)",
     async (round) => {
       const [primary] = await here.pods({ ...LABELS, "apps.kubernetes.io/pod-index": "0" });
-      await here.apply(await rendered({ settings: { ...SETTINGS, databases: 16 + round + 1 } as never }));
+      await here.apply(await rendered({ settings: { ...SETTINGS, databases: 16 + round + 1 } }));
       const waiting = { timeoutMs: 180_000, intervalMs: 100 };
       await awaitCondition("the new primary is ready", () => isPrimaryReady(primary?.metadata?.uid), waiting);
       const ready = Date.now();

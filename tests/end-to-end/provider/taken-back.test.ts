@@ -88,12 +88,12 @@ describe("a smaller cluster whose pods were not removed, taken back", () => {
       target: {
         ...{ platform: "endpoints", name: "orders", mode: "cluster", shape, zones: deployment.zones },
         ...{ directives: Object.fromEntries(deployment.directives), nodes: deployment.nodes },
-      } as DeploymentReference,
+      },
       ...{ password, timeoutSeconds: 60 },
     });
     const formed = { ...inputsFor(large), milliseconds: 1, drift: [] };
     const emptied = await update("ScaleIn", inputsFor(large), inputsFor(small));
-    const slots = (): Promise<string> => withNode(deployment, 3, async (node) => String(await node.cluster("INFO")));
+    const slots = (): Promise<string> => withNode(deployment, 3, async (node) => node.cluster("INFO"));
     expect(await slots()).toContain("cluster_known_nodes:1\r\n");
     const back = await update("ScaleIn", emptied, inputsFor(large));
     const again = { ...inputsFor(large), emptiedAt: back["emptiedAt"] };

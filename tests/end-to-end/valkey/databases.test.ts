@@ -24,7 +24,7 @@ let members: readonly Member[];
 let connections: Map<unknown, Connection>;
 beforeAll(async () => {
   sandbox = await Sandbox.open();
-  deployment = await sandbox.cluster("databases", 3, 0, { other: { "cluster-databases": DATABASES } });
+  deployment = await sandbox.cluster("databases", 3, 0, { "cluster-databases": DATABASES });
   await form(deployment, shape(3, 0));
   const opened = await openConnections(deployment);
   connections = opened;
