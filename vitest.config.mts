@@ -46,7 +46,7 @@ export default defineConfig({
           include: ["tests/**/*.test.ts"],
           exclude: ["tests/end-to-end/**"],
           setupFiles: "tests/runner/property-seed.ts",
-          testTimeout: 20_000,
+          testTimeout: 60_000,
           isolate: false,
           maxWorkers,
           sequence: { groupOrder: 0 },

@@ -197,7 +197,7 @@ function hasOtherPassword({ users: before }: AccessInputs, users: Users, name: s
 
 /** What becomes of users, a sentence each. */
 function describeUsers(before: WantedRules, after: WantedRules, nodes: string): string[] {
-  // As measured: docs/operations.md.
+  // As measured: docs/access.md.
   const nothing = "in about 20 s; no restart, other clients see nothing";
   const told = Object.entries(after).flatMap(([name, rules]) => {
     const former = before[name];
