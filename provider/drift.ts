@@ -4,6 +4,7 @@ import type { DeploymentReference } from "../platforms/deployment-reference";
 import { openDeployment } from "../platforms/deployment-reference";
 import type { Verification } from "../valkey/verification/verify";
 import { verifyUntilPass } from "../valkey/verification/verify";
+import { describeLeftoverSettings } from "../valkey/formation/temporary-settings";
 import { handBacks } from "../valkey/resize/resize-roles";
 import { groupByZone } from "../valkey/topology/placement";
 import type { Shape } from "../valkey/topology/placement";
@@ -30,7 +31,7 @@ export async function inspectDeployment(
     const deployment = await openDeployment(target, password, { timeoutMs: ANSWER_MS, signal });
     const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
     const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
-    const drift = failed.map(({ id, found }) => `${id}: ${found}`);
+    const drift = [...failed.map(({ id, found }) => `${id}: ${found}`), ...(await describeLeftoverSettings(deployment))];
     return { verification, drift: drift.length > 0 ? drift : unevenPrimaries(verification, target.shape) };
   } catch (error) {
     return { verification: undefined, drift: [messageOf(error)] };

@@ -42,7 +42,7 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
     // Kubernetes deletes the pods with the highest ordinals.
     const staying = { ...deployment, shape: target.shape, nodes: deployment.nodes.slice(0, after) };
     const leaving = deployment.nodes.slice(after);
-    await form(staying, target.shape, { leaving, timeoutMs: options.timeoutMs });
+    await form(staying, target.shape, { leaving, timeoutMs: options.timeoutMs, signal: context.signal });
     return { emptiedAt: now };
   },
 };

@@ -25,7 +25,7 @@ import {
   readViews,
   replicate,
 } from "./members";
-import { FAST_SYNC_SETTINGS, TemporarySettings } from "./temporary-settings";
+import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "./temporary-settings";
 
 /** Valkey's default node timeout, milliseconds: at this one, no node counts as failed because forming keeps it busy. */
 const PATIENT_TIMEOUT_MS = 15_000;
@@ -52,6 +52,7 @@ export async function formCluster(
   const deadline = new Deadline(deployment.name, deployment.nodes.length, options);
   const { leaving = [] } = options;
   return withConnections({ ...deployment, nodes: [...deployment.nodes, ...leaving] }, async (connections) => {
+    await restoreLeftoverSettings(deployment, [...connections.values()]);
     const { members, states } = await readMemberStates(connections);
     if (servesAllSlots(states)) return resizeCluster(deployment, connections, shape, options);
     const state = formationState(plan, shape, states);

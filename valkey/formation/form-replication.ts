@@ -9,7 +9,7 @@ import type { DeploymentNode } from "../node";
 import { infoFields, parseInfo } from "../topology/info";
 import type { FormationOptions, FormationResult } from "./deadline";
 import { Deadline } from "./deadline";
-import { FAST_SYNC_SETTINGS, TemporarySettings } from "./temporary-settings";
+import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "./temporary-settings";
 
 /**
  * Makes every other node a replica of `primary`. Nodes that follow it already are left alone.
@@ -22,6 +22,7 @@ export async function formReplication(
 ): Promise<FormationResult> {
   const deadline = new Deadline(deployment.name, deployment.nodes.length, options);
   return withConnections(deployment, async (connections) => {
+    await restoreLeftoverSettings(deployment, [...connections.values()]);
     const replicas = [...connections]
       .filter(([node]) => node !== primary)
       .map(([node, connection]) => ({ node, connection }));

@@ -1,15 +1,21 @@
 /** Directives that forming and resizing change on the nodes, and restore afterwards. */
 import type { Connection } from "../connection";
+import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
+import { LIVE_DEFAULTS } from "../live-settings";
 import { parseFlatReply } from "../topology/info";
 
 /**
- * Hidden directives with Valkey's defaults. Only formation sets them, so that a value other than the default was left
- * by a formation that was killed.
+ * All directives that forming and resizing change, with Valkey's defaults. Where they are not configured, another value was left by a
+ * formation or a resize that was killed.
  */
-const HIDDEN_DEFAULTS: ReadonlyMap<string, string> = new Map([
+const DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "0"],
   ["cluster-message-gossip-perc", "10"],
+  ["repl-diskless-load", "disabled"],
+  ...["repl-diskless-sync-delay", "cluster-node-timeout", "cluster-allow-replica-migration"].map(
+    (name) => [name, LIVE_DEFAULTS[name] ?? ""] as const,
+  ),
 ]);
 
 /**
@@ -55,8 +61,8 @@ export class TemporarySettings {
   }
 
   /**
-   * Gives every changed directive the value of the deployment's configuration, or else the hidden default, or else the
-   * value before. Never throws: a node that cannot be reached is restored by the next formation.
+   * Gives every changed directive the value of the deployment's configuration, or else its default. Never throws: a node that cannot
+   * be reached is restored by the next formation.
    */
   async restore(): Promise<void> {
     const { directives } = this.deployment;
@@ -64,39 +70,52 @@ export class TemporarySettings {
       [...this.#before].map(([connection, before]) =>
         setDirectives(
           connection,
-          [...before].map(([name, value]) => [name, directives.get(name) ?? HIDDEN_DEFAULTS.get(name) ?? value]),
+          [...before].map(([name, value]) => [name, usualValue(name, directives) ?? value]),
         ),
       ),
     );
   }
 }
 
-/** All directives that forming and resizing change. */
-const TEMPORARY_DIRECTIVES = [
-  ...FAST_SYNC_SETTINGS.keys(),
-  "cluster-node-timeout",
-  ...HIDDEN_DEFAULTS.keys(),
-  "cluster-allow-replica-migration",
-];
-
-/**
- * Restores directives that a killed formation left changed, as far as the configuration or the default tells their
- * value.
- */
+/** Restores directives that a killed formation or resize left changed. */
 export async function restoreLeftoverSettings(
-  { directives }: Deployment,
+  deployment: Deployment,
   connections: readonly Connection[],
 ): Promise<void> {
-  const values = new Map([...HIDDEN_DEFAULTS, ...directives]);
-  const wanted = [...values].filter(([name]) => TEMPORARY_DIRECTIVES.includes(name));
-  const names = wanted.map(([name]) => name);
   await Promise.all(
     connections.map(async (connection) => {
-      const found = await readDirectives(connection, names);
-      const isChanged = ([name, value]: [string, string]): boolean => found.has(name) && found.get(name) !== value;
-      await setDirectives(connection, wanted.filter(isChanged));
+      await setDirectives(connection, [...(await leftoverSettings(deployment, connection))].map(([name, { wanted }]) => [name, wanted]));
     }),
   );
+}
+
+/** What a killed formation or resize left changed, a sentence for each node and directive; empty when nothing. */
+export async function describeLeftoverSettings(deployment: Deployment): Promise<string[]> {
+  return withConnections(deployment, async (connections) => {
+    const found = await Promise.all(
+      [...connections].map(async ([{ name: node }, connection]) =>
+        [...(await leftoverSettings(deployment, connection))].map(
+          ([name, { value, wanted }]) => `${node}: ${name} is ${value}, not ${wanted}`,
+        ),
+      ),
+    );
+    return found.flat();
+  });
+}
+
+/** Temporary directives of a node that have another value than when nothing is formed. */
+async function leftoverSettings(
+  { directives }: Deployment,
+  connection: Connection,
+): Promise<ReadonlyMap<string, { readonly value: string; readonly wanted: string }>> {
+  const found = await readDirectives(connection, [...DEFAULTS.keys()]);
+  const pairs = [...found].map(([name, value]) => [name, { value, wanted: usualValue(name, directives) ?? value }] as const);
+  return new Map(pairs.filter(([, { value, wanted }]) => value !== wanted));
+}
+
+/** The value of a temporary directive while nothing is formed; undefined for others. */
+function usualValue(name: string, directives: ReadonlyMap<string, string>): string | undefined {
+  return directives.get(name) ?? DEFAULTS.get(name);
 }
 
 /** Those of the directives that the server knows, with their values. */

@@ -8,7 +8,6 @@ import type { MemberState } from "../formation/member-state";
 import { conflictingSlots } from "../formation/member-state";
 import type { Member } from "../formation/members";
 import { readMemberStates } from "../formation/members";
-import { restoreLeftoverSettings } from "../formation/temporary-settings";
 import type { DeploymentNode } from "../node";
 import type { Shape } from "../topology/placement";
 import { awaitMigrations } from "./atomic-migration";
@@ -39,7 +38,6 @@ export async function resizeCluster(
   shape: Shape,
   options: FormationOptions,
 ): Promise<FormationResult> {
-  await restoreLeftoverSettings(deployment, [...connections.values()]);
   return new Resize(deployment, connections, shape, options).run();
 }
 

@@ -30,7 +30,6 @@ import type { SlotTransfer } from "./slot-transfers";
  * Without it, a shard that loses its last slot becomes a replica of the slot's new owner, and copies all of its keys.
  */
 const KEEP_EMPTY_SHARDS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "no"]]);
-const DEFAULTS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "yes"]]);
 /** How often CLUSTER FAILOVER is sent, milliseconds: a replica gives up after 5 s by default. */
 const FAILOVER_RETRY_MS = 6000;
 
@@ -253,9 +252,10 @@ export class ResizeExecutor {
   }
 
   #settingsOf(members: readonly Member[]): TemporarySettings {
-    const directives = new Map([...DEFAULTS, ...this.deployment.directives]);
-    const connections = members.map(({ connection }) => connection);
-    return new TemporarySettings({ ...this.deployment, directives }, connections);
+    return new TemporarySettings(
+      this.deployment,
+      members.map(({ connection }) => connection),
+    );
   }
 }
 

@@ -14,7 +14,7 @@
  * states repair what the interruption left, and what failures did:
  *
  * - members that came back without their data, under other node IDs: `forgetLost` makes the others forget the old IDs;
- * - directives that a resize changes for its duration: `restoreLeftoverSettings`, before the first state;
+ * - directives that a resize changes for its duration: `restoreLeftoverSettings`, before the resize;
  * - nodes that some members have met, and others have not yet: `inspect` waits for gossip;
  * - nodes that some members have forgotten, and others have not: `resetHalfJoined` resets them to new node IDs;
  * - members that disagree on roles, slots or epochs, and replicas that are behind: `agree` waits for them;

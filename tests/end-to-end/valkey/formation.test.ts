@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
+import { handler } from "../../../provider/handlers/formation";
 import { form } from "../../../valkey/formation/form";
+import { describeLeftoverSettings } from "../../../valkey/formation/temporary-settings";
 import { verify } from "../../../valkey/verification/verify";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
 
@@ -76,6 +78,59 @@ describe("formation of a cluster", () => {
     await withNode(deployment, 2, (connection) => connection.config("SET", "cluster-ping-interval", "9999"));
     await form(deployment, SHAPE);
     expect(await hidden(2)).toEqual(own);
+  });
+
+  it.each(["cluster", "replication"] as const)(
+    "restores settings that a killed formation left, also where they are not configured, of %s",
+    async (mode) => {
+      const deployment = await (mode === "cluster"
+        ? sandbox.cluster("leftover", 3, 1)
+        : sandbox.replication("leftover-replication", 1));
+      const shape = mode === "cluster" ? SHAPE : { primaries: 1, replicasPerPrimary: 1 };
+      await form(deployment, shape);
+      const plain = { ...deployment, directives: new Map<string, string>() };
+      const leftover = {
+        "cluster-node-timeout": "700",
+        "repl-diskless-load": "on-empty-db",
+        "repl-diskless-sync-delay": "0",
+        "cluster-allow-replica-migration": "no",
+      };
+      const usual = {
+        "cluster-node-timeout": "15000",
+        "repl-diskless-load": "disabled",
+        "repl-diskless-sync-delay": "5",
+        "cluster-allow-replica-migration": "yes",
+      };
+      for (const [index] of deployment.nodes.entries())
+        await withNode(deployment, index, (node) => node.call("CONFIG", "SET", ...Object.entries(leftover).flat()));
+      expect(await describeLeftoverSettings(plain)).toContain(
+        `${deployment.name}-0: cluster-node-timeout is 700, not 15000`,
+      );
+      await form(plain, shape);
+      for (const [index] of deployment.nodes.entries())
+        for (const [name, value] of Object.entries(usual)) expect(await setting(deployment, index, name)).toBe(value);
+      expect(await describeLeftoverSettings(plain)).toEqual([]);
+    },
+  );
+
+  it("ends when the update is cancelled, with the settings restored", async () => {
+    const deployment = await sandbox.cluster("cancelled", 3, 1);
+    const cancelled = new AbortController();
+    cancelled.abort(new Error("the update was cancelled"));
+    const { name, mode, nodes, directives, access } = deployment;
+    const target = {
+      ...({ platform: "endpoints", name, mode, nodes, shape: SHAPE, zones: ["a", "b", "c"] } as const),
+      directives: Object.fromEntries(directives),
+    };
+    await expect(
+      handler.create(
+        { target, password: access.password ?? "", timeoutSeconds: 60 },
+        { signal: cancelled.signal, report: () => undefined },
+      ),
+    ).rejects.toThrow("the update was cancelled");
+    expect(await describeLeftoverSettings(deployment)).toEqual([]);
+    expect(await form(deployment, SHAPE)).toMatchObject({ changed: true });
+    expect(await failing(deployment)).toEqual([]);
   });
 
   it("changes nothing on a formed cluster: not a byte of any node's view", async () => {

@@ -74,6 +74,7 @@ export class ResizableCluster {
     delayMs: number,
   ): Promise<boolean> {
     const order: ResizeOrder = {
+      directives: Object.fromEntries(this.deployment.directives),
       name: "cluster",
       nodes,
       leaving,

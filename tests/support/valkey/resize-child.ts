@@ -14,17 +14,18 @@ export interface ResizeOrder {
   readonly leaving: readonly DeploymentNode[];
   readonly password: string;
   readonly shape: Shape;
+  readonly directives: Readonly<Record<string, string>>;
 }
 
 async function main(): Promise<void> {
-  const { name, nodes, leaving, password, shape } = JSON.parse(await text(process.stdin)) as ResizeOrder;
+  const { name, nodes, leaving, password, shape, directives } = JSON.parse(await text(process.stdin)) as ResizeOrder;
   const access = { password };
   const deployment: Deployment = {
     name,
     mode: "cluster",
     shape,
     nodes,
-    directives: new Map(),
+    directives: new Map(Object.entries(directives)),
     access,
     connect: (node) => connect(node.name, node.endpoint, access),
   };
