@@ -31,7 +31,10 @@ export async function inspectDeployment(
     const deployment = await openDeployment(target, password, { timeoutMs: ANSWER_MS, signal });
     const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
     const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
-    const drift = [...failed.map(({ id, found }) => `${id}: ${found}`), ...(await describeLeftoverSettings(deployment))];
+    const drift = [
+      ...failed.map(({ id, found }) => `${id}: ${found}`),
+      ...(await describeLeftoverSettings(deployment)),
+    ];
     return { verification, drift: drift.length > 0 ? drift : unevenPrimaries(verification, target.shape) };
   } catch (error) {
     return { verification: undefined, drift: [messageOf(error)] };

@@ -6,6 +6,7 @@ import { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { markNamespaceKept, readKubernetesFacts } from "../../platforms/kubernetes/requirements/facts";
 import type { KubernetesRequirements } from "../../platforms/kubernetes/requirements/requirements";
 import { unmetRequirements } from "../../platforms/kubernetes/requirements/requirements";
+import { openForDeletion } from "../deletion";
 import type { ResourceHandler } from "../resource-handler";
 
 export interface ClusterCheckInputs {
@@ -69,7 +70,10 @@ export const handler: ResourceHandler<ClusterCheckInputs, object> = {
   create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await requireCluster(inputs, undefined) }),
   update: (_id, olds, news) => requireCluster(news, olds),
   // Deleted after every other resource of the stack: a namespace that is kept then holds nothing but volumes.
-  delete: async (_id, olds) => {
-    if (olds.keepsNamespace) await markNamespaceKept(await open(olds), olds.needs.namespace, olds.stack);
+  delete: async (_id, olds, context) => {
+    if (!olds.keepsNamespace) return;
+    const { namespace } = olds.needs;
+    const kubernetes = await openForDeletion(olds, `namespace ${namespace}`, context);
+    if (kubernetes !== undefined) await markNamespaceKept(kubernetes, namespace, olds.stack);
   },
 };

@@ -31,7 +31,10 @@ export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   create: async ({ target, password, timeoutSeconds }, context) => {
     const options = waitOptions(target.name, timeoutSeconds, context);
     const deployment = await openDeployment(target, password, options);
-    const { milliseconds } = await form(deployment, target.shape, { timeoutMs: options.timeoutMs, signal: context.signal });
+    const { milliseconds } = await form(deployment, target.shape, {
+      timeoutMs: options.timeoutMs,
+      signal: context.signal,
+    });
     return { id: target.name, outputs: { milliseconds, drift: [] } };
   },
   read: async (_id, { target, password, milliseconds }, { signal }) => ({

@@ -11,6 +11,7 @@ import { runOnce } from "../../platforms/kubernetes/pods/run-once";
 import { withEveryNode } from "../../valkey/connections";
 import { parseInfo } from "../../valkey/topology/info";
 import { cannotReadDataOf, tagOf } from "../../valkey/version";
+import { lookOrTell } from "../preview";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 
@@ -79,13 +80,16 @@ async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, conte
 
 export const handler: ResourceHandler<ImageCheckInputs, object> = {
   silentInputs: ["pod", "timeoutSeconds"],
-  check: async (olds, { image, target }): Promise<InputProblem[]> => {
+  check: async (olds, { image, target }, { report }): Promise<InputProblem[]> => {
     const tag = tagOf(image ?? "");
     if (olds === undefined || tag === undefined || image === olds.image || target === undefined) return [];
     if (!cannotReadDataOf(tagOf(olds.image) ?? "", tag)) return [];
     // A version that never ran wrote nothing.
-    const tags = await runningTags(await openKubernetesClient(olds.target), olds.target);
-    const reason = refusal(olds.target.name, tags, tag);
+    const { name } = olds.target;
+    const tags = await lookOrTell(name, report, async () =>
+      runningTags(await openKubernetesClient(olds.target), olds.target),
+    );
+    const reason = tags && refusal(name, tags, tag);
     return reason === undefined ? [] : [{ property: "image", reason }];
   },
   announce: ({ image: before }, { image: after }) =>

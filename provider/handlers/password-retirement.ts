@@ -8,6 +8,7 @@ import { acceptsOtherPasswords, retireOtherPasswords } from "../../valkey/access
 import type { Credentials } from "../../valkey/access/users";
 import { passwordsDiffer } from "../../valkey/access/users";
 import type { Deployment } from "../../valkey/deployment";
+import { openForDeletion } from "../deletion";
 import type { HandlerContext, ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 
@@ -88,8 +89,9 @@ export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
     return {};
   },
   // An overlap that was interrupted leaves it.
-  delete: async (_id, { target }) => {
+  delete: async (_id, { target }, context) => {
     if (target.platform !== "kubernetes") return;
-    await removeOverlap(await openKubernetesClient(target), target.namespace, target.name);
+    const kubernetes = await openForDeletion(target, `passwords of ${target.name}`, context);
+    if (kubernetes !== undefined) await removeOverlap(kubernetes, target.namespace, target.name);
   },
 };

@@ -7,7 +7,9 @@ import { statusInError } from "../../platforms/kubernetes/api/api-errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
 import { tlsSecretProblems } from "../../platforms/kubernetes/access/tls-secret";
-import type { InputProblem, ResourceHandler } from "../resource-handler";
+import type { ReportProgress } from "../../lib/progress";
+import { lookOrTell } from "../preview";
+import type { HandlerContext, InputProblem, ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 
 export interface TlsCheckInputs {
@@ -87,43 +89,66 @@ async function switchProblem(
   };
 }
 
-export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
-  check: async (olds, { target, tls, ...news }, { report }): Promise<InputProblem[]> => {
-    if (target === undefined) return [];
-    const isOn = tls !== undefined;
-    if (olds !== undefined && (olds.tls !== undefined) !== isOn) {
-      const problem = await switchProblem(olds, isOn, news);
-      if (problem !== undefined) return [problem];
-    }
-    if (!isOn) return [];
-    const look = await lookAtSecret(await openKubernetesClient(target), target.namespace, tls);
-    if (look.state === "absent") report(`Secret ${tls.secretName} does not exist yet: the update waits for it`);
-    if (look.state === "unreadable") report(unreadable(tls));
-    if (look.state !== "read") return [];
-    return look.problems.map((problem) => ({ property: "tls", reason: `Secret ${tls.secretName}: ${problem}` }));
-  },
-  create: async ({ target, tls, timeoutSeconds }, context) => {
-    const { name, namespace } = target;
-    if (tls === undefined) return { id: name, outputs: { secret: null } };
-    const { timeoutMs, signal, report } = waitOptions(name, timeoutSeconds, context);
-    const kubernetes = await openKubernetesClient(target);
-    const look = await poll(
-      async () => {
-        const found = await lookAtSecret(kubernetes, namespace, tls);
-        if (found.state !== "absent") return found;
-        report(`namespace ${namespace} has no Secret ${tls.secretName} yet`, true);
-        return undefined;
-      },
-      { timeoutMs, intervalMs: POLL_MS, signal },
+/** @returns why the certificate or the switch is refused; what cannot be looked at is left to the update */
+async function refusals(
+  olds: TlsCheckInputs | undefined,
+  target: KubernetesReference,
+  { tls, ...news }: Partial<TlsCheckInputs>,
+  report: ReportProgress,
+): Promise<InputProblem[]> {
+  const isOn = tls !== undefined;
+  if (olds !== undefined && (olds.tls !== undefined) !== isOn) {
+    const problem = await switchProblem(olds, isOn, news);
+    if (problem !== undefined) return [problem];
+  }
+  if (!isOn) return [];
+  const look = await lookAtSecret(await openKubernetesClient(target), target.namespace, tls);
+  if (look.state === "absent") report(`Secret ${tls.secretName} does not exist yet: the update waits for it`);
+  if (look.state === "unreadable") report(unreadable(tls));
+  if (look.state !== "read") return [];
+  return look.problems.map((problem) => ({ property: "tls", reason: `Secret ${tls.secretName}: ${problem}` }));
+}
+
+/** @throws BadInput when the certificate cannot serve the deployment */
+async function awaitSecret(
+  { target, tls, timeoutSeconds }: TlsCheckInputs,
+  context: HandlerContext,
+): Promise<TlsCheckOutputs> {
+  const { name, namespace } = target;
+  if (tls === undefined) return { secret: null };
+  const { timeoutMs, signal, report } = waitOptions(name, timeoutSeconds, context);
+  const kubernetes = await openKubernetesClient(target);
+  const look = await poll(
+    async () => {
+      const found = await lookAtSecret(kubernetes, namespace, tls);
+      if (found.state !== "absent") return found;
+      report(`namespace ${namespace} has no Secret ${tls.secretName} yet`, true);
+      return undefined;
+    },
+    { timeoutMs, intervalMs: POLL_MS, signal },
+  );
+  const path = `tls: Secret ${tls.secretName} of namespace ${namespace}`;
+  if (look === undefined) throw new BadInput(name, [`${path}: it does not exist`]);
+  if (look.state === "unreadable") context.report(unreadable(tls));
+  if (look.state === "read" && look.problems.length > 0)
+    throw new BadInput(
+      name,
+      look.problems.map((problem) => `${path}: ${problem}`),
     );
-    const path = `tls: Secret ${tls.secretName} of namespace ${namespace}`;
-    if (look === undefined) throw new BadInput(name, [`${path}: it does not exist`]);
-    if (look.state === "unreadable") context.report(unreadable(tls));
-    if (look.state === "read" && look.problems.length > 0)
-      throw new BadInput(
-        name,
-        look.problems.map((problem) => `${path}: ${problem}`),
-      );
-    return { id: name, outputs: { secret: `${namespace}/${tls.secretName}` } };
+  return { secret: `${namespace}/${tls.secretName}` };
+}
+
+export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
+  check: async (olds, { target, ...news }, { report }): Promise<InputProblem[]> => {
+    if (target === undefined) return [];
+    return (await lookOrTell(target.name, report, () => refusals(olds, target, news, report))) ?? [];
+  },
+  create: async (inputs, context) => ({ id: inputs.target.name, outputs: await awaitSecret(inputs, context) }),
+  update: async (_id, olds, news, context) => {
+    const isOn = news.tls !== undefined;
+    // A preview may have been without access.
+    const problem = (olds.tls !== undefined) === isOn ? undefined : await switchProblem(olds, isOn, news);
+    if (problem !== undefined) throw new BadInput(news.target.name, [`${problem.property}: ${problem.reason}`]);
+    return awaitSecret(news, context);
   },
 };

@@ -1,6 +1,6 @@
 /** Waits until the volumes of a namespace are deleted. */
-import { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { awaitVolumesGone } from "../../platforms/kubernetes/volumes/volumes";
+import { openForDeletion } from "../deletion";
 import type { ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 
@@ -15,7 +15,8 @@ export interface VolumeDeletionWaitInputs {
 export const handler: ResourceHandler<VolumeDeletionWaitInputs, object> = {
   create: ({ namespace }) => Promise.resolve({ id: namespace, outputs: {} }),
   delete: async (_id, { kubeconfig, namespace, timeoutSeconds }, context) => {
-    const kubernetes = await KubernetesClient.open({ kubeconfig });
+    const kubernetes = await openForDeletion({ kubeconfig }, `volumes of namespace ${namespace}`, context);
+    if (kubernetes === undefined) return;
     await awaitVolumesGone(kubernetes, namespace, waitOptions(namespace, timeoutSeconds, context));
   },
 };

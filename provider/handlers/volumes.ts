@@ -1,6 +1,7 @@
 /** Grows the volumes of running servers, and refuses changes of volumes that would lose the data. */
 import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
 import { compact } from "../../lib/compact";
+import { BadInput } from "../../lib/errors";
 import { groupBy } from "../../lib/group-by";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
@@ -19,6 +20,8 @@ import {
 import { deleteOrphans, remakeSet } from "../../platforms/kubernetes/volumes/set-remaking";
 import { listNames } from "../../valkey/verification/assertion";
 import { nodeCount } from "../../valkey/topology/placement";
+import { openForDeletion } from "../deletion";
+import { lookOrTell } from "../preview";
 import type { InputProblem, ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
 
@@ -178,11 +181,12 @@ async function sizeRefusal(
  * grown stay: a smaller size is refused then.
  */
 export const handler: ResourceHandler<VolumesInputs, object> = {
-  check: async (olds, { target, storage }): Promise<InputProblem[]> => {
+  check: async (olds, { target, storage }, { report }): Promise<InputProblem[]> => {
     if (storage !== undefined && !(parseQuantity(storage.size) > 0))
       return [{ property: "storage.size", reason: `"${storage.size}" is no size; expected one such as 20Gi` }];
     if (olds === undefined || target === undefined || storage === undefined) return [];
-    return (await refusals(olds, target, storage)).map(([property = "", reason = ""]) => ({ property, reason }));
+    const found = await lookOrTell(target.name, report, () => refusals(olds, target, storage));
+    return (found ?? []).map(([property = "", reason = ""]) => ({ property, reason }));
   },
   announce: ({ storage: had, target: before }, { storage = had, target = before }) => {
     if (storage.ephemeral) return [];
@@ -206,7 +210,14 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
   },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   recordsAttempts: true,
-  update: async (_id, _olds, { target, storage, timeoutSeconds }, context) => {
+  update: async (_id, olds, { target, storage, timeoutSeconds }, context) => {
+    // A preview may have been without access.
+    const refused = await refusals(olds, target, storage);
+    if (refused.length > 0)
+      throw new BadInput(
+        target.name,
+        refused.map(([property = "", reason = ""]) => `${property}: ${reason}`),
+      );
     if (storage.ephemeral) return {};
     const options = waitOptions(target.name, timeoutSeconds, context);
     const kubernetes = await openKubernetesClient(target);
@@ -216,6 +227,9 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     return {};
   },
   // After the servers. An update that was killed before the StatefulSet was made again left pods that nobody owns.
-  delete: async (_id, { target, storage }) =>
-    deleteOrphans(await openKubernetesClient(target), volumesOf(target, storage), storage.onDestroy === "delete"),
+  delete: async (_id, { target, storage }, context) => {
+    const kubernetes = await openForDeletion(target, `volumes of ${target.name}`, context);
+    if (kubernetes !== undefined)
+      await deleteOrphans(kubernetes, volumesOf(target, storage), storage.onDestroy === "delete");
+  },
 };

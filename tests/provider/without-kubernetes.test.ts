@@ -1,0 +1,87 @@
+/** Handlers of a deployment whose Kubernetes cluster does not answer: previews, and `destroy`. */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import { handler as clusterCheck } from "../../provider/handlers/cluster-check";
+import { handler as imageCheck } from "../../provider/handlers/image-check";
+import { handler as retirement } from "../../provider/handlers/password-retirement";
+import { handler as tlsCheck } from "../../provider/handlers/tls-check";
+import { handler as volumeDeletionWait } from "../../provider/handlers/volume-deletion-wait";
+import type { StorageRequest } from "../../provider/handlers/volumes";
+import { handler as volumes } from "../../provider/handlers/volumes";
+import { kubeconfigOf } from "../support/kubernetes/fake-api-server";
+import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";
+
+const kubeconfig = kubeconfigOf("http://127.0.0.1:1");
+const target: KubernetesReference = {
+  ...{ platform: "kubernetes", name: "orders", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } },
+  ...{ zones: ["a"], directives: {}, kubeconfig, namespace: "valkey", statefulSet: "orders", container: "valkey" },
+  ...{ port: 6379, tls: false, service: "" },
+};
+const storage: StorageRequest = { size: "1Gi", template: "data", ephemeral: false, onDestroy: "delete" };
+const timeoutSeconds = 1;
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+describe("destroy", () => {
+  const deletions = (lines: string[]): Promise<void>[] => {
+    const context = { ...HANDLER_CONTEXT, report: (line: string) => lines.push(line) };
+    const overlap = { overlapSeconds: 90, exporterPort: null, changedAt: "" };
+    const needs = { namespace: "valkey" } as Parameters<NonNullable<typeof clusterCheck.delete>>[1]["needs"];
+    return [
+      retirement.delete?.("", { target, password: "p", users: {}, ...overlap, timeoutSeconds }, context),
+      volumes.delete?.("", { target, storage, timeoutSeconds }, context),
+      volumeDeletionWait.delete?.("", { kubeconfig, namespace: "valkey", timeoutSeconds }, context),
+      clusterCheck.delete?.("", { kubeconfig, needs, stack: "project/stack", keepsNamespace: true }, context),
+    ].map(async (deletion) => {
+      await deletion;
+    });
+  };
+
+  it("goes on where the cluster is said to be gone, and says what it could not delete", async () => {
+    vi.stubEnv("PULUMI_K8S_DELETE_UNREACHABLE", "true");
+    const lines: string[] = [];
+    await Promise.all(deletions(lines));
+    expect(lines).toHaveLength(4);
+    for (const line of lines) expect(line).toMatch(/: not deleted, because the Kubernetes cluster cannot be reached/);
+  });
+
+  it("fails otherwise, and says how to say so", async () => {
+    vi.stubEnv("PULUMI_K8S_DELETE_UNREACHABLE", "");
+    const outcomes = await Promise.allSettled(deletions([]));
+    for (const outcome of outcomes)
+      expect(outcome).toMatchObject({
+        reason: { message: expect.stringContaining("set PULUMI_K8S_DELETE_UNREACHABLE=true") as string },
+      });
+  });
+});
+
+describe("a preview", () => {
+  const lines: string[] = [];
+  const context = { ...HANDLER_CONTEXT, report: (line: string) => lines.push(line) };
+  const tls = { secretName: "certificate", hosts: ["orders"] };
+  const checked = { target, allowDowntime: false, keepsData: true, timeoutSeconds };
+
+  it("refuses nothing, and says what it could not check", async () => {
+    const image = { target, password: "p", pod: {}, timeoutSeconds };
+    const found = await Promise.all([
+      tlsCheck.check?.(undefined, { ...checked, tls }, context),
+      tlsCheck.check?.(checked, { ...checked, tls }, context),
+      volumes.check?.({ target, storage, timeoutSeconds }, { target, storage: { ...storage, size: "2Gi" } }, context),
+      imageCheck.check?.({ ...image, image: "valkey:9.1.0" }, { ...image, image: "valkey:8.1.0" }, context),
+    ]);
+    expect(found).toEqual([[], [], [], []]);
+    expect(lines).toHaveLength(4);
+    for (const line of lines) expect(line).toMatch(/^orders: not checked before the update/);
+  });
+
+  it("is made up for by the update", async () => {
+    const olds = { ...checked, secret: null };
+    await expect(tlsCheck.update?.("", olds, { ...checked, tls }, context)).rejects.toThrow("cannot be reached");
+    const larger = { target, storage: { ...storage, size: "2Gi" }, timeoutSeconds };
+    await expect(volumes.update?.("", { target, storage, timeoutSeconds }, larger, context)).rejects.toThrow(
+      "cannot be reached",
+    );
+  });
+});
