@@ -163,15 +163,15 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
     if ((same && drift.length + attempts.length === 0) || !(await anyServerRuns(olds))) return { changedAt, drift: [] };
     return tellNodes(olds, news, context, attempts);
   },
-  read: async (_id, { target, password, users, engine, changedAt }, { signal }) => {
+  read: async (_id, { target, password, users, engine, changedAt, drift }, { signal }) => {
     if (engine !== "valkey") return { changedAt, drift: [] };
     try {
       const deployment = await openDeployment(target, password, { timeoutMs: 15_000, signal });
       return { changedAt, drift: await differingAccess(deployment, { password, users }) };
     } catch (error) {
-      // The check of the topology reports what does not answer.
+      // The check of the topology reports what does not answer. What an earlier refresh found is not known to be mended.
       const why = messageOf(error);
-      return { changedAt, drift: why.includes("refuses the password") ? [why] : [] };
+      return { changedAt, drift: why.includes("refuses the password") ? [why] : drift };
     }
   },
   drifted: ({ drift }) => drift.length > 0,

@@ -121,15 +121,15 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
       context,
     );
   },
-  read: async (_id, { target, password, pending, ...state }, { signal }) => {
+  read: async (_id, { target, password, pending, drift, ...state }, { signal }) => {
     if (!takesLive(state)) return UNCHANGED;
     try {
       const deployment = await openDeployment(target, password, { timeoutMs: 15_000, signal });
       const { live } = splitDirectives(directivesOf({ target, password, ...state }));
       return { pending, drift: await differingSettings(deployment, live) };
     } catch {
-      // The check of the topology reports what does not answer.
-      return { pending, drift: [] };
+      // The check of the topology reports what does not answer. What an earlier refresh found is not known to be mended.
+      return { pending, drift };
     }
   },
   drifted: ({ pending, drift }) => pending || drift.length > 0,

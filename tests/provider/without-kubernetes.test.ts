@@ -1,9 +1,11 @@
-/** Handlers of a deployment whose Kubernetes cluster does not answer: previews, and `destroy`. */
+/** Handlers of a deployment whose Kubernetes cluster does not answer: previews, refreshes and `destroy`. */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
+import { handler as access } from "../../provider/handlers/access";
 import { handler as clusterCheck } from "../../provider/handlers/cluster-check";
 import { handler as imageCheck } from "../../provider/handlers/image-check";
 import { handler as retirement } from "../../provider/handlers/password-retirement";
+import { handler as settings } from "../../provider/handlers/settings";
 import { handler as tlsCheck } from "../../provider/handlers/tls-check";
 import { handler as volumeDeletionWait } from "../../provider/handlers/volume-deletion-wait";
 import type { StorageRequest } from "../../provider/handlers/volumes";
@@ -54,6 +56,18 @@ describe("destroy", () => {
       expect(outcome).toMatchObject({
         reason: { message: expect.stringContaining("set PULUMI_K8S_DELETE_UNREACHABLE=true") as string },
       });
+  });
+});
+
+describe("a refresh", () => {
+  it("keeps the drift that an earlier one found, where it cannot look", async () => {
+    const drift = ["orders-1: hz is 20, not 10"];
+    const inputs = { target, password: "p", timeoutSeconds };
+    const found = await settings.read?.("", { ...inputs, pending: false, drift }, HANDLER_CONTEXT);
+    expect(found).toEqual({ pending: false, drift });
+    const users = { users: {}, engine: "valkey", overlapSeconds: 90 } as const;
+    const state = { ...inputs, ...users, changedAt: "", drift };
+    expect(await access.read?.("", state, HANDLER_CONTEXT)).toEqual({ changedAt: "", drift });
   });
 });
 
