@@ -1,5 +1,5 @@
 /** valkey.conf of a server in a pod. Pure. */
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { USERS_FILE } from "../../platforms/kubernetes/access/overlap-names";
 import type { Credentials } from "../../valkey/access/users";
 import { aclFile } from "../../valkey/access/users";
@@ -88,6 +88,14 @@ export function accessFiles(engine: DirectiveEngine = "valkey"): SecretFiles {
 /** Quotes one argument of valkey.conf. */
 function quote(value: string): string {
   return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+}
+
+/**
+ * As `checksum`, of a text that nobody may guess by it.
+ * @param key random, and hidden from those who see the checksum
+ */
+export function keyedChecksum(key: string, text: string): string {
+  return createHmac("sha256", key).update(text).digest("hex").slice(0, 32);
 }
 
 /** A new checksum restarts the pods that read the text. */

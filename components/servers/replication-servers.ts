@@ -74,8 +74,9 @@ export class ReplicationServers extends pulumi.ComponentResource {
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
 
     const { live } = splitDirectives(toDirectives(args.settings));
+    const secret = createSecret(context, secretFiles(args, accessFiles()));
     const needed = [
-      createSecret(context, secretFiles(args, accessFiles())),
+      secret,
       createConfigMap(context, names.scripts, scriptFiles(args.sentinel === undefined ? "replication" : "sentinel")),
       createConfigMap(context, names.liveConfig, { "live.conf": formatConfigFile(live) + ACCESS_INCLUDE }),
       createNetworkPolicy(context, [CLIENT_PORT], args.sentinel !== undefined),
@@ -88,7 +89,8 @@ export class ReplicationServers extends pulumi.ComponentResource {
       { parent: this, dependsOn: needed, transforms: [completeStatefulSet(args.sentinel !== undefined)] },
     );
 
-    if (args.sentinel !== undefined) createFailover(context, args.sentinel, nodes, args.failoverNodeSelectors);
+    if (args.sentinel !== undefined)
+      createFailover(context, { settings: args.sentinel, nodes, secret, selectors: args.failoverNodeSelectors });
     createReplicationServices(context, args.sentinel !== undefined);
     this.pods = serverPods(context, nodes, name);
     // The number of replicas and the size of their volumes are no part of the pods.

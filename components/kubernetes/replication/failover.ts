@@ -4,6 +4,7 @@
  */
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
+import type * as k8s from "../kubernetes-sdk";
 import { createFailoverPolicies } from "../network-policy";
 import { createSentinelPods } from "./sentinel-pods";
 import { createWriteProxy } from "./write-proxy";
@@ -14,19 +15,20 @@ export interface FailoverNodeSelectors {
   readonly proxies: Readonly<Record<string, string>>;
 }
 
-/**
- * @param nodes number of servers, with the primary
- * @param selectors @default those of the servers
- */
-export function createFailover(
-  context: DeploymentContext,
-  settings: SentinelSettings,
-  nodes: number,
-  selectors?: FailoverNodeSelectors,
-): void {
+interface FailoverPlan {
+  readonly settings: SentinelSettings;
+  /** Number of servers, with the primary. */
+  readonly nodes: number;
+  /** Secret with the password. */
+  readonly secret: k8s.core.v1.Secret;
+  /** @default those of the servers */
+  readonly selectors?: FailoverNodeSelectors | undefined;
+}
+
+export function createFailover(context: DeploymentContext, { settings, nodes, secret, selectors }: FailoverPlan): void {
   createFailoverPolicies(context);
   createSentinelPods(onMachines(context, selectors?.sentinels), settings);
-  createWriteProxy(onMachines(context, selectors?.proxies), nodes);
+  createWriteProxy(onMachines(context, selectors?.proxies), nodes, secret);
 }
 
 function onMachines(context: DeploymentContext, nodeSelector?: Readonly<Record<string, string>>): DeploymentContext {

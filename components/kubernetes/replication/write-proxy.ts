@@ -11,7 +11,7 @@ import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES, PROXY_COUNT } from "../pods/sidecar-resources";
-import { checksum, PASSWORD_FILE } from "../server-config";
+import { checksum, keyedChecksum, PASSWORD_FILE } from "../server-config";
 import { createSupportService } from "./support-service";
 import { writeProxyConfig } from "./write-proxy-config";
 
@@ -20,8 +20,11 @@ const CONFIG_FILE = "haproxy.cfg";
 
 const LISTENS: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
 
-/** @param nodes number of servers, with the primary */
-export function createWriteProxy(context: DeploymentContext, nodes: number): void {
+/**
+ * @param nodes number of servers, with the primary
+ * @param secret with the password: proxies start after it, and so with its password
+ */
+export function createWriteProxy(context: DeploymentContext, nodes: number, secret: k8s.core.v1.Secret): void {
   const { deployment, names, options } = context;
   const labels = writeProxyLabels(deployment);
   const name = names.writeProxy;
@@ -44,7 +47,7 @@ export function createWriteProxy(context: DeploymentContext, nodes: number): voi
         template: {
           metadata: {
             labels,
-            annotations: { ...passwordChecksum(context), "checksum/config": config.apply(checksum) },
+            annotations: { ...passwordChecksum(context, secret), "checksum/config": config.apply(checksum) },
           },
           spec: podSpec(context, labels),
         },
@@ -54,9 +57,16 @@ export function createWriteProxy(context: DeploymentContext, nodes: number): voi
   );
 }
 
-/** Restarts the proxies for another password, which they read when they start, as the servers' names. */
-function passwordChecksum({ args }: DeploymentContext): Record<string, pulumi.Output<string>> {
-  return { "checksum/password": pulumi.secret(args.password).apply(checksum) };
+/**
+ * Restarts the proxies for a new password, which they read when they start, as the servers' names. Whoever may see pods, but no Secrets,
+ * sees this annotation: the key is the random UID of the Secret.
+ */
+function passwordChecksum(
+  { args }: DeploymentContext,
+  { metadata }: k8s.core.v1.Secret,
+): Record<string, pulumi.Output<string>> {
+  const password = pulumi.secret(args.password);
+  return { "checksum/password": pulumi.all([metadata.uid, password]).apply(([key, text]) => keyedChecksum(key, text)) };
 }
 
 /** DNS names of the servers' pods. */

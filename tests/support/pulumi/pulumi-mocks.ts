@@ -121,6 +121,12 @@ export async function declareOne<T>(make: () => T): Promise<{ component: T; reso
   return { component, resources };
 }
 
+/** What an API server adds to the metadata of an object. */
+function kubernetesMetadata(type: string, name: string, { metadata }: Readonly<Record<string, unknown>>): object {
+  if (!type.startsWith("kubernetes:") || typeof metadata !== "object") return {};
+  return { metadata: { ...metadata, uid: `UID of ${name}` } };
+}
+
 /**
  * Runs a program to its end.
  * @param outputs undefined for a type that is not expected
@@ -147,7 +153,7 @@ export async function runProgram(
         const own = withoutSignatures(given, [], []) as Record<string, unknown>;
         const state = type === "pulumi:pulumi:Stack" ? {} : outputs(type, name, own);
         if (state === undefined) unexpected.push(resourceKey({ type, name }));
-        return { id: resourceId(type, name), state: { ...own, ...state } };
+        return { id: resourceId(type, name), state: { ...own, ...state, ...kubernetesMetadata(type, name, own) } };
       },
       call: ({ token, inputs: given }) => {
         const answer = calls[token];

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { writeProxyConfig } from "../../../../components/kubernetes/replication/write-proxy-config";
 import { ReplicationServers } from "../../../../components/servers/replication-servers";
@@ -134,6 +135,25 @@ describe("Sentinels around the upstream chart", () => {
       selector: { "app.kubernetes.io/name": "valkey-write" },
       ports: [{ port: 6379 }],
     });
+  });
+
+  it("have proxies that restart for a new password, by an annotation from which nobody can guess it", async () => {
+    const annotationsFor = async (password: string): Promise<Record<string, string>> => {
+      const resources = await evaluateProgram(() => {
+        new ReplicationServers("shop", { ...plainServers, password, replicas: 2, sentinel: SENTINEL });
+      });
+      const { spec } = onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-write").inputs as {
+        spec: { template: { metadata: { annotations: Record<string, string> } } };
+      };
+      return spec.template.metadata.annotations;
+    };
+    const [one, two] = ["a-password-that-is-chosen", "a-password-that-is-new"];
+    const annotations = await annotationsFor(one);
+    expect(Object.keys(annotations).sort()).toEqual(["checksum/config", "checksum/password"]);
+    const guesses = ["sha256", "sha1", "md5"].map((kind) => createHash(kind).update(one).digest("hex").slice(0, 32));
+    expect(guesses).not.toContain(annotations["checksum/password"]);
+    expect((await annotationsFor(one))["checksum/password"]).toBe(annotations["checksum/password"]);
+    expect((await annotationsFor(two))["checksum/password"]).not.toBe(annotations["checksum/password"]);
   });
 
   it("may talk to the servers, and the servers to them", async () => {
