@@ -23,5 +23,9 @@ export const GROWN_BY_VOLUMES = ["spec.volumeClaimTemplates"];
 
 /** Seconds that a primary may take to hand its slots over before its pod stops. */
 export const HAND_OVER_SECONDS = 30;
+/** Seconds for which a primary that has a snapshot waits for replicas that do not answer, before it starts: they may be starting too. */
+export const ASK_SECONDS = 20;
+/** Seconds for which a primary waits, before it starts, while the only data or newer data may be at a replica. */
+export const ASK_PATIENCE_SECONDS = 120;
 /** Seconds that a pod has to stop: it hands its slots over and, with `save` rules, writes a snapshot. */
 export const TERMINATION_GRACE_SECONDS = 180;

@@ -8,6 +8,8 @@ import { directiveEngine, ENGINE_PROGRAMS } from "../engines";
 import { pullPolicy } from "./image";
 import {
   ANNOUNCED_DIRECTORY,
+  ASK_PATIENCE_SECONDS,
+  ASK_SECONDS,
   BUS_PORT,
   CLIENT_PORT,
   CONFIG_DIRECTORY,
@@ -21,7 +23,7 @@ import { exporterContainer } from "../metrics";
 import type { ObjectNames } from "../names";
 import { objectLabels } from "../names";
 import { podBasics } from "./pod-basics";
-import { livenessProbe, readinessProbe } from "./probes";
+import { livenessProbe, readinessProbe, startupProbe } from "./probes";
 import { scriptCommand } from "../scripts";
 import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
 import { checksum, TLS_FILES } from "../server-config";
@@ -60,7 +62,9 @@ function serverContainer(
     image,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY_CONTEXT,
-    ...startedBy(engine, [
+    command: scriptCommand("start-cluster.sh", String(ASK_SECONDS), String(ASK_PATIENCE_SECONDS)),
+    args: [
+      ENGINE_PROGRAMS[directiveEngine(engine)].server,
       `${CONFIG_DIRECTORY}/valkey.conf`,
       // A server announces the address in its nodes.conf, which is old after a restart, unless the command line has one.
       ...["--cluster-announce-ip", "$(POD_IP)"],
@@ -68,7 +72,7 @@ function serverContainer(
       ...(tellsZone(engine, image) ? ["--availability-zone", "$(ZONE)"] : []),
       // A pattern may match nothing.
       ...(directiveEngine(engine) === "valkey" ? ["--include", `${ANNOUNCED_DIRECTORY}/$(POD_NAME).conf*`] : []),
-    ]),
+    ],
     env: [
       fromPod("POD_NAME", "metadata.name"),
       fromPod("POD_NAMESPACE", "metadata.namespace"),
@@ -84,6 +88,7 @@ function serverContainer(
       { name: "bus", containerPort: BUS_PORT },
     ],
     resources,
+    startupProbe: startupProbe(tls !== undefined, directiveEngine(engine)),
     livenessProbe: livenessProbe(tls !== undefined, directiveEngine(engine)),
     readinessProbe: readinessProbe("cluster"),
     lifecycle: { preStop: { exec: { command: scriptCommand("hand-over.sh", String(HAND_OVER_SECONDS)) } } },
@@ -98,16 +103,6 @@ function serverContainer(
 /** Whether the server is known to have the directive: it does not start with an unknown one. */
 function tellsZone(engine: ServerArgs["engine"], image: string): boolean {
   return directiveEngine(engine) === "valkey" && supportsZoneDirective(tagOf(image) ?? "");
-}
-
-/**
- * Arguments of the image's entry point, which loads the modules of valkey-bundle; the entry point of Redis would load modules
- * that Valkey is not compared with.
- */
-function startedBy(engine: ServerArgs["engine"], parameters: string[]): Pick<Container, "args" | "command"> {
-  const own = directiveEngine(engine);
-  const line = [ENGINE_PROGRAMS[own].server, ...parameters];
-  return own === "valkey" ? { args: line } : { command: line };
 }
 
 function fromPod(name: string, fieldPath: string): types.input.core.v1.EnvVar {

@@ -2,8 +2,10 @@
 import type { types } from "@pulumi/kubernetes";
 import type { DirectiveEngine } from "../engines";
 import { ENGINE_PROGRAMS } from "../engines";
-import { CLIENT_PORT } from "../layout";
+import { ASK_PATIENCE_SECONDS, CLIENT_PORT } from "../layout";
 import { scriptCommand } from "../scripts";
+
+const STARTUP_SECONDS = ASK_PATIENCE_SECONDS + 60;
 
 /**
  * Liveness: any reply counts, also an error for the missing password, while loading, or during a script. The probe
@@ -20,6 +22,11 @@ export function livenessProbe(tls: boolean, engine: DirectiveEngine = "valkey"):
     timeoutSeconds: 10,
     failureThreshold: 6,
   };
+}
+
+/** Startup: liveness begins when it has passed, so that a server has the time to ask its replicas before it starts. */
+export function startupProbe(...server: Parameters<typeof livenessProbe>): types.input.core.v1.Probe {
+  return { ...livenessProbe(...server), initialDelaySeconds: 0, periodSeconds: 1, failureThreshold: STARTUP_SECONDS };
 }
 
 /** Readiness is decided by a script. Each run costs the machine some milliseconds, so the period is 5 s. */

@@ -194,11 +194,16 @@ describe("ClusterServers", () => {
     );
   });
 
-  it("starts Valkey by the image's entry point, which loads the modules of a bundle, and Redis without", async () => {
-    const serverOf = async (engine: "valkey" | "redis") => podOf(await statefulSet({ engine })).spec.containers[0];
-    const [valkey, redis] = [await serverOf("valkey"), await serverOf("redis")];
-    expect([valkey?.command, valkey?.args?.[0]]).toEqual([undefined, "valkey-server"]);
-    expect([redis?.command?.[0], redis?.args]).toEqual(["redis-server", undefined]);
+  it("asks its replicas before it starts, for as long as its startup probe lets it", async () => {
+    for (const engine of ["valkey", "redis"] as const) {
+      const server = podOf(await statefulSet({ engine })).spec.containers[0];
+      const [shell, script, seconds, patience] = server?.command ?? [];
+      expect([shell, script]).toEqual(["sh", "/valkey/scripts/start-cluster.sh"]);
+      expect(server?.args?.slice(0, 2)).toEqual([`${engine}-server`, "/valkey/config/valkey.conf"]);
+      expect(Number(patience)).toBeGreaterThan(Number(seconds));
+      const { periodSeconds, failureThreshold } = server?.startupProbe ?? { periodSeconds: 0, failureThreshold: 0 };
+      expect(periodSeconds * failureThreshold).toBeGreaterThan(Number(patience));
+    }
   });
 
   it("hands a primary over before its pod goes, with time left to end", async () => {
@@ -429,6 +434,7 @@ interface Pod {
       readonly env: readonly { readonly name: string }[];
       readonly resources: Resources;
       readonly securityContext: unknown;
+      readonly startupProbe: { readonly periodSeconds: number; readonly failureThreshold: number };
       readonly livenessProbe: { readonly exec: { readonly command: readonly string[] } };
       readonly lifecycle: { readonly preStop: { readonly exec: { readonly command: readonly string[] } } };
     }[];

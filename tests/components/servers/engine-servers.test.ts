@@ -28,6 +28,7 @@ const engine = (changes: Partial<EngineServersArgs> = {}): Promise<readonly Decl
 
 interface Container {
   readonly command: readonly string[];
+  readonly args?: readonly string[];
   readonly env: readonly { readonly name: string; readonly value?: string }[];
   readonly readinessProbe: object;
   readonly livenessProbe: object;
@@ -177,7 +178,7 @@ describe("a cluster of Redis", () => {
       });
     });
     const [container] = setOf(resources, "cluster").template.spec.containers;
-    expect(container?.command[0]).toBe("redis-server");
+    expect(container?.args?.[0]).toBe("redis-server");
     expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({
       "password.conf": 'requirepass "a secret"\nmasterauth "a secret"\n',
     });

@@ -1,0 +1,109 @@
+# shellcheck shell=sh disable=SC2034
+# Functions that compare copies of a data set: the one on the disk of a server that is about to start, and those of servers that
+# run. Sourced after node.sh. CONFIG is the server's configuration file.
+
+# setting NAME DEFAULT: value of a directive; the last line counts.
+setting() {
+  value=$(sed -n "s/^$1  *//p" "$CONFIG" | tail -n 1)
+  echo "${value:-$2}"
+}
+
+# seconds_since FILE: age of a file.
+seconds_since() { echo $(($(date +%s) - $(date -r "$1" +%s))); }
+
+# own_copy: sets disk to what this server will load: an append-only file (aof), a snapshot (rdb) or none. age is the number of seconds
+# since it was written; durable is yes where no acknowledged write can be missing; history and offset are a snapshot's place in the
+# replication stream.
+own_copy() {
+  disk=none age=0 durable=no history='' offset=-1
+  directory=$(setting dir .)
+  if [ "$(setting appendonly no)" = yes ]; then
+    # A server with an append-only file ignores snapshots.
+    files=$directory/$(setting appenddirname appendonlydir)
+    # shellcheck disable=SC2012
+    newest=$(ls -t "$files" 2>/dev/null | head -n 1)
+    [ -n "$newest" ] || return 0
+    disk=aof age=$(seconds_since "$files/$newest")
+    [ "$(setting appendfsync everysec)" != always ] || durable=yes
+    return 0
+  fi
+  snapshot=$directory/$(setting dbfilename dump.rdb)
+  [ -s "$snapshot" ] || return 0
+  disk=rdb age=$(seconds_since "$snapshot")
+  # Both are empty where the file has no such fields.
+  # shellcheck disable=SC2046
+  set -- $(place "$snapshot")
+  history=${1-} offset=${2:--1}
+}
+
+# place SNAPSHOT: prints its replication ID and offset. Fields of text (250, name, value) follow nine bytes of magic and version.
+place() {
+  od -An -v -tu1 -N 1024 "$1" | awk '
+    # Numbers are of one, two or four bytes, the lowest first. Longer ones are text.
+    function text(   kind, low, left, weight, value) {
+      kind = int(byte[at] / 64)
+      low = byte[at++] % 64
+      if (kind == 3 && low <= 2) {
+        weight = 1
+        for (left = low == 2 ? 4 : low + 1; left > 0; left--) {
+          value += byte[at++] * weight
+          weight *= 256
+        }
+        return sprintf("%.0f", value)
+      }
+      if (kind > 1) { at = -1; return "" }
+      left = kind == 0 ? low : low * 256 + byte[at++]
+      for (value = ""; left > 0; left--) value = value sprintf("%c", byte[at++])
+      return value
+    }
+    { for (i = 1; i <= NF; i++) byte[count++] = $i }
+    END {
+      for (at = 9; at in byte && byte[at] == 250;) {
+        at++
+        name = text()
+        field[name] = text()
+      }
+      if ("repl-offset" in field) print field["repl-id"], field["repl-offset"]
+    }'
+}
+
+# ask HOST [COMMAND]: sets what that server says of its copy, and answer to all it says, also to the further command. Without an answer
+# role stays empty. since is the number of seconds since it lost its primary, -1 where it has not had one since it started.
+ask() {
+  role='' loading=0 link='' since=-1 syncing=0 applied=0 position=-1 lineage='' keys=no
+  answer=$(printf 'INFO persistence replication keyspace\n%s\n' "${2-}" | tell "$1" 2)
+  while IFS=: read -r name value; do
+    value=${value%"$CARRIAGE_RETURN"}
+    case $name in
+      loading) loading=$value ;;
+      role) role=$value ;;
+      master_link_status) link=$value ;;
+      master_link_down_since_seconds) since=$value ;;
+      master_sync_in_progress) syncing=$value ;;
+      slave_repl_offset) applied=$value ;;
+      master_repl_offset) position=$value ;;
+      master_replid) lineage=$value ;;
+      db[0-9]*) keys=yes ;;
+    esac
+  done <<ANSWER
+$answer
+ANSWER
+  [ "$link" != up ] || since=0
+}
+
+# has_data: after ask, whether that server has a copy at all. A replica that has not synchronized has applied nothing.
+has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
+
+# newer: after own_copy and ask, whether that server has all that is on this server's disk. A replica has all that its primary wrote
+# while they were linked. Where it has only loaded its own disk since it started, snapshots of the same history compare by their
+# place in it; any other copy there is of unknown age.
+newer() {
+  has_data || return 1
+  [ "$disk" != none ] || return 0
+  if [ "$since" -ge 0 ]; then
+    # Both are rounded to seconds.
+    [ "$since" -le $((age + 2)) ]
+    return
+  fi
+  [ "$disk" = rdb ] && [ "$lineage" = "$history" ] && [ "$position" -gt "$offset" ]
+}

@@ -1,0 +1,171 @@
+#!/bin/sh
+# start-cluster.sh SECONDS PATIENCE PROGRAM CONFIG ARGUMENTS…: starts a cluster node; first it asks whether somebody has newer data.
+# By its nodes.conf this node was a primary with slots. If it started now, its replicas would copy what it has on its disk. A replica
+# that has more takes over instead; then this node starts, learns that from the others, and becomes its replica.
+#   a replica has all that is on this disk     the one with the greatest offset takes over
+#   a node has taken over already              the server starts
+#   every write is on this disk                the server starts (appendfsync always)
+#   an append-only file, and no such replica   the server starts: what a replica has on its own disk is not newer
+#   a snapshot, and replicas are silent        it waits for SECONDS: they may be starting with a newer snapshot
+#   no data on this disk, replicas are silent  it waits for PATIENCE
+#   a replica loads its data, or a replica that has more cannot take over yet    it waits for PATIENCE
+# Replicas never wait here, so no two nodes wait for each other; and nothing is written down, so a script that is killed begins anew.
+. "${0%/*}/node.sh"
+. "${0%/*}/copies.sh"
+
+now() { date +%s; }
+say() { echo "start-cluster: $*" >&2; }
+
+# members FILE: `own ID SLOT` with this node's first slot, and `KIND ID HOST` for each other node, where KIND is peer for those of its
+# shard; nothing unless this node is a primary with slots. Former primaries of the shard are peers as well.
+members() {
+  awk '
+    NF < 8 { next }
+    {
+      fields = split($2, field, ",")
+      shard = ""
+      for (i = 3; i <= fields; i++) if (field[i] ~ /^shard-id=/) shard = field[i]
+    }
+    $3 ~ /myself/ { own = $1; own_shard = shard; slot = $3 ~ /master/ && $9 !~ /^\[/ ? $9 : ""; next }
+    fields > 1 && field[2] != "" { id[++count] = $1; host[count] = field[2]; of[count] = $4; shards[count] = shard }
+    END {
+      if (slot == "") exit
+      sub(/-.*/, "", slot)
+      print "own", own, slot
+      for (i = 1; i <= count; i++)
+        print (of[i] == own || (shards[i] != "" && shards[i] == own_shard) ? "peer" : "other"), id[i], host[i]
+    }' "$1" 2>/dev/null
+}
+
+# judge ID HOST: what that peer is now: silent, gone (another node has its host name, or it follows another primary), primary (it has
+# slots), busy (it loads or synchronizes), poor (its copy has less than this disk), or `linked POSITION HOST` and `loaded POSITION HOST`
+# (its copy has more; it is from a primary, or from its own disk).
+judge() {
+  ask "$2" 'CLUSTER NODES'
+  # shellcheck disable=SC2046
+  set -- "$1" "$2" $(echo "$answer" | awk '$3 ~ /myself/ { print $1, $3, $4, $9; exit }')
+  if [ -z "$role" ]; then
+    echo silent
+  elif [ "$loading" != 0 ] || [ $# -lt 5 ]; then
+    echo busy
+  elif [ "$3" != "$1" ]; then
+    echo gone
+  elif [ "$role" = master ]; then
+    [ -n "${6-}" ] && echo primary || echo poor
+  elif [ "$5" != "$own" ]; then
+    echo gone
+  elif [ "$syncing" != 0 ]; then
+    echo busy
+  elif newer; then
+    [ "$since" -ge 0 ] && echo "linked $position $2" || echo "loaded $position $2"
+  else
+    echo poor
+  fi
+}
+
+# survey: what all peers are, a line for each.
+survey() {
+  while read -r kind id host; do
+    [ "$kind" != peer ] || judge "$id" "$host" &
+  done <<MEMBERS
+$members
+MEMBERS
+  wait
+}
+
+# superseded: whether a node of another shard knows another owner of this node's slots. Gossip tells this node the same once it runs.
+superseded() {
+  found=$(
+    echo "$members" | awk '$1 == "other" && ++count <= 8 { print $3 }' | {
+      while read -r host; do
+        echo 'CLUSTER NODES' | tell "$host" 2 | awk -v own="$own" -v slot="$slot" '
+          $1 == own && NF > 8 { mine = 1 }
+          $1 != own { for (i = 9; i <= NF; i++) { split($i "-" $i, range, "-"); if (range[1] + 0 <= slot && slot <= range[2] + 0) theirs = 1 } }
+          END { if (theirs && !mine) print "yes" }' &
+      done
+      wait
+    }
+  )
+  [ -n "$found" ]
+}
+
+has() { echo "$seen" | grep -q "^$1"; }
+
+# take_over: has the peer with the greatest offset take over. A forced failover needs the votes of most primaries. These may be starting
+# as well, and do not vote twice for one shard within two node timeouts. Then, if all peers answer and follow this node, no other can
+# have been elected, and the peer takes over without votes. Fails when this node owns the slots no more.
+take_over() {
+  best=$(echo "$seen" | grep -E '^(linked|loaded) ' | sort -k 2,2nr | head -n 1)
+  host=${best##* }
+  if [ "$host" != "$chosen" ]; then
+    say "$host has newer data than this node's disk ($disk): it takes over"
+    chosen=$host first=$(now) asked=0
+  fi
+  if [ $(($(now) - first)) -ge 3 ]; then
+    ! superseded || return 1
+    if ! has silent && ! has busy; then
+      say "$host takes over without votes"
+      echo 'CLUSTER FAILOVER TAKEOVER' | tell "$host" 2 >/dev/null
+      return
+    fi
+  fi
+  # The server abandons a failover after 5 s.
+  [ $(($(now) - asked)) -ge 6 ] || return 0
+  asked=$(now)
+  echo 'CLUSTER FAILOVER FORCE' | tell "$host" 2 >/dev/null
+}
+
+# patience_for: seconds for which this node waits for what it has seen.
+patience_for() {
+  if has linked || has loaded || has busy; then
+    echo "$patience"
+  elif has silent; then
+    case $disk in aof) echo 0 ;; rdb) echo "$seconds" ;; none) echo "$patience" ;; esac
+  else
+    echo 0
+  fi
+}
+
+# safe: returns when this server may start.
+safe() {
+  members=$(members "$(setting dir .)/$(setting cluster-config-file nodes.conf)")
+  echo "$members" | grep -q '^peer ' || return 0
+  own_copy
+  [ $durable = no ] || return 0
+  read -r _ own slot <<MEMBERS
+$members
+MEMBERS
+  began=$(now) chosen='' told=''
+  while :; do
+    seen=$(survey)
+    ! has primary || return 0
+    waited=$(($(now) - began)) limit=$(patience_for)
+    if [ "$waited" -ge "$limit" ]; then
+      say "starts with its own data ($disk): after $waited s no replica takes over"
+      return
+    fi
+    # A replica that has only its own disk may not be the newest while others are silent.
+    if has linked || { has loaded && { ! has silent || [ "$waited" -ge "$seconds" ]; }; }; then
+      take_over || return 0
+      sleep 0.05
+      continue
+    fi
+    ! superseded || return 0
+    [ -n "$told" ] || say "waits for replicas for up to $limit s: they may have newer data than this node's disk ($disk)"
+    told=yes
+    sleep 0.5
+  done
+}
+
+# As process 1 a shell ignores signals that it does not handle.
+trap 'exit 143' TERM
+seconds=${1:?seconds} patience=${2:?seconds}
+shift 2
+CONFIG=${2:?configuration file}
+safe
+# The entry points of Valkey's images load the modules of a bundle; those of Redis would load modules that Valkey is not compared with.
+if [ "$1" = valkey-server ]; then
+  entry=$(command -v bundle-docker-entrypoint.sh || command -v docker-entrypoint.sh)
+  [ -z "$entry" ] || set -- "$entry" "$@"
+fi
+exec "$@"
