@@ -32,6 +32,8 @@ export interface DeploymentArgs
       | "clusterDomain"
     >,
     Partial<Pick<ServerArgs, "settings">> {
+  /** Whether `maxmemory` may exceed what the memory limit carries. @default false */
+  readonly oversubscribed?: boolean | undefined;
   /**
    * Names under `settings` that the servers have and this package does not know: those of a newer Valkey.
    * @default none
@@ -76,7 +78,7 @@ export interface DeploymentArgs
 /** Pods have a new password at most 90 s late; the rest is for clients in pods to read it. */
 export const DEFAULT_OVERLAP_SECONDS = 120;
 export const DEFAULT_IMAGE = "docker.io/valkey/valkey:9.1.2";
-const DEFAULT_RESOURCES: Resources = {
+export const DEFAULT_RESOURCES: Resources = {
   requests: { cpu: "500m", memory: "1Gi" },
   limits: { cpu: "2", memory: "1Gi" },
 };

@@ -21,7 +21,7 @@ import { Volumes } from "../provider/resources/volumes";
 import { memoryDirectives } from "../valkey/live-settings";
 import { nodeCount } from "../valkey/topology/placement";
 import type { DeploymentArgs } from "./deployment-args";
-import { DEFAULT_IMAGE, DEFAULT_OVERLAP_SECONDS, serverArgs } from "./deployment-args";
+import { DEFAULT_IMAGE, DEFAULT_OVERLAP_SECONDS, DEFAULT_RESOURCES, serverArgs } from "./deployment-args";
 import type { ServerArgs, UserArgs } from "./kubernetes/arguments";
 import { certificateHosts, createCertificate } from "./kubernetes/certificate";
 import { createConfigMap } from "./kubernetes/config-map";
@@ -76,8 +76,10 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   ) {
     super(type, name, {}, options);
     checkExternal(name, kind, given.external);
-    const { image = DEFAULT_IMAGE } = given;
-    const args = { ...given, settings: checkedSettings(name, kind.engine, { ...given, image }) };
+    const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
+    const { settings: allSettings, derived } = checkedSettings(name, kind, { ...given, image, resources });
+    for (const each of derived) void pulumi.log.info(each, this);
+    const args = { ...given, settings: allSettings };
     const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
     const inside = { parent: this };
     const wanted = pulumi.secret(

@@ -1,33 +1,68 @@
-/** Settings of a component, held against the same schema and lists as those of a stack file. Pure. */
+/**
+ * Settings of a component, held against the same schema, lists and memory limit as those of a stack file, with the
+ * derived ones. Pure.
+ */
 import { BadInput } from "../../lib/errors";
 import { describeIssues } from "../../lib/schema/problems";
+import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import { settingProblems } from "../../valkey/directives/settings-problems";
 import { settingsSchema } from "../../valkey/directives/settings-schema";
-import type { Engine } from "../../valkey/engines";
+import type { MemoryDemand } from "../../valkey/memory/memory-plan";
+import { describeMemory, memoryPlan, memoryProblem } from "../../valkey/memory/memory-plan";
 import type { ServerSettings } from "../../valkey/settings";
 import { tagOf } from "../../valkey/version";
+import type { Resources } from "./arguments";
+import type { DeploymentKind } from "./reference";
 
 /** What decides which settings servers take. */
-export interface CheckedSettingsArgs {
+export interface SettingsRequest {
   readonly settings?: ServerSettings | undefined;
   readonly newerDirectives?: readonly string[] | undefined;
+  readonly oversubscribed?: boolean | undefined;
   readonly image: string;
+  readonly resources: Resources;
 }
 
-/** @returns the settings, sizes in bytes @throws BadInput with every setting that is wrong */
+/** Settings that servers take. */
+export interface CheckedSettings {
+  /** With the derived ones; sizes in bytes. */
+  readonly settings: ServerSettings;
+  /** A sentence for each derived setting. */
+  readonly derived: readonly string[];
+}
+
+/** @throws BadInput with every setting that is wrong */
 export function checkedSettings(
   deployment: string,
-  engine: Engine,
-  { settings = {}, newerDirectives, image }: CheckedSettingsArgs,
-): ServerSettings {
+  kind: Pick<DeploymentKind, "engine" | "mode" | "shape">,
+  { settings = {}, newerDirectives, oversubscribed = false, image, resources }: SettingsRequest,
+): CheckedSettings {
   const parsed = settingsSchema.safeParse(settings);
   const label = (path: readonly PropertyKey[]): string => ["settings", ...path.map(String)].join(".");
+  const demand = parsed.success ? memoryDemand(kind, resources, parsed.data) : undefined;
+  const tooMuch = demand === undefined || oversubscribed ? undefined : memoryProblem(demand);
   const problems = [
     ...(parsed.success ? [] : describeIssues(settingsSchema, settings, parsed.error.issues, label)),
-    ...settingProblems(settings, { engine, version: tagOf(image), newerDirectives }).map(
+    ...settingProblems(settings, { engine: kind.engine, version: tagOf(image), newerDirectives }).map(
       ({ name, reason }) => `${label([name])}: ${reason}`,
     ),
+    ...(tooMuch === undefined ? [] : [`settings.maxmemory: ${tooMuch}. Lower it, or raise resources.limits.memory`]),
   ];
   if (!parsed.success || problems.length > 0) throw new BadInput(deployment, problems);
-  return parsed.data;
+  if (demand === undefined || parsed.data.maxmemory !== undefined) return { settings: parsed.data, derived: [] };
+  const plan = memoryPlan(demand);
+  return {
+    settings: { ...parsed.data, maxmemory: plan.maxmemory },
+    derived: [`maxmemory: ${describeMemory(plan)}`],
+  };
+}
+
+/** Undefined where the limit becomes known later, and for Dragonfly, which forks no child. */
+function memoryDemand(
+  { engine, mode, shape }: Pick<DeploymentKind, "engine" | "mode" | "shape">,
+  { limits }: Resources,
+  settings: ServerSettings,
+): MemoryDemand | undefined {
+  if (engine === "dragonfly" || typeof limits.memory !== "string") return undefined;
+  return { limitBytes: parseQuantity(limits.memory), mode, shape, settings };
 }

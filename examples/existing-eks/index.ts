@@ -44,7 +44,7 @@ const orders = new ValkeyCluster(
     placement: { hostAntiAffinity: "required" },
     resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } },
     storage: { className: "gp3", size: "20Gi", onDestroy: "keep" },
-    settings: { maxmemory: 5 * 2 ** 30, "maxmemory-policy": "noeviction" },
+    settings: { "maxmemory-policy": "noeviction" },
   },
   { providers: { kubernetes } },
 );

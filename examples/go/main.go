@@ -11,11 +11,10 @@ func main() {
 	pulumi.Run(func(ctx *pulumi.Context) error {
 		var zones []string
 		config.RequireObject(ctx, "zones", &zones)
-		maxmemory, policy := 805306368.0, valkey.ServerSettingsMaxmemoryPolicyAllkeysLru
 		orders, err := valkey.NewValkeyCluster(ctx, "orders", &valkey.ValkeyClusterArgs{
 			Shape:    valkey.ShapeArgs{Primaries: 3, ReplicasPerPrimary: 1},
 			Zones:    zones,
-			Settings: &valkey.ServerSettingsArgs{Maxmemory: &maxmemory, MaxmemoryPolicy: &policy},
+			Settings: map[string]interface{}{"maxmemory-policy": "allkeys-lru"},
 		})
 		if err != nil {
 			return err

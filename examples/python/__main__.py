@@ -9,7 +9,7 @@ orders = valkey.ValkeyCluster(
     namespace=config.get("namespace"),
     shape={"primaries": 3, "replicas_per_primary": 1},
     zones=config.require_object("zones"),
-    settings={"maxmemory": 805306368, "maxmemory-policy": "allkeys-lru"},
+    settings={"maxmemory-policy": "allkeys-lru"},
 )
 
 pulumi.export("url", orders.url)

@@ -7,7 +7,7 @@ const orders = new ValkeyCluster("orders", {
   namespace: config.get("namespace"),
   shape: { primaries: 3, replicasPerPrimary: 1 },
   zones: config.requireObject<string[]>("zones"),
-  settings: { maxmemory: 805306368, "maxmemory-policy": "allkeys-lru" },
+  settings: { "maxmemory-policy": "allkeys-lru" },
 });
 
 export const url = orders.url;

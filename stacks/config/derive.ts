@@ -1,7 +1,9 @@
 /** Derived settings: those that follow from a deployment's size. Pure. */
 import { nodeCount } from "../../valkey/topology/placement";
 import { supportsPingInterval, derivedSettings } from "../../valkey/topology/derived-settings";
+import { memoryPlan } from "../../valkey/memory/memory-plan";
 import { configuredShape } from "../plan/benchmark-plans";
+import { memoryDemand } from "../plan/memory";
 import { isPodPlatform, podSettings } from "../plan/pods";
 import type { DeploymentConfig } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";
@@ -10,14 +12,21 @@ import type { PlatformConfig } from "./schema/platform";
  * The deployment with derived settings where it names none. Servers of this machine get those that their version knows.
  */
 export function withDerivedSettings(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
-  if (deployment.mode !== "cluster") return deployment;
+  const sized = withDerivedMemory(deployment, platform);
+  if (sized.mode !== "cluster") return sized;
   const pings =
     !isPodPlatform(platform) ||
     (deployment.engine !== "dragonfly" && supportsPingInterval(imageVersion(podSettings(platform, deployment).image)));
   return {
-    ...deployment,
-    settings: derivedSettings(deployment.settings, nodeCount(configuredShape(deployment)), pings),
+    ...sized,
+    settings: derivedSettings(sized.settings, nodeCount(configuredShape(deployment)), pings),
   };
+}
+
+function withDerivedMemory(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
+  const demand = memoryDemand(platform, deployment);
+  if (demand === undefined || deployment.settings.maxmemory !== undefined) return deployment;
+  return { ...deployment, settings: { ...deployment.settings, maxmemory: memoryPlan(demand).maxmemory } };
 }
 
 /** The version at the beginning of an image's tag; empty where there is none. */

@@ -2,6 +2,7 @@
 import type { Prediction } from "../../lib/statistics/prediction";
 import { formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
 import { describeEksPlan } from "../../platforms/eks/describe";
+import { describeMemory } from "../../valkey/memory/memory-plan";
 import { LARGE_CLUSTER_NODES } from "../../valkey/topology/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import { formatRanges } from "../../valkey/topology/slots";
@@ -47,6 +48,7 @@ function describeDeployment(plan: DeploymentPlan): string[] {
   return [
     headOf(plan),
     ...(pods === null ? [] : [`  each ${describePods(pods)}`]),
+    ...describeLimit(plan),
     ...(plan.oversubscribed ? [describeOversubscription(plan)] : []),
     ...describeShards(plan),
     ...(bus === null || nodeCount(plan.shape) < LARGE_CLUSTER_NODES ? [] : [describeBus(bus)]),
@@ -69,9 +71,19 @@ function headOf({ name, engine, mode, shape, zones, pods }: DeploymentPlan): str
   return `${name}: ${kind} of ${roles}, ${nodes} over ${over} ${places.join(", ")}`;
 }
 
-function describeOversubscription({ settings, pods }: DeploymentPlan): string {
+/** The data that each pod may have, and what the rest of its memory is for. */
+function describeLimit({ settings, memory }: DeploymentPlan): string[] {
+  if (memory === null) return [];
+  const wanted = Number(settings["maxmemory"] ?? 0);
+  const own = wanted === memory.maxmemory ? "" : `${formatBytes(wanted)}; the pod carries `;
+  return [`  maxmemory: ${own}${describeMemory(memory)}`];
+}
+
+function describeOversubscription({ settings, pods, memory }: DeploymentPlan): string {
   const cpus = pods === null ? "" : ` on ${pods.limits.cpu} CPUs`;
-  return `  oversubscribed on purpose: ${settings["io-threads"] ?? "1"} io-threads${cpus}`;
+  const isTight = memory !== null && Number(settings["maxmemory"] ?? 0) > memory.maxmemory;
+  const data = isTight ? ", more data than the memory limit carries" : "";
+  return `  oversubscribed on purpose: ${settings["io-threads"] ?? "1"} io-threads${cpus}${data}`;
 }
 
 function describeShards({ shards }: DeploymentPlan): string[] {

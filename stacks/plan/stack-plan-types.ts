@@ -2,6 +2,7 @@
 import type { Engine } from "../../valkey/engines";
 import type { FaultKind } from "../../faults/plan/fault";
 import type { ClusterForecast } from "../../valkey/forecast/forecast";
+import type { MemoryPlan } from "../../valkey/memory/memory-plan";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import type { BusTraffic } from "../../valkey/topology/bus-traffic";
 import type { ShardPlan } from "../../valkey/topology/cluster-plan";
@@ -48,6 +49,8 @@ export interface DeploymentPlan {
   readonly shards: readonly ShardPlan[];
   readonly settings: Readonly<Record<string, string>>;
   readonly oversubscribed: boolean;
+  /** Division of the memory limit of each pod; null on the host and for Dragonfly. */
+  readonly memory: MemoryPlan | null;
   /** Null on the host. */
   readonly pods: PodsPlan | null;
   /** Highest traffic of the cluster bus at rest; null outside cluster mode. */

@@ -5,6 +5,8 @@
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import { forecastCluster } from "../../valkey/forecast/forecast";
 import { measuredClusters } from "../../valkey/forecast/measured-clusters";
+import type { MemoryPlan } from "../../valkey/memory/memory-plan";
+import { memoryPlan } from "../../valkey/memory/memory-plan";
 import { toDirectives } from "../../valkey/settings";
 import { busTraffic } from "../../valkey/topology/bus-traffic";
 import { planCluster } from "../../valkey/topology/cluster-plan";
@@ -28,6 +30,7 @@ import {
   configuredSentinels,
   configuredShape,
 } from "./benchmark-plans";
+import { memoryDemand } from "./memory";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, platformZones, wholeCpus } from "./pods";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
@@ -97,6 +100,7 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
     shards: deployment.mode === "cluster" ? planCluster(placed, shape).shards : [],
     settings: Object.fromEntries(toDirectives(deployment.settings)),
     oversubscribed: deployment.oversubscribed,
+    memory: planMemory(platform, deployment),
     pods: isPodPlatform(platform) ? planPods(podSettings(platform, deployment), placed.length) : null,
     bus: deployment.mode === "cluster" ? planBus(deployment, placed, platform) : null,
     sentinel: configuredSentinels(deployment) ?? null,
@@ -105,6 +109,11 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
         ? planLarge(deployment, placed.length, platform)
         : null,
   };
+}
+
+function planMemory(platform: PlatformConfig, deployment: DeploymentConfig): MemoryPlan | null {
+  const demand = memoryDemand(platform, deployment);
+  return demand === undefined ? null : memoryPlan(demand);
 }
 
 function planLarge({ settings }: DeploymentConfig, nodes: number, platform: PlatformConfig): LargeClusterPlan | null {

@@ -58,12 +58,28 @@ describe("a whole cluster", () => {
       /settings\.io-threads is 0: [^]*settings\.hz[^]*settings\.aclfile: the deployment decides[^]*settings\.tcp-backlg: .*did you mean tcp-backlog\?/,
     );
     await expect(
-      declare({ maxmemory: "1gb" } as unknown as ServerSettings).then(
+      declare({ maxmemory: "256mb" } as unknown as ServerSettings).then(
         (all) => onlyResource(all, "valkey:index:TopologyCheck", "orders").inputs["target"],
       ),
     ).resolves.toMatchObject({
-      directives: { maxmemory: String(2 ** 30) },
+      directives: { maxmemory: String(2 ** 28) },
     });
+  });
+
+  it("has the maxmemory that the memory limit carries, and refuses more", async () => {
+    const declare = (args: object): Promise<readonly DeclaredResource[]> =>
+      evaluateProgram(() => new ValkeyCluster("orders", { shape, zones, ...args }));
+    const directives = async (args: object): Promise<Record<string, string>> => {
+      const { inputs } = onlyResource(await declare(args), "valkey:index:TopologyCheck", "orders");
+      return (inputs["target"] as { directives: Record<string, string> }).directives;
+    };
+    const maxmemory = Number((await directives({}))["maxmemory"]);
+    expect(maxmemory).toBeGreaterThan(0.4 * 2 ** 30);
+    const tooMuch = { settings: { maxmemory: maxmemory + 1 } };
+    await expect(declare(tooMuch)).rejects.toThrow(
+      /settings\.maxmemory: .*; the pod carries .* of the limit of 1\.0 GiB/,
+    );
+    expect((await directives({ ...tooMuch, oversubscribed: true }))["maxmemory"]).toBe(String(maxmemory + 1));
   });
 
   it("writes the size of volumes as the API server does, so that another text of it is no other StatefulSet", async () => {

@@ -12,7 +12,7 @@ export const settingsSchema = z
     maxmemory: size.optional().meta({
       description: "Most memory for data, per server.",
       unit: "bytes",
-      fallback: "no limit",
+      fallback: "what the pod's memory limit carries; no limit on the platform `host`",
     }),
     "maxmemory-policy": z.enum(MAXMEMORY_POLICIES).optional().meta({
       description: "Eviction policy when `maxmemory` is reached.",

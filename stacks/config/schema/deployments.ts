@@ -52,7 +52,8 @@ const deploymentKeys = {
     fallback: "none",
   }),
   oversubscribed: z.boolean().default(false).meta({
-    description: "Whether `io-threads` may exceed the cores, to show what that costs.",
+    description:
+      "Whether `io-threads` may exceed the cores, and `maxmemory` what the memory limit carries, to show what that costs.",
   }),
   pods: deploymentPodsSchema.optional().meta({
     description: "Differences of the pods from the platform's (platforms `kubernetes` and `eks`).",

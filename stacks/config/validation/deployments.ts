@@ -2,10 +2,13 @@
 import { externalProblems } from "../../../components/kubernetes/external-problems";
 import { formatBytes } from "../../../lib/units";
 import { settingProblems } from "../../../valkey/directives/settings-problems";
+import { memoryProblem } from "../../../valkey/memory/memory-plan";
 import { MIN_SENTINEL_ZONES } from "../../../valkey/sentinel/plan";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { tagOf } from "../../../valkey/version";
 import { configuredShape } from "../../plan/benchmark-plans";
+import { memoryDemand } from "../../plan/memory";
+import type { PodPlatform } from "../../plan/pods";
 import { deploymentZones, isPodPlatform, platformZones, podSettings } from "../../plan/pods";
 import type { Label } from "../../../lib/schema/problems";
 import type { DeploymentConfig } from "../schema/deployments";
@@ -30,21 +33,18 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
 /** Servers with more `maxmemory` than their pods or this machine have. */
 export function memoryProblems({ sections, machine, label }: ValidationContext): string[] {
   const { platform, deployments } = sections;
-  const limited = deployments.filter(([, { settings }]) => (settings.maxmemory ?? 0) > 0);
   const path = (name: string): string => label(["deployments", name, "settings", "maxmemory"]);
   if (platform !== undefined && isPodPlatform(platform)) {
-    return limited.flatMap(([name, deployment]) => {
-      const limit = deployment.settings.maxmemory ?? 0;
-      const { memoryBytes } = serverResources(platform, deployment, machine);
-      const most = memoryBytes * MEMORY_SHARE;
-      if (limit <= most) return [];
+    return deployments.flatMap(([name, deployment]) => {
+      const problem = podMemoryProblem(platform, deployment);
+      if (problem === undefined) return [];
       const memory = ["resources", "limits", "memory"];
       const isOwn = deployment.pods?.resources !== undefined;
       const raise = label(isOwn ? ["deployments", name, "pods", ...memory] : ["platform", ...memory]);
-      const pod = `a pod limited to ${formatBytes(memoryBytes)}`;
-      return [`${path(name)}: ${formatBytes(limit)} in ${pod}; at most ${formatBytes(most)}, or a higher ${raise}`];
+      return [`${path(name)}: ${problem}. Lower it, or raise ${raise}; oversubscribed: true allows it`];
     });
   }
+  const limited = deployments.filter(([, { settings }]) => (settings.maxmemory ?? 0) > 0);
   const totals = limited.map(([name, deployment]) => ({
     name,
     total: (deployment.settings.maxmemory ?? 0) * nodeCount(configuredShape(deployment)),
@@ -56,6 +56,11 @@ export function memoryProblems({ sections, machine, label }: ValidationContext):
   const parts = totals.map(({ name, total }) => `${name} ${formatBytes(total)}`).join(" and ");
   const room = `a machine of ${formatBytes(machine.memoryBytes)}`;
   return [`${paths}: together ${formatBytes(sum)} (${parts}) on ${room}; at most ${formatBytes(most)}`];
+}
+
+function podMemoryProblem(platform: PodPlatform, deployment: DeploymentConfig): string | undefined {
+  const demand = memoryDemand(platform, deployment);
+  return demand === undefined || deployment.oversubscribed ? undefined : memoryProblem(demand);
 }
 
 function zoneProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {

@@ -5,6 +5,8 @@ import { namedTestProblems } from "../../../benchmarks/workloads/suitability";
 import { dataBytes, fitKeySpace } from "../../../benchmarks/workloads/workload";
 import { formatBytes } from "../../../lib/units";
 import { configuredShape, fittedWorkload, loadedDeployment } from "../../plan/benchmark-plans";
+import { memoryPlan } from "../../../valkey/memory/memory-plan";
+import { memoryDemand } from "../../plan/memory";
 import { isPodPlatform } from "../../plan/pods";
 import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ValidationContext } from "./types";
@@ -27,7 +29,9 @@ export function keySpaceProblems({ sections, machine, label }: ValidationContext
   const path = `${label(["benchmark", "keySpace"])} × ${label(["benchmark", "dataSize"])}`;
   const keys = `${path}: ${workload.keySpace} keys of ${workload.dataSize} B need about`;
   const problems = deployments.flatMap(([name, deployment]) => {
-    const { maxmemory = 0 } = deployment.settings;
+    const demand = platform === undefined ? undefined : memoryDemand(platform, deployment);
+    const carried = demand === undefined ? 0 : memoryPlan(demand).maxmemory;
+    const { maxmemory = carried } = deployment.settings;
     const resources = serverResources(platform, deployment, machine);
     const needed = dataBytes(workload, families, 1 / configuredShape(deployment).primaries);
     const need = `${keys} ${formatBytes(needed)} on each primary of ${name}`;

@@ -141,7 +141,7 @@ function onMachines(placement: Placement, object: string, selectors: PodDestinat
 }
 
 function deploymentArgs(
-  { settings }: DeploymentConfig,
+  { settings, newerDirectives, oversubscribed }: DeploymentConfig,
   { proxyImage, imagePullPolicy, imagePullSecrets, metrics, tls, allowDowntime }: PodPlatform,
   { image, resources, storage, placement: { zones, ...placement } }: PodSettings,
 ): DeploymentArgs & { readonly image: string } {
@@ -153,6 +153,8 @@ function deploymentArgs(
     imagePullPolicy,
     imagePullSecrets,
     settings,
+    newerDirectives,
+    oversubscribed,
     resources,
     storage,
     metrics,

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BadInput } from "../../../../lib/errors";
+import { describePlan } from "../../../../stacks/plan/describe";
+import { planStack } from "../../../../stacks/plan/stack-plan";
 import { parseConfig } from "../../../../stacks/config/parse";
 
 type Raw = Record<string, unknown>;
@@ -134,7 +136,7 @@ describe("what a platform cannot give", () => {
         settings: { maxmemory: "10gb" },
         pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
       }),
-      /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB in a pod limited to 8\.0 GiB; at most 7\.2 GiB, or a higher valkey:deployments\.d\.pods\.resources\.limits\.memory/,
+      /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB; the pod carries \d\.\d GiB of the limit of 8\.0 GiB; the rest is for program .*, client buffers .*\. Lower it, or raise valkey:deployments\.d\.pods\.resources\.limits\.memory; oversubscribed: true allows it$/,
     ],
     [
       "replicas that no even spread keeps apart",
@@ -178,6 +180,11 @@ describe("what a platform cannot give", () => {
       eks({ pools: { servers: { instanceTypes: ["r7g.2xlarge"], tuning: { staticCpus: true } } } }),
       cluster({ settings: { "io-threads": 2 }, pods: { resources: whole } }),
     ],
+    [
+      "more data than the limit carries, on purpose",
+      kubernetes,
+      cluster({ oversubscribed: true, settings: { maxmemory: "2gb" } }),
+    ],
     ["too many on purpose", eks(), cluster({ oversubscribed: true, settings: { "io-threads": 9 } })],
     ["a cluster of Redis", kubernetes, cluster({ engine: "redis" })],
     [
@@ -209,6 +216,22 @@ describe("what a platform cannot give", () => {
     ],
   ])("takes %s", (_what, platform, deployment) => {
     expect(problems(platform, deployment)).toEqual([]);
+  });
+
+  it("derives maxmemory from the memory limit, and says it with its parts", () => {
+    const config = parseConfig("s", { platform: kubernetes, deployments: { d: cluster() } }, MACHINE);
+    const { maxmemory = 0 } = config.deployments["d"]?.settings ?? {};
+    expect(maxmemory / 2 ** 30).toBeGreaterThan(0.4);
+    expect(maxmemory / 2 ** 30).toBeLessThan(0.8);
+    expect(describePlan(planStack("s", config)).join("\n")).toMatch(
+      /\n {2}maxmemory: \d+ MiB of the limit of 1\.0 GiB; the rest is for program .*, fragmentation/,
+    );
+    const host = parseConfig(
+      "s",
+      { platform: { type: "host", zones: ["a", "b", "c"] }, deployments: { d: cluster() } },
+      MACHINE,
+    );
+    expect(host.deployments["d"]?.settings.maxmemory).toBeUndefined();
   });
 
   it("derives the interval of pings for images whose servers know it, and for no others", () => {
