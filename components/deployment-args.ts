@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { PromisedTuning } from "../valkey/verification/machine-settings";
 import { canonicalQuantity } from "../platforms/kubernetes/api/quantity";
 import { tlsSecretName } from "./kubernetes/names";
-import type { Placement, Resources, ServerArgs, Storage, TlsSource } from "./kubernetes/arguments";
+import type { Placement, Resources, SecretKey, ServerArgs, Storage, TlsSource } from "./kubernetes/arguments";
 
 /** How the provider reaches the pods: by port-forwards of the API server. */
 export interface ClusterAccess {
@@ -52,6 +52,12 @@ export interface DeploymentArgs
    * server restarts. @default 48 hexadecimal digits, made once and kept in the state
    */
   readonly password?: pulumi.Input<string> | undefined;
+  /**
+   * Secret that exists, with the password of the user `default`; instead of `password` and `passwordVersion`. It is read
+   * at each update, and a password that has changed is rotated.
+   * @default none
+   */
+  readonly passwordSecret?: SecretKey | undefined;
   /** Any number. Another one generates another password, where `password` is not given. @default 0 */
   readonly passwordVersion?: number | undefined;
   /** How long a former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */

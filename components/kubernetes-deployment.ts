@@ -10,7 +10,6 @@ import { ExternalAddresses } from "../provider/resources/external-addresses";
 import { Formation } from "../provider/resources/formation";
 import { ImageCheck } from "../provider/resources/image-check";
 import { Maxmemory } from "../provider/resources/maxmemory";
-import { Password } from "../provider/resources/password";
 import { PasswordRetirement } from "../provider/resources/password-retirement";
 import { Rollout } from "../provider/resources/rollout";
 import { ScaleIn } from "../provider/resources/scale-in";
@@ -32,6 +31,7 @@ import { CHART_DATA_VOLUME, DATA_VOLUME, METRICS_PORT } from "./kubernetes/layou
 import { objectNames } from "./kubernetes/names";
 import { hasVolumes } from "./kubernetes/pods/engine-pod";
 import { imageCheckPod } from "./kubernetes/pods/image-check-pod";
+import { wantedPassword } from "./kubernetes/wanted-password";
 import type { DeploymentKind } from "./kubernetes/reference";
 import { podReference } from "./kubernetes/reference";
 
@@ -82,9 +82,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const args = { ...given, settings: allSettings };
     const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
     const inside = { parent: this };
-    const wanted = pulumi.secret(
-      args.password ?? new Password(name, { version: args.passwordVersion ?? 0 }, inside).password,
-    );
+    const wanted = wantedPassword(name, args, this);
     // A preview knows it, and so does what must happen before the servers change.
     const planned = plannedReference(name, kind, serverArgs(name, args, wanted), args);
     const overlapSeconds = args.passwordOverlapSeconds ?? DEFAULT_OVERLAP_SECONDS;

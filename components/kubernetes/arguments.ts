@@ -49,6 +49,14 @@ export interface ServerArgs {
   readonly clusterDomain?: string | undefined;
 }
 
+/** A value in a Secret. */
+export interface SecretKey {
+  /** Name of a Secret in the deployment's namespace. */
+  readonly name: pulumi.Input<string>;
+  /** Key of the Secret's data. */
+  readonly key: string;
+}
+
 /** By name, without `default`. */
 export type UserArgs = pulumi.Input<Readonly<Record<string, UserArg>>>;
 

@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
+import { valueIn } from "../../components/kubernetes/wanted-password";
 import type { ServerSettings } from "../../valkey/settings";
 import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
 import { declareOne, evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
@@ -147,6 +148,33 @@ describe("a whole cluster", () => {
     expect(await pulumi.isSecret(cluster.endpoint)).toBe(false);
     expect(await outputValue(cluster.nodes)).toEqual([{ name: "orders-0", role: "primary" }]);
     expect(await outputValue(cluster.caCertificate)).toBeUndefined();
+  });
+
+  it("reads the password from a Secret that exists, and keeps it as a secret only", async () => {
+    const passwordSecret = { name: "login", key: "ca.crt" };
+    const { component, resources } = await declareOne(
+      () => new ValkeyCluster("orders", { shape, zones, namespace: "shop", passwordSecret }),
+    );
+    expect(resources.filter(({ type }) => type === "valkey:index:Password")).toEqual([]);
+    const { options } = onlyResource(resources, "kubernetes:core/v1:Secret", "orders-password-source");
+    const { id } = options as pulumi.CustomResourceOptions;
+    expect(await outputValue(pulumi.output(id))).toBe("shop/login");
+    expect(onlyResource(resources, "valkey:index:Access", "orders").inputs["password"]).toBe("authority");
+    expect(await pulumi.isSecret(component.password)).toBe(true);
+  });
+
+  it("names every source of the password beside a Secret, and a key that the Secret does not have", async () => {
+    const declare = (args: object): Promise<unknown> =>
+      evaluateProgram(() => new ValkeyCluster("orders", { shape, zones, ...args }));
+    const passwordSecret = { name: "login", key: "ca.crt" };
+    await expect(declare({ passwordSecret, password: "0123456789abcdef", passwordVersion: 1 })).rejects.toThrow(
+      /passwordSecret: excludes password\n.*passwordSecret: excludes passwordVersion/,
+    );
+    const data = { "ca.crt": Buffer.from("authority").toString("base64") };
+    expect(valueIn("orders", data, "login", "ca.crt")).toBe("authority");
+    expect(() => valueIn("orders", data, "login", "none")).toThrow(
+      /passwordSecret: the Secret login has no key none; it has ca\.crt/,
+    );
   });
 
   it("tells clients of the authority with TLS", async () => {

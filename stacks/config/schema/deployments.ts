@@ -4,7 +4,7 @@ import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/engines";
 import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/directives/settings-schema";
 import { count } from "../../../lib/schema/fields";
-import { deploymentPodsSchema, externalSchema } from "./pods";
+import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
 
 const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
 
@@ -33,6 +33,17 @@ const deploymentKeys = {
   passwordVersion: count(0).default(0).meta({
     description: "Change this number to have the next `pulumi up` generate another password.",
   }),
+  passwordSecret: z
+    .strictObject({
+      name: objectName.meta({ description: "Name of a Secret in the stack's namespace." }),
+      key: z.string().min(1).meta({ description: "Key of the Secret's data." }),
+    })
+    .optional()
+    .meta({
+      description:
+        "Secret that exists, with the password (platforms `kubernetes` and `eks`): read at each `pulumi up`, and rotated when it has changed.",
+      fallback: "a generated password",
+    }),
   passwordOverlapSeconds: count(90, 3600).default(120).meta({
     description: "How long the former password stays valid (platforms `kubernetes` and `eks`).",
     unit: "seconds",

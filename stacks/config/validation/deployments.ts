@@ -24,6 +24,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
     ...(platform === undefined ? [] : zoneProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : sentinelProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
+    ...(platform === undefined ? [] : passwordProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
     ...directiveProblems(name, deployment, platform, label),
     ...valueProblems(name, deployment, serverResources(platform, deployment, machine), label),
@@ -127,6 +128,20 @@ function userProblems(
   return [
     ...(isPodPlatform(platform) ? [] : [`${path}: the platform ${platform.type} has the user default alone`]),
     ...(engine === "valkey" ? [] : [`${path}: users need Valkey, and ${name} is ${engine}`]),
+  ];
+}
+
+function passwordProblems(
+  name: string,
+  { passwordSecret, passwordVersion }: DeploymentConfig,
+  platform: PlatformConfig,
+  label: Label,
+): string[] {
+  if (passwordSecret === undefined) return [];
+  const path = label(["deployments", name, "passwordSecret"]);
+  return [
+    ...(isPodPlatform(platform) ? [] : [`${path}: the platform ${platform.type} has no Secrets`]),
+    ...(passwordVersion === 0 ? [] : [`${path}: excludes passwordVersion, which generates passwords`]),
   ];
 }
 

@@ -86,6 +86,7 @@ function deployPods(
   const args = {
     ...deploymentArgs(deployment, platform, { ...settings, placement: on(name) }),
     passwordVersion: deployment.passwordVersion,
+    passwordSecret: deployment.passwordSecret,
     users,
     external: deployment.external,
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,

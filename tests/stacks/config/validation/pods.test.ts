@@ -58,6 +58,18 @@ describe("what a platform cannot give", () => {
       /^valkey:platform\.tls: expected either secretName or issuer/,
     ],
     [
+      "a Secret on this machine",
+      { type: "host", zones: ["a", "b", "c"] },
+      cluster({ passwordSecret: { name: "login", key: "password" } }),
+      /^valkey:deployments\.d\.passwordSecret: the platform host has no Secrets/,
+    ],
+    [
+      "a generated password beside one in a Secret",
+      kubernetes,
+      cluster({ passwordVersion: 1, passwordSecret: { name: "login", key: "password" } }),
+      /^valkey:deployments\.d\.passwordSecret: excludes passwordVersion/,
+    ],
+    [
       "pods on this machine",
       { type: "host" },
       cluster({ pods: {} }),

@@ -1,0 +1,50 @@
+/** The password of the user `default`: given, read from a Secret that exists, or generated. */
+import * as pulumi from "@pulumi/pulumi";
+import { BadInput } from "../../lib/errors";
+import { Password } from "../../provider/resources/password";
+import type { SecretKey } from "./arguments";
+import * as k8s from "./kubernetes-sdk";
+
+/** At most one of `password`, `passwordVersion` and `passwordSecret`. */
+export interface PasswordRequest {
+  readonly namespace?: pulumi.Input<string> | undefined;
+  readonly password?: pulumi.Input<string> | undefined;
+  readonly passwordVersion?: number | undefined;
+  readonly passwordSecret?: SecretKey | undefined;
+}
+
+/**
+ * A Secret is read again at each preview and each update, so that a password that somebody else rotates is rotated here.
+ * The state has its data as Pulumi secrets only.
+ * @throws BadInput where more than one source is given
+ */
+export function wantedPassword(
+  deployment: string,
+  { namespace = "default", password, passwordVersion, passwordSecret }: PasswordRequest,
+  parent: pulumi.Resource,
+): pulumi.Output<string> {
+  if (passwordSecret === undefined)
+    return pulumi.secret(password ?? new Password(deployment, { version: passwordVersion ?? 0 }, { parent }).password);
+  const others = Object.entries({ password, passwordVersion: passwordVersion === 0 ? undefined : passwordVersion });
+  const problems = others.flatMap(([key, value]) => (value === undefined ? [] : [`passwordSecret: excludes ${key}`]));
+  if (problems.length > 0) throw new BadInput(deployment, problems);
+  const { name, key } = passwordSecret;
+  const id = pulumi.interpolate`${namespace}/${name}`;
+  const options = { parent, additionalSecretOutputs: ["data"] };
+  const { data } = k8s.core.v1.Secret.get(`${deployment}-password-source`, id, options);
+  return pulumi.secret(pulumi.all([data, name]).apply(([files, secret]) => valueIn(deployment, files, secret, key)));
+}
+
+/** The text of a key of a Secret's data. @throws BadInput naming the keys that the Secret has, without their values */
+export function valueIn(
+  deployment: string,
+  files: Readonly<Record<string, string>> | undefined,
+  secret: string,
+  key: string,
+): string {
+  const text = files?.[key];
+  if (text !== undefined) return Buffer.from(text, "base64").toString();
+  const known = Object.keys(files ?? {}).join(", ");
+  const problem = `passwordSecret: the Secret ${secret} has no key ${key}; it has ${known === "" ? "none" : known}`;
+  throw new BadInput(deployment, [problem]);
+}
