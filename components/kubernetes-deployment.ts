@@ -19,6 +19,8 @@ import { TopologyCheck } from "../provider/resources/topology-check";
 import { Volumes } from "../provider/resources/volumes";
 import { memoryDirectives } from "../valkey/live-settings";
 import { nodeCount } from "../valkey/topology/placement";
+import type { Survival } from "../valkey/survival/survival";
+import { survivalWarning } from "../valkey/survival/survival";
 import type { DeploymentArgs } from "./deployment-args";
 import { DEFAULT_IMAGE, DEFAULT_OVERLAP_SECONDS, DEFAULT_RESOURCES, serverArgs } from "./deployment-args";
 import type { ServerArgs, UserArgs } from "./kubernetes/arguments";
@@ -31,6 +33,7 @@ import { CHART_DATA_VOLUME, DATA_VOLUME, METRICS_PORT } from "./kubernetes/layou
 import { objectNames } from "./kubernetes/names";
 import { hasVolumes } from "./kubernetes/pods/engine-pod";
 import { imageCheckPod } from "./kubernetes/pods/image-check-pod";
+import { deploymentSurvivals } from "./kubernetes/survival";
 import { wantedPassword } from "./kubernetes/wanted-password";
 import type { DeploymentKind } from "./kubernetes/reference";
 import { podReference } from "./kubernetes/reference";
@@ -62,6 +65,8 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   readonly verifiedAt: pulumi.Output<string>;
   /** From running pods to a cluster that serves, milliseconds; null where servers form without help. */
   readonly formationMs: pulumi.Output<number | null>;
+  /** What is lost and for how long clients wait, for each event. */
+  readonly survives: pulumi.Output<readonly Survival[]>;
   /** What load generators and the command `verify` reach the deployment by. Not secret. */
   readonly reference: pulumi.Output<KubernetesReference>;
 
@@ -99,6 +104,10 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const users = access.users;
     this.password = password;
     const own = serverArgs(name, { ...args, users }, password);
+    const survives = deploymentSurvivals(kind, own);
+    const warning = survivalWarning(survives);
+    if (warning !== undefined) void pulumi.log.warn(`${name}: ${warning}`, this);
+    this.survives = pulumi.output(survives);
     const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
     // Before anything changes. The other engines are there to compare Valkey with.
     const images =
@@ -177,7 +186,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     );
     this.caCertificate = own.tls === undefined ? pulumi.output(undefined) : authorityOf(name, tlsCheck.secret, this);
     const { endpoint, url, caCertificate, topology } = this;
-    this.registerOutputs({ endpoint, url, password, caCertificate, topology });
+    this.registerOutputs({ endpoint, url, password, caCertificate, topology, survives });
   }
 
   /** The nodes as they were when the deployment was verified. */

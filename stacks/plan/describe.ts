@@ -3,6 +3,7 @@ import type { Prediction } from "../../lib/statistics/prediction";
 import { formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
 import { describeEksPlan } from "../../platforms/eks/describe";
 import { describeMemory } from "../../valkey/memory/memory-plan";
+import { describeSurvival } from "../../valkey/survival/survival";
 import { LARGE_CLUSTER_NODES } from "../../valkey/topology/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import { formatRanges } from "../../valkey/topology/slots";
@@ -50,6 +51,7 @@ function describeDeployment(plan: DeploymentPlan): string[] {
     ...(pods === null ? [] : [`  each ${describePods(pods)}`]),
     ...describeLimit(plan),
     ...(plan.oversubscribed ? [describeOversubscription(plan)] : []),
+    ...plan.survives.map((each) => `  ${describeSurvival(each)}`),
     ...describeShards(plan),
     ...(bus === null || nodeCount(plan.shape) < LARGE_CLUSTER_NODES ? [] : [describeBus(bus)]),
     ...describeSentinels(plan),

@@ -4,6 +4,7 @@ import type { FaultKind } from "../../faults/plan/fault";
 import type { ClusterForecast } from "../../valkey/forecast/forecast";
 import type { MemoryPlan } from "../../valkey/memory/memory-plan";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
+import type { Survival } from "../../valkey/survival/survival";
 import type { BusTraffic } from "../../valkey/topology/bus-traffic";
 import type { ShardPlan } from "../../valkey/topology/cluster-plan";
 import type { Shape } from "../../valkey/topology/placement";
@@ -51,6 +52,8 @@ export interface DeploymentPlan {
   readonly oversubscribed: boolean;
   /** Division of the memory limit of each pod; null on the host and for Dragonfly. */
   readonly memory: MemoryPlan | null;
+  /** Consequences of each event, in the order of severity; empty on the host. */
+  readonly survives: readonly Survival[];
   /** Null on the host. */
   readonly pods: PodsPlan | null;
   /** Highest traffic of the cluster bus at rest; null outside cluster mode. */

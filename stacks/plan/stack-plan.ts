@@ -8,6 +8,7 @@ import { measuredClusters } from "../../valkey/forecast/measured-clusters";
 import type { MemoryPlan } from "../../valkey/memory/memory-plan";
 import { memoryPlan } from "../../valkey/memory/memory-plan";
 import { toDirectives } from "../../valkey/settings";
+import { survivalWarning } from "../../valkey/survival/survival";
 import { busTraffic } from "../../valkey/topology/bus-traffic";
 import { planCluster } from "../../valkey/topology/cluster-plan";
 import {
@@ -31,6 +32,7 @@ import {
   configuredShape,
 } from "./benchmark-plans";
 import { memoryDemand } from "./memory";
+import { plannedSurvivals } from "./survival";
 import { deploymentZones, isPodPlatform, podSettings, runnerCount, platformZones, wholeCpus } from "./pods";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
@@ -101,6 +103,7 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
     settings: Object.fromEntries(toDirectives(deployment.settings)),
     oversubscribed: deployment.oversubscribed,
     memory: planMemory(platform, deployment),
+    survives: plannedSurvivals(platform, deployment),
     pods: isPodPlatform(platform) ? planPods(podSettings(platform, deployment), placed.length) : null,
     bus: deployment.mode === "cluster" ? planBus(deployment, placed, platform) : null,
     sentinel: configuredSentinels(deployment) ?? null,
@@ -248,6 +251,10 @@ function notesOf(
     const wanted = `${benchmark.clients} on ${benchmark.threads}`;
     const rule = `the nearest to ${wanted} that every cluster can share evenly`;
     notes.push(`${workload.clients} clients on ${workload.threads} threads are ${rule}`);
+  }
+  for (const { name, survives } of deployments) {
+    const warning = survivalWarning(survives);
+    if (warning !== undefined) notes.push(`${name}: ${warning}`);
   }
   for (const { name, bus, shape } of deployments) {
     if (bus === null || nodeCount(shape) < LARGE_CLUSTER_NODES) continue;

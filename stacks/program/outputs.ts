@@ -36,6 +36,11 @@ export const outputsSchema = z.strictObject({
       volumes: z.strictObject({ count: z.number(), gib: z.number() }),
     })
     .nullable(),
+  /** Consequences of each event, by deployment; empty lists on the platform `host`. */
+  survives: z.record(
+    z.string(),
+    z.array(z.strictObject({ event: z.string(), loss: z.string(), lost: z.string(), out: z.string() })),
+  ),
   /** Topology and verdict of each deployment. */
   topologies: resultsSchema.shape.topologies,
   /** Null where the stack asks for no measurements. */
@@ -47,7 +52,7 @@ export type StackOutputs = z.infer<typeof outputsSchema>;
 
 /** The stack outputs. @throws ZodError when a value has another shape, which is an internal error */
 export function stackOutputs(
-  { stack, eks }: Pick<StackPlan, "stack" | "eks">,
+  { stack, eks, deployments }: Pick<StackPlan, "stack" | "eks" | "deployments">,
   endpoints: readonly EndpointOutput[],
   topologies: readonly TopologyRecord[],
   measured: { readonly results: MeasuredResults; readonly comparison: readonly Comparison[] } | null,
@@ -57,6 +62,7 @@ export function stackOutputs(
     stack,
     endpoints,
     planned: eks === null ? null : plannedOutput(eks),
+    survives: Object.fromEntries(deployments.map(({ name, survives }) => [name, [...survives]])),
     topologies,
     results: measured?.results ?? null,
     comparison: measured?.comparison ?? [],

@@ -150,6 +150,18 @@ describe("a whole cluster", () => {
     expect(await outputValue(cluster.caCertificate)).toBeUndefined();
   });
 
+  it("says what it survives", async () => {
+    const { component } = await declareOne(() => new ValkeyCluster("orders", { shape, zones, settings: { save: "" } }));
+    const survives = await outputValue(component.survives);
+    expect(survives.map(({ event, loss }) => [event, loss])).toEqual([
+      ["process", "unreplicated"],
+      ["machine", "unreplicated"],
+      ["zone", "unreplicated"],
+      ["all-pods", "everything"],
+      ["volume", "unreplicated"],
+    ]);
+  });
+
   it("reads the password from a Secret that exists, and keeps it as a secret only", async () => {
     const passwordSecret = { name: "login", key: "ca.crt" };
     const { component, resources } = await declareOne(

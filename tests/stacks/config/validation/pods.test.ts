@@ -246,6 +246,22 @@ describe("what a platform cannot give", () => {
     expect(host.deployments["d"]?.settings.maxmemory).toBeUndefined();
   });
 
+  it("says what a deployment survives, and warns where everything is lost", () => {
+    const described = (deployment: Raw): string =>
+      describePlan(
+        planStack("s", parseConfig("s", { platform: kubernetes, deployments: { d: deployment } }, MACHINE)),
+      ).join("\n");
+    const kept = described(cluster());
+    expect(kept).toContain("\n  if a zone fails: loses writes that no replica had received; no writes for about 7 s");
+    expect(kept).not.toContain("everything is lost");
+    expect(described(cluster({ settings: { save: "" } }))).toContain(
+      "\nnote: d: everything is lost if all pods are killed at once",
+    );
+    expect(described({ mode: "replication", replicas: 2 })).toContain(
+      "\nnote: d: everything is lost if the volume of a primary is deleted",
+    );
+  });
+
   it("derives the interval of pings for images whose servers know it, and for no others", () => {
     const derived = (changes: Raw): unknown =>
       parseConfig("stack x", { platform: kubernetes, deployments: { d: cluster(changes) } }, MACHINE).deployments["d"]

@@ -1,0 +1,20 @@
+/** What a whole deployment survives, from its arguments. Pure. */
+import type { Survival } from "../../valkey/survival/survival";
+import { survivals } from "../../valkey/survival/survival";
+import type { ServerArgs } from "./arguments";
+import { hasVolumes } from "./pods/engine-pod";
+import type { DeploymentKind } from "./reference";
+
+/** Consequences of each event. */
+export function deploymentSurvivals(
+  { engine, mode, shape, sentinel }: DeploymentKind,
+  { settings, placement, storage }: Pick<ServerArgs, "settings" | "placement" | "storage">,
+): readonly Survival[] {
+  return survivals({
+    ...{ engine, mode, shape, settings },
+    downAfterMs: sentinel?.downAfterMs,
+    zones: placement.zones.length,
+    oneMachine: placement.oneMachine ?? false,
+    ephemeral: !hasVolumes({ engine, storage }),
+  });
+}

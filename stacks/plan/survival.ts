@@ -1,0 +1,21 @@
+/** What the deployments of a stack survive. Pure. */
+import type { Survival } from "../../valkey/survival/survival";
+import { survivals } from "../../valkey/survival/survival";
+import type { DeploymentConfig } from "../config/schema/deployments";
+import type { PlatformConfig } from "../config/schema/platform";
+import { configuredSentinels, configuredShape } from "./benchmark-plans";
+import { deploymentZones, isPodPlatform, podSettings } from "./pods";
+
+/** Empty on this machine, whose servers are there to be measured and leave nothing behind. */
+export function plannedSurvivals(platform: PlatformConfig, deployment: DeploymentConfig): readonly Survival[] {
+  if (!isPodPlatform(platform)) return [];
+  const { engine, mode, settings } = deployment;
+  const { placement, storage } = podSettings(platform, deployment);
+  return survivals({
+    ...{ engine, mode, settings, shape: configuredShape(deployment) },
+    downAfterMs: configuredSentinels(deployment)?.downAfterMs,
+    zones: deploymentZones(platform, deployment).length,
+    oneMachine: placement.oneMachine ?? false,
+    ephemeral: storage.ephemeral ?? false,
+  });
+}
