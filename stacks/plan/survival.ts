@@ -16,6 +16,6 @@ export function plannedSurvivals(platform: PlatformConfig, deployment: Deploymen
     downAfterMs: configuredSentinels(deployment)?.downAfterMs,
     zones: deploymentZones(platform, deployment).length,
     oneMachine: placement.oneMachine ?? false,
-    ephemeral: storage.ephemeral ?? false,
+    ephemeral: storage.ephemeral,
   });
 }

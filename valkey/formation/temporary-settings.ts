@@ -84,7 +84,10 @@ export async function restoreLeftoverSettings(
 ): Promise<void> {
   await Promise.all(
     connections.map(async (connection) => {
-      await setDirectives(connection, [...(await leftoverSettings(deployment, connection))].map(([name, { wanted }]) => [name, wanted]));
+      await setDirectives(
+        connection,
+        [...(await leftoverSettings(deployment, connection))].map(([name, { wanted }]) => [name, wanted]),
+      );
     }),
   );
 }
@@ -109,7 +112,9 @@ async function leftoverSettings(
   connection: Connection,
 ): Promise<ReadonlyMap<string, { readonly value: string; readonly wanted: string }>> {
   const found = await readDirectives(connection, [...DEFAULTS.keys()]);
-  const pairs = [...found].map(([name, value]) => [name, { value, wanted: usualValue(name, directives) ?? value }] as const);
+  const pairs = [...found].map(
+    ([name, value]) => [name, { value, wanted: usualValue(name, directives) ?? value }] as const,
+  );
   return new Map(pairs.filter(([, { value, wanted }]) => value !== wanted));
 }
 

@@ -1,6 +1,6 @@
 /** Changes of real servers that fail half-way or are taken back, by the provider as the engine calls it. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { DeploymentReference, KubernetesReference } from "../../../platforms/deployment-reference";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { resourceType } from "../../../provider/resource-names";
 import type { ResourceName } from "../../../provider/resource-names";
 import { ValkeyProvider } from "../../../provider/valkey-provider";
