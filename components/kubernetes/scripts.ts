@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { SCRIPTS_DIRECTORY } from "./layout";
 
 export const SCRIPTS = {
-  cluster: ["node.sh", "copies.sh", "start-cluster.sh", "ready-cluster.sh", "hand-over.sh"],
+  cluster: ["node.sh", "copies.sh", "start-cluster.sh", "join.sh", "ready-cluster.sh", "hand-over.sh"],
   replication: ["node.sh", "ready-replication.sh"],
   sentinel: ["node.sh", "ready-replication.sh", "sentinel.sh", "hand-over-replication.sh"],
   engine: ["node.sh", "ready-replication.sh", "start-replica.sh"],

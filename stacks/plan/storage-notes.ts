@@ -23,9 +23,11 @@ export function storageNotes({ platform, deployments }: Pick<StackConfig, "platf
 function lossOf(deployment: DeploymentConfig): string {
   const kept = keepsKeys(deployment) ? "keys and nodes.conf lie" : "nodes.conf, all that is written, lies";
   const { replicasPerPrimary } = configuredShape(deployment);
-  const serves = replicasPerPrimary > 0 ? "while the rest of its shard serves" : "and nothing serves its slots";
-  const lost = `a pod that is deleted comes back as a new node without keys, ${serves}`;
-  return `${kept} on the machines' disks: ${lost}; pulumi up --refresh takes the pod in`;
+  const then =
+    replicasPerPrimary > 0
+      ? "while the rest of its shard serves; it joins again by itself"
+      : "and nothing serves its slots; pulumi up --refresh takes the pod in";
+  return `${kept} on the machines' disks: a pod that is deleted comes back as a new node without keys, ${then}`;
 }
 
 /** Undefined where volumes hold keys, and for clusters that are not large. */

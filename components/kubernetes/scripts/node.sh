@@ -4,6 +4,7 @@
 # client has another name.
 
 CARRIAGE_RETURN=$(printf '\r')
+DATA=${DATA:-/data}
 
 # tell HOST SECONDS [PORT]: sends the lines on standard input as commands, prints the answers. The password goes in first by
 # standard input as well: an argument or a variable of the environment would show in a list of processes. This node may have any
@@ -50,10 +51,10 @@ own_slots() {
 # and once after each start. A server refuses files that do not match and keeps what it has; the next probe tries again.
 reload_certificate() {
   [ -n "${VALKEY_TLS_CA-}" ] || return 0
-  files=${VALKEY_TLS_CA%/*} loaded=/data/loaded-certificate
+  files=${VALKEY_TLS_CA%/*} loaded=$DATA/loaded-certificate
   current="$run $(cat "$files/tls.crt" "$files/tls.key" "$VALKEY_TLS_CA" | cksum)"
-  [ -z "$run" ] || [ "$current" != "$(cat $loaded 2>/dev/null)" ] || return 0
+  [ -z "$run" ] || [ "$current" != "$(cat "$loaded" 2>/dev/null)" ] || return 0
   echo "CONFIG SET tls-cert-file $files/tls.crt tls-key-file $files/tls.key tls-ca-cert-file $VALKEY_TLS_CA" |
-    tell localhost 3 | grep -q '^OK' && echo "$current" >$loaded
+    tell localhost 3 | grep -q '^OK' && echo "$current" >"$loaded"
   [ -n "$run" ] || look
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Readiness of a cluster node: does it serve its part of the cluster?
 #   not formed yet   it answers; formation waits until all pods are ready
-#   lost its data    others know this pod as another node: a roll-out must not go on to the next pod before this one has joined them
-#                    again and has slots, or a copy of another's
+#   lost its data    others know this pod as another node: it joins them again (join.sh). A roll-out must not go on to the next pod
+#                    before this one has slots, or a copy of another's
 #   replica          its data set is loaded and its link to the primary is up
 #   just started     it reaches every primary, and the cluster's state is ok: after two minutes a primary that it does not
 #                    reach is lost, before that it may be starting as well
@@ -12,24 +12,18 @@
 # A member that has just started, or finds the cluster not ok, meets those peers again by their DNS names that do not
 # answer: when all pods come back at once, each with a new address, no address in any nodes.conf is right.
 . "${0%/*}/node.sh"
+. "${0%/*}/join.sh"
 
 # announce_machine: after look. Once after each start, where clients outside connect by node ports: the pod may be on another
 # machine than when its file was written. HOST_IP comes from the container's environment.
 announce_machine() {
-  told=/data/told-machine
-  [ -n "$run" ] && [ "$run" != "$(cat $told 2>/dev/null)" ] || return 0
+  told=$DATA/told-machine
+  [ -n "$run" ] && [ "$run" != "$(cat "$told" 2>/dev/null)" ] || return 0
   if grep -q '^# machine$' "/valkey/announced/$POD_NAME.conf" 2>/dev/null; then
     case $HOST_IP in *:*) family=ipv6 ;; *) family=ipv4 ;; esac
     echo "CONFIG SET cluster-announce-client-$family $HOST_IP" | tell localhost 3 | grep -q '^OK' || return 0
   fi
-  echo "$run" >$told
-}
-
-# lost_data: whether a node that serves clients knows this pod's host name by another node ID. SERVICE comes from the container's
-# environment.
-lost_data() {
-  own=$(echo 'CLUSTER MYID' | tell localhost 2)
-  echo 'CLUSTER NODES' | tell "$SERVICE" 2 | grep -F ",$POD_NAME." | grep -qvF "${own%"$CARRIAGE_RETURN"}"
+  echo "$run" >"$told"
 }
 
 look
@@ -37,16 +31,19 @@ reload_certificate
 announce_machine
 [ -n "$state" ] || exit 1
 if [ "$known" -le 1 ]; then
-  ! lost_data
-  exit
-fi
-# A member that has started lately may have come back without its data; from then on until it has a part in the cluster.
-idle=/data/idle-primary
-if [ "$role" = master ] && { [ "$uptime" -le 60 ] || [ -e $idle ]; } && [ -z "$(own_slots)" ]; then
-  : >$idle
+  lost_data || exit 0
+  meet_again
   exit 1
 fi
-rm -f $idle
+# A member that has started lately may have come back without its data; from then on until it has a part in the cluster.
+idle=$DATA/idle-primary
+if [ "$role" = master ] && { [ "$uptime" -le 60 ] || [ -e "$idle" ]; } && [ -z "$(own_slots)" ]; then
+  : >"$idle"
+  ! lost_data || replicate_again
+  exit 1
+fi
+rm -f "$idle"
+forget_former
 linked=yes
 [ "$role" = master ] || [ "$link" = up ] || linked=no
 # A node detects old addresses within the node timeout; until then the state may still be ok.

@@ -18,7 +18,7 @@ describe("the plan", () => {
   it("says what a pod without a volume loses, once for all clusters alike", () => {
     const unsaved = { ...cluster, settings: { save: "" }, pods: ephemeral };
     expect(notes({ one: unsaved, two: unsaved, three: { ...cluster, pods: ephemeral } })).toEqual([
-      "one, two: nodes.conf, all that is written, lies on the machines' disks: a pod that is deleted comes back as a new node without keys, while the rest of its shard serves; pulumi up --refresh takes the pod in",
+      "one, two: nodes.conf, all that is written, lies on the machines' disks: a pod that is deleted comes back as a new node without keys, while the rest of its shard serves; it joins again by itself",
       expect.stringMatching(/^three: keys and nodes\.conf lie on the machines' disks/),
     ]);
     expect(notes({ bare: { ...unsaved, replicasPerPrimary: 0 } })).toEqual([

@@ -43,6 +43,8 @@ export class PodScripts {
     const cases = nodes.map(
       ({ name, endpoint: { host, port } }) => `${name}${DOMAIN} | ${host}) set -- -h ${host} -p ${port} "$@" ;;`,
     );
+    // A pod that others meet is at its own ports.
+    const own = nodes.map(({ name, endpoint: { port }, busPort = 0 }) => `${name}) ports='${port} ${busPort}' ;;`);
     this.#write(
       "valkey-cli",
       [
@@ -50,7 +52,8 @@ export class PodScripts {
         "shift 4",
         `[ "$host" != localhost ] || host=$POD_NAME${DOMAIN}`,
         `case $host in\n${cases.join("\n")}\n*) exit 1 ;;\nesac`,
-        `exec '${this.real.cli}' "$@"`,
+        `case $POD_NAME in\n${own.join("\n")}\n*) exec '${this.real.cli}' "$@" ;;\nesac`,
+        `sed "s/^\\(CLUSTER MEET .*\\) 6379$/\\1 $ports/" | exec '${this.real.cli}' "$@"`,
       ].join("\n"),
     );
   }
@@ -67,7 +70,18 @@ export class PodScripts {
 
   /** Runs a script as in the pod of that name. */
   async run(script: string, pod: string, ...args: readonly string[]): Promise<void> {
-    await promisify(execFile)("sh", [join(SCRIPTS, script), ...args], { env: this.#environment(pod) });
+    await this.runWith({}, script, pod, ...args);
+  }
+
+  /** Runs a script with further variables of its container. */
+  async runWith(
+    variables: Readonly<Record<string, string>>,
+    script: string,
+    pod: string,
+    ...args: readonly string[]
+  ): Promise<void> {
+    const env = { ...this.#environment(pod), ...variables };
+    await promisify(execFile)("sh", [join(SCRIPTS, script), ...args], { env });
   }
 
   close(): void {
