@@ -1,9 +1,17 @@
 /** Empties the nodes that a smaller shape removes. */
+import { Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment } from "../../platforms/deployment-reference";
+import { openKubernetesClient, openRunningPart, openRunningServers } from "../../platforms/deployment-reference";
+import { withConnections } from "../../valkey/connections";
+import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
+import { unknownNodes } from "../../valkey/formation/member-state";
+import { readMemberStates } from "../../valkey/formation/members";
+import { ownAllSlots } from "../../valkey/resize/resize-facts";
 import { nodeCount } from "../../valkey/topology/placement";
+import { listNames } from "../../valkey/verification/assertion";
 import type { ResourceHandler } from "../resource-handler";
+import type { WaitOptions } from "../waiting";
 import { waitOptions } from "../waiting";
 
 export interface ScaleInInputs {
@@ -16,6 +24,69 @@ export interface ScaleInInputs {
 export interface ScaleInOutputs {
   /** Time when nodes were last emptied, or perhaps were, ISO 8601: a new formation is due. Undefined when never */
   readonly emptiedAt?: string | undefined;
+}
+
+/** The nodes of the former shape that run, and the names of those that do not. */
+interface FormerNodes {
+  readonly deployment: Deployment;
+  readonly absent: readonly string[];
+}
+
+/** Names of the nodes, in the order in which a smaller shape keeps them: Kubernetes deletes the pods with the highest ordinals. */
+function nodeNames(target: DeploymentReference): string[] {
+  if (target.platform === "endpoints") return target.nodes.map(({ name }) => name);
+  return Array.from({ length: nodeCount(target.shape) }, (_, ordinal) => `${target.statefulSet}-${ordinal}`);
+}
+
+/**
+ * Opens the nodes of the former shape. Those that leave need not run where no member knows them: they never joined. Others are waited
+ * for, so that they hand over what they have; one that does not run then may leave where the others have all slots.
+ * @throws Failure where a node that stays does not run, or where slots are with nodes that do not run
+ */
+async function openFormerNodes(
+  target: DeploymentReference,
+  password: string,
+  staying: ReadonlySet<string>,
+  options: WaitOptions,
+): Promise<FormerNodes> {
+  const names = nodeNames(target);
+  const absentFrom = ({ nodes }: Deployment): string[] => {
+    const running = new Set(nodes.map(({ name }) => name));
+    return names.filter((name) => !running.has(name));
+  };
+  const joined = await nodesThatJoined();
+  if (joined !== undefined) return joined;
+
+  const part = await openRunningServers(target, password, options);
+  if (part === undefined) throw new Failure(`${target.name}: no server runs`);
+  const { deployment, why } = part;
+  const absent = absentFrom(deployment);
+  if (absent.some((name) => staying.has(name))) throw new Failure(why ?? `${listNames(absent)} do not run`);
+  if (absent.length > 0) {
+    const { states } = await withConnections(deployment, readMemberStates);
+    if (unknownNodes(states).length > 0 && !ownAllSlots(states))
+      throw new Failure(
+        `${target.name}: slots are with nodes that do not run, and no other node has their data. Start ${listNames(absent)} again, ` +
+          `or undo the change of the shape (${why ?? "they do not run"})`,
+      );
+  }
+  return { deployment, absent };
+
+  /** The nodes that run, where all that stay are among them and nobody knows any other; without waiting. */
+  async function nodesThatJoined(): Promise<FormerNodes | undefined> {
+    if (target.platform !== "kubernetes") return undefined;
+    const deployment = await openRunningPart(await openKubernetesClient(target), target, password);
+    const absent = absentFrom(deployment);
+    if (absent.length === 0 || absent.some((name) => staying.has(name))) return undefined;
+    try {
+      const { states } = await withConnections(deployment, readMemberStates);
+      return unknownNodes(states).length === 0 ? { deployment, absent: [] } : undefined;
+    } catch (error) {
+      options.signal.throwIfAborted();
+      options.report(messageOf(error), true);
+      return undefined;
+    }
+  }
 }
 
 /**
@@ -32,17 +103,20 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   recordsAttempts: true,
   update: async (_id, olds, { target, password, timeoutSeconds }, context, attempts = []) => {
-    const before = nodeCount(olds.target.shape);
     const after = nodeCount(target.shape);
     const { emptiedAt } = olds;
     const now = new Date().toISOString();
-    if (target.mode !== "cluster" || after >= before) return { emptiedAt: attempts.length > 0 ? now : emptiedAt };
+    if (target.mode !== "cluster" || after >= nodeCount(olds.target.shape))
+      return { emptiedAt: attempts.length > 0 ? now : emptiedAt };
     const options = waitOptions(target.name, timeoutSeconds, context);
-    const deployment = await openDeployment(olds.target, password, options);
-    // Kubernetes deletes the pods with the highest ordinals.
-    const staying = { ...deployment, shape: target.shape, nodes: deployment.nodes.slice(0, after) };
-    const leaving = deployment.nodes.slice(after);
-    await form(staying, target.shape, { leaving, timeoutMs: options.timeoutMs, signal: context.signal });
+    const stays = new Set(nodeNames(olds.target).slice(0, after));
+    const { deployment, absent } = await openFormerNodes(olds.target, password, stays, options);
+    const nodes = deployment.nodes.filter(({ name }) => stays.has(name));
+    const leaving = deployment.nodes.filter(({ name }) => !stays.has(name));
+    if (absent.length > 0)
+      context.report(`${target.name}: ${listNames(absent)} leave without running; the others have all slots`);
+    const staying = { ...deployment, shape: target.shape, nodes };
+    await form(staying, target.shape, { leaving, absent, timeoutMs: options.timeoutMs, signal: context.signal });
     return { emptiedAt: now };
   },
 };

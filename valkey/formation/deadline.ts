@@ -14,6 +14,11 @@ export interface FormationOptions {
    * Nodes that leave the cluster, beside the deployment's own: their slots are moved, and all other nodes forget them.
    */
   readonly leaving?: readonly DeploymentNode[];
+  /**
+   * Names of further leaving nodes that do not run, which the others know by their host names. The others forget those that have failed
+   * and serve no slots; any other is a reason to change nothing.
+   */
+  readonly absent?: readonly string[];
   readonly report?: ReportProgress;
 }
 

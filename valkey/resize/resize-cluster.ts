@@ -53,6 +53,7 @@ class Resize {
   /** For what must become so without any step of the resize; a new one in every `inspect`. */
   #patience: Deadline;
   readonly #leaving: ReadonlySet<string>;
+  readonly #absent: ReadonlySet<string>;
   #inspection: Inspection | undefined;
   #plan: ResizePlan | undefined;
   #plansCarriedOut = 0;
@@ -81,6 +82,7 @@ class Resize {
     this.#deadline = new Deadline(deployment.name, connections.size, options, "resized");
     this.#patience = this.#newPatience();
     this.#leaving = new Set((options.leaving ?? []).map(({ name }) => name));
+    this.#absent = new Set(options.absent);
   }
 
   async run(): Promise<FormationResult> {
@@ -100,7 +102,7 @@ class Resize {
   async #inspect(): Promise<"forgetLost" | "resetHalfJoined" | "agree"> {
     this.#patience = this.#newPatience();
     let { states } = await this.#read();
-    if (lostIdentities(states, this.#leaving).length > 0) return "forgetLost";
+    if (lostIdentities(states, this.#leaving, this.#absent).length > 0) return "forgetLost";
     const began = performance.now();
     await this.#patience.poll(async () => {
       const unknown = halfJoinedNodes(states, this.#leaving).filter((name) => !this.#leaving.has(name));
@@ -113,8 +115,8 @@ class Resize {
 
   async #forgetLost(): Promise<"inspect"> {
     const { states, executor } = this.#last();
-    const ids = lostIdentities(states, this.#leaving);
-    this.options.report?.(`forgetting nodes that have lost their data: ${ids.join(", ")}`);
+    const ids = lostIdentities(states, this.#leaving, this.#absent);
+    this.options.report?.(`forgetting nodes that do not come back: ${ids.join(", ")}`);
     await executor.forgetIds(ids);
     this.#changed = true;
     return "inspect";
@@ -189,7 +191,7 @@ class Resize {
   /** Reads every node. @throws Failure when the cluster must not be changed */
   async #read(): Promise<Inspection> {
     let now = await readMemberStates(this.connections);
-    this.#refuse(resizeBlockers(now.states, this.#leaving));
+    this.#refuse(resizeBlockers(now.states, this.#leaving, this.#absent));
     this.#patience.restart();
     // The new owner of migrated slots serves them a moment before the former owner learns of it.
     await this.#patience.poll(async () => {

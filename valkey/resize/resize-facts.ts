@@ -63,12 +63,19 @@ function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
   return state.view.topology.nodes.size === 1 && states.every((other) => other === state || !knows(other, state));
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
 /**
  * Node IDs under which members were known until they lost their data: they came back empty, each under another ID. No
  * node has such an ID any more, it serves no slots, nobody replicates it, and all who know it find it failed. There are
- * as many empty nodes that nobody knows.
+ * as many empty nodes that nobody knows. Of leaving nodes that do not run nobody comes back.
+ * @param absent names of leaving nodes that do not run
  */
-export function lostIdentities(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
+export function lostIdentities(
+  states: readonly MemberState[],
+  leaving: ReadonlySet<string>,
+  absent: ReadonlySet<string> = NONE,
+): string[] {
   const ids = new Set(states.map(({ view }) => view.selfId));
   const taking = participants(states);
   const strangers = new Set(taking.flatMap(({ view }) => [...view.topology.nodes.keys()].filter((id) => !ids.has(id))));
@@ -76,7 +83,14 @@ export function lostIdentities(states: readonly MemberState[], leaving: Readonly
     (id) => taking.every(({ view }) => isGone(view, id)) && states.every((state) => selfEntry(state).primaryId !== id),
   );
   const empty = states.filter((state) => isIdle(state) && !leaving.has(state.name));
-  return lost.length <= empty.length ? lost : [];
+  const forGood = lost.filter((id) => hostNames(taking, id).some((name) => absent.has(name)));
+  const others = lost.filter((id) => !forGood.includes(id));
+  return others.length <= empty.length ? lost : forGood;
+}
+
+/** First labels of the host names under which members know a node: names of pods. */
+function hostNames(states: readonly MemberState[], id: string): string[] {
+  return states.flatMap(({ view }) => view.topology.nodes.get(id)?.address.hostname?.split(".", 1) ?? []);
 }
 
 /** Whether a node is an empty primary without slots. */
@@ -111,8 +125,12 @@ export function ownAllSlots(states: readonly MemberState[]): boolean {
 }
 
 /** The reasons not to change the cluster at all. */
-export function resizeBlockers(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
-  const lost = new Set(lostIdentities(states, leaving));
+export function resizeBlockers(
+  states: readonly MemberState[],
+  leaving: ReadonlySet<string>,
+  absent: ReadonlySet<string> = NONE,
+): string[] {
+  const lost = new Set(lostIdentities(states, leaving, absent));
   const taking = new Set(participants(states));
   const outside = states.filter((state) => !taking.has(state));
   const isJoiningPrimary = (state: MemberState): boolean =>
