@@ -41,7 +41,7 @@ const REPLICATION = { share: 1 / 16, most: 256 * MIB } as const;
 const SLOT_MIGRATION = { share: 1 / 32, most: 256 * MIB } as const;
 /** Memory that the allocator holds beyond the data, as a part of the data. */
 const FRAGMENTATION = 0.1;
-/** Pages that clients change while a forked child reads the data, as a part of the data (docs/operations.md, Memory). */
+/** Pages that clients change while a forked child reads the data, as a part of the data (docs/kubernetes.md, Memory). */
 const COPY_ON_WRITE = 0.4;
 
 /** Divides a memory limit. */
