@@ -15,6 +15,10 @@ import type { DeploymentNode } from "../../../valkey/node";
 const NAMESPACE = "valkey";
 const CONTAINER = "valkey";
 const LABELS = { "app.kubernetes.io/instance": "test" };
+const COLLECTIONS = [
+  ...["pods", "nodes", "secrets", "configmaps", "statefulsets", "events"],
+  ...["persistentvolumeclaims", "persistentvolumes", "storageclasses"],
+];
 const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`;
 
 type Stored = Readonly<Record<string, unknown>>;
@@ -140,7 +144,7 @@ export class FakeApiServer {
 
   /** Objects of a collection; undefined for the path of an object that does not exist. */
   #list(path: string, selector: string): Stored | undefined {
-    if (!/\/[a-z]+s$/.test(path)) return undefined;
+    if (!COLLECTIONS.includes(path.slice(path.lastIndexOf("/") + 1))) return undefined;
     const items = [...this.objects].flatMap(([at, object]) => {
       const { labels = {} } = (object["metadata"] ?? {}) as { readonly labels?: Record<string, string> };
       const matches = selector.split(",").every((each) => {
