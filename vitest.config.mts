@@ -7,16 +7,18 @@ const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engi
   (name) => `tests/end-to-end/*/${name}.test.ts`,
 );
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
-/** Adds machines to the cluster, on which the pods of other tests must not land. */
-const KARPENTER = "tests/end-to-end/kubernetes/karpenter.test.ts";
+/** Tests on Kubernetes that measure, and one that adds machines, on which the pods of other tests must not land. */
+const KUBERNETES_ALONE = ["job", "load-generators", "karpenter"].map(
+  (name) => `tests/end-to-end/kubernetes/${name}.test.ts`,
+);
 /** Files that take longest, the longest first: a run ends sooner when they do not begin last. */
 const LONGEST = [
   ...["package", "resize-interrupted", "resize-atomic", "resize-by-keys", "resize", "resize-interrupted-keys", "run"],
   ...["sentinel", "failure", "docs", "eks-stacks", "loading"],
-  ...["lost-nodes", "valkey-cluster", "troubles", "job", "rolling-replication"],
+  ...["lost-nodes", "valkey-cluster", "troubles", "failure", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
-const ORDER = ["real", "kubernetes", "karpenter", "pure"];
+const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];
 const FETCHED = "tests/runner/fetch-programs.ts";
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** More workers than cores: real servers wait more than they work. */
@@ -81,7 +83,7 @@ export default defineConfig({
         test: {
           name: "kubernetes",
           include: [KUBERNETES],
-          exclude: [KARPENTER],
+          exclude: KUBERNETES_ALONE,
           ...REAL,
           // Each has a namespace of its own, and waits for pods most of the time.
           maxWorkers: hasKubernetes ? 3 : maxWorkers,
@@ -91,8 +93,8 @@ export default defineConfig({
       },
       {
         test: {
-          name: "karpenter",
-          include: [KARPENTER],
+          name: "kubernetes-alone",
+          include: KUBERNETES_ALONE,
           ...REAL,
           isolate: false,
           maxWorkers: hasKubernetes ? 1 : maxWorkers,

@@ -4,7 +4,6 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Verification } from "../../valkey/verification/verify";
-import { tellZones } from "../../valkey/availability-zone";
 import { verify } from "../../valkey/verification/verify";
 import { holdsInTime } from "../../lib/polling";
 import type { ScenarioObservation } from "./observe";
@@ -39,8 +38,6 @@ export async function awaitRecovery(run: ScenarioRun, { context }: ScenarioObser
     if (scenario.repair && !repaired && observer.isRedundant && hasUnsafeZones(verification)) {
       logEvent("repair zones: a primary and its replica share a zone");
       repaired = await repairZones(context);
-    } else if (failing(verification).includes("zones-told") && (await tellZones(injector.deployment)).length > 0) {
-      logEvent("tell restarted servers their zones");
     } else if (performance.now() > deadline) {
       return { repaired, verifiedMs: null, recoveryFailure: failedAssertions(verification) };
     }
@@ -48,10 +45,6 @@ export async function awaitRecovery(run: ScenarioRun, { context }: ScenarioObser
   }
 }
 
-function hasUnsafeZones(verification: Verification): boolean {
-  return failing(verification).some((id) => ZONE_ASSERTIONS.includes(id));
-}
-
-function failing({ verdict }: Verification): string[] {
-  return verdict.assertions.flatMap(({ id, pass }) => (pass ? [] : [id]));
+function hasUnsafeZones({ verdict }: Verification): boolean {
+  return verdict.assertions.some(({ id, pass }) => !pass && ZONE_ASSERTIONS.includes(id));
 }

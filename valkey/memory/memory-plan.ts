@@ -41,8 +41,11 @@ const REPLICATION = { share: 1 / 16, most: 256 * MIB } as const;
 const SLOT_MIGRATION = { share: 1 / 32, most: 256 * MIB } as const;
 /** Memory that the allocator holds beyond the data, as a part of the data. */
 const FRAGMENTATION = 0.1;
-/** Pages that clients change while a forked child reads the data, as a part of the data (docs/kubernetes.md, Memory). */
-const COPY_ON_WRITE = 0.4;
+/**
+ * Pages that clients change while a forked child reads the data, as a part of the data (docs/kubernetes.md, Memory). A server that evicts
+ * goes on writing, and a busy machine gives it the time to change every page.
+ */
+const COPY_ON_WRITE = { refusing: 0.4, evicting: 1 } as const;
 
 /** Divides a memory limit. */
 export function memoryPlan(demand: MemoryDemand): MemoryPlan {
@@ -56,7 +59,7 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
     ...(mode === "cluster" ? [{ what: "slot migration", bytes: shareOf(limitBytes, SLOT_MIGRATION) }] : []),
   ];
   const rest = Math.max(0, limitBytes - fixed.reduce((sum, { bytes }) => sum + bytes, 0));
-  const copies = forks(demand) ? COPY_ON_WRITE : 0;
+  const copies = forks(demand) ? copyOnWrite(demand.settings) : 0;
   const maxmemory = Math.floor(rest / (1 + FRAGMENTATION + copies) / MIB) * MIB;
   const copied = Math.floor(maxmemory * copies);
   return {
@@ -89,6 +92,10 @@ export function memoryProblem(demand: MemoryDemand): string | undefined {
 function forks({ mode, shape, settings }: MemoryDemand): boolean {
   const persists = settings.save !== "" || settings.appendonly === true;
   return persists || shape.replicasPerPrimary > 0 || mode === "cluster";
+}
+
+function copyOnWrite({ "maxmemory-policy": policy = "noeviction" }: ServerSettings): number {
+  return policy === "noeviction" ? COPY_ON_WRITE.refusing : COPY_ON_WRITE.evicting;
 }
 
 function shareOf(limitBytes: number, { share, most }: { readonly share: number; readonly most: number }): number {

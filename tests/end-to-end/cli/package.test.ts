@@ -86,7 +86,7 @@ process.on("exit", () => {
   const declared = new Set(Object.values(program).map((each) => each.constructor));
   const isComponent = (each) => typeof each === "function" && each.prototype instanceof pulumi.ComponentResource;
   const missing = Object.entries(require("valkey-measured")).filter(([, each]) => isComponent(each) && !declared.has(each));
-  process.stdout.write(JSON.stringify({ types, missing: missing.map(([name]) => name), loaded }));
+  process.stdout.write("\\n" + JSON.stringify({ types, missing: missing.map(([name]) => name), loaded }) + "\\n");
 });
 `;
 
@@ -110,6 +110,11 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
   afterAll(() => {
     here.close();
   });
+  /** What the program reports in a line of its own, among what it logs. */
+  const ran = async (program: string): Promise<Run> => {
+    const output = await here.run(process.execPath, ["run.cjs", program]);
+    return JSON.parse(output.split("\n").find((line) => line.startsWith(`{"types"`)) ?? "") as Run;
+  };
 
   it("measures both topologies with its command, and writes only where the user is", async () => {
     const before = filesIn(here.path);
@@ -163,7 +168,7 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
 
   it("runs a program in plain Node, and loads no cloud, no charts and no statistics", async () => {
     writeFileSync(join(here.directory, "run.cjs"), WITHOUT_ENGINE);
-    const { types, loaded } = JSON.parse(await here.run(process.execPath, ["run.cjs", "./clusters.js"])) as Run;
+    const { types, loaded } = await ran("./clusters.js");
     expect(types).toEqual(
       expect.arrayContaining([
         "valkey:index:ValkeyCluster",
@@ -182,7 +187,7 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
   });
 
   it("declares every component of the main entry in plain Node", async () => {
-    const { types, missing } = JSON.parse(await here.run(process.execPath, ["run.cjs", "./components.js"])) as Run;
+    const { types, missing } = await ran("./components.js");
     expect(types).toEqual(expect.arrayContaining(["valkey:index:Measurement", "valkey:index:HostServers"]));
     expect(missing).toEqual([]);
   });

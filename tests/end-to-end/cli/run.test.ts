@@ -36,8 +36,8 @@ async function homeWith(benchmark: string, server?: string): Promise<string> {
 describe("npm start", () => {
   it("measures both deployments, writes everything, and leaves nothing running", async () => {
     const { status, output } = await place.run(timed());
-    expect(output).toContain("VERIFY replication: PASS — all 13 assertions hold.");
-    expect(output).toContain("VERIFY cluster: PASS — all 18 assertions hold.");
+    expect(output).toContain("VERIFY replication: PASS — all 14 assertions hold.");
+    expect(output).toContain("VERIFY cluster: PASS — all 19 assertions hold.");
     expect(output).toMatch(/GET +[\d,]+\/s.* +[\d,]+\/s/);
     expect(status).toBe(0);
     expect(readdirSync(place.output()).sort()).toEqual(ARTIFACTS);

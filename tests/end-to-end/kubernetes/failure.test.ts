@@ -6,7 +6,7 @@ import { form } from "../../../valkey/formation/form";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient, openKubernetesDeployment } from "../../../platforms/deployment-reference";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
-import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
+import { podReference } from "../../../components/kubernetes/reference";
 import { ClusterServers } from "../../../components/servers/cluster-servers";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { plainServers } from "../../support/valkey/servers";
@@ -53,19 +53,12 @@ describe.skipIf(KUBECONFIG === undefined)(`faults in pods${WHERE}`, { timeout: 4
     );
     await here.untilReady(LABELS, 6, 180);
     const target: KubernetesReference = {
-      platform: "kubernetes",
-      name: "broken",
-      mode: "cluster",
-      shape: SHAPE,
-      zones,
-      directives: { appendonly: "yes", appendfsync: "always", save: "", "cluster-node-timeout": "2000" },
+      ...podReference(
+        "broken",
+        { engine: "valkey", mode: "cluster", shape: SHAPE },
+        { namespace: here.namespace, zones, settings: SETTINGS, tls: false },
+      ),
       kubeconfig: KUBECONFIG,
-      namespace: here.namespace,
-      statefulSet: "broken",
-      container: SERVER_CONTAINER,
-      port: 6379,
-      tls: false,
-      service: `broken.${here.namespace}`,
     };
     const kubernetes = await openKubernetesClient(target);
     const deployment = await openKubernetesDeployment(kubernetes, target, PASSWORD);

@@ -46,13 +46,12 @@ describe.skipIf(!existsSync("/proc/self/smaps_rollup"))("a memory limit", () => 
   it.each(["noeviction", "allkeys-lru"] as const)(
     "holds a server that is filled to the brim while it saves and synchronizes fully, with %s",
     async (policy) => {
-      const settings = { save: "3600 1" };
+      const settings = { save: "3600 1", "maxmemory-policy": policy };
       const { maxmemory } = memoryPlan({ limitBytes: LIMIT, mode: "replication", shape: SHAPE, settings });
       sandbox = await Sandbox.open();
       const deployment = await sandbox.replication("full", 1, {
         ...settings,
         maxmemory,
-        "maxmemory-policy": policy,
         "repl-diskless-sync-delay": 0,
       });
       await form(deployment, SHAPE);

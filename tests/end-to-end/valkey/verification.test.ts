@@ -96,7 +96,7 @@ describe("a real cluster", () => {
       ...cluster,
       nodes: cluster.nodes.map((node, index) => (index === replica ? { ...node, zone } : node)),
     };
-    expect(await failing(moved)).toEqual(["replica-elsewhere", "zones-apart"]);
+    expect(await failing(moved)).toEqual(["replica-elsewhere", "zones-apart", "zones-told"]);
   });
 
   it("fails where a replica's link is down, and where it lags", async () => {

@@ -245,9 +245,9 @@ describe("the verdict on replication", () => {
 
   it.each<[string, DeploymentFacts, string[]]>([
     [
-      "a server that tells clients no zone beside one that tells its own",
-      withNode(withNode(replication, 0, { info: observed(infoReply("primary", { availability_zone: "a" })) }), 1, {
-        info: observed(infoReply("replica", { availability_zone: "" })),
+      "a server that tells clients another zone than its machine's, beside one that tells none",
+      withNode(withNode(replication, 0, { info: observed(infoReply("primary", { availability_zone: "" })) }), 1, {
+        info: observed(infoReply("replica", { availability_zone: "elsewhere" })),
       }),
       ["zones-told"],
     ],
