@@ -6,6 +6,7 @@ import { form } from "../../../valkey/formation/form";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient, openKubernetesDeployment } from "../../../platforms/deployment-reference";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
 import { podReference } from "../../../components/kubernetes/reference";
 import { ClusterServers } from "../../../components/servers/cluster-servers";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
