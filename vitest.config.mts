@@ -7,15 +7,18 @@ const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engi
   (name) => `tests/end-to-end/*/${name}.test.ts`,
 );
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
-/** Tests on Kubernetes that measure, and one that adds machines, on which the pods of other tests must not land. */
-const KUBERNETES_ALONE = ["job", "load-generators", "karpenter"].map(
+/**
+ * Tests on Kubernetes that measure, that let no write fail for minutes, and one that adds machines, on which the pods of other tests
+ * must not land.
+ */
+const KUBERNETES_ALONE = ["lost-nodes", "job", "load-generators", "karpenter"].map(
   (name) => `tests/end-to-end/kubernetes/${name}.test.ts`,
 );
 /** Files that take longest, the longest first: a run ends sooner when they do not begin last. */
 const LONGEST = [
   ...["package", "resize-interrupted", "resize-atomic", "resize-by-keys", "resize", "resize-interrupted-keys", "run"],
   ...["sentinel", "failure", "docs", "eks-stacks", "loading"],
-  ...["lost-nodes", "valkey-cluster", "troubles", "failure", "rolling-replication"],
+  ...["valkey-cluster", "troubles", "failure", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
 const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];
@@ -86,7 +89,7 @@ export default defineConfig({
           exclude: KUBERNETES_ALONE,
           ...REAL,
           // Each has a namespace of its own, and waits for pods most of the time.
-          maxWorkers: hasKubernetes ? 3 : maxWorkers,
+          maxWorkers: hasKubernetes ? 2 : maxWorkers,
           isolate: false,
           sequence: { groupOrder: hasKubernetes ? 2 : 0 },
         },

@@ -9,15 +9,23 @@
 #   3. It has its copy: all nodes forget its former IDs.
 # The container's environment sets SERVICE, POD_NAME, POD_IP.
 
-# lost_data: whether a node that serves clients knows this pod's host name by another node ID. Sets own, this node's ID; former, those
+# lost_data: whether a node that serves clients knows this pod's host name by another node ID. Fails with 1 when it does not, and when
+# nobody serves clients yet, which the Service tells at once; with 2 when that is not known, as on a busy machine. Sets own, this node's ID; former, those
 # others, and primary, the node that this one can replicate. Both are empty while a former ID is not failed or owns slots, and
 # where their shard has no primary.
 lost_data() {
   former='' primary=''
   own=$(echo 'CLUSTER MYID' | tell localhost 2)
   own=${own%"$CARRIAGE_RETURN"}
-  [ -n "$own" ] || return 1
-  others=$(echo 'CLUSTER NODES' | tell "$SERVICE" 2 | grep -F ",$POD_NAME." | grep -vF "$own")
+  [ -n "$own" ] || return 2
+  asked=$(date +%s)
+  view=$(echo 'CLUSTER NODES' | tell "$SERVICE" 2)
+  case $view in
+    *myself*) ;;
+    '') [ $(($(date +%s) - asked)) -lt 2 ] && return 1 || return 2 ;;
+    *) return 2 ;;
+  esac
+  others=$(echo "$view" | grep -F ",$POD_NAME." | grep -vF "$own")
   [ -n "$others" ] || return 1
   gone=$(echo "$others" | awk '$3 !~ /(^|,)fail(,|$)/ || NF > 8 { waits = 1 } { ids = ids " " $1 } END { if (!waits) print ids }')
   [ -n "$gone" ] || return 0

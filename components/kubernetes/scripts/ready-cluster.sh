@@ -31,8 +31,14 @@ reload_certificate
 announce_machine
 [ -n "$state" ] || exit 1
 if [ "$known" -le 1 ]; then
-  lost_data || exit 0
-  meet_again
+  lost_data
+  case $? in
+    0) meet_again ;;
+    1) exit 0 ;;
+    # The roll-out would go on to the next pod, which may have the only copy. Where Services without pods do not answer, nobody
+    # could ever be ready.
+    *) [ "$uptime" -le 120 ] || exit 0 ;;
+  esac
   exit 1
 fi
 # A member that has started lately may have come back without its data; from then on until it has a part in the cluster.
