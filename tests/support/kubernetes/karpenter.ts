@@ -68,9 +68,9 @@ export class Karpenter {
     await this.#heartbeats;
   }
 
-  /** Waits until every pod has its machine, or nothing moves any more. */
-  async settle(timeoutSeconds = 330): Promise<Settled> {
-    const options = ["--timeout", String(timeoutSeconds)];
+  /** Waits until every pod has its machine, or nothing moves any more; a busy machine needs a minute from step to step. */
+  async settle(timeoutSeconds = 600): Promise<Settled> {
+    const options = ["--timeout", String(timeoutSeconds), "--quiet", "60"];
     return JSON.parse(await this.run(join(DIRECTORY, "settle"), options, "", [0, 1, 2])) as Settled;
   }
 
