@@ -65,7 +65,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   readonly verifiedAt: pulumi.Output<string>;
   /** From running pods to a cluster that serves, milliseconds; null where servers form without help. */
   readonly formationMs: pulumi.Output<number | null>;
-  /** What is lost and for how long clients wait, for each event. */
+  /** Losses and the time without writes, for each event that can happen. */
   readonly survives: pulumi.Output<readonly Survival[]>;
   /** What load generators and the command `verify` reach the deployment by. Not secret. */
   readonly reference: pulumi.Output<KubernetesReference>;

@@ -1,5 +1,5 @@
 /**
- * What the state of a resource keeps of updates that failed: the inputs that they tried, beside the inputs of the last update that
+ * Inputs of failed updates, which the state of a resource keeps beside the inputs of the last update that
  * succeeded. Going back to these is then a change, which undoes what the attempts may have done.
  */
 import { Failure, messageOf } from "../lib/errors";

@@ -14,7 +14,7 @@ import { tagOf } from "../../valkey/version";
 import type { Resources } from "./arguments";
 import type { DeploymentKind } from "./reference";
 
-/** What decides which settings servers take. */
+/** Settings of a component, and the arguments that limit them. */
 export interface SettingsRequest {
   readonly settings?: ServerSettings | undefined;
   readonly newerDirectives?: readonly string[] | undefined;

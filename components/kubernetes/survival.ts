@@ -1,4 +1,4 @@
-/** What a whole deployment survives, from its arguments. Pure. */
+/** Survival of a whole deployment, computed from its arguments. Pure. */
 import type { Survival } from "../../valkey/survival/survival";
 import { survivals } from "../../valkey/survival/survival";
 import type { ServerArgs } from "./arguments";
