@@ -8,7 +8,7 @@ import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import { settingProblems } from "../../valkey/directives/settings-problems";
 import { settingsSchema } from "../../valkey/directives/settings-schema";
 import type { MemoryDemand } from "../../valkey/memory/memory-plan";
-import { describeMemory, memoryPlan, memoryProblem } from "../../valkey/memory/memory-plan";
+import { describeMemory, memoryPlan, memoryProblem, withinMemory } from "../../valkey/memory/memory-plan";
 import type { ServerSettings } from "../../valkey/settings";
 import { tagOf } from "../../valkey/version";
 import type { Resources } from "./arguments";
@@ -49,11 +49,10 @@ export function checkedSettings(
     ...(tooMuch === undefined ? [] : [`settings.maxmemory: ${tooMuch}. Lower it, or raise resources.limits.memory`]),
   ];
   if (!parsed.success || problems.length > 0) throw new BadInput(deployment, problems);
-  if (demand === undefined || parsed.data.maxmemory !== undefined) return { settings: parsed.data, derived: [] };
-  const plan = memoryPlan(demand);
+  if (demand === undefined) return { settings: parsed.data, derived: [] };
   return {
-    settings: { ...parsed.data, maxmemory: plan.maxmemory },
-    derived: [`maxmemory: ${describeMemory(plan)}`],
+    settings: withinMemory(demand),
+    derived: parsed.data.maxmemory === undefined ? [`maxmemory: ${describeMemory(memoryPlan(demand))}`] : [],
   };
 }
 

@@ -1,7 +1,7 @@
 /** Derived settings: those that follow from a deployment's size. Pure. */
 import { nodeCount } from "../../valkey/topology/placement";
 import { supportsPingInterval, derivedSettings } from "../../valkey/topology/derived-settings";
-import { memoryPlan } from "../../valkey/memory/memory-plan";
+import { withinMemory } from "../../valkey/memory/memory-plan";
 import { configuredShape } from "../plan/benchmark-plans";
 import { memoryDemand } from "../plan/memory";
 import { isPodPlatform, podSettings } from "../plan/pods";
@@ -25,8 +25,7 @@ export function withDerivedSettings(deployment: DeploymentConfig, platform: Plat
 
 function withDerivedMemory(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
   const demand = memoryDemand(platform, deployment);
-  if (demand === undefined || deployment.settings.maxmemory !== undefined) return deployment;
-  return { ...deployment, settings: { ...deployment.settings, maxmemory: memoryPlan(demand).maxmemory } };
+  return demand === undefined ? deployment : { ...deployment, settings: withinMemory(demand) };
 }
 
 /** The version at the beginning of an image's tag; empty where there is none. */

@@ -33,33 +33,30 @@ const PROGRAM_BYTES = 16 * MIB;
 /** Buffers of clients beside what the server counts as used: a burst of replies outruns eviction and refusals. */
 const CLIENTS = { share: 1 / 32, least: 16 * MIB } as const;
 /**
- * Replication stream that a replica has yet to receive while it synchronizes. Not counted as used; replicas share it.
- * Valkey cuts a replica off at 256 MiB.
+ * Replication stream that a replica has yet to receive while it synchronizes. Not counted as used; replicas share it. A
+ * server holds its backlog in any case, and by default cuts off a replica only at the most.
  */
-const REPLICATION = { share: 1 / 16, most: 256 * MIB } as const;
+const REPLICATION = { share: 1 / 8, least: 16 * MIB, most: 256 * MIB } as const;
 /** Stream of a slot that moves, on both sides. */
 const SLOT_MIGRATION = { share: 1 / 32, most: 256 * MIB } as const;
 /** Memory that the allocator holds beyond the data, as a part of the data. */
 const FRAGMENTATION = 0.1;
-/**
- * Pages that clients change while a forked child reads the data, as a part of the data (docs/kubernetes.md, Memory). A server that evicts
- * goes on writing, and a busy machine gives it the time to change every page.
- */
-const COPY_ON_WRITE = { refusing: 0.4, evicting: 1 } as const;
+/** Pages that clients change while a forked child reads the data, as a part of the data (docs/kubernetes.md, Memory). */
+const COPY_ON_WRITE = 0.4;
 
 /** Divides a memory limit. */
 export function memoryPlan(demand: MemoryDemand): MemoryPlan {
   const { limitBytes, mode, shape } = demand;
   const fixed: MemoryPart[] = [
     { what: "program", bytes: PROGRAM_BYTES },
-    { what: "client buffers", bytes: Math.max(CLIENTS.least, Math.floor(limitBytes * CLIENTS.share)) },
+    { what: "client buffers", bytes: shareOf(limitBytes, CLIENTS) },
     ...(shape.replicasPerPrimary === 0
       ? []
       : [{ what: "replication buffers", bytes: shareOf(limitBytes, REPLICATION) }]),
     ...(mode === "cluster" ? [{ what: "slot migration", bytes: shareOf(limitBytes, SLOT_MIGRATION) }] : []),
   ];
   const rest = Math.max(0, limitBytes - fixed.reduce((sum, { bytes }) => sum + bytes, 0));
-  const copies = forks(demand) ? copyOnWrite(demand.settings) : 0;
+  const copies = forks(demand) ? COPY_ON_WRITE : 0;
   const maxmemory = Math.floor(rest / (1 + FRAGMENTATION + copies) / MIB) * MIB;
   const copied = Math.floor(maxmemory * copies);
   return {
@@ -70,6 +67,21 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
       ...(copied === 0 ? [] : [{ what: "pages copied during a save or a full synchronization", bytes: copied }]),
       { what: "fragmentation", bytes: rest - maxmemory - copied },
     ],
+  };
+}
+
+/**
+ * Settings that keep a server within its limit, where they do not have them: `maxmemory`, and from which size on a
+ * replica that does not keep up is cut off, where that is less than the server's default.
+ */
+export function withinMemory(demand: MemoryDemand): ServerSettings {
+  const { limitBytes, shape, settings } = demand;
+  const buffer = shareOf(limitBytes, REPLICATION);
+  const isLess = shape.replicasPerPrimary > 0 && buffer < REPLICATION.most;
+  return {
+    ...(isLess ? { "client-output-buffer-limit": `replica ${buffer} ${buffer} 60` } : {}),
+    ...settings,
+    maxmemory: settings.maxmemory ?? memoryPlan(demand).maxmemory,
   };
 }
 
@@ -94,10 +106,9 @@ function forks({ mode, shape, settings }: MemoryDemand): boolean {
   return persists || shape.replicasPerPrimary > 0 || mode === "cluster";
 }
 
-function copyOnWrite({ "maxmemory-policy": policy = "noeviction" }: ServerSettings): number {
-  return policy === "noeviction" ? COPY_ON_WRITE.refusing : COPY_ON_WRITE.evicting;
-}
-
-function shareOf(limitBytes: number, { share, most }: { readonly share: number; readonly most: number }): number {
-  return Math.min(most, Math.floor(limitBytes * share));
+function shareOf(
+  bytes: number,
+  part: { readonly share: number; readonly least?: number; readonly most?: number },
+): number {
+  return Math.min(part.most ?? Infinity, Math.max(part.least ?? 0, Math.floor(bytes * part.share)));
 }

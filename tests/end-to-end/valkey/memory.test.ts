@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
 import type { Connection } from "../../../valkey/connection";
-import { memoryPlan } from "../../../valkey/memory/memory-plan";
+import { withinMemory } from "../../../valkey/memory/memory-plan";
 import { infoNumber, parseInfo } from "../../../valkey/topology/info";
 import { Sandbox } from "../../support/valkey/real";
 
@@ -47,11 +47,11 @@ describe.skipIf(!existsSync("/proc/self/smaps_rollup"))("a memory limit", () => 
     "holds a server that is filled to the brim while it saves and synchronizes fully, with %s",
     async (policy) => {
       const settings = { save: "3600 1", "maxmemory-policy": policy };
-      const { maxmemory } = memoryPlan({ limitBytes: LIMIT, mode: "replication", shape: SHAPE, settings });
+      const limited = withinMemory({ limitBytes: LIMIT, mode: "replication", shape: SHAPE, settings });
+      const { maxmemory = 0 } = limited;
       sandbox = await Sandbox.open();
       const deployment = await sandbox.replication("full", 1, {
-        ...settings,
-        maxmemory,
+        ...limited,
         "repl-diskless-sync-delay": 0,
       });
       await form(deployment, SHAPE);
@@ -78,6 +78,8 @@ describe.skipIf(!existsSync("/proc/self/smaps_rollup"))("a memory limit", () => 
         expect(used).toBeGreaterThan(0.95 * maxmemory);
         expect(refused > 0).toBe(policy === "noeviction");
         for (const peak of peaks) expect(peak).toBeLessThan(LIMIT);
+        // A replica that did not keep up was cut off; without writes it links.
+        await expect.poll(() => replica.info("replication"), { timeout: 20_000 }).toContain("master_link_status:up");
       } finally {
         primary.disconnect();
         replica.disconnect();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { MemoryDemand } from "../../../valkey/memory/memory-plan";
-import { describeMemory, memoryPlan, memoryProblem } from "../../../valkey/memory/memory-plan";
+import { describeMemory, memoryPlan, memoryProblem, withinMemory } from "../../../valkey/memory/memory-plan";
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
@@ -48,9 +48,20 @@ describe("the division of a memory limit", () => {
 
   it("is told with its parts", () => {
     expect(describeMemory(memoryPlan(demand()))).toMatch(
-      /^\d+ MiB of the limit of 1\.0 GiB; the rest is for program 16\.0 MiB, client buffers 32\.0 MiB, replication buffers 64\.0 MiB, slot migration 32\.0 MiB, pages copied during a save or a full synchronization \d+ MiB, fragmentation [\d.]+ MiB$/,
+      /^\d+ MiB of the limit of 1\.0 GiB; the rest is for program 16\.0 MiB, client buffers 32\.0 MiB, replication buffers 128 MiB, slot migration 32\.0 MiB, pages copied during a save or a full synchronization \d+ MiB, fragmentation [\d.]+ MiB$/,
     );
     expect(memoryPlan(cache).parts.map(({ what }) => what)).toEqual(["program", "client buffers", "fragmentation"]);
+  });
+
+  it("cuts off a replica at the size that is set aside, where the server would do so later", () => {
+    const limitOf = (changes: Partial<MemoryDemand>): unknown =>
+      withinMemory(demand(changes))["client-output-buffer-limit"];
+    expect(limitOf({})).toBe(`replica ${128 * MIB} ${128 * MIB} 60`);
+    expect(limitOf({ limitBytes: 64 * MIB })).toBe(`replica ${16 * MIB} ${16 * MIB} 60`);
+    expect(limitOf({ limitBytes: 2 * GIB })).toBeUndefined();
+    expect(limitOf({ shape: cache.shape })).toBeUndefined();
+    const own = { "client-output-buffer-limit": "replica 0 0 0", maxmemory: 5 };
+    expect(withinMemory(demand({ settings: own }))).toEqual(own);
   });
 
   it("refuses what it does not carry, and no limit at all", () => {
