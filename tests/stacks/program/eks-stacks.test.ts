@@ -14,6 +14,7 @@ import { podSettings } from "../../../stacks/plan/pods";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
+import { isOfAws, parameterProblems } from "../../support/aws/requests";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 import { runProgram } from "../../support/pulumi/pulumi-mocks";
@@ -93,6 +94,12 @@ describe.each(stacks)("the stack %s", (name, config) => {
       ),
     );
     expect(violations).toEqual([]);
+  });
+
+  it("registers nothing that AWS' models are against", () => {
+    const ofAws = program.resources.filter(({ type }) => isOfAws(type));
+    expect(ofAws.length).toBeGreaterThan(40);
+    expect(ofAws.flatMap(parameterProblems)).toEqual([]);
   });
 
   it("puts servers where a pool lets them in, on a type that the pool may start, as many as planned", () => {
