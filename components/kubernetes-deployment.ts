@@ -254,11 +254,11 @@ function storageRequest({ engine, mode }: DeploymentKind, { storage }: ServerArg
 function plannedReference(
   name: string,
   kind: DeploymentKind,
-  { namespace, settings, placement: { zones }, tls, users }: ServerArgs,
+  { namespace, settings, placement: { zones }, tls, clusterDomain, users }: ServerArgs,
   { kubeconfig, context, tuning }: DeploymentArgs,
 ): pulumi.Output<KubernetesReference> {
   return pulumi.all([namespace, kubeconfig, plainRules(users)]).apply(([where, access, rules]) => ({
-    ...podReference(name, kind, { namespace: where, zones, settings, tls: tls !== undefined, users: rules, tuning }),
+    ...podReference(name, kind, { namespace: where, zones, settings, tls, clusterDomain, users: rules, tuning }),
     kubeconfig: access,
     context,
   }));

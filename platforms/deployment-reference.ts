@@ -2,8 +2,9 @@
  * A reference to a deployment: plain data by which a later process can connect to it. Does not contain the password.
  */
 import { connect } from "../valkey/connection";
-import type { Access, DeploymentNode, Mode } from "../valkey/node";
+import type { Access, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
+import { lookAtTlsSecret, pemOf } from "./kubernetes/access/tls-secret";
 import { KubernetesClient } from "./kubernetes/api/client";
 import type { KubernetesDeployment, KubernetesDeploymentPlan } from "./kubernetes/deployment";
 import { awaitKubernetesDeployment, awaitRunningPart, runningPartOf } from "./kubernetes/deployment";
@@ -48,7 +49,10 @@ export interface KubernetesReference extends ReferenceBase {
   /** The name of the container that runs Valkey. */
   readonly container: string;
   readonly port: number;
-  readonly tls: boolean;
+  /** The servers' TLS: the Secret whose `ca.crt` is the authority of their certificates. @default no TLS */
+  readonly tls?: { readonly secretName: string } | undefined;
+  /** What cluster-wide DNS names end in. @default "cluster.local" */
+  readonly clusterDomain?: string | undefined;
   /** Rules of all users but `default`, by name. @default users are not looked at */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** What the platform promises of the machines. @default nothing */
@@ -100,23 +104,24 @@ export function openKubernetesClient({ kubeconfig, context }: KubernetesReferenc
 }
 
 /** As `openDeployment`, with the facts that only pods have. */
-export function openKubernetesDeployment(
+export async function openKubernetesDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
   waiting: PodWaitOptions = {},
   formerPassword?: string,
 ): Promise<KubernetesDeployment> {
-  return awaitKubernetesDeployment(kubernetes, planOf(target, password, formerPassword), waiting);
+  const plan = await planOf(kubernetes, target, password, formerPassword);
+  return awaitKubernetesDeployment(kubernetes, plan, waiting);
 }
 
 /** The pods that run at this moment, without waiting for the others. @throws as `openDeployment` */
-export function openRunningPart(
+export async function openRunningPart(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
 ): Promise<KubernetesDeployment> {
-  return runningPartOf(kubernetes, planOf(target, password));
+  return runningPartOf(kubernetes, await planOf(kubernetes, target, password));
 }
 
 /**
@@ -136,16 +141,18 @@ export async function openRunningServers(
   // Where an update failed before it made the servers, there is no StatefulSet.
   const isThere = (await findSet(kubernetes, target)) !== undefined;
   if (!isThere && (await runningServers(kubernetes, target)).length === 0) return undefined;
-  const part = await awaitRunningPart(kubernetes, planOf(target, password), waiting);
+  const part = await awaitRunningPart(kubernetes, await planOf(kubernetes, target, password), waiting);
   return part.deployment.nodes.length === 0 ? undefined : part;
 }
 
-function planOf(
+async function planOf(
+  kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
   formerPassword?: string,
-): KubernetesDeploymentPlan {
-  const { name, mode, shape, zones, namespace, statefulSet, container, port, tls, users, tuning, sentinel } = target;
+): Promise<KubernetesDeploymentPlan> {
+  const { name, mode, shape, zones, namespace, statefulSet, container, port, users, tuning, sentinel } = target;
+  const { tls, clusterDomain } = target;
   return {
     name,
     mode,
@@ -158,14 +165,22 @@ function planOf(
     directives: directivesOf(target),
     users,
     tuning,
-    // Port-forwards connect to an address, and the pods' certificates name hosts inside the cluster.
-    access: { password, formerPassword, ...(tls ? { tls: { insecure: true } } : {}) },
+    access: { password, formerPassword, ...(tls && { tls: await serversTls(kubernetes, namespace, tls.secretName) }) },
+    tlsSecret: tls?.secretName,
+    clusterDomain,
     ...(sentinel === undefined
       ? {}
       : {
           sentinels: { pods: { statefulSet: sentinel.statefulSet }, port: sentinel.port, settings: sentinel.settings },
         }),
   };
+}
+
+/** Where the Secret is gone or may not be read, there is nothing that certificates could be held against. */
+async function serversTls(kubernetes: KubernetesClient, namespace: string, secretName: string): Promise<TlsFiles> {
+  const look = await lookAtTlsSecret(kubernetes, namespace, secretName);
+  const ca = look.state === "read" ? pemOf(look.data, "ca.crt") : "";
+  return ca === "" ? { insecure: true } : { ca, insecure: false };
 }
 
 function directivesOf({ directives }: ReferenceBase): Map<string, string> {

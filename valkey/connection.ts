@@ -65,6 +65,12 @@ export function isTimeout(error: unknown): boolean {
   return /^(connect ETIMEDOUT|Command timed out)/.test(messageOf(error));
 }
 
+/** Whether the server's certificate is not trusted, has expired, or names another host. */
+export function isCertificateProblem(error: unknown): boolean {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/.test(code);
+}
+
 /** ioredis' options for the byte stream: TCP, TLS, or what `dial` opens, with or without TLS. */
 function transport(
   { host }: Endpoint,
@@ -113,7 +119,7 @@ async function authenticate(client: Redis, access: Access): Promise<void> {
 export function tlsOptions({ tls }: Access, host: string): ConnectionOptions {
   const isAddress = /^[\d.]+$|:/.test(host);
   return {
-    ...readFile("ca", tls?.cacert),
+    ...(tls?.ca === undefined ? readFile("ca", tls?.cacert) : { ca: tls.ca }),
     ...readFile("cert", tls?.cert),
     ...readFile("key", tls?.key),
     // An address must not be sent as a server name (RFC 6066).

@@ -35,6 +35,8 @@ export interface Access {
 /** Files and options of TLS, named as valkey-cli's options. */
 export interface TlsFiles {
   readonly cacert?: string | undefined;
+  /** Trusted certificates themselves, PEM, in place of a file. */
+  readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
   readonly sni?: string | undefined;

@@ -1,4 +1,5 @@
 /** A certificate from cert-manager for the servers of a deployment. */
+import { CLUSTER_DOMAIN } from "../../platforms/kubernetes/cluster-domain";
 import * as pulumi from "@pulumi/pulumi";
 import type { CertificateIssuer, ServerArgs } from "./arguments";
 import * as k8s from "./kubernetes-sdk";
@@ -7,7 +8,7 @@ import { objectLabels, objectNames } from "./names";
 /** Hosts that clients and nodes connect to: the client Service and, without their number, the pods. */
 export function certificateHosts(
   deployment: string,
-  { namespace, clusterDomain = "cluster.local" }: Pick<ServerArgs, "namespace" | "clusterDomain">,
+  { namespace, clusterDomain = CLUSTER_DOMAIN }: Pick<ServerArgs, "namespace" | "clusterDomain">,
   pods: readonly string[],
 ): pulumi.Output<string[]> {
   const { client, headless } = objectNames(deployment);

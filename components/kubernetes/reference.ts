@@ -24,7 +24,9 @@ export interface PodLocation {
   readonly namespace: string;
   readonly zones: readonly string[];
   readonly settings: ServerSettings;
-  readonly tls: boolean;
+  readonly tls?: { readonly secretName: string } | undefined;
+  /** What cluster-wide DNS names end in. @default "cluster.local" */
+  readonly clusterDomain?: string | undefined;
   /** Rules of users, by name. @default none */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** What the machines promise, which verification then holds them to. @default nothing */
@@ -35,7 +37,7 @@ export interface PodLocation {
 export function podReference(
   name: string,
   { engine, mode, shape, sentinel }: DeploymentKind,
-  { namespace, zones, settings, tls, users = {}, tuning }: PodLocation,
+  { namespace, zones, settings, tls, clusterDomain, users = {}, tuning }: PodLocation,
 ): Omit<KubernetesReference, "kubeconfig" | "context"> {
   const names = objectNames(name);
   return {
@@ -51,7 +53,8 @@ export function podReference(
     // The upstream chart names it after its release.
     container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
     port: CLIENT_PORT,
-    tls,
+    ...(tls === undefined ? {} : { tls }),
+    ...(clusterDomain === undefined ? {} : { clusterDomain }),
     ...(Object.keys(users).length === 0 ? {} : { users }),
     ...(tuning === undefined ? {} : { tuning }),
     ...(sentinel === undefined

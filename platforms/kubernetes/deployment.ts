@@ -1,7 +1,7 @@
 /** A deployment whose nodes are pods, which are found by their labels and reached by port-forwards. */
 import type { V1Container, V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
-import { connect, isTimeout } from "../../valkey/connection";
+import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
 import type { Access, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
@@ -10,6 +10,7 @@ import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { PromisedTuning } from "../../valkey/verification/machine-settings";
 import type { KubernetesClient } from "./api/client";
+import { CLUSTER_DOMAIN } from "./cluster-domain";
 import { MachineSettingsReader } from "./machines/machine-settings";
 import { describeMachines } from "./machines/machines";
 import { isPodRunning, resourceName } from "./pods/pod-diagnostics";
@@ -41,6 +42,10 @@ export interface KubernetesDeploymentPlan {
   readonly tuning?: PromisedTuning | undefined;
   /** Paths of TLS files are those of this machine. */
   readonly access: Access;
+  /** The Secret with the files of TLS, in the servers' namespace. @default no TLS */
+  readonly tlsSecret?: string | undefined;
+  /** What cluster-wide DNS names end in. @default "cluster.local" */
+  readonly clusterDomain?: string | undefined;
   /** The pods of Sentinels. @default no Sentinels */
   readonly sentinels?:
     { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
@@ -55,6 +60,8 @@ export interface KubernetesDeployment extends Deployment {
   readonly image: string;
   /** The memory request of that container; undefined where it has none. */
   readonly memoryBytes: number | undefined;
+  /** The Secret with the files of TLS, in its namespace; undefined without TLS. */
+  readonly tlsSecret: string | undefined;
 }
 
 /** The limit of port-forwards that are opened at the same time. The number of open ones has no limit. */
@@ -62,6 +69,8 @@ const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
 /** How long servers that run may take to answer when it is known that others do not run, milliseconds. */
 const RUNNING_PART_MS = 15_000;
+/** How long servers may take to load the certificate of a Secret that has changed: kubelets look once a minute or so. */
+const CERTIFICATE_MS = 120_000;
 
 /**
  * Waits until the pods run and their servers answer.
@@ -160,13 +169,15 @@ async function deploymentOf(
     directives,
     users,
     access,
+    tlsSecret,
+    clusterDomain,
     tuning,
   }: KubernetesDeploymentPlan,
   labels: Labels,
   pods: readonly V1Pod[],
 ): Promise<KubernetesDeployment> {
   const openings = new Semaphore(OPENINGS_AT_ONCE);
-  const accessTo = new Map(pods.map((pod) => [resourceName(pod), accessOf(pod, access)]));
+  const accessTo = new Map(pods.map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)]));
   return {
     name,
     mode,
@@ -176,6 +187,7 @@ async function deploymentOf(
     directives,
     users,
     access,
+    tlsSecret,
     namespace,
     labels,
     image: serverOf(pods[0], container)?.image ?? "",
@@ -242,32 +254,43 @@ async function awaitAnswer(
   deadline: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  await poll(async () => ((await answersNow(deployment, node, deadline)) ? true : undefined), {
+  const certified = Math.min(deadline, Date.now() + CERTIFICATE_MS);
+  await poll(async () => ((await answersNow(deployment, node, deadline, certified)) ? true : undefined), {
     intervalMs: ANSWER_POLL_MS,
     signal,
   });
 }
 
-/** @throws Failure when the server does not answer after the deadline, or for a reason that no later attempt changes */
-async function answersNow(deployment: Deployment, node: DeploymentNode, deadline: number): Promise<boolean> {
+/**
+ * @param certified until when a certificate that is not accepted may change
+ * @throws Failure when the server does not answer after the deadline, or for a reason that no later attempt changes
+ */
+async function answersNow(
+  deployment: Deployment,
+  node: DeploymentNode,
+  deadline: number,
+  certified = deadline,
+): Promise<boolean> {
   try {
     (await deployment.connect(node)).disconnect();
     return true;
   } catch (error) {
-    const mayChange = error instanceof Failure && (error.cause instanceof PortForwardBroken || isTimeout(error.cause));
-    if (!mayChange || Date.now() > deadline) throw error;
+    const cause = error instanceof Failure ? error.cause : undefined;
+    const until = isCertificateProblem(cause) ? certified : deadline;
+    const mayChange = cause instanceof PortForwardBroken || isTimeout(cause) || isCertificateProblem(cause);
+    if (!mayChange || Date.now() > until) throw error;
     return false;
   }
 }
 
 /** Expects the pod's stable name in its certificate, because its address changes. */
-function accessOf(pod: V1Pod, access: Access): Access {
+function accessOf(pod: V1Pod, access: Access, clusterDomain = CLUSTER_DOMAIN): Access {
   const { tls } = access;
   const { subdomain, hostname = resourceName(pod) } = pod.spec ?? {};
   if (tls === undefined || tls.sni !== undefined || subdomain === undefined) return access;
   return {
     ...access,
-    tls: { ...tls, sni: `${hostname}.${subdomain}.${pod.metadata?.namespace ?? "default"}.svc.cluster.local` },
+    tls: { ...tls, sni: `${hostname}.${subdomain}.${pod.metadata?.namespace ?? "default"}.svc.${clusterDomain}` },
   };
 }
 

@@ -68,7 +68,8 @@ function outputsOf(
   endpoints: readonly ExternalEndpoint[],
 ): Omit<ExternalAddressesOutputs, "drift"> {
   const configOf = ({ address, port }: ExternalEndpoint): string =>
-    (external?.type === "NodePort" ? MACHINE : "") + announcedConfig({ host: address, port }, target);
+    (external?.type === "NodePort" ? MACHINE : "") +
+    announcedConfig({ host: address, port }, { port: target.port, tls: target.tls !== undefined });
   return {
     endpoints: endpoints.map(formatEndpoint),
     files:
@@ -89,7 +90,7 @@ async function apply(inputs: ExternalAddressesInputs, context: HandlerContext): 
   const endpoints = await endpointsOf(inputs, options);
   if (target.mode === "cluster") {
     const deployment = await openDeployment(target, password, options);
-    await announce(deployment, announcedBy(deployment, target, endpoints), target.tls, options);
+    await announce(deployment, announcedBy(deployment, target, endpoints), target.tls !== undefined, options);
   }
   return { ...outputsOf(inputs, endpoints), drift: [] };
 }
@@ -144,7 +145,10 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
       if (target.mode !== "cluster") return { ...outputsOf(inputs, found), drift: [] };
       const deployment = await openDeployment(target, password, looking);
       const wanted = announcedBy(deployment, target, found);
-      return { ...outputsOf(inputs, found), drift: await announcementDrift(deployment, wanted, target.tls) };
+      return {
+        ...outputsOf(inputs, found),
+        drift: await announcementDrift(deployment, wanted, target.tls !== undefined),
+      };
     } catch {
       // The check of the topology reports what does not answer.
       return { endpoints, files, drift };

@@ -49,7 +49,7 @@ async function rollOut(
     context.report(`${name}: ${event}`);
   });
   // Nodes with TLS and nodes without do not talk to each other: see `TlsCheck`.
-  const atOnce = former.some(({ tls }) => tls !== target.tls);
+  const atOnce = former.some(({ tls }) => (tls === undefined) !== (target.tls === undefined));
   await awaitRollout(kubernetes, { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce, mend }, options);
   return { rolledOutAt: new Date().toISOString() };
 }
@@ -72,7 +72,7 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   announce: (olds, { target, revision }) =>
     target === undefined || revision === undefined || revision === olds.revision
       ? []
-      : target.tls !== olds.target.tls
+      : (target.tls === undefined) !== (olds.target.tls === undefined)
         ? [`${nodeCount(target.shape)} nodes restart at once; clients are cut off until they run again`]
         : [describeRestarts(target)],
 };

@@ -3,10 +3,9 @@ import { BadInput } from "../../lib/errors";
 import { poll } from "../../lib/polling";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
-import { statusInError } from "../../platforms/kubernetes/api/api-errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
-import { tlsSecretProblems } from "../../platforms/kubernetes/access/tls-secret";
+import { lookAtTlsSecret, tlsSecretProblems } from "../../platforms/kubernetes/access/tls-secret";
 import type { ReportProgress } from "../../lib/progress";
 import { lookOrTell } from "../preview";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../resource-handler";
@@ -37,28 +36,17 @@ export interface TlsCheckOutputs {
 
 const POLL_MS = 1_000;
 
-/** Why nothing is known of a Secret, or what is wrong with it. */
+/** What is wrong with a Secret, or why that is not known. */
 type SecretLook =
-  | { readonly state: "absent" }
-  | { readonly state: "unreadable" }
-  | { readonly state: "read"; readonly problems: readonly string[] };
+  { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly problems: readonly string[] };
 
 async function lookAtSecret(
   kubernetes: KubernetesClient,
   namespace: string,
-  { secretName: name, hosts }: TlsRequest,
+  { secretName, hosts }: TlsRequest,
 ): Promise<SecretLook> {
-  try {
-    const secret = await kubernetes.find(
-      `reading Secret ${name} of namespace ${namespace}`,
-      kubernetes.core.readNamespacedSecret({ namespace, name }),
-    );
-    if (secret === undefined) return { state: "absent" };
-    return { state: "read", problems: tlsSecretProblems(secret.data ?? {}, hosts, new Date()) };
-  } catch (error) {
-    if (error instanceof Error && statusInError(error.cause)?.code === 403) return { state: "unreadable" };
-    throw error;
-  }
+  const look = await lookAtTlsSecret(kubernetes, namespace, secretName);
+  return look.state === "read" ? { state: "read", problems: tlsSecretProblems(look.data, hosts, new Date()) } : look;
 }
 
 const unreadable = ({ secretName }: TlsRequest): string =>

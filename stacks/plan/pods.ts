@@ -132,17 +132,9 @@ export function runnerZones({ region, zones, clients: { zone } }: EksPlatformCon
   return zoneNames({ region, zones: zone === undefined ? zones : [zone] });
 }
 
-/**
- * Load generators as pods. Undefined keys are left out, because Kubernetes' objects have none.
- * @param deployment one of the measured ones: all have certificates of one authority
- */
-export function runnerPlan(
-  platform: PodPlatform,
-  runners: number,
-  otherEngines: boolean,
-  deployment: string,
-): RunnerPlan {
-  const { clients, tls, image, imagePullPolicy, imagePullSecrets } = platform;
+/** Load generators as pods. Undefined keys are left out, because Kubernetes' objects have none. */
+export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
+  const { clients, image, imagePullPolicy, imagePullSecrets } = platform;
   return {
     runners,
     ...(platform.type === "eks" && { tuning: promisedTuning(platform.pools.clients.tuning) }),
@@ -154,7 +146,6 @@ export function runnerPlan(
     // Other engines' images bring no valkey-benchmark.
     ...(otherEngines ? { image } : {}),
     ...(clients.images === undefined ? {} : { images: withoutUndefinedKeys(clients.images) }),
-    ...(tls === undefined ? {} : { tls: { secret: tlsSecretName(deployment, tls), cacert: "ca.crt" } }),
   };
 }
 
@@ -195,7 +186,7 @@ export function podTarget(
       namespace: platform.namespace,
       zones: deploymentZones(platform, deployment),
       settings,
-      tls: platform.tls !== undefined,
+      tls: platform.tls && { secretName: tlsSecretName(name, platform.tls) },
       tuning: promisedToServers(platform, deployment),
     },
   );

@@ -96,7 +96,6 @@ function benchmarkArgs(
             platform,
             measurement.runners,
             deployments.some(({ engine }) => engine !== "valkey"),
-            deployments[0]?.name ?? "",
           )
         : undefined,
     timeoutSeconds: verification.timeout,
@@ -137,7 +136,11 @@ function addressesOf(target: DeploymentReference): string[] {
 function urlOf({ reference, password }: Deployed["deployments"][number]["component"]): pulumi.Output<string> {
   return pulumi.all([reference, password]).apply(([target, secret]) => {
     const [endpoint = ""] = addressesOf(target);
-    return connectionUrl({ endpoint, password: secret, tls: target.platform === "kubernetes" && target.tls });
+    return connectionUrl({
+      endpoint,
+      password: secret,
+      tls: target.platform === "kubernetes" && target.tls !== undefined,
+    });
   });
 }
 

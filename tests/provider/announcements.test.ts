@@ -25,7 +25,7 @@ const target = (
   podReference(
     "orders",
     { engine: "valkey", mode, shape: { ...shape, primaries } },
-    { namespace: "valkey", zones: ["a", "b", "c"], settings: values, tls: false, users },
+    { namespace: "valkey", zones: ["a", "b", "c"], settings: values, users },
   );
 
 const storage = (size: string) => ({ size, template: "data", ephemeral: false, onDestroy: "delete" }) as const;
@@ -56,9 +56,9 @@ describe("a preview", () => {
     ).toEqual([
       "2 nodes restart, one after the other, in about 24 s, longer with much data; a replica takes over before the primary stops",
     ]);
-    expect(rollout.announce?.(inputs, { target: { ...inputs.target, tls: true }, revision: "2" })).toEqual([
-      "6 nodes restart at once; clients are cut off until they run again",
-    ]);
+    expect(
+      rollout.announce?.(inputs, { target: { ...inputs.target, tls: { secretName: "tls" } }, revision: "2" }),
+    ).toEqual(["6 nodes restart at once; clients are cut off until they run again"]);
     // Another shape alone restarts nothing.
     expect(rollout.announce?.(inputs, { ...inputs, target: target(4) })).toEqual([]);
   });

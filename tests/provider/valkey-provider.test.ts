@@ -86,7 +86,7 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
         shape: { primaries: 1, replicasPerPrimary: 0 },
       },
       ...{ zones: [], directives: {}, kubeconfig: kubeconfigOf("http://127.0.0.1:1"), namespace: "valkey" },
-      ...{ statefulSet: "orders", container: "valkey", port: 6379, tls: false, service: "" },
+      ...{ statefulSet: "orders", container: "valkey", port: 6379, service: "" },
     };
     const olds = { target, password: "p", timeoutSeconds: 1 };
     const news = { ...olds, target: { ...target, directives: { hz: "50" } } };
@@ -114,7 +114,6 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
       statefulSet: "cluster",
       container: "valkey",
       port: 6379,
-      tls: false,
       service: "",
     } as const;
     const storage = { size: "1Gi", template: "data", ephemeral: false, onDestroy: "delete" };

@@ -22,7 +22,7 @@ function inputs(size: string): VolumesInputs {
   const target: KubernetesReference = {
     ...{ platform: "kubernetes", name: "orders", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 0 } },
     ...{ zones: [], directives: {}, kubeconfig: api.kubeconfig, namespace: "valkey", statefulSet: "orders" },
-    ...{ container: "valkey", port: 6379, tls: false, service: "" },
+    ...{ container: "valkey", port: 6379, service: "" },
   };
   return { target, storage: { size, template: "data", ephemeral: false, onDestroy: "keep" }, timeoutSeconds: 5 };
 }

@@ -17,7 +17,7 @@ const kubeconfig = kubeconfigOf("http://127.0.0.1:1");
 const target: KubernetesReference = {
   ...{ platform: "kubernetes", name: "orders", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } },
   ...{ zones: ["a"], directives: {}, kubeconfig, namespace: "valkey", statefulSet: "orders", container: "valkey" },
-  ...{ port: 6379, tls: false, service: "" },
+  ...{ port: 6379, service: "" },
 };
 const storage: StorageRequest = { size: "1Gi", template: "data", ephemeral: false, onDestroy: "delete" };
 const timeoutSeconds = 1;

@@ -67,7 +67,8 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
   ): Promise<LoadOutcome> {
     const servers = this.options.deployments.find(({ name }) => name === deployment.name);
     if (servers === undefined) throw new Error(`${deployment.name} is not among the deployments to measure`);
-    const { plan, timeoutMs, report } = this.options;
+    const { timeoutMs, report } = this.options;
+    const plan = withAuthority(this.options.plan, servers);
     const user = this.loadGenerator.user(measured);
     const runs = compact([warmUp, measured]);
     const access: JobAccess = {
@@ -186,6 +187,18 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
     });
     return new ValkeyBenchmarkJobRunner(kubernetes, options, parseFeatures(help));
   }
+}
+
+/** Runners that hold the servers' certificates against the same authority as this process does, unless they name their own. */
+function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSecret }: KubernetesDeployment): RunnerPlan {
+  if (plan.tls !== undefined || tlsSecret === undefined || access.tls?.insecure !== false) return plan;
+  const own = plan.namespace ?? namespace;
+  if (own !== namespace)
+    throw new Failure(
+      `load generators in namespace ${own} cannot mount Secret ${tlsSecret} of ${name}, which is in ${namespace}: ` +
+        "name one of theirs that has its ca.crt, clients.tls: { secret, cacert }",
+    );
+  return { ...plan, tls: { secret: tlsSecret, cacert: "ca.crt" } };
 }
 
 /** The same image for all deployments, so that one load generator compares them. */

@@ -1,4 +1,5 @@
 /** The pod of a cluster node. Pure. */
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { types } from "@pulumi/kubernetes";
 import { supportsZoneDirective } from "../../../valkey/availability-zone";
 import { tagOf } from "../../../valkey/version";
@@ -56,7 +57,7 @@ function serverContainer(
   { engine, image, imagePullPolicy, resources, tls, clusterDomain }: ServerArgs,
 ): Container {
   const authority = tls === undefined ? undefined : TLS_FILES.authority;
-  const hostIn = (service: string): string => `${service}.$(POD_NAMESPACE).svc.${clusterDomain ?? "cluster.local"}`;
+  const hostIn = (service: string): string => `${service}.$(POD_NAMESPACE).svc.${clusterDomain ?? CLUSTER_DOMAIN}`;
   return {
     name: SERVER_CONTAINER,
     image,

@@ -1,4 +1,5 @@
 /** Where the pods of a deployment are, for formation, verification and load generators. */
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "../deployment-context";
 import { CLIENT_PORT } from "../layout";
@@ -41,7 +42,7 @@ export function serverPods(
 
 /** The whole host name of a Service. */
 export function serviceHost(service: string, { args }: DeploymentContext): pulumi.Output<string> {
-  return pulumi.interpolate`${service}.${args.namespace}.svc.${args.clusterDomain ?? "cluster.local"}`;
+  return pulumi.interpolate`${service}.${args.namespace}.svc.${args.clusterDomain ?? CLUSTER_DOMAIN}`;
 }
 
 /** `HOST:PORT` of a Service, for clients in the Kubernetes cluster. */

@@ -1,4 +1,5 @@
 /** Values of the upstream valkey chart, for pods like those of a cluster. Pure. */
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import { splitDirectives } from "../../../valkey/live-settings";
 import { formatConfigFile, toDirectives } from "../../../valkey/settings";
@@ -28,7 +29,7 @@ export function chartValues(
     fullnameOverride: deployment,
     image: { ...parseImage(args.image), pullPolicy: pullPolicy(args.image, args.imagePullPolicy) },
     imagePullSecrets: args.imagePullSecrets ?? [],
-    clusterDomain: args.clusterDomain ?? "cluster.local",
+    clusterDomain: args.clusterDomain ?? CLUSTER_DOMAIN,
     serviceAccount: { create: true, name: names.serviceAccount, automount: false },
     podSecurityContext: POD_SECURITY_CONTEXT,
     securityContext: CONTAINER_SECURITY_CONTEXT,

@@ -1,4 +1,5 @@
 /** What sentinel.sh and hand-over-replication.sh read from a container's environment. */
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
@@ -9,7 +10,7 @@ export function sentinelVariables(
   { deployment, names, args }: DeploymentContext,
   { count, quorum, downAfterMs, failoverTimeoutMs }: SentinelSettings,
 ): Record<string, pulumi.Input<string>> {
-  const clusterDomain = args.clusterDomain ?? "cluster.local";
+  const clusterDomain = args.clusterDomain ?? CLUSTER_DOMAIN;
   /** What follows a pod's name in its host name. */
   const hostSuffix = (service: string): pulumi.Output<string> =>
     pulumi.interpolate`.${service}.${args.namespace}.svc.${clusterDomain}`;

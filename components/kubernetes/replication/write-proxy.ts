@@ -1,4 +1,5 @@
 /** The Service at which clients reach the primary, and the HAProxy pods behind it. */
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "../deployment-context";
@@ -71,7 +72,7 @@ function passwordChecksum(
 
 /** DNS names of the servers' pods. */
 function serverHosts({ deployment, names, args }: DeploymentContext, nodes: number): pulumi.Output<string[]> {
-  const clusterDomain = args.clusterDomain ?? "cluster.local";
+  const clusterDomain = args.clusterDomain ?? CLUSTER_DOMAIN;
   return pulumi.output(args.namespace).apply((namespace) => {
     const suffix = `${names.headless}.${namespace}.svc.${clusterDomain}`;
     return Array.from({ length: nodes }, (_, index) => `${deployment}-${index}.${suffix}`);

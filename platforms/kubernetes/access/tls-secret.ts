@@ -1,25 +1,52 @@
-/** Whether the files of a TLS Secret can serve a deployment. Pure. */
+/** The Secret with the files of TLS, and whether they can serve a deployment. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { messageOf } from "../../../lib/errors";
 import { formatList } from "../../../lib/units";
+import { statusInError } from "../api/api-errors";
+import type { KubernetesClient } from "../api/client";
 
 /** Keys of the Secret, as cert-manager writes them. */
 const KEYS = ["tls.crt", "tls.key", "ca.crt"] as const;
+type Key = (typeof KEYS)[number];
+/** Base64, by key. */
+type SecretData = Readonly<Record<string, string>>;
+
+/** What a Secret holds, or why that is not known. */
+export type TlsSecretLook =
+  { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly data: SecretData };
+
+/** @returns `unreadable` where the permission to read it is missing */
+export async function lookAtTlsSecret(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  name: string,
+): Promise<TlsSecretLook> {
+  try {
+    const secret = await kubernetes.find(
+      `reading Secret ${name} of namespace ${namespace}`,
+      kubernetes.core.readNamespacedSecret({ namespace, name }),
+    );
+    return secret === undefined ? { state: "absent" } : { state: "read", data: secret.data ?? {} };
+  } catch (error) {
+    if (error instanceof Error && statusInError(error.cause)?.code === 403) return { state: "unreadable" };
+    throw error;
+  }
+}
+
+/** The text of a key; empty where it is missing. */
+export function pemOf(data: SecretData, key: Key): string {
+  return Buffer.from(data[key] ?? "", "base64").toString();
+}
+
 const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 /**
- * @param data base64, by key
  * @param hosts that the certificate must name, with or without wildcards
  * @returns a sentence for each problem
  */
-export function tlsSecretProblems(
-  data: Readonly<Record<string, string>>,
-  hosts: readonly string[],
-  now: Date,
-): string[] {
+export function tlsSecretProblems(data: SecretData, hosts: readonly string[], now: Date): string[] {
   const missing = KEYS.filter((key) => (data[key] ?? "") === "");
   if (missing.length > 0) return [`has no ${missing.join(", no ")}; expected ${KEYS.join(", ")}`];
-  const text = (key: (typeof KEYS)[number]): string => Buffer.from(data[key] ?? "", "base64").toString();
   const problems: string[] = [];
   const attempt = <T>(key: string, read: () => T): T | undefined => {
     try {
@@ -29,9 +56,9 @@ export function tlsSecretProblems(
       return undefined;
     }
   };
-  const chain = attempt("tls.crt", () => certificates(text("tls.crt")));
-  const authorities = attempt("ca.crt", () => certificates(text("ca.crt")));
-  const key = attempt("tls.key", () => createPrivateKey(text("tls.key")));
+  const chain = attempt("tls.crt", () => certificates(pemOf(data, "tls.crt")));
+  const authorities = attempt("ca.crt", () => certificates(pemOf(data, "ca.crt")));
+  const key = attempt("tls.key", () => createPrivateKey(pemOf(data, "tls.key")));
   const [leaf] = chain ?? [];
   if (chain === undefined || leaf === undefined || authorities === undefined || key === undefined) return problems;
   if (!leaf.checkPrivateKey(key)) problems.push("tls.key is not the key of tls.crt");

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { podReference } from "../../../components/kubernetes/reference";
 import { ClusterServers } from "../../../components/servers/cluster-servers";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { openDeployment } from "../../../platforms/deployment-reference";
 import type { TlsRequest } from "../../../provider/handlers/tls-check";
 import { handler } from "../../../provider/handlers/tls-check";
 import type { TlsFiles } from "../../support/kubernetes/certificates";
@@ -42,11 +43,11 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
     });
     return (await Promise.all(answers)).flat();
   };
-  const target = (name: string, tls = true): KubernetesReference => ({
+  const target = (name: string): KubernetesReference => ({
     ...podReference(
       name,
       { engine: "valkey", mode: "cluster", shape: SHAPE },
-      { namespace: here.namespace, zones: ["a"], settings: {}, tls },
+      { namespace: here.namespace, zones: ["a"], settings: {}, tls: { secretName: "certificate" } },
     ),
     kubeconfig: KUBECONFIG,
   });
@@ -90,6 +91,11 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
     });
     expect(await identities()).toEqual(before);
     expect((await pods()).every(isReady)).toBe(true);
+    // Only with the authority of the Secret that the reference names.
+    expect((await openDeployment(target("newer"), undefined)).access.tls?.insecure).toBe(false);
+    await publish("another", issue());
+    const stranger = { ...target("newer"), tls: { secretName: "another" } };
+    await expect(openDeployment(stranger, undefined, { timeoutMs: 3_000 })).rejects.toThrow(/certificate/);
   });
 
   it("are refused at preview where servers could not use them, and so is switching TLS on or off", async () => {

@@ -54,7 +54,7 @@ describe.skipIf(KUBECONFIG === undefined)(`a crash of a server${WHERE}`, { timeo
       ...podReference(
         "crash",
         { engine: "valkey", mode: "cluster", shape: SHAPE },
-        { namespace: here.namespace, zones, settings: SETTINGS, tls: false },
+        { namespace: here.namespace, zones, settings: SETTINGS },
       ),
       kubeconfig: KUBECONFIG,
     };

@@ -95,7 +95,7 @@ describe.skipIf(KUBECONFIG === undefined)(`clients outside${WHERE}`, { timeout: 
   beforeAll(async () => {
     here = await ThrowAway.open();
     const zones = (await here.zones()).slice(0, 3);
-    const location = { namespace: here.namespace, zones, settings: SETTINGS, tls: false };
+    const location = { namespace: here.namespace, zones, settings: SETTINGS };
     target = { ...podReference(NAME, KIND, location), kubeconfig: KUBECONFIG };
     await apply();
     await here.untilReady(LABELS, SHAPE.primaries, 120);

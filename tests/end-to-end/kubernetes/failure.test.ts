@@ -57,7 +57,7 @@ describe.skipIf(KUBECONFIG === undefined)(`faults in pods${WHERE}`, { timeout: 4
       ...podReference(
         "broken",
         { engine: "valkey", mode: "cluster", shape: SHAPE },
-        { namespace: here.namespace, zones, settings: SETTINGS, tls: false },
+        { namespace: here.namespace, zones, settings: SETTINGS },
       ),
       kubeconfig: KUBECONFIG,
     };

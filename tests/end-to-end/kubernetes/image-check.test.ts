@@ -33,7 +33,7 @@ describe.skipIf(KUBECONFIG === undefined)(`another image${WHERE}`, { timeout: 12
       ...podReference(
         "shop",
         { engine: "valkey", mode: "cluster", shape: SHAPE },
-        { namespace: here.namespace, zones, settings: {}, tls: false },
+        { namespace: here.namespace, zones, settings: {} },
       ),
       kubeconfig: KUBECONFIG,
     },

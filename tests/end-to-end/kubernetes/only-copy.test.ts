@@ -63,7 +63,7 @@ describe.skipIf(KUBECONFIG === undefined)(`the only copy of the data${WHERE}`, {
     const shape = { primaries: 3, replicasPerPrimary: 0 };
     await here.apply(await renderObjects(() => new ClusterServers("alone", { ...common(), shape })));
     await here.untilReady(labels("alone"), 3, 120);
-    const location = { namespace: here.namespace, zones, settings: SETTINGS, tls: false };
+    const location = { namespace: here.namespace, zones, settings: SETTINGS };
     const target: KubernetesReference = {
       ...podReference("alone", { engine: "valkey", mode: "cluster", shape }, location),
       kubeconfig: KUBECONFIG,

@@ -52,7 +52,7 @@ describe.skipIf(KUBECONFIG === undefined)(`rolling changes in replication mode${
   beforeAll(async () => {
     here = await ThrowAway.open();
     const zones = (await here.zones()).slice(0, 3);
-    const location = { namespace: here.namespace, zones, settings: SETTINGS, tls: false };
+    const location = { namespace: here.namespace, zones, settings: SETTINGS };
     target = {
       ...podReference("followers", { engine: "redis", mode: "replication", shape: SHAPE }, location),
       kubeconfig: KUBECONFIG,

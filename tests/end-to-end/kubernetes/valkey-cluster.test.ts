@@ -141,7 +141,7 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
       ...podReference(
         "shop",
         { engine: "valkey", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } },
-        { namespace: here.namespace, zones: zones.slice(0, 3), settings: { maxmemory }, tls: false },
+        { namespace: here.namespace, zones: zones.slice(0, 3), settings: { maxmemory } },
       ),
       kubeconfig: KUBECONFIG,
     });

@@ -157,7 +157,7 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
     ...podReference(
       name,
       { engine: "valkey", mode: "cluster", shape: { primaries: 1, replicasPerPrimary: 0 } },
-      { namespace: here.namespace, zones: ["a"], settings: {}, tls: false },
+      { namespace: here.namespace, zones: ["a"], settings: {} },
     ),
     kubeconfig: KUBECONFIG,
   });

@@ -21,7 +21,7 @@ describe("what a pool promises", () => {
         expect(tuning?.openFiles, `${stack} ${name}`).toBe(promises ? FILE_DESCRIPTORS : undefined);
         if (promises) expect(tuning?.ownCpus, `${stack} ${name}`).toBeGreaterThan(0);
       }
-      expect(runnerPlan(platform, 1, false, "d").tuning?.openFiles).toBe(promises ? FILE_DESCRIPTORS : undefined);
+      expect(runnerPlan(platform, 1, false).tuning?.openFiles).toBe(promises ? FILE_DESCRIPTORS : undefined);
     }
   });
 });

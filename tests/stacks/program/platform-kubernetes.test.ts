@@ -67,7 +67,7 @@ describe("the stack kind under mocks", () => {
     const resources = await evaluateProgram(() => deployOnKubernetes("kind", secret, config));
     const set = resources.find(({ type, name }) => type === "kubernetes:apps/v1:StatefulSet" && name === "cluster");
     expect(set?.inputs["spec"]).toMatchObject({ template: { spec: { imagePullSecrets: [{ name: "registry" }] } } });
-    expect(runnerPlan(secret, 1, false, "d").imagePullSecrets).toEqual(["registry"]);
+    expect(runnerPlan(secret, 1, false).imagePullSecrets).toEqual(["registry"]);
   });
 
   it("names the container that the pods have", () => {

@@ -172,7 +172,7 @@ function loadGenerators(stack: string, namespace: string, config: EksStack): Eks
     namespace,
     image: podSettings(config.platform, first[1]).image,
     servers: { namespace, labels: selectorLabels(first[0]) },
-    runner: runnerPlan(config.platform, measurement.runners, false, first[0]),
+    runner: runnerPlan(config.platform, measurement.runners, false),
     keys: "",
     phases: [],
     sidecar: hasSidecar ? { image: "none", program: "" } : undefined,

@@ -61,7 +61,7 @@ export class FakeApiServer {
   ): KubernetesReference {
     const target: KubernetesReference = {
       ...{ platform: "kubernetes", name, mode, shape, kubeconfig: this.kubeconfig, namespace: NAMESPACE },
-      ...{ statefulSet: name, container: CONTAINER, port: 6379, tls: false, service: "" },
+      ...{ statefulSet: name, container: CONTAINER, port: 6379, service: "" },
       zones: [...new Set(nodes.flatMap(({ zone }) => zone ?? []))],
       directives: Object.fromEntries(directives),
     };
