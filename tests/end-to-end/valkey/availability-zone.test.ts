@@ -1,8 +1,10 @@
 /** The zone that real servers tell clients. */
+import { GlideClusterClient } from "@valkey/valkey-glide";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { handler } from "../../../provider/handlers/topology-check";
 import { tellZones } from "../../../valkey/availability-zone";
+import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { parseInfo } from "../../../valkey/topology/info";
@@ -10,6 +12,7 @@ import { verify } from "../../../valkey/verification/verify";
 import { never, olderPrograms, realPrograms, Sandbox, withNode, ZONES } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
+const READS = 1000;
 const open: Sandbox[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
@@ -63,5 +66,40 @@ describe("the zone that servers tell clients", () => {
     const inputs = { target, password: access.password ?? "", formationMs: null, revision: null, timeoutSeconds: 30 };
     await handler.create({ ...inputs, trigger: 0 }, { signal: never, report: () => undefined });
     expect(await toldBy(deployment)).toEqual(ZONES);
+  });
+
+  it("has a client with AZ affinity read in its own zone", async () => {
+    const sandbox = await Sandbox.open();
+    open.push(sandbox);
+    const shape = { primaries: 3, replicasPerPrimary: 2 };
+    const deployment = await sandbox.cluster("near", shape.primaries, shape.replicasPerPrimary, {
+      "cluster-node-timeout": 1000,
+      "repl-diskless-sync-delay": 0,
+    });
+    await form(deployment, shape);
+    const reads = async (node: Connection): Promise<number> =>
+      Number(/^cmdstat_get:calls=(\d+)/m.exec(await node.info("commandstats"))?.[1] ?? 0);
+    const readsOfAll = (): Promise<number[]> =>
+      Promise.all(deployment.nodes.map((_node, index) => withNode(deployment, index, reads)));
+    for (const clientAz of ZONES) {
+      const client = await GlideClusterClient.createClient({
+        addresses: deployment.nodes.map(({ endpoint }) => endpoint),
+        credentials: { password: deployment.access.password ?? "" },
+        readFrom: "AZAffinityReplicasAndPrimary",
+        clientAz,
+      });
+      try {
+        const before = await readsOfAll();
+        await Promise.all(Array.from({ length: READS }, (_, index) => client.get(`key:${index}`)));
+        const after = await readsOfAll();
+        const near = deployment.nodes.flatMap(({ zone }, index) =>
+          zone === clientAz ? [(after[index] ?? 0) - (before[index] ?? 0)] : [],
+        );
+        expect(near.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(0.99 * READS);
+        expect(near.length).toBe(3);
+      } finally {
+        client.close();
+      }
+    }
   });
 });
