@@ -36,15 +36,23 @@ export async function supportsAtomicMigration(connection: Connection): Promise<b
   }
 }
 
+/** A migration that its source failed or cancelled. */
+export interface Setback {
+  /** State and reason, as the source tells them. */
+  readonly words: string;
+  /** Names of its jobs, the same on both sides. */
+  readonly jobs: readonly string[];
+}
+
 /**
  * Migrates slots at once. A source carries out one migration after the other.
- * @returns why the server failed or cancelled it, in words; the slots are where they were. Undefined when it succeeded
+ * @returns undefined when it succeeded; after a setback, `isTaken` tells where the slots are
  * @throws Failure when the server refuses
  */
 export async function migrateAtomically(
   { from: source, to, ranges }: SlotTransfer,
   context: MigrationContext,
-): Promise<string | undefined> {
+): Promise<Setback | undefined> {
   const { connection } = context.member(source);
   const before = new Set((await readJobs(connection)).map(({ name }) => name));
   const bounds = ranges.flatMap((range) => [range.from, range.to]);
@@ -59,9 +67,11 @@ export async function migrateAtomically(
     return describeRunning(source, jobs);
   });
   const setbacks = jobs.filter(({ state, operation }) => operation === "EXPORT" && state !== "success");
-  return setbacks.length === 0
-    ? undefined
-    : setbacks.map(({ state, message }) => [state, message].filter(Boolean).join(", ")).join("; ");
+  if (setbacks.length === 0) return undefined;
+  return {
+    words: setbacks.map(({ state, message }) => [state, message].filter(Boolean).join(", ")).join("; "),
+    jobs: setbacks.map(({ name }) => name),
+  };
 }
 
 /** Waits until no atomic migration is under way, as one that a killed resize began may be. */
@@ -75,19 +85,26 @@ export async function awaitMigrations(members: readonly Member[], deadline: Dead
 }
 
 /**
- * Waits until a target has given up what a source failed to migrate to it. The target notices later than the source, and refuses every
+ * Waits until a target has ended what a source failed to migrate to it. The target notices later than the source, and refuses every
  * other migration of the same slots until then ("Slot import in progress").
+ * @returns whether the target has taken the slots all the same: a source that had handed them over already can still say that it
+ *   cancelled
  */
-export async function awaitImports(from: string, to: string, { member, deadline }: MigrationContext): Promise<void> {
+export async function isTaken(
+  { from, to }: Pick<SlotTransfer, "from" | "to">,
+  setback: Setback,
+  { member, deadline }: MigrationContext,
+): Promise<boolean> {
   const { id } = member(from);
   const { connection } = member(to);
+  let imports: MigrationJob[] = [];
   await deadline.pollWhileProgressing(async () => {
     const jobs = await readJobs(connection);
-    return describeRunning(
-      to,
-      jobs.filter(({ operation, source }) => operation === "IMPORT" && source === id),
-    );
+    imports = jobs.filter(({ operation, source }) => operation === "IMPORT" && source === id);
+    return describeRunning(to, imports);
   });
+  const own = imports.filter(({ name }) => setback.jobs.includes(name));
+  return own.length === setback.jobs.length && own.every(({ state }) => state === "success");
 }
 
 function describeRunning(node: string, jobs: readonly MigrationJob[]): string | undefined {

@@ -4,7 +4,7 @@ import { groupBy } from "../../lib/group-by";
 import { parseInfo } from "../topology/info";
 import type { SlotRange } from "../topology/slots";
 import { countSlots } from "../topology/slots";
-import { awaitImports, migrateAtomically, supportsAtomicMigration } from "./atomic-migration";
+import { isTaken, migrateAtomically, supportsAtomicMigration } from "./atomic-migration";
 import { migrateKeyByKey } from "./key-migration";
 import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
@@ -89,16 +89,15 @@ async function migrateInPortions(
   let rest = splitTransfers(transfers, portion);
   for (let [next] = rest; next !== undefined; [next] = rest) {
     context.signal?.throwIfAborted();
+    const { from, to, ranges } = next;
     const setback = await migrateAtomically(next, context);
-    if (setback === undefined) {
-      onMigrated(countSlots(next.ranges));
+    const words = `${from} to ${to}: ${setback?.words ?? ""}`;
+    if (setback !== undefined && !(await arePrimaries([from, to], context))) return words;
+    if (setback === undefined || (await isTaken(next, setback, context))) {
+      onMigrated(countSlots(ranges));
       rest = rest.slice(1);
       continue;
     }
-    const { from, to, ranges } = next;
-    const words = `${from} to ${to}: ${setback}`;
-    if (!(await arePrimaries([from, to], context))) return words;
-    await awaitImports(from, to, context);
     const failed = Math.min(portion, countSlots(ranges));
     if (failed <= SMALLEST_PORTION) {
       context.report?.(`atomic migration gives way to key by key (${words})`);
