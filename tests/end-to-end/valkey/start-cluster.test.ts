@@ -174,6 +174,10 @@ describe("a cluster node that is killed and starts again at once", () => {
       async () => Number(await replication(replica, "master_link_down_since_seconds")) > 4,
     );
     await write("primary");
+    // While a slow disk synchronizes the file, a server keeps up to two seconds of writes for itself.
+    await eventually("the file has every write", async () =>
+      String(await call(primary, "INFO", "persistence")).includes("aof_buffer_length:0"),
+    );
     for (const killed of [[primary], [primary, replica]]) {
       await kill(...killed);
       await restart([primary]);
