@@ -17,7 +17,9 @@ const KUBERNETES_ALONE = ["lost-nodes", "job", "load-generators", "karpenter"].m
 /** Files that take longest, the longest first: a run ends sooner when they do not begin last. */
 const LONGEST = [
   ...["package", "resize-interrupted", "resize-atomic", "resize-by-keys", "resize", "resize-interrupted-keys", "run"],
-  ...["sentinel", "failure", "docs", "eks-stacks", "loading"],
+  // These wait more than they compute, beside those that compute.
+  ...["sentinel", "sentinel-hand-over", "formation", "start-cluster", "announcement", "measurement", "failure"],
+  ...["docs", "eks-stacks", "loading"],
   ...["valkey-cluster", "troubles", "failure", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
