@@ -1,12 +1,20 @@
 /** Valkey in replication mode on Kubernetes, by the upstream chart, verified. */
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentArgs } from "./deployment-args";
 import { KubernetesDeployment } from "./kubernetes-deployment";
+import { BadInput } from "../lib/errors";
+import { compact } from "../lib/compact";
+import type { SentinelSettings } from "../valkey/sentinel/plan";
+import type { SentinelRequest } from "../valkey/sentinel/sentinel-request";
+import { describeSentinels, sentinelProblems, sentinelSettings } from "../valkey/sentinel/sentinel-request";
 import type { ReplicationServersArgs } from "./servers/replication-servers";
 import { ReplicationServers } from "./servers/replication-servers";
 
 export interface ValkeyReplicationArgs
-  extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "sentinel" | "chart" | "failoverNodeSelectors"> {}
+  extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "chart" | "failoverNodeSelectors"> {
+  /** Sentinels that promote a replica when the primary fails; `{}` is enough. Not with TLS. @default no failover */
+  readonly sentinel?: SentinelRequest | undefined;
+}
 
 /**
  * What depends on it finds a primary whose replicas are linked, and that has passed verification. Without Sentinels pod
@@ -25,9 +33,10 @@ export class ValkeyReplication extends KubernetesDeployment {
   /** As `readEndpoint`, for clients outside; undefined without `external`. */
   readonly externalReadEndpoint: pulumi.Output<string | undefined>;
 
-  /** @throws BadInput when the name is no host name, or there are too few zones */
+  /** @throws BadInput when the name is no host name, there are too few zones, or Sentinels cannot be had */
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
-    const { replicas, sentinel, chart, failoverNodeSelectors } = args;
+    const { replicas, chart, failoverNodeSelectors } = args;
+    const sentinel = checkedSentinels(name, args);
     const shape = { primaries: 1, replicasPerPrimary: replicas };
     let servers: ReplicationServers | undefined;
     super(
@@ -42,8 +51,23 @@ export class ValkeyReplication extends KubernetesDeployment {
       },
     );
     if (servers === undefined) throw new Error(`${name} has no servers`);
+    if (sentinel !== undefined) void pulumi.log.info(`sentinel: ${describeSentinels(sentinel)}`, this);
     this.readEndpoint = servers.readEndpoint;
     this.externalEndpoint = this.externalEndpoints.apply(([primary]) => primary);
     this.externalReadEndpoint = this.externalEndpoints.apply(([, all]) => all);
   }
+}
+
+/** The settings of Sentinels, as stack files have them. @throws BadInput with every problem */
+function checkedSentinels(
+  name: string,
+  { sentinel, replicas, zones, tls }: ValkeyReplicationArgs,
+): SentinelSettings | undefined {
+  if (sentinel === undefined) return undefined;
+  const subject = { name, replicas, zones: new Set(zones).size, tls: tls && "tls" };
+  const problems = sentinelProblems(sentinel, subject).map(
+    ({ field, reason }) => `${["sentinel", ...compact([field])].join(".")}: ${reason}`,
+  );
+  if (problems.length > 0) throw new BadInput(name, problems);
+  return sentinelSettings(sentinel);
 }

@@ -151,8 +151,8 @@ export interface ExternalReach {
 export interface Metrics {
   /** Of oliver006/redis_exporter. @default `EXPORTER_IMAGE` */
   readonly image?: string | undefined;
-  /** A ServiceMonitor, where the Prometheus operator is there to know the kind. */
-  readonly serviceMonitor: boolean;
+  /** Whether there is a ServiceMonitor, whose kind the Prometheus operator knows. @default false */
+  readonly serviceMonitor?: boolean | undefined;
 }
 
 export interface Tls {

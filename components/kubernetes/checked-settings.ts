@@ -43,9 +43,10 @@ export function checkedSettings(
   const tooMuch = demand === undefined || oversubscribed ? undefined : memoryProblem(demand);
   const problems = [
     ...(parsed.success ? [] : describeIssues(settingsSchema, settings, parsed.error.issues, label)),
-    ...settingProblems(settings, { engine: kind.engine, version: tagOf(image), newerDirectives }).map(
-      ({ name, reason }) => `${label([name])}: ${reason}`,
-    ),
+    ...settingProblems(settings, {
+      ...{ engine: kind.engine, version: tagOf(image), newerDirectives },
+      replicas: kind.shape.replicasPerPrimary,
+    }).map(({ name, reason }) => `${label([name])}: ${reason}`),
     ...(tooMuch === undefined ? [] : [`settings.maxmemory: ${tooMuch}. Lower it, or raise resources.limits.memory`]),
   ];
   if (!parsed.success || problems.length > 0) throw new BadInput(deployment, problems);

@@ -66,7 +66,7 @@ export function createMetrics(context: DeploymentContext): void {
     },
     options,
   );
-  if (!args.metrics.serviceMonitor) return;
+  if (args.metrics.serviceMonitor !== true) return;
   new k8s.apiextensions.CustomResource(
     names.metrics,
     {

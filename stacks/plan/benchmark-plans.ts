@@ -10,7 +10,8 @@ import type { Workload } from "../../benchmarks/workloads/workload";
 import { fitKeySpace, fitLoad } from "../../benchmarks/workloads/workload";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
-import { majority } from "../../valkey/sentinel/plan";
+import type { SentinelRequest } from "../../valkey/sentinel/sentinel-request";
+import { sentinelSettings } from "../../valkey/sentinel/sentinel-request";
 import type { Shape } from "../../valkey/topology/placement";
 import type { DeploymentConfig, SentinelConfig } from "../config/schema/deployments";
 import type { HostConfig } from "../config/schema/platform";
@@ -27,13 +28,13 @@ export function configuredShape(deployment: DeploymentConfig): Shape {
 /** Sentinels of a deployment; undefined where it has none. */
 export function configuredSentinels(deployment: DeploymentConfig): SentinelSettings | undefined {
   if (deployment.mode !== "replication" || deployment.sentinel === undefined) return undefined;
-  return sentinelSettings(deployment.sentinel);
+  return sentinelSettings(sentinelRequest(deployment.sentinel));
 }
 
-function sentinelSettings({ count, quorum, ...timeouts }: SentinelConfig): SentinelSettings {
+/** Sentinels by the names of this program, from those of sentinel.conf. */
+export function sentinelRequest({ count, quorum, ...timeouts }: SentinelConfig): SentinelRequest {
   return {
-    count,
-    quorum: quorum ?? majority(count),
+    ...{ count, quorum },
     downAfterMs: timeouts["down-after-milliseconds"],
     failoverTimeoutMs: timeouts["failover-timeout"],
   };

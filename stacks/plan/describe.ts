@@ -3,6 +3,7 @@ import type { Prediction } from "../../lib/statistics/prediction";
 import { formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
 import { describeEksPlan } from "../../platforms/eks/describe";
 import { describeMemory } from "../../valkey/memory/memory-plan";
+import { describeSentinels } from "../../valkey/sentinel/sentinel-request";
 import { describeSurvival } from "../../valkey/survival/survival";
 import { LARGE_CLUSTER_NODES } from "../../valkey/topology/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -54,7 +55,7 @@ function describeDeployment(plan: DeploymentPlan): string[] {
     ...plan.survives.map((each) => `  ${describeSurvival(each)}`),
     ...describeShards(plan),
     ...(bus === null || nodeCount(plan.shape) < LARGE_CLUSTER_NODES ? [] : [describeBus(bus)]),
-    ...describeSentinels(plan),
+    ...sentinelLine(plan),
     ...(largeCluster === null ? [] : describeLarge(largeCluster)),
   ];
 }
@@ -103,12 +104,10 @@ function describeBus(bus: NonNullable<DeploymentPlan["bus"]>): string {
   return `  cluster bus at rest: ${perNode}, ${formatBytes(bus.bytes)}/s in all`;
 }
 
-function describeSentinels({ name, sentinel, pods }: DeploymentPlan): string[] {
+function sentinelLine({ name, sentinel, pods }: DeploymentPlan): string[] {
   if (sentinel === null) return [];
-  const { count, quorum, downAfterMs } = sentinel;
   const service = pods === null ? "" : `; the Service ${name}-write follows the primary`;
-  const failover = `failover when ${quorum} of them miss the primary for ${downAfterMs / 1000} s`;
-  return [`  ${count} Sentinels spread over the zones; ${failover}${service}`];
+  return [`  ${describeSentinels(sentinel)}${service}`];
 }
 
 function describeLarge({ forecast, descriptors, measured }: LargeClusterPlan): string[] {

@@ -1,4 +1,4 @@
-/** Settings by names that a server does not have, or that the deployment decides. Pure. */
+/** Settings that a server does not have, that the deployment decides, or that its shape does not allow. Pure. */
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Engine } from "../engines";
 import type { ServerSettings } from "../settings";
@@ -10,6 +10,8 @@ import { RESERVED_DIRECTIVES } from "./reserved-directives";
 const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;
 const VERSIONS = [...new Set(Object.values(KNOWN).flat())].sort();
 
+const REPLICAS_NEEDED = "min-replicas-to-write";
+
 /** The servers that are to take settings. */
 export interface SettingsTarget {
   /** @default "valkey" */
@@ -18,6 +20,8 @@ export interface SettingsTarget {
   readonly version?: string | undefined;
   /** Names that this package does not know and that the servers have nevertheless. @default none */
   readonly newerDirectives?: readonly string[] | undefined;
+  /** Replicas of each primary. */
+  readonly replicas: number;
 }
 
 /** A setting that cannot be had, and why. */
@@ -26,10 +30,13 @@ export interface SettingProblem {
   readonly reason: string;
 }
 
-/** A problem for each setting that servers refuse or the deployment decides. Values are not looked at. */
+/** A problem for each setting that cannot be had. Only the values that depend on the shape are looked at. */
 export function settingProblems(settings: ServerSettings, target: SettingsTarget): SettingProblem[] {
+  const { replicas } = target;
+  const needed = settings[REPLICAS_NEEDED] ?? 0;
+  const unwritable = `with ${needed} no primary would accept writes; at most ${replicas}, the replicas of a primary`;
   return Object.keys(settings).flatMap((name) => {
-    const reason = problemOf(name, target);
+    const reason = problemOf(name, target) ?? (name === REPLICAS_NEEDED && needed > replicas ? unwritable : undefined);
     return reason === undefined ? [] : [{ name, reason }];
   });
 }

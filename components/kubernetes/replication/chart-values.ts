@@ -139,6 +139,6 @@ function metrics({ args }: DeploymentContext): Record<string, unknown> {
           : { REDIS_ADDR: `rediss://localhost:${CLIENT_PORT}`, REDIS_EXPORTER_SKIP_TLS_VERIFICATION: "true" },
     },
     service: { enabled: true, ports: { http: METRICS_PORT } },
-    serviceMonitor: { enabled: args.metrics.serviceMonitor, interval: "30s" },
+    serviceMonitor: { enabled: args.metrics.serviceMonitor ?? false, interval: "30s" },
   };
 }

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/engines";
 import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/directives/settings-schema";
+import { SENTINEL_DEFAULTS, SENTINEL_LIMITS } from "../../../valkey/sentinel/sentinel-request";
 import { count } from "../../../lib/schema/fields";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
 
@@ -73,25 +74,26 @@ const deploymentKeys = {
 } as const;
 
 const sentinelSchema = z.strictObject({
-  count: z
-    .int()
-    .min(3)
-    .max(9)
+  count: count(...SENTINEL_LIMITS.count)
     .refine((value) => value % 2 === 1, "expected an odd number: an even number tolerates no more failures")
-    .default(3)
+    .default(SENTINEL_DEFAULTS.count)
     .meta({ description: "Number of Sentinels, odd, spread over the zones." }),
   quorum: count(1, 9).optional().meta({
     description: "Sentinels that must miss the primary for a failover.",
     fallback: "a majority",
   }),
-  "down-after-milliseconds": count(100, 600_000).default(5000).meta({
-    description: "Time without a reply after which a Sentinel misses a node.",
-    unit: "milliseconds",
-  }),
-  "failover-timeout": count(1000, 3_600_000).default(10_000).meta({
-    description: "Time after which an unfinished failover is tried again.",
-    unit: "milliseconds",
-  }),
+  "down-after-milliseconds": count(...SENTINEL_LIMITS.downAfterMs)
+    .default(SENTINEL_DEFAULTS.downAfterMs)
+    .meta({
+      description: "Time without a reply after which a Sentinel misses a node.",
+      unit: "milliseconds",
+    }),
+  "failover-timeout": count(...SENTINEL_LIMITS.failoverTimeoutMs)
+    .default(SENTINEL_DEFAULTS.failoverTimeoutMs)
+    .meta({
+      description: "Time after which an unfinished failover is tried again.",
+      unit: "milliseconds",
+    }),
 });
 /** Sentinels of a deployment, parsed. */
 export type SentinelConfig = z.infer<typeof sentinelSchema>;

@@ -1,12 +1,13 @@
 /** Cross-field validation of deployments: zones, Sentinels, settings and memory. Pure. */
 import { externalProblems } from "../../../components/kubernetes/external-problems";
+import { compact } from "../../../lib/compact";
 import { formatBytes } from "../../../lib/units";
 import { settingProblems } from "../../../valkey/directives/settings-problems";
 import { memoryProblem } from "../../../valkey/memory/memory-plan";
-import { MIN_SENTINEL_ZONES } from "../../../valkey/sentinel/plan";
+import { sentinelProblems } from "../../../valkey/sentinel/sentinel-request";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { tagOf } from "../../../valkey/version";
-import { configuredShape } from "../../plan/benchmark-plans";
+import { configuredShape, sentinelRequest } from "../../plan/benchmark-plans";
 import { memoryDemand } from "../../plan/memory";
 import type { PodPlatform } from "../../plan/pods";
 import { deploymentZones, isPodPlatform, platformZones, podSettings } from "../../plan/pods";
@@ -22,7 +23,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
   const { platform, deployments } = sections;
   return deployments.flatMap(([name, deployment]) => [
     ...(platform === undefined ? [] : zoneProblems(name, deployment, platform, label)),
-    ...(platform === undefined ? [] : sentinelProblems(name, deployment, platform, label)),
+    ...(platform === undefined ? [] : sentinelConflicts(name, deployment, platform, label)),
     ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : passwordProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
@@ -91,8 +92,7 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   return problems;
 }
 
-/** After the loss of any zone, a majority of the Sentinels and a replica must be left. */
-function sentinelProblems(
+function sentinelConflicts(
   name: string,
   deployment: DeploymentConfig,
   platform: PlatformConfig,
@@ -100,21 +100,15 @@ function sentinelProblems(
 ): string[] {
   if (deployment.mode !== "replication" || deployment.sentinel === undefined) return [];
   const { sentinel, replicas, engine } = deployment;
-  const { count, quorum = 0 } = sentinel;
   const path = label(["deployments", name, "sentinel"]);
   const zones = new Set(deploymentZones(platform, deployment)).size;
-  const problems: string[] = [];
-  if (replicas === 0) problems.push(`${path}: ${name} has no replica that a failover could promote; at least 1`);
-  if (engine !== "valkey") problems.push(`${path}: Sentinels need Valkey, and ${name} is ${engine}`);
-  if (quorum > count) problems.push(`${path}.quorum: ${quorum} of ${count} Sentinels; at most ${count}`);
-  if (zones < MIN_SENTINEL_ZONES) {
-    const some = zones === 1 ? "one zone" : `${zones} zones`;
-    problems.push(`${path}: with ${some} the loss of one can take the majority; at least ${MIN_SENTINEL_ZONES}`);
-  }
-  if (isPodPlatform(platform) && platform.tls !== undefined) {
-    problems.push(`${path}: Sentinels and their proxies speak plain TCP; leave out ${label(["platform", "tls"])}`);
-  }
-  return problems;
+  const tls = isPodPlatform(platform) && platform.tls !== undefined ? label(["platform", "tls"]) : undefined;
+  return [
+    ...(engine === "valkey" ? [] : [`${path}: Sentinels need Valkey, and ${name} is ${engine}`]),
+    ...sentinelProblems(sentinelRequest(sentinel), { name, replicas, zones, tls }).map(
+      ({ field, reason }) => `${[path, ...compact([field])].join(".")}: ${reason}`,
+    ),
+  ];
 }
 
 function userProblems(
@@ -171,7 +165,8 @@ function directiveProblems(
   const { engine, settings, newerDirectives } = deployment;
   const version =
     platform === undefined || !isPodPlatform(platform) ? undefined : tagOf(podSettings(platform, deployment).image);
-  return settingProblems(settings, { engine, version, newerDirectives }).map(
+  const replicas = configuredShape(deployment).replicasPerPrimary;
+  return settingProblems(settings, { engine, version, newerDirectives, replicas }).map(
     (problem) => `${label(["deployments", name, "settings", problem.name])}: ${problem.reason}`,
   );
 }
@@ -191,12 +186,6 @@ function valueProblems(
   if (ioThreads !== undefined && ioThreads > most && !deployment.oversubscribed) {
     const remedy = `at most ${most}, or oversubscribed: true to show what that costs`;
     problems.push(`${path("io-threads")}: ${ioThreads} threads on ${cores} cores; threads spin, so ${remedy}`);
-  }
-  const replicas = configuredShape(deployment).replicasPerPrimary;
-  const needed = settings["min-replicas-to-write"] ?? 0;
-  if (needed > replicas) {
-    const remedy = `at most ${replicas}, the replicas of a primary`;
-    problems.push(`${path("min-replicas-to-write")}: with ${needed} no primary would accept writes; ${remedy}`);
   }
   return problems;
 }

@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import knownDirectives from "../../../valkey/directives/known-directives.json";
 import { RESERVED_DIRECTIVES } from "../../../valkey/directives/reserved-directives";
+import type { SettingsTarget } from "../../../valkey/directives/settings-problems";
 import { settingProblems } from "../../../valkey/directives/settings-problems";
 import { LIVE_DEFAULTS } from "../../../valkey/live-settings";
+import type { ServerSettings } from "../../../valkey/settings";
 import { COMPARED_DIRECTIVES } from "../../../valkey/settings";
 
-const reasons = (...args: Parameters<typeof settingProblems>): string[] =>
-  settingProblems(...args).map(({ name, reason }) => `${name}: ${reason}`);
+const reasons = (settings: ServerSettings, target: Partial<SettingsTarget>): string[] =>
+  settingProblems(settings, { replicas: 1, ...target }).map(({ name, reason }) => `${name}: ${reason}`);
 
 describe("names of settings", () => {
   it("are those of any directive, a module's as well", () => {
@@ -19,6 +21,14 @@ describe("names of settings", () => {
       "frobnicate: Valkey 8.1 to 9.1 has no directive of this name. A directive of a newer version is to be named in newerDirectives",
     ]);
     expect(reasons({ frobnicate: true }, { newerDirectives: ["frobnicate"] })).toEqual([]);
+  });
+
+  it("are refused where no primary would have the replicas that it needs to accept writes", () => {
+    const settings = { "min-replicas-to-write": 2 };
+    expect(reasons(settings, { replicas: 1 })).toEqual([
+      "min-replicas-to-write: with 2 no primary would accept writes; at most 1, the replicas of a primary",
+    ]);
+    expect(reasons(settings, { replicas: 2 })).toEqual([]);
   });
 
   it("are refused where the image's version does not have them", () => {
