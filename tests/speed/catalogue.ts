@@ -3,6 +3,7 @@ import { BadInput } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Benchmark } from "./benchmark";
 import { change } from "./rows/change";
+import { crash } from "./rows/crash";
 import { failure } from "./rows/failure";
 import { spuriousFailovers } from "./rows/spurious-failovers";
 import { formation } from "./rows/formation";
@@ -29,6 +30,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   throughput,
   openLoop,
   failure,
+  crash,
   spuriousFailovers,
   largeClusters,
   largeLimit,

@@ -1,25 +1,20 @@
 /** A server process that dies in its pod: the container starts again at once, before anybody fails over. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { podReference } from "../../../components/kubernetes/reference";
-import { ClusterServers } from "../../../components/servers/cluster-servers";
-import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment } from "../../../platforms/deployment-reference";
-import { form } from "../../../valkey/formation/form";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
-import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
-import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
-import { plainServers } from "../../support/valkey/servers";
+import { ClusterPods, podLabels } from "../../support/kubernetes/cluster-pods";
+import type { ThrowAway } from "../../support/kubernetes/throw-away";
+import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 
-const PASSWORD = "known to all of them";
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
 const SETTINGS = { save: "", "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 } as const;
-const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "crash" };
+const LABELS = podLabels("crash");
 const PODS = [0, 1, 2, 3, 4, 5].map((index) => `crash-${index}`);
 const KEYS = 300;
 
 describe.skipIf(KUBECONFIG === undefined)(`a crash of a server${WHERE}`, { timeout: 120_000 }, () => {
   let here: ThrowAway;
-  let target: KubernetesReference;
+  let cluster: ClusterPods;
   const run = (pod: string, script: string): Promise<string> =>
     here.run(pod, "valkey", `. /valkey/scripts/node.sh; ${script}`);
   const tell = (pod: string, command: string): Promise<string> => run(pod, `echo '${command}' | tell localhost 5`);
@@ -33,34 +28,10 @@ describe.skipIf(KUBECONFIG === undefined)(`a crash of a server${WHERE}`, { timeo
   };
 
   beforeAll(async () => {
-    here = await ThrowAway.open();
-    const zones = (await here.zones()).slice(0, 3);
-    await here.apply(
-      await renderObjects(() => {
-        new ClusterServers("crash", {
-          ...plainServers,
-          namespace: here.namespace,
-          imagePullPolicy: "IfNotPresent",
-          password: PASSWORD,
-          shape: SHAPE,
-          settings: SETTINGS,
-          storage: { ...plainServers.storage, ephemeral: true },
-          placement: { zones, hostAntiAffinity: "preferred" },
-        });
-      }),
-    );
-    await here.untilReady(LABELS, PODS.length, 120);
-    target = {
-      ...podReference(
-        "crash",
-        { engine: "valkey", mode: "cluster", shape: SHAPE },
-        { namespace: here.namespace, zones, settings: SETTINGS },
-      ),
-      kubeconfig: KUBECONFIG,
-    };
-    await form(await openDeployment(target, PASSWORD), SHAPE);
+    cluster = await ClusterPods.open("crash", { shape: SHAPE, settings: SETTINGS, ephemeral: true });
+    here = cluster.here;
   }, 200_000);
-  afterAll(() => here.close(), 200_000);
+  afterAll(() => cluster.close(), 200_000);
 
   it("leaves every key that a replica had, without persistence, and the deployment passes verification", async () => {
     const [pod = ""] = PODS;
@@ -74,7 +45,9 @@ describe.skipIf(KUBECONFIG === undefined)(`a crash of a server${WHERE}`, { timeo
     await tell(pod, "SHUTDOWN NOSAVE NOW FORCE").catch(() => undefined);
     await here.until(30, async () => ((await restarts(pod)) > 0 ? undefined : `${pod} has not restarted`));
     await here.untilReady(LABELS, PODS.length, 60);
-    const { verdict } = await verifyUntilPass(await openDeployment(target, PASSWORD), { settlingMs: 30_000 });
+    const { verdict } = await verifyUntilPass(await openDeployment(cluster.target, cluster.password), {
+      settlingMs: 30_000,
+    });
     expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
     expect(await keys()).toBe(2 * KEYS);
     expect(await tell(pod, "ROLE")).toContain("slave");

@@ -1,22 +1,13 @@
 /** Faults in a cluster of pods while a client writes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
-import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
-import { form } from "../../../valkey/formation/form";
-import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openKubernetesClient, openKubernetesDeployment } from "../../../platforms/deployment-reference";
-import { verifyUntilPass } from "../../../valkey/verification/verify";
-import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
-import { podReference } from "../../../components/kubernetes/reference";
-import { ClusterServers } from "../../../components/servers/cluster-servers";
-import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
-import { plainServers } from "../../support/valkey/servers";
 import { injectFault } from "../../support/faults/fault-subject";
-import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
-import { never } from "../../support/valkey/real";
+import { ClusterPods, podLabels } from "../../support/kubernetes/cluster-pods";
+import type { ThrowAway } from "../../support/kubernetes/throw-away";
+import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 
 const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
-const PASSWORD = "broken on purpose";
 const SETTINGS = {
   appendonly: true,
   appendfsync: "always",
@@ -24,7 +15,7 @@ const SETTINGS = {
   "cluster-node-timeout": 2000,
   "repl-diskless-sync-delay": 0,
 } as const;
-const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "broken" };
+const LABELS = podLabels("broken");
 /** Connections run through the API server's port-forward on a machine that runs a whole Kubernetes. */
 const TUNNELLED = {
   load: { rate: 100, bytes: 64, timeoutMs: 5000, acknowledgement: { replicas: 0, timeoutMs: 0 } },
@@ -33,57 +24,15 @@ const TUNNELLED = {
 
 describe.skipIf(KUBECONFIG === undefined)(`faults in pods${WHERE}`, { timeout: 400_000 }, () => {
   let here: ThrowAway;
-  let injector: PodFaultInjector | undefined;
-  let cluster: FaultSubject;
+  let pods: ClusterPods;
+  let cluster: FaultSubject & { readonly injector: PodFaultInjector };
 
   beforeAll(async () => {
-    here = await ThrowAway.open();
-    const zones = (await here.zones()).slice(0, 3);
-    await here.apply(
-      await renderObjects(() => {
-        new ClusterServers("broken", {
-          ...plainServers,
-          namespace: here.namespace,
-          imagePullPolicy: "IfNotPresent",
-          password: PASSWORD,
-          shape: SHAPE,
-          settings: SETTINGS,
-          placement: { zones, hostAntiAffinity: "preferred" },
-        });
-      }),
-    );
-    await here.untilReady(LABELS, 6, 180);
-    const target: KubernetesReference = {
-      ...podReference(
-        "broken",
-        { engine: "valkey", mode: "cluster", shape: SHAPE },
-        { namespace: here.namespace, zones, settings: SETTINGS },
-      ),
-      kubeconfig: KUBECONFIG,
-    };
-    const kubernetes = await openKubernetesClient(target);
-    const deployment = await openKubernetesDeployment(kubernetes, target, PASSWORD);
-    await form(deployment, SHAPE);
-    const { verdict } = await verifyUntilPass(deployment, { settlingMs: 30_000 });
-    const pods = new PodFaultInjector(deployment, {
-      kubernetes,
-      port: 6379,
-      container: SERVER_CONTAINER,
-      networkPolicy: "broken",
-      signal: never,
-    });
-    injector = pods;
-    cluster = {
-      injector: pods,
-      shape: SHAPE,
-      hasAutomaticFailover: true,
-      initialPrimaries: verdict.shards.flatMap(({ primary }) => primary ?? []),
-    };
+    pods = await ClusterPods.open("broken", { shape: SHAPE, settings: SETTINGS });
+    here = pods.here;
+    cluster = await pods.subject();
   }, 400_000);
-  afterAll(async () => {
-    injector?.close();
-    await here.close();
-  });
+  afterAll(() => pods.close());
 
   it("the loss of a primary's pod is over once its replica is elected", async () => {
     const record = await injectFault(cluster, { kind: "kill-primary", restart: "served" }, TUNNELLED);

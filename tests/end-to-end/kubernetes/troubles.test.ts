@@ -37,7 +37,8 @@ describe.skipIf(THROWAWAY === undefined)(
     afterAll(() => namespace.remove());
 
     const few = { primaries: 3, replicasPerPrimary: 0 };
-    it.each<[string, Partial<TestServers>, RegExp]>([
+    // Each of them waits until its time is up.
+    it.concurrent.each<[string, Partial<TestServers>, RegExp]>([
       [
         "an image that cannot be pulled",
         { name: "image", image: "registry.invalid/nothing:1" },
@@ -71,7 +72,7 @@ describe.skipIf(THROWAWAY === undefined)(
       expect(Date.now() - began).toBeLessThan(45_000);
     });
 
-    it("what does not change by itself is said before the time is up", async () => {
+    it.concurrent("what does not change by itself is said before the time is up", async () => {
       const servers = testServers({ name: "hopeless", shape: few, storageClass: "nope" });
       const plan = await namespace.apply(servers);
       const began = Date.now();

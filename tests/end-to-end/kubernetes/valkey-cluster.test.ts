@@ -47,11 +47,14 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
       () => true,
       () => false,
     );
-  /** What a node says of the cluster's state whenever its readiness script passes, for some seconds after its start. */
+  /** What a node that starts says of the cluster's state whenever its readiness script passes, until 10 s after it first did. */
   const statesWhileReady = async (pod: string, seconds: number): Promise<string[]> => {
-    const script = `. /valkey/scripts/node.sh; end=$(($(date +%s) + ${seconds}))
+    const script = `. /valkey/scripts/node.sh; end=$(($(date +%s) + ${seconds})); first=
       while [ $(date +%s) -lt $end ]; do
-        sh /valkey/scripts/ready-cluster.sh && echo 'CLUSTER INFO' | tell localhost 5 | tr -d '\\r' | grep ^cluster_state
+        if sh /valkey/scripts/ready-cluster.sh; then
+          echo 'CLUSTER INFO' | tell localhost 5 | tr -d '\\r' | grep ^cluster_state
+          [ -n "$first" ] || { first=yes; end=$(($(date +%s) + 10)); }
+        fi
         sleep 0.2
       done; true`;
     let printed: string | undefined;

@@ -1,0 +1,172 @@
+/** The end of a server that nobody planned, in a cluster of pods, beside pods that start without asking their replicas. */
+import type { Fault } from "../../../faults/plan/fault";
+import type { Scenario } from "../../../faults/plan/scenario";
+import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import { runScenarios } from "../../../faults/scenarios/run-scenarios";
+import { Failure } from "../../../lib/errors";
+import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
+import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
+import type { ServerSettings } from "../../../valkey/settings";
+import { ClusterPods, ProcessCrashInjector } from "../../support/kubernetes/cluster-pods";
+import { THROWAWAY } from "../../support/kubernetes/kubernetes";
+import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
+import type { Benchmark, BenchmarkContext } from "../benchmark";
+import type { RowTarget } from "../row";
+import { atMost, singleRow } from "../row";
+
+type ScenarioRecord = ScenarioResult["record"];
+
+interface Case {
+  readonly id: string;
+  readonly what: string;
+  readonly settings: ServerSettings;
+  readonly ephemeral?: boolean;
+  readonly fault: Fault;
+  readonly Injector: typeof PodFaultInjector;
+  /** Of the longest time without writes, seconds. @default the time is stated */
+  readonly served?: RowTarget;
+}
+
+const NO_PERSISTENCE: ServerSettings = { save: "" };
+const APPEND_ONLY: ServerSettings = { save: "", appendonly: true };
+const KILL: Fault = { kind: "kill-primary", restart: "served" };
+const PROCESS = { fault: KILL, Injector: ProcessCrashInjector, served: atMost(3) };
+const CASES: readonly Case[] = [
+  { id: "crash-process-none", what: "the process of a primary, no persistence", settings: NO_PERSISTENCE, ...PROCESS },
+  { id: "crash-process-save", what: "the process of a primary, default snapshots", settings: {}, ...PROCESS },
+  { id: "crash-process-aof", what: "the process of a primary, append-only file", settings: APPEND_ONLY, ...PROCESS },
+  {
+    id: "crash-process-ephemeral",
+    what: "the process of a primary, no volumes",
+    settings: NO_PERSISTENCE,
+    ephemeral: true,
+    ...PROCESS,
+  },
+  {
+    id: "crash-pod",
+    what: "a primary's pod, deleted without grace, no persistence",
+    settings: NO_PERSISTENCE,
+    fault: KILL,
+    Injector: PodFaultInjector,
+    served: atMost(5),
+  },
+  {
+    id: "crash-all-pods",
+    what: "all pods at once, append-only file",
+    settings: APPEND_ONLY,
+    fault: { kind: "kill-all", newAddresses: true },
+    Injector: PodFaultInjector,
+  },
+];
+
+const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
+const COMMON: ServerSettings = { "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 };
+const REPEATS = { ours: 30, reference: 5 };
+/** Through port-forwards of one API server. */
+const RATE = 500;
+const load = (replicas: number): Scenario["load"] => ({
+  ...{ rate: RATE, bytes: 64, timeoutMs: 3000 },
+  acknowledgement: { replicas, timeoutMs: 1000 },
+});
+
+const lostId = (id: string): string => `${id}-lost`;
+const servedId = (id: string): string => `${id}-served`;
+const idsOf = ({ id }: Case): string[] => [lostId(id), servedId(id)];
+
+export const crash: Benchmark = {
+  title: "A crash in a cluster of pods, beside pods that start without asking",
+  ids: CASES.flatMap(idsOf),
+  run: async (context) => {
+    for (const each of CASES) {
+      const ids = idsOf(each).filter((id) => context.wanted.has(id));
+      if (ids.length === 0) continue;
+      if (THROWAWAY === undefined)
+        for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
+      else await measure(each, context);
+    }
+  },
+};
+
+async function measure(each: Case, context: BenchmarkContext): Promise<void> {
+  const ours = await runCase(each, REPEATS.ours, undefined, context);
+  const reference = await runCase(each, REPEATS.reference, startingAtOnce, context);
+  const { id, what, served = STATED } = each;
+  const emit = (row: string, figure: string, unit: string, target: RowTarget, of: (runs: Runs) => number): void => {
+    if (!context.wanted.has(row)) return;
+    const times = `${REPEATS.ours} times, ${RATE} writes/s`;
+    const beside = `reference: servers that start without asking, ${REPEATS.reference} times`;
+    const head = { id: row, what: `${what}, ${times}: ${figure}; ${beside}`, unit };
+    context.emit({ ...singleRow(head, of(ours), target), reference: of(reference) });
+  };
+  emit(lostId(id), "writes that WAIT 1 acknowledged and that are lost", "‰", atMost(0), lostPerThousand);
+  emit(servedId(id), "longest time until all writes are served", "s", served, longestOutage);
+}
+
+/** No target: the figure is stated. */
+const STATED: RowTarget = { text: "stated", holds: () => true };
+
+/** Runs of a case. */
+interface Runs {
+  /** Writes wait for a replica: what a replica had is what must not be lost. */
+  readonly waiting: readonly ScenarioRecord[];
+  /** Writes wait for none: after a failover there is no replica until the server is back. */
+  readonly plain: readonly ScenarioRecord[];
+}
+
+async function runCase(
+  { id, settings, ephemeral = false, fault, Injector }: Case,
+  repeats: number,
+  change: ((object: KubernetesObject) => KubernetesObject) | undefined,
+  { report, workbench: { signal } }: BenchmarkContext,
+): Promise<Runs> {
+  const name = change === undefined ? "asking" : "plain";
+  const pods = await ClusterPods.open(name, { shape: SHAPE, settings: { ...COMMON, ...settings }, ephemeral, change });
+  const once = async (subject: FaultSubject, replicas: number): Promise<ScenarioRecord> => {
+    const scenario: Scenario = {
+      ...{ name: fault.kind, fault, load: load(replicas), settings: new Map(), repair: true },
+      ...{ beforeSeconds: 1, afterSeconds: 0.3, recoveryTimeoutSeconds: 180 },
+    };
+    let record: ScenarioRecord | undefined;
+    const onResult = (result: ScenarioResult): void => void (record = result.record);
+    await runScenarios([{ scenario, repeats: 1, subject }], { signal, report: () => undefined, onResult });
+    if (record === undefined) throw new Failure(`${id}: the scenario did not run`);
+    const { outage, writes, lost, victims } = record;
+    report(`${id} ${name}, WAIT ${replicas}: ${seconds(outage.overMs)} s, ${writes.failed} failed, ${lost.count} lost`);
+    // A kubelet lets a container wait longer each time that it ends.
+    if (Injector === ProcessCrashInjector) await pods.renew(victims);
+    return record;
+  };
+  try {
+    const subject = await pods.subject(Injector);
+    const runs = { waiting: [] as ScenarioRecord[], plain: [] as ScenarioRecord[] };
+    for (let round = 1; round <= repeats; round++) {
+      runs.waiting.push(await once(subject, 1));
+      runs.plain.push(await once(subject, 0));
+    }
+    return runs;
+  } finally {
+    await pods.close();
+  }
+}
+
+/** The same pods without `start-cluster.sh`. */
+function startingAtOnce(object: KubernetesObject): KubernetesObject {
+  if (object.kind !== "StatefulSet") return object;
+  const copy = structuredClone(object) as KubernetesObject & {
+    readonly spec: { readonly template: { readonly spec: { readonly containers: { command?: string[] }[] } } };
+  };
+  for (const container of copy.spec.template.spec.containers) delete container.command;
+  return copy;
+}
+
+const seconds = (ms: number | null): number => (ms === null ? Infinity : ms / 1000);
+
+function longestOutage({ plain }: Runs): number {
+  return Math.max(...plain.map(({ outage }) => seconds(outage.overMs)));
+}
+
+function lostPerThousand({ waiting }: Runs): number {
+  const sum = (figure: (record: ScenarioRecord) => number): number =>
+    waiting.reduce((total, record) => total + figure(record), 0);
+  return (1000 * sum(({ lost }) => lost.count)) / sum(({ writes }) => writes.acknowledged);
+}

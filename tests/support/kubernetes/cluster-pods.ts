@@ -1,0 +1,132 @@
+/** A formed cluster of pods in a namespace of its own, as the components make them, and faults in it. */
+import { compact } from "../../../lib/compact";
+import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
+import { podReference } from "../../../components/kubernetes/reference";
+import { ClusterServers } from "../../../components/servers/cluster-servers";
+import type { PodInjectorOptions } from "../../../faults/injectors/pod-injector";
+import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
+import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import {
+  openDeployment,
+  openKubernetesClient,
+  openKubernetesDeployment,
+} from "../../../platforms/deployment-reference";
+import { form } from "../../../valkey/formation/form";
+import type { ServerSettings } from "../../../valkey/settings";
+import type { Shape } from "../../../valkey/topology/placement";
+import { nodeCount } from "../../../valkey/topology/placement";
+import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { never } from "../valkey/real";
+import { plainServers } from "../valkey/servers";
+import type { KubernetesObject } from "./kubernetes-objects";
+import { renderObjects } from "./kubernetes-objects";
+import { isReady, KUBECONFIG, ThrowAway } from "./throw-away";
+
+const PORT = 6379;
+
+export interface ClusterPodsOptions {
+  readonly shape: Shape;
+  readonly settings: ServerSettings;
+  /** Whether data is gone with its pod. @default false */
+  readonly ephemeral?: boolean;
+  /** Changes the objects before they are applied. @default as they are */
+  readonly change?: ((object: KubernetesObject) => KubernetesObject) | undefined;
+}
+
+/** Labels of all pods of a cluster. */
+export const podLabels = (name: string): Readonly<Record<string, string>> => ({
+  "app.kubernetes.io/name": "valkey",
+  "app.kubernetes.io/instance": name,
+});
+
+export class ClusterPods {
+  readonly #injectors: PodFaultInjector[] = [];
+
+  private constructor(
+    readonly here: ThrowAway,
+    readonly target: KubernetesReference,
+    readonly password: string,
+    readonly deployment: KubernetesDeployment,
+    private readonly injectorOptions: PodInjectorOptions,
+  ) {}
+
+  /** Starts and forms a cluster over three zones. */
+  static async open(name: string, { shape, settings, ephemeral, change }: ClusterPodsOptions): Promise<ClusterPods> {
+    const here = await ThrowAway.open();
+    const { namespace } = here;
+    const password = "known to all of them";
+    try {
+      const zones = (await here.zones()).slice(0, 3);
+      const objects = await renderObjects(() => {
+        new ClusterServers(name, {
+          ...{ ...plainServers, namespace, imagePullPolicy: "IfNotPresent", password, shape, settings },
+          storage: { ...plainServers.storage, ...(ephemeral === true && { ephemeral }) },
+          placement: { zones, hostAntiAffinity: "preferred" },
+        });
+      });
+      await here.apply(change === undefined ? objects : objects.map(change));
+      await here.untilReady(podLabels(name), nodeCount(shape), 180);
+      const kind = { engine: "valkey", mode: "cluster", shape } as const;
+      const target = { ...podReference(name, kind, { namespace, zones, settings }), kubeconfig: KUBECONFIG };
+      const kubernetes = await openKubernetesClient(target);
+      const deployment = await openKubernetesDeployment(kubernetes, target, password);
+      await form(deployment, shape);
+      const options = { kubernetes, port: PORT, container: SERVER_CONTAINER, networkPolicy: name, signal: never };
+      return new ClusterPods(here, target, password, deployment, options);
+    } catch (error) {
+      await here.close();
+      throw error;
+    }
+  }
+
+  /** The subject of faults. @param Injector breaks pods by default */
+  async subject(Injector = PodFaultInjector): Promise<FaultSubject & { readonly injector: PodFaultInjector }> {
+    const { verdict } = await verifyUntilPass(this.deployment, { settlingMs: 30_000 });
+    const injector = new Injector(this.deployment, this.injectorOptions);
+    this.#injectors.push(injector);
+    return {
+      injector,
+      shape: this.target.shape,
+      hasAutomaticFailover: true,
+      initialPrimaries: compact(verdict.shards.map(({ primary }) => primary)),
+    };
+  }
+
+  /** Has pods made again one after the other, each in order, so that their containers count as never restarted. */
+  async renew(names: readonly string[]): Promise<void> {
+    const { namespace } = this.here;
+    for (const name of names) {
+      const before = (await this.here.core.readNamespacedPod({ namespace, name })).metadata?.uid;
+      await this.here.core.deleteNamespacedPod({ namespace, name });
+      await this.here.until(120, async () => {
+        const pods = await this.here.pods(podLabels(this.target.name));
+        const isNew = pods.some(({ metadata }) => metadata?.name === name && metadata.uid !== before);
+        return isNew && pods.every(isReady) ? undefined : `${name} is not ready again`;
+      });
+    }
+    await verifyUntilPass(await openDeployment(this.target, this.password), { settlingMs: 60_000 });
+  }
+
+  async close(): Promise<void> {
+    for (const injector of this.#injectors) injector.close();
+    await this.here.close();
+  }
+}
+
+/** Ends the server's process alone, as the kernel does when it is short of memory; its kubelet starts the container again. */
+export class ProcessCrashInjector extends PodFaultInjector {
+  override readonly kill = async (names: readonly string[]): Promise<void> => {
+    await Promise.all(
+      names.map(async (name) => {
+        const node = this.nodes().find((each) => each.name === name);
+        if (node === undefined) throw new Error(`there is no pod ${name}`);
+        const connection = await this.dial(node.endpoint, 5_000);
+        // The server ends without a reply, and without saving.
+        await connection.call("SHUTDOWN", "NOSAVE", "NOW", "FORCE").catch(() => undefined);
+        connection.disconnect();
+      }),
+    );
+  };
+}
