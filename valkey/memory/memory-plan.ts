@@ -33,16 +33,17 @@ const PROGRAM_BYTES = 16 * MIB;
 /** Buffers of clients beside what the server counts as used: a burst of replies outruns eviction and refusals. */
 const CLIENTS = { share: 1 / 32, least: 16 * MIB } as const;
 /**
- * Replication stream that a replica has yet to receive while it synchronizes. Not counted as used; replicas share it. A
- * server holds its backlog in any case, and by default cuts off a replica only at the most.
+ * Stream that a replica has yet to receive while it synchronizes, and that of a slot that moves. Not counted as used;
+ * replicas share theirs. A server holds its backlog in any case, and by default cuts off a replica only at the most.
  */
-const REPLICATION = { share: 1 / 8, least: 16 * MIB, most: 256 * MIB } as const;
-/** Stream of a slot that moves, on both sides. */
-const SLOT_MIGRATION = { share: 1 / 32, most: 256 * MIB } as const;
+const STREAM = { share: 1 / 16, least: 16 * MIB, most: 256 * MIB } as const;
 /** Memory that the allocator holds beyond the data, as a part of the data. */
 const FRAGMENTATION = 0.1;
-/** Pages that clients change while a forked child reads the data, as a part of the data (docs/kubernetes.md, Memory). */
-const COPY_ON_WRITE = 0.4;
+/**
+ * Pages that clients change while a forked child reads the data, as a part of the data (docs/kubernetes.md, Memory). A server that
+ * evicts goes on writing.
+ */
+const COPY_ON_WRITE = { refusing: 0.4, evicting: 0.6 } as const;
 
 /** Divides a memory limit. */
 export function memoryPlan(demand: MemoryDemand): MemoryPlan {
@@ -50,13 +51,11 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
   const fixed: MemoryPart[] = [
     { what: "program", bytes: PROGRAM_BYTES },
     { what: "client buffers", bytes: shareOf(limitBytes, CLIENTS) },
-    ...(shape.replicasPerPrimary === 0
-      ? []
-      : [{ what: "replication buffers", bytes: shareOf(limitBytes, REPLICATION) }]),
-    ...(mode === "cluster" ? [{ what: "slot migration", bytes: shareOf(limitBytes, SLOT_MIGRATION) }] : []),
+    ...(shape.replicasPerPrimary === 0 ? [] : [{ what: "replication buffers", bytes: shareOf(limitBytes, STREAM) }]),
+    ...(mode === "cluster" ? [{ what: "slot migration", bytes: shareOf(limitBytes, STREAM) }] : []),
   ];
   const rest = Math.max(0, limitBytes - fixed.reduce((sum, { bytes }) => sum + bytes, 0));
-  const copies = forks(demand) ? COPY_ON_WRITE : 0;
+  const copies = forks(demand) ? copyOnWrite(demand.settings) : 0;
   const maxmemory = Math.floor(rest / (1 + FRAGMENTATION + copies) / MIB) * MIB;
   const copied = Math.floor(maxmemory * copies);
   return {
@@ -70,17 +69,21 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
   };
 }
 
+const BUFFER_LIMIT = "client-output-buffer-limit";
+
 /**
  * Settings that keep a server within its limit, where they do not have them: `maxmemory`, and from which size on a
- * replica that does not keep up is cut off, where that is less than the server's default.
+ * replica that does not keep up, or the migration of a slot, is cut off. The latter depends on the limit alone: a change
+ * of it restarts servers, which a change of the shape must not.
  */
 export function withinMemory(demand: MemoryDemand): ServerSettings {
-  const { limitBytes, shape, settings } = demand;
-  const buffer = shareOf(limitBytes, REPLICATION);
-  const isLess = shape.replicasPerPrimary > 0 && buffer < REPLICATION.most;
+  const { limitBytes, settings } = demand;
+  const buffer = shareOf(limitBytes, STREAM);
+  const { [BUFFER_LIMIT]: own = "" } = settings;
+  const isOwn = buffer === STREAM.most || /\b(replica|slave)\b/.test(String(own));
   return {
-    ...(isLess ? { "client-output-buffer-limit": `replica ${buffer} ${buffer} 60` } : {}),
     ...settings,
+    ...(isOwn ? {} : { [BUFFER_LIMIT]: `${own} replica ${buffer} ${buffer} 60`.trim() }),
     maxmemory: settings.maxmemory ?? memoryPlan(demand).maxmemory,
   };
 }
@@ -104,6 +107,10 @@ export function memoryProblem(demand: MemoryDemand): string | undefined {
 function forks({ mode, shape, settings }: MemoryDemand): boolean {
   const persists = settings.save !== "" || settings.appendonly === true;
   return persists || shape.replicasPerPrimary > 0 || mode === "cluster";
+}
+
+function copyOnWrite({ "maxmemory-policy": policy = "noeviction" }: ServerSettings): number {
+  return policy === "noeviction" ? COPY_ON_WRITE.refusing : COPY_ON_WRITE.evicting;
 }
 
 function shareOf(

@@ -31,7 +31,7 @@ describe.skipIf(KUBECONFIG === undefined)(`nodes that lost their data${WHERE}`, 
     ...podReference(
       name,
       { engine: "valkey", mode: "cluster", shape: SHAPE },
-      { namespace: here.namespace, zones, settings: SETTINGS },
+      { namespace: here.namespace, zones, settings: SETTINGS, tls: false },
     ),
     kubeconfig: KUBECONFIG,
   });
@@ -87,8 +87,7 @@ describe.skipIf(KUBECONFIG === undefined)(`nodes that lost their data${WHERE}`, 
   });
   afterAll(() => here.close(), 200_000);
 
-  // Each waits for pods of its own most of the time.
-  it.concurrent("move out of a zone and back into it, and clients see nothing", async () => {
+  it("move out of a zone and back into it, and clients see nothing", async () => {
     const observer = await start("moving", false);
     const [a = "", b = "", c = ""] = all;
     const move = async (from: readonly string[], to: string[]): Promise<void> => {
@@ -103,7 +102,7 @@ describe.skipIf(KUBECONFIG === undefined)(`nodes that lost their data${WHERE}`, 
     unharmed(back);
   });
 
-  it.concurrent("have no volumes, and join again one after the other", async () => {
+  it("have no volumes, and join again one after the other", async () => {
     const observer = await start("volatile", true);
     const seen = await observer.during(async () => {
       await apply("volatile", all, true, 512);

@@ -48,7 +48,7 @@ describe("the division of a memory limit", () => {
 
   it("is told with its parts", () => {
     expect(describeMemory(memoryPlan(demand()))).toMatch(
-      /^\d+ MiB of the limit of 1\.0 GiB; the rest is for program 16\.0 MiB, client buffers 32\.0 MiB, replication buffers 128 MiB, slot migration 32\.0 MiB, pages copied during a save or a full synchronization \d+ MiB, fragmentation [\d.]+ MiB$/,
+      /^\d+ MiB of the limit of 1\.0 GiB; the rest is for program 16\.0 MiB, client buffers 32\.0 MiB, replication buffers 64\.0 MiB, slot migration 64\.0 MiB, pages copied during a save or a full synchronization \d+ MiB, fragmentation [\d.]+ MiB$/,
     );
     expect(memoryPlan(cache).parts.map(({ what }) => what)).toEqual(["program", "client buffers", "fragmentation"]);
   });
@@ -56,10 +56,13 @@ describe("the division of a memory limit", () => {
   it("cuts off a replica at the size that is set aside, where the server would do so later", () => {
     const limitOf = (changes: Partial<MemoryDemand>): unknown =>
       withinMemory(demand(changes))["client-output-buffer-limit"];
-    expect(limitOf({})).toBe(`replica ${128 * MIB} ${128 * MIB} 60`);
+    expect(limitOf({})).toBe(`replica ${64 * MIB} ${64 * MIB} 60`);
     expect(limitOf({ limitBytes: 64 * MIB })).toBe(`replica ${16 * MIB} ${16 * MIB} 60`);
-    expect(limitOf({ limitBytes: 2 * GIB })).toBeUndefined();
-    expect(limitOf({ shape: cache.shape })).toBeUndefined();
+    expect(limitOf({ limitBytes: 4 * GIB })).toBeUndefined();
+    // Another number of replicas must not restart servers.
+    expect(limitOf({ shape: cache.shape })).toBe(limitOf({}));
+    const others = { "client-output-buffer-limit": "pubsub 64mb 16mb 60" };
+    expect(limitOf({ settings: others })).toBe(`pubsub 64mb 16mb 60 replica ${64 * MIB} ${64 * MIB} 60`);
     const own = { "client-output-buffer-limit": "replica 0 0 0", maxmemory: 5 };
     expect(withinMemory(demand({ settings: own }))).toEqual(own);
   });
