@@ -5,6 +5,7 @@ import { connect } from "../valkey/connection";
 import type { Access, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
 import { lookAtTlsSecret, pemOf } from "./kubernetes/access/tls-secret";
+import type { ReportProgress } from "../lib/progress";
 import { KubernetesClient } from "./kubernetes/api/client";
 import type { KubernetesDeployment, KubernetesDeploymentPlan } from "./kubernetes/deployment";
 import { awaitKubernetesDeployment, awaitRunningPart, runningPartOf } from "./kubernetes/deployment";
@@ -111,7 +112,7 @@ export async function openKubernetesDeployment(
   waiting: PodWaitOptions = {},
   formerPassword?: string,
 ): Promise<KubernetesDeployment> {
-  const plan = await planOf(kubernetes, target, password, formerPassword);
+  const plan = await planOf(kubernetes, target, password, waiting.report, formerPassword);
   return awaitKubernetesDeployment(kubernetes, plan, waiting);
 }
 
@@ -141,7 +142,7 @@ export async function openRunningServers(
   // Where an update failed before it made the servers, there is no StatefulSet.
   const isThere = (await findSet(kubernetes, target)) !== undefined;
   if (!isThere && (await runningServers(kubernetes, target)).length === 0) return undefined;
-  const part = await awaitRunningPart(kubernetes, await planOf(kubernetes, target, password), waiting);
+  const part = await awaitRunningPart(kubernetes, await planOf(kubernetes, target, password, waiting.report), waiting);
   return part.deployment.nodes.length === 0 ? undefined : part;
 }
 
@@ -149,6 +150,7 @@ async function planOf(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
+  report?: ReportProgress,
   formerPassword?: string,
 ): Promise<KubernetesDeploymentPlan> {
   const { name, mode, shape, zones, namespace, statefulSet, container, port, users, tuning, sentinel } = target;
@@ -165,7 +167,11 @@ async function planOf(
     directives: directivesOf(target),
     users,
     tuning,
-    access: { password, formerPassword, ...(tls && { tls: await serversTls(kubernetes, namespace, tls.secretName) }) },
+    access: {
+      password,
+      formerPassword,
+      ...(tls && { tls: await serversTls(kubernetes, target, tls.secretName, report) }),
+    },
     tlsSecret: tls?.secretName,
     clusterDomain,
     ...(sentinel === undefined
@@ -177,10 +183,18 @@ async function planOf(
 }
 
 /** Where the Secret is gone or may not be read, there is nothing that certificates could be held against. */
-async function serversTls(kubernetes: KubernetesClient, namespace: string, secretName: string): Promise<TlsFiles> {
+async function serversTls(
+  kubernetes: KubernetesClient,
+  { name, namespace }: KubernetesReference,
+  secretName: string,
+  report: ReportProgress | undefined,
+): Promise<TlsFiles> {
   const look = await lookAtTlsSecret(kubernetes, namespace, secretName);
   const ca = look.state === "read" ? pemOf(look.data, "ca.crt") : "";
-  return ca === "" ? { insecure: true } : { ca, insecure: false };
+  if (ca !== "") return { ca, insecure: false };
+  const why = { absent: "does not exist", unreadable: "may not be read", read: "has no ca.crt" }[look.state];
+  report?.(`certificates of ${name} are not checked: Secret ${secretName} of namespace ${namespace} ${why}`);
+  return { insecure: true };
 }
 
 function directivesOf({ directives }: ReferenceBase): Map<string, string> {

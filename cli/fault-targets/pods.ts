@@ -67,7 +67,6 @@ export class PodFaultTarget implements FaultTarget {
     });
     const injector = new PodFaultInjector(pods, {
       kubernetes,
-      port: target.port,
       container: target.container,
       networkPolicy: objectNames(name).networkPolicy,
       signal: this.interruption,

@@ -5,9 +5,7 @@
 import { Failure, messageOf } from "../../lib/errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
-import { openPortForward } from "../../platforms/kubernetes/api/port-forward";
 import type { Connection } from "../../valkey/connection";
-import { connect } from "../../valkey/connection";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
 import { holdsInTime } from "../../lib/polling";
@@ -26,7 +24,6 @@ const RETRY_MS = 250;
 
 export interface PodInjectorOptions {
   readonly kubernetes: KubernetesClient;
-  readonly port: number;
   /** Name of Valkey's container. */
   readonly container: string;
   /** Name of the deployment's NetworkPolicy. */
@@ -61,11 +58,7 @@ export class PodFaultInjector implements FaultInjector {
   readonly dial = async (endpoint: Endpoint, timeoutMs: number): Promise<Connection> => {
     const node = this.nodes().find(({ endpoint: { host } }) => host === endpoint.host);
     if (node === undefined) throw new Failure(`no pod has the address ${formatEndpoint(endpoint)} any more`);
-    const { kubernetes, port } = this.options;
-    const { namespace, access } = this.deployment;
-    const openTunnel = (): ReturnType<typeof openPortForward> =>
-      openPortForward(kubernetes, { namespace, pod: node.name, port });
-    return connect(node.name, endpoint, access, timeoutMs, openTunnel);
+    return this.deployment.dial(node, timeoutMs);
   };
 
   /**

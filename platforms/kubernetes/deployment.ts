@@ -1,10 +1,12 @@
 /** A deployment whose nodes are pods, which are found by their labels and reached by port-forwards. */
 import type { V1Container, V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
+import type { Connection } from "../../valkey/connection";
 import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
 import type { Access, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
-import { Failure } from "../../lib/errors";
+import { Failure, messageOf } from "../../lib/errors";
+import type { ReportProgress } from "../../lib/progress";
 import type { SentinelSettings, Sentinels } from "../../valkey/sentinel/plan";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -62,6 +64,8 @@ export interface KubernetesDeployment extends Deployment {
   readonly memoryBytes: number | undefined;
   /** The Secret with the files of TLS, in its namespace; undefined without TLS. */
   readonly tlsSecret: string | undefined;
+  /** As `connect`, with a time limit of its own in milliseconds. @throws as `connect` */
+  readonly dial: (node: DeploymentNode, timeoutMs: number | undefined) => Promise<Connection>;
 }
 
 /** The limit of port-forwards that are opened at the same time. The number of open ones has no limit. */
@@ -93,7 +97,7 @@ export async function awaitKubernetesDeployment(
       : { sentinels: await sentinelPods(kubernetes, namespace, plan.sentinels, waiting) };
   const deployment = { ...(await deploymentOf(kubernetes, plan, labels, pods)), ...watching };
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
-  await Promise.all(deployment.nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting.signal)));
+  await Promise.all(deployment.nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting)));
   return deployment;
 }
 
@@ -141,11 +145,14 @@ export async function awaitRunningPart(
     why = error.message;
   }
   const deadline = Date.now() + RUNNING_PART_MS;
+  const certified = Date.now() + Math.min(CERTIFICATE_MS, waiting.timeoutMs ?? POD_TIMEOUT_MS);
   const found = await poll(
     async () => {
       // A container that exits again and again runs now and then.
       const deployment = await runningPartOf(kubernetes, plan);
-      const answers = await Promise.all(deployment.nodes.map((node) => answersNow(deployment, node, deadline)));
+      const answers = await Promise.all(
+        deployment.nodes.map((node) => answersNow(deployment, node, deadline, certified, waiting.report)),
+      );
       return answers.every((each) => each) ? deployment : undefined;
     },
     { intervalMs: ANSWER_POLL_MS, signal },
@@ -178,6 +185,10 @@ async function deploymentOf(
 ): Promise<KubernetesDeployment> {
   const openings = new Semaphore(OPENINGS_AT_ONCE);
   const accessTo = new Map(pods.map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)]));
+  const dial: KubernetesDeployment["dial"] = (node, timeoutMs) =>
+    connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, timeoutMs, () =>
+      openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port })),
+    );
   return {
     name,
     mode,
@@ -199,10 +210,8 @@ async function deploymentOf(
       }),
     ),
     tuning: tuning && { promised: tuning, read: machineReader(kubernetes, namespace, pods, container) },
-    connect: (node) =>
-      connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, undefined, () =>
-        openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port })),
-      ),
+    dial,
+    connect: (node) => dial(node, undefined),
   };
 }
 
@@ -252,10 +261,10 @@ async function awaitAnswer(
   deployment: Deployment,
   node: DeploymentNode,
   deadline: number,
-  signal: AbortSignal | undefined,
+  { signal, report }: PodWaitOptions,
 ): Promise<void> {
   const certified = Math.min(deadline, Date.now() + CERTIFICATE_MS);
-  await poll(async () => ((await answersNow(deployment, node, deadline, certified)) ? true : undefined), {
+  await poll(async () => ((await answersNow(deployment, node, deadline, certified, report)) ? true : undefined), {
     intervalMs: ANSWER_POLL_MS,
     signal,
   });
@@ -269,7 +278,8 @@ async function answersNow(
   deployment: Deployment,
   node: DeploymentNode,
   deadline: number,
-  certified = deadline,
+  certified: number,
+  report: ReportProgress | undefined,
 ): Promise<boolean> {
   try {
     (await deployment.connect(node)).disconnect();
@@ -279,6 +289,7 @@ async function answersNow(
     const until = isCertificateProblem(cause) ? certified : deadline;
     const mayChange = cause instanceof PortForwardBroken || isTimeout(cause) || isCertificateProblem(cause);
     if (!mayChange || Date.now() > until) throw error;
+    if (isCertificateProblem(cause)) report?.(`${messageOf(error)}; it may have yet to load another`, true);
     return false;
   }
 }

@@ -3,7 +3,7 @@ import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
-import { JobLoadRunner, ValkeyBenchmarkJobRunner } from "../../benchmarks/load/jobs/job-runner";
+import { JobLoadRunner, ValkeyBenchmarkJobRunner, withAuthority } from "../../benchmarks/load/jobs/job-runner";
 import { memtierInJobs, openLoopInJobs } from "../../benchmarks/load/jobs/load-generators";
 import { describeMachines } from "../../platforms/kubernetes/machines/machines";
 import type { LoadRunners } from "../../benchmarks/measuring/measurement-series";
@@ -118,6 +118,8 @@ async function openJobs(
     pods.map(({ target, password }) => openKubernetesDeployment(kubernetes, target, password, { timeoutMs, signal })),
   );
   const plan = clients ?? { runners: 1, sharing: false };
+  // Said before anything is started.
+  for (const deployment of deployments) withAuthority(plan, deployment);
   const options = { plan, deployments, timeoutMs };
   const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
   const loadRunners = {

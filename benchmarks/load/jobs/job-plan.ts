@@ -80,7 +80,7 @@ export interface JobPlan {
    */
   readonly user: BenchmarkUser | undefined;
   /** TLS options besides the files, which are the runner's own. */
-  readonly tls: Pick<TlsFiles, "sni" | "insecure"> | undefined;
+  readonly tls: Pick<TlsFiles, "sni"> | undefined;
   /** Longest wait of a runner for the others, seconds. */
   readonly timeoutSeconds: number;
   /** Seconds after which Kubernetes ends the Job, even when the program that started it is gone. */

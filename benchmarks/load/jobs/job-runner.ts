@@ -189,15 +189,21 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
   }
 }
 
-/** Runners that hold the servers' certificates against the same authority as this process does, unless they name their own. */
-function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSecret }: KubernetesDeployment): RunnerPlan {
+/**
+ * Runners that hold the servers' certificates against the same authority as this process does, unless they name their own.
+ * @throws BadInput where they could not mount it
+ */
+export function withAuthority(
+  plan: RunnerPlan,
+  { name, namespace, access, tlsSecret }: KubernetesDeployment,
+): RunnerPlan {
   if (plan.tls !== undefined || tlsSecret === undefined || access.tls?.insecure !== false) return plan;
   const own = plan.namespace ?? namespace;
   if (own !== namespace)
-    throw new Failure(
-      `load generators in namespace ${own} cannot mount Secret ${tlsSecret} of ${name}, which is in ${namespace}: ` +
-        "name one of theirs that has its ca.crt, clients.tls: { secret, cacert }",
-    );
+    throw new BadInput(name, [
+      `loadGenerators.tls: load generators in namespace ${own} cannot mount Secret ${tlsSecret} of namespace ${namespace}; ` +
+        "expected { secret, cacert }, a Secret of theirs that has its ca.crt",
+    ]);
   return { ...plan, tls: { secret: tlsSecret, cacert: "ca.crt" } };
 }
 

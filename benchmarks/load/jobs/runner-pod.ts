@@ -5,7 +5,7 @@ import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { zoneAffinity, zoneSpread } from "../../../platforms/kubernetes/pods/zone-spread";
 import type { TlsFiles } from "../../../valkey/node";
 import { tlsArguments } from "../valkey-benchmark/arguments";
-import type { JobPlan, RunnerPlan } from "./job-plan";
+import type { JobPlan, RunnerPlan, RunnerTlsSecret } from "./job-plan";
 import { JOB_LABELS } from "./job-plan";
 import { PLACEHOLDERS, RUNNER_SCRIPT } from "./runner-script";
 import type { LoadSidecar } from "./sidecar";
@@ -54,7 +54,7 @@ export function podSpec(plan: JobPlan): PodSpec {
       { name: "tmp", emptyDir: {} },
       sidecar && { name: "exchange", emptyDir: {} },
       files && { name: "files", configMap: { name: plan.name } },
-      tls && { name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440 } },
+      tls && { name: "tls", secret: { secretName: tls.secret, defaultMode: 0o440, items: filesOf(tls) } },
     ]),
   };
 }
@@ -174,13 +174,19 @@ function phaseArguments({ phases }: JobPlan): string[] {
   return phases.flatMap(({ arguments: words }, index) => [...(index === 0 ? [] : [PLACEHOLDERS.then]), ...words]);
 }
 
+/** The keys of the Secret that a runner needs: of the servers' Secret not their private key. */
+function filesOf({ cacert, cert, key }: RunnerTlsSecret): { readonly key: string; readonly path: string }[] {
+  return compact([cacert, cert, key]).map((name) => ({ key: name, path: name }));
+}
+
 /** TLS options with the paths of the files in the runner's pod. */
 export function runnerTls(
-  tls: Pick<TlsFiles, "sni" | "insecure"> | undefined,
+  tls: Pick<TlsFiles, "sni"> | undefined,
   { tls: files }: Pick<RunnerPlan, "tls">,
 ): TlsFiles | undefined {
   if (tls === undefined) return undefined;
   const path = (key: string | undefined): string | undefined => key && `${TLS_DIRECTORY}/${key}`;
   const mounted = { cacert: path(files?.cacert), cert: path(files?.cert), key: path(files?.key) };
-  return { sni: tls.sni, insecure: tls.insecure, ...mounted };
+  // What a runner can check depends on its own files.
+  return { sni: tls.sni, insecure: files?.cacert === undefined, ...mounted };
 }

@@ -18,6 +18,7 @@ const SHAPE = { primaries: 3, replicasPerPrimary: 0 };
 /** By deployment: only newer servers could watch their files by themselves. */
 const IMAGES = { newer: IMAGE, older: "docker.io/valkey/valkey:8.1.1" };
 const NAMES = Object.keys(IMAGES);
+const PASSWORD = "known to all of them";
 
 describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, { timeout: 180_000 }, () => {
   let here: ThrowAway;
@@ -63,6 +64,7 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
           namespace: here.namespace,
           image,
           imagePullPolicy: "IfNotPresent",
+          password: PASSWORD,
           shape: SHAPE,
           tls: { secretName: "certificate" },
           placement: { zones, hostAntiAffinity: "none" },
@@ -92,10 +94,10 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
     expect(await identities()).toEqual(before);
     expect((await pods()).every(isReady)).toBe(true);
     // Only with the authority of the Secret that the reference names.
-    expect((await openDeployment(target("newer"), undefined)).access.tls?.insecure).toBe(false);
+    expect((await openDeployment(target("newer"), PASSWORD)).access.tls?.insecure).toBe(false);
     await publish("another", issue());
     const stranger = { ...target("newer"), tls: { secretName: "another" } };
-    await expect(openDeployment(stranger, undefined, { timeoutMs: 3_000 })).rejects.toThrow(/certificate/);
+    await expect(openDeployment(stranger, PASSWORD, { timeoutMs: 3_000 })).rejects.toThrow(/certificate/);
   });
 
   it("are refused at preview where servers could not use them, and so is switching TLS on or off", async () => {

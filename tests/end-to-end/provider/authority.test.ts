@@ -4,7 +4,11 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openDeployment } from "../../../platforms/deployment-reference";
+import {
+  openDeployment,
+  openKubernetesClient,
+  openKubernetesDeployment,
+} from "../../../platforms/deployment-reference";
 import type { Connection } from "../../../valkey/connection";
 import { connect } from "../../../valkey/connection";
 import type { TlsFiles } from "../../support/kubernetes/certificates";
@@ -93,6 +97,13 @@ afterAll(async () => {
 describe("connections of the project's own", () => {
   it("accept a certificate of the Secret's authority that names the pod", async () => {
     expect(await ping({})).toBe("PONG");
+    // As faults do, with a time limit of their own.
+    const pods = await openKubernetesDeployment(await openKubernetesClient(target), target, undefined);
+    const [node] = pods.nodes;
+    if (node === undefined) throw new Error("no node");
+    const connection = await pods.dial(node, 2000);
+    expect(await connection.ping()).toBe("PONG");
+    connection.disconnect();
   });
 
   it("refuse a certificate of another authority", async () => {

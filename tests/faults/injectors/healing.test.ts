@@ -67,7 +67,6 @@ describe("a cut between pods", () => {
     } as unknown as KubernetesDeployment;
     const injector = new PodFaultInjector(deployment, {
       kubernetes,
-      port: 6379,
       container: "server",
       networkPolicy: "shop",
       signal: new AbortController().signal,

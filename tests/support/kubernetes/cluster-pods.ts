@@ -24,8 +24,6 @@ import type { KubernetesObject } from "./kubernetes-objects";
 import { renderObjects } from "./kubernetes-objects";
 import { isReady, KUBECONFIG, ThrowAway } from "./throw-away";
 
-const PORT = 6379;
-
 export interface ClusterPodsOptions {
   readonly shape: Shape;
   readonly settings: ServerSettings;
@@ -73,7 +71,7 @@ export class ClusterPods {
       const kubernetes = await openKubernetesClient(target);
       const deployment = await openKubernetesDeployment(kubernetes, target, password);
       await form(deployment, shape);
-      const options = { kubernetes, port: PORT, container: SERVER_CONTAINER, networkPolicy: name, signal: never };
+      const options = { kubernetes, container: SERVER_CONTAINER, networkPolicy: name, signal: never };
       return new ClusterPods(here, target, password, deployment, options);
     } catch (error) {
       await here.close();

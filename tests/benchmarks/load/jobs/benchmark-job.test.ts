@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { JOB_LABELS } from "../../../../benchmarks/load/jobs/job-plan";
-import type { JobPlan } from "../../../../benchmarks/load/jobs/job-plan";
+import type { JobPlan, RunnerTlsSecret } from "../../../../benchmarks/load/jobs/job-plan";
 import { benchmarkJob, featuresJob } from "../../../../benchmarks/load/jobs/benchmark-job";
 import { runnerTls } from "../../../../benchmarks/load/jobs/runner-pod";
 import { jobPhase, toolRun, workload } from "../../../support/benchmarks/tool-runs";
@@ -160,9 +160,9 @@ describe("a benchmark Job", () => {
 
   it("mounts the TLS files and names them to valkey-benchmark and valkey-cli", () => {
     const runner = { runners: 1, sharing: false, tls: { secret: "certificates", cacert: "ca.crt" } };
-    const own = runnerTls({ sni: "valkey.data", insecure: false }, runner);
+    const own = runnerTls({ sni: "valkey.data" }, runner);
     const tls = {
-      tls: { sni: "valkey.data", insecure: false },
+      tls: { sni: "valkey.data" },
       runner,
       phases: [jobPhase(toolRun(), own === undefined ? {} : { tls: own })],
     };
@@ -170,8 +170,21 @@ describe("a benchmark Job", () => {
     expect(environment(tls)["TLS_OPTIONS"]).toBe("--tls --cacert /tls/ca.crt --sni valkey.data");
     expect(podOf(tls).volumes).toContainEqual({
       name: "tls",
-      secret: { secretName: "certificates", defaultMode: 0o440 },
+      // The servers' private key is in the same Secret.
+      secret: { secretName: "certificates", defaultMode: 0o440, items: [{ key: "ca.crt", path: "ca.crt" }] },
     });
+  });
+
+  it("checks certificates wherever it has an authority", () => {
+    const checks = (tls: RunnerTlsSecret | undefined): boolean | undefined => {
+      const own = runnerTls({}, tls === undefined ? {} : { tls });
+      return own && !own.insecure;
+    };
+    expect([checks({ secret: "s", cacert: "ca" }), checks({ secret: "s", cert: "c" }), checks(undefined)]).toEqual([
+      true,
+      false,
+      false,
+    ]);
   });
 
   it("has the node selector, the tolerations and the labels of its runners", () => {
