@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer } from "vitest/node";
 
 /** Tests that compare figures with a clock. They run when nothing else does, one for each core. */
-const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engine"].map(
+const ALONE = ["measuring", "open-loop", "capacity", "capacity-order", "interleaved", "pulumi-engine"].map(
   (name) => `tests/end-to-end/*/${name}.test.ts`,
 );
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";

@@ -31,7 +31,7 @@ describe.skipIf(KUBECONFIG === undefined)(`nodes that lost their data${WHERE}`, 
     ...podReference(
       name,
       { engine: "valkey", mode: "cluster", shape: SHAPE },
-      { namespace: here.namespace, zones, settings: SETTINGS, tls: false },
+      { namespace: here.namespace, zones, settings: SETTINGS },
     ),
     kubeconfig: KUBECONFIG,
   });

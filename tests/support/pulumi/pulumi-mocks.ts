@@ -2,6 +2,7 @@
  * Pulumi without an engine: every resource that a program declares, with its inputs and its options, which mocks do not
  * see. Types that are not expected are refused, so that nothing is made unnoticed.
  */
+import { Semaphore } from "../../../lib/semaphore";
 import * as pulumi from "@pulumi/pulumi";
 import type { DeclaredResource } from "./declared-resources";
 import { acceptTransforms } from "./mock-transforms";
@@ -132,11 +133,23 @@ function kubernetesMetadata(type: string, name: string, { metadata }: Readonly<R
  * @param outputs undefined for a type that is not expected
  * @throws whatever the program throws, and for types and functions that are not expected
  */
-export async function runProgram(
+export function runProgram(
   program: () => unknown,
   outputs: MockOutputs,
   calls: MockCalls = {},
   stack = "test",
+): Promise<ProgramRun> {
+  return ONE_AT_A_TIME.run(() => runAlone(program, outputs, calls, stack));
+}
+
+/** The SDK's runtime, and so its mocks, are one for the whole process. */
+const ONE_AT_A_TIME = new Semaphore(1);
+
+async function runAlone(
+  program: () => unknown,
+  outputs: MockOutputs,
+  calls: MockCalls,
+  stack: string,
 ): Promise<ProgramRun> {
   const inputs = new Map<string, unknown>();
   const seen: {
