@@ -38,9 +38,9 @@ describe("two interleaved treatments", () => {
     );
     const isHalted = (): boolean[] => [parent.pid, child].map((pid) => describeState(pid) === "halted");
     signalChildGroup(parent, "SIGSTOP");
-    await eventually("both are halted", () => isHalted().every(Boolean), 2000);
+    await eventually("both are halted", () => isHalted().every(Boolean));
     signalChildGroup(parent, "SIGCONT");
-    await eventually("both go on", () => !isHalted().some(Boolean), 2000);
+    await eventually("both go on", () => !isHalted().some(Boolean));
     signalChildGroup(parent, "SIGKILL");
     expect(await parent.ended).toEqual({ code: null, signal: "SIGKILL" });
     expect(() => {
