@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer } from "vitest/node";
 
 /** Tests that compare figures with a clock. They run when nothing else does, one for each core. */
-const ALONE = ["measuring", "open-loop", "capacity", "capacity-order", "interleaved", "pulumi-engine"].map(
+const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engine"].map(
   (name) => `tests/end-to-end/*/${name}.test.ts`,
 );
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
@@ -16,7 +16,7 @@ const KUBERNETES_ALONE = ["lost-nodes", "job", "load-generators", "karpenter"].m
 );
 /**
  * Files that take longest, the longest first: a run ends sooner when they do not begin last. Those that compute take turns with those that
- * wait for nodes to miss each other, so that neither the cores nor the workers are all there is to wait for.
+ * wait for nodes to miss each other, so that no core is idle while a worker waits.
  */
 const LONGEST = [
   ...["package", "resize-interrupted", "sentinel-hand-over", "resize-atomic", "formation", "resize-by-keys"],

@@ -33,7 +33,7 @@ export class ValkeyReplication extends KubernetesDeployment {
   /** As `readEndpoint`, for clients outside; undefined without `external`. */
   readonly externalReadEndpoint: pulumi.Output<string | undefined>;
 
-  /** @throws BadInput when the name is no host name, there are too few zones, or Sentinels cannot be had */
+  /** @throws BadInput when the name is not a host name, there are too few zones, or the Sentinels are refused */
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
     const { replicas, chart, failoverNodeSelectors } = args;
     const sentinel = checkedSentinels(name, args);

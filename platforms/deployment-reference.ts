@@ -52,7 +52,7 @@ export interface KubernetesReference extends ReferenceBase {
   readonly port: number;
   /** The servers' TLS: the Secret whose `ca.crt` is the authority of their certificates. @default no TLS */
   readonly tls?: { readonly secretName: string } | undefined;
-  /** What cluster-wide DNS names end in. @default "cluster.local" */
+  /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
   /** Rules of all users but `default`, by name. @default users are not looked at */
   readonly users?: Readonly<Record<string, string>> | undefined;

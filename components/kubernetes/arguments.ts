@@ -45,7 +45,7 @@ export interface ServerArgs {
   readonly metrics?: Metrics | undefined;
   /** TLS alone, with these files. @default plain TCP */
   readonly tls?: Tls | undefined;
-  /** What cluster-wide DNS names end in. @default "cluster.local" */
+  /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
 }
 

@@ -1,6 +1,6 @@
 /** A certificate from cert-manager for the servers of a deployment. */
-import { CLUSTER_DOMAIN } from "../../platforms/kubernetes/cluster-domain";
 import * as pulumi from "@pulumi/pulumi";
+import { CLUSTER_DOMAIN } from "../../platforms/kubernetes/cluster-domain";
 import type { CertificateIssuer, ServerArgs } from "./arguments";
 import * as k8s from "./kubernetes-sdk";
 import { objectLabels, objectNames } from "./names";

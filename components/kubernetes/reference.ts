@@ -25,7 +25,7 @@ export interface PodLocation {
   readonly zones: readonly string[];
   readonly settings: ServerSettings;
   readonly tls?: { readonly secretName: string } | undefined;
-  /** What cluster-wide DNS names end in. @default "cluster.local" */
+  /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
   /** Rules of users, by name. @default none */
   readonly users?: Readonly<Record<string, string>> | undefined;

@@ -1,2 +1,2 @@
-/** What cluster-wide DNS names of Services and pods end in, where the Kubernetes cluster was made without another. */
+/** Domain at the end of the DNS names of Services and pods, unless the Kubernetes cluster was made with another. */
 export const CLUSTER_DOMAIN = "cluster.local";

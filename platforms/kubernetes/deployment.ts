@@ -46,7 +46,7 @@ export interface KubernetesDeploymentPlan {
   readonly access: Access;
   /** The Secret with the files of TLS, in the servers' namespace. @default no TLS */
   readonly tlsSecret?: string | undefined;
-  /** What cluster-wide DNS names end in. @default "cluster.local" */
+  /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
   /** The pods of Sentinels. @default no Sentinels */
   readonly sentinels?:

@@ -1,4 +1,4 @@
-/** The Sentinels that a configuration asks for: defaults, and what cannot be had. Pure. */
+/** The Sentinels that a configuration asks for: defaults, and reasons to refuse them. Pure. */
 import type { SentinelSettings } from "./plan";
 import { majority, MIN_SENTINEL_ZONES } from "./plan";
 
@@ -14,9 +14,9 @@ export interface SentinelRequest {
   readonly failoverTimeoutMs?: number | undefined;
 }
 
-/** Of what a request leaves out, but for the quorum, which is a majority. */
+/** Defaults of a request. The default of the quorum is a majority. */
 export const SENTINEL_DEFAULTS = { count: 3, downAfterMs: 5000, failoverTimeoutMs: 10_000 } as const;
-/** Numbers that a request may have, the least and the most. */
+/** The least and the most of each number in a request. */
 export const SENTINEL_LIMITS = {
   count: [3, 9],
   downAfterMs: [100, 600_000],
@@ -33,7 +33,7 @@ export interface SentinelSubject {
   readonly tls: string | undefined;
 }
 
-/** Why Sentinels cannot be had as requested; `field` is absent where all of the request is meant. */
+/** A reason to refuse a request. `field` is absent if the reason is about the whole request. */
 export interface SentinelProblem {
   readonly field?: keyof SentinelRequest;
   readonly reason: string;

@@ -190,7 +190,7 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
 }
 
 /**
- * Runners that hold the servers' certificates against the same authority as this process does, unless they name their own.
+ * The runners with the authority of the servers' certificates, unless they name their own.
  * @throws BadInput where they could not mount it
  */
 export function withAuthority(

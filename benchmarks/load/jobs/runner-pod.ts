@@ -174,7 +174,7 @@ function phaseArguments({ phases }: JobPlan): string[] {
   return phases.flatMap(({ arguments: words }, index) => [...(index === 0 ? [] : [PLACEHOLDERS.then]), ...words]);
 }
 
-/** The keys of the Secret that a runner needs: of the servers' Secret not their private key. */
+/** The keys of the Secret that a runner needs. The servers' private key, in the same Secret, is not mounted. */
 function filesOf({ cacert, cert, key }: RunnerTlsSecret): { readonly key: string; readonly path: string }[] {
   return compact([cacert, cert, key]).map((name) => ({ key: name, path: name }));
 }

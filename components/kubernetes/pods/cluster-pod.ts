@@ -1,6 +1,6 @@
 /** The pod of a cluster node. Pure. */
-import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { types } from "@pulumi/kubernetes";
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import { supportsZoneDirective } from "../../../valkey/availability-zone";
 import { tagOf } from "../../../valkey/version";
 import type { ServerArgs } from "../arguments";

@@ -1,7 +1,7 @@
 /** What sentinel.sh and hand-over-replication.sh read from a container's environment. */
-import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
 import { scriptEnvironment } from "../pods/volumes";

@@ -1,7 +1,7 @@
 /** The Service at which clients reach the primary, and the HAProxy pods behind it. */
-import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { DeploymentContext } from "../deployment-context";
 import { AWAIT_CREATION_ONLY } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";

@@ -11,7 +11,7 @@ type Key = (typeof KEYS)[number];
 /** Base64, by key. */
 type SecretData = Readonly<Record<string, string>>;
 
-/** What a Secret holds, or why that is not known. */
+/** The content of a Secret, or the reason why it is not known. */
 export type TlsSecretLook =
   { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly data: SecretData };
 

@@ -23,7 +23,7 @@ interface Case {
   readonly ephemeral?: boolean;
   readonly fault: Fault;
   readonly Injector: typeof PodFaultInjector;
-  /** Of the longest time without writes, seconds. @default the time is stated */
+  /** Target of the longest time without writes, seconds. @default no target: the time is stated */
   readonly served?: RowTarget;
 }
 
@@ -92,6 +92,7 @@ async function measure(each: Case, context: BenchmarkContext): Promise<void> {
   const ours = await runCase(each, REPEATS.ours, undefined, context);
   // What others lose may keep them from ever recovering.
   const reference = await runCase(each, REPEATS.reference, startingAtOnce, context).catch((error: unknown) => {
+    context.workbench.signal.throwIfAborted();
     context.report(`${each.id}: the reference ended with ${messageOf(error)}`);
     return undefined;
   });
