@@ -30,7 +30,7 @@ const LONGEST = [
     "sentinel",
     "failure",
   ],
-  ...["docs", "eks-stacks"],
+  ...["docs", "eks-stacks", "open-loop", "capacity", "measuring"],
   ...["valkey-cluster", "troubles", "failure", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
@@ -38,7 +38,7 @@ const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];
 const FETCHED = "tests/runner/fetch-programs.ts";
 const REAL = { testTimeout: 120_000, hookTimeout: 180_000 };
 /** More workers than cores: real servers wait more than they work. */
-const maxWorkers = 4;
+const maxWorkers = 5;
 /** Without one, the tests that need it are only counted. */
 const hasKubernetes = process.env["VALKEY_TEST_KUBECONFIG"] !== undefined;
 
