@@ -1,6 +1,9 @@
 /** The zone that real servers tell clients. */
+import { readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { GlideClusterClient } from "@valkey/valkey-glide";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { Programs } from "../../../platforms/host/programs/programs";
 import { handler } from "../../../provider/handlers/topology-check";
 import { tellZones } from "../../../valkey/availability-zone";
@@ -16,6 +19,11 @@ const READS = 1000;
 const open: Sandbox[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
+});
+// A client of valkey-glide leaves the socket of its process behind.
+afterAll(() => {
+  const left = readdirSync(tmpdir()).filter((name) => name.startsWith(`glide-socket-${process.pid}-`));
+  for (const name of left) rmSync(join(tmpdir(), name));
 });
 
 async function formed(programs: Programs): Promise<Deployment> {
