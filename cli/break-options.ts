@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { parseNumber } from "./options";
 
-/** What the command line asks of `break`. */
+/** Options of `break`. */
 export interface BreakOptions {
   /** Names of the scenarios; undefined is all. */
   readonly scenarios: readonly string[] | undefined;

@@ -13,7 +13,7 @@ import {
 import { addSoakOptions, soakOptions } from "./soak-options";
 import { COMMAND } from "../lib/system/package";
 
-/** What a command needs besides its own options. */
+/** Context of a command, besides its own options. */
 interface Context {
   readonly program: Command;
   /** Aborted with Interrupted when the user asks the command to stop. */

@@ -5,7 +5,7 @@ import { parseSize } from "../lib/units";
 import { parseNumber } from "./options";
 import { COMMAND } from "../lib/system/package";
 
-/** What the command line asks of `soak`. */
+/** Options of `soak`. */
 export interface SoakOptions {
   readonly stack: string;
   readonly seconds: number;

@@ -43,13 +43,13 @@ export interface DeploymentArgs
   readonly namespace?: pulumi.Input<string> | undefined;
   /** Values of `topology.kubernetes.io/zone`. The numbers of nodes in two of these zones differ by one at most. */
   readonly zones: readonly string[];
-  /** Where else the pods may be. @default `preferred` anti-affinity, any machine */
+  /** Constraints on machines beside the zones. @default `preferred` anti-affinity, any machine */
   readonly placement?: Partial<Omit<Placement, "zones">> | undefined;
-  /** Of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. @default DEFAULT_IMAGE */
+  /** Container image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. @default DEFAULT_IMAGE */
   readonly image?: string | undefined;
   /**
-   * Of the user `default`, at least 16 characters. Secret. Another one is valid beside the former one for a while, and no
-   * server restarts. @default 48 hexadecimal digits, made once and kept in the state
+   * Password of the user `default`, at least 16 characters. Secret. A new password is valid beside the former one for a
+   * while, and no server restarts. @default 48 hexadecimal digits, made once and kept in the state
    */
   readonly password?: pulumi.Input<string> | undefined;
   /**
@@ -58,9 +58,9 @@ export interface DeploymentArgs
    * @default none
    */
   readonly passwordSecret?: SecretKey | undefined;
-  /** Any number. Another one generates another password, where `password` is not given. @default 0 */
+  /** Change this number to generate a new password, if `password` is not given. @default 0 */
   readonly passwordVersion?: number | undefined;
-  /** How long a former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
+  /** Time that a former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
   readonly passwordOverlapSeconds?: number | undefined;
   /** TLS alone, for clients and between nodes. @default plain TCP */
   readonly tls?: TlsSource | undefined;
@@ -69,15 +69,15 @@ export interface DeploymentArgs
    * @default false, and such a change is refused
    */
   readonly allowDowntime?: boolean | undefined;
-  /** Of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */
+  /** CPU and memory of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */
   readonly resources?: Resources | undefined;
-  /** Of each server. @default volumes of 8Gi in the default class, deleted with the deployment */
+  /** Volume of each server. @default volumes of 8Gi in the default class, deleted with the deployment */
   readonly storage?: Partial<Storage> | undefined;
   /** Time limit for pods to start and for the deployment to form, seconds. @default 600 */
   readonly timeoutSeconds?: number | undefined;
-  /** What the machines promise, which verification then holds them to. @default nothing */
+  /** Kernel settings that the machines promise; verification fails where they differ. @default nothing */
   readonly tuning?: PromisedTuning | undefined;
-  /** Any number. Another one verifies the deployment again. @default 0 */
+  /** Change this number to verify the deployment again. @default 0 */
   readonly trigger?: number | undefined;
 }
 
@@ -89,7 +89,7 @@ export const DEFAULT_RESOURCES: Resources = {
   limits: { cpu: "2", memory: "1Gi" },
 };
 
-/** The arguments of the servers alone. @throws BadInput where it is not clear which certificate they have */
+/** Arguments of the servers only. @throws BadInput where it is not clear which certificate they have */
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
   const { proxyImage, imagePullPolicy, imagePullSecrets, access, users, external, metrics, tls, clusterDomain } = args;

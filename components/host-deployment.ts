@@ -9,7 +9,7 @@ import { Password } from "../provider/resources/password";
 import { TopologyCheck } from "../provider/resources/topology-check";
 
 export interface HostDeploymentArgs extends Omit<HostServersArgs, "password"> {
-  /** Any number. Another one verifies the deployment again. */
+  /** Change this number to verify the deployment again. */
   readonly trigger: number;
   /** Any number. Another one generates another password. @default 0 */
   readonly passwordVersion?: number | undefined;
@@ -17,14 +17,14 @@ export interface HostDeploymentArgs extends Omit<HostServersArgs, "password"> {
 
 /** The processes outlive the engine, until the deployment is destroyed. */
 export class HostDeployment extends pulumi.ComponentResource {
-  /** Of the user `default`. Secret. */
+  /** Password of the user `default`. Secret. */
   readonly password: pulumi.Output<string>;
   readonly reference: pulumi.Output<DeploymentReference>;
   /** From running servers to a deployment that serves, milliseconds. */
   readonly formationMs: pulumi.Output<number>;
-  /** What was found when the deployment was verified, with every row of the verdict. */
+  /** Result of the last verification, with every row of the verdict. */
   readonly topology: pulumi.Output<TopologyRecord>;
-  /** When that was, ISO 8601. */
+  /** Time of the last verification, ISO 8601. */
   readonly verifiedAt: pulumi.Output<string>;
 
   constructor(name: string, args: HostDeploymentArgs, options?: pulumi.ComponentResourceOptions) {

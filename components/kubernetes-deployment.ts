@@ -1,4 +1,4 @@
-/** What all whole deployments on Kubernetes have in common: from nothing to servers that are formed and verified. */
+/** Base of all deployments on Kubernetes: from nothing to servers that are formed and verified. */
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { TopologyRecord } from "../benchmarks/results/schema";
@@ -53,21 +53,21 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   readonly url: pulumi.Output<string>;
   /** `HOST:PORT` for clients outside; of a cluster each node's, else the primary's and that of all nodes. */
   protected readonly externalEndpoints: pulumi.Output<readonly string[]>;
-  /** As `url`, for clients outside; undefined without `external`. Secret. */
+  /** URL for clients outside the Kubernetes cluster; undefined without `external`. Secret. */
   readonly externalUrl: pulumi.Output<string | undefined>;
-  /** Of the user `default`. Secret. */
+  /** Password of the user `default`. Secret. */
   readonly password: pulumi.Output<string>;
   /** The certificate of the authority, PEM; undefined without TLS. */
   readonly caCertificate: pulumi.Output<string | undefined>;
-  /** What was found when the deployment was verified, with every row of the verdict. */
+  /** Result of the last verification, with every row of the verdict. */
   readonly topology: pulumi.Output<TopologyRecord>;
-  /** When that was, ISO 8601. */
+  /** Time of the last verification, ISO 8601. */
   readonly verifiedAt: pulumi.Output<string>;
-  /** From running pods to a cluster that serves, milliseconds; null where servers form without help. */
+  /** Time from running pods to a cluster that serves, milliseconds; null if servers form without help. */
   readonly formationMs: pulumi.Output<number | null>;
   /** Losses and the time without writes, for each event that can happen. */
   readonly survives: pulumi.Output<readonly Survival[]>;
-  /** What load generators and the command `verify` reach the deployment by. Not secret. */
+  /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */
   readonly reference: pulumi.Output<KubernetesReference>;
 
   /** @param createServers declares the servers: children of this component that wait for `options.dependsOn` */
@@ -209,7 +209,7 @@ function createMaxmemory(
   return new Maxmemory(name, { ...inputs, directives }, options);
 }
 
-/** Of a cluster always, so that nodes are told when nobody outside connects any more. */
+/** Creates the resource for every cluster, so that nodes forget external addresses when nobody outside connects any more. */
 function createExternalAddresses(
   name: string,
   kind: DeploymentKind,

@@ -14,7 +14,7 @@ import type { OpenLoopArgs, SearchArgs } from "./measuring/workload-arguments";
 
 /** All of it has defaults but the targets and the objective. */
 export interface LoadCapacityArgs extends MeasuringArgs, SearchArgs {
-  /** What is offered, at the rates of the search. @default 90 % reads of strings of 256 bytes, 48 connections */
+  /** Workload that is offered at the rates of the search. @default 90 % reads of strings of 256 bytes, 48 connections */
   readonly workload?: OpenLoopArgs | undefined;
   /** Duration of each offered load, seconds. @default 10 */
   readonly duration?: number | undefined;

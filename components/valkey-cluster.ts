@@ -6,15 +6,15 @@ import { KubernetesDeployment } from "./kubernetes-deployment";
 import { ClusterServers } from "./servers/cluster-servers";
 
 export interface ValkeyClusterArgs extends DeploymentArgs {
-  /** Shards, and replicas of each. Another shape moves slots while clients work. */
+  /** Shards, and replicas of each. A new shape moves slots while clients work. */
   readonly shape: Shape;
-  /** Whose server runs. @default "valkey" */
+  /** Engine that the servers run. @default "valkey" */
   readonly engine?: "valkey" | "redis" | undefined;
 }
 
 /**
- * What depends on it finds a cluster that serves all slots and has passed verification. Every later change is an update
- * of the same component. The name is the deployment's and is part of every object's name: another name is another
+ * A Valkey cluster. Resources that depend on it find all slots served and the verification passed. Every later change is
+ * an update of the same component. The name is part of every object's name: a new name makes a new
  * deployment.
  *
  * @example

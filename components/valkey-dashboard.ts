@@ -8,7 +8,7 @@ const SIDECAR_LABELS = { grafana_dashboard: "1" };
 export interface ValkeyDashboardArgs {
   /** Namespace of the servers whose metrics are drawn. They need `metrics`, and a Prometheus that scrapes them. */
   readonly namespace: pulumi.Input<string>;
-  /** Namespace of the ConfigMap, for a Grafana whose sidecar watches its own namespace alone. @default `namespace` */
+  /** Namespace of the ConfigMap, for a Grafana whose sidecar watches only its own namespace. @default `namespace` */
   readonly configMapNamespace?: pulumi.Input<string> | undefined;
   /** Heading of the dashboard. @default `Valkey: NAMESPACE` */
   readonly title?: pulumi.Input<string> | undefined;

@@ -17,8 +17,8 @@ export interface ValkeyReplicationArgs
 }
 
 /**
- * What depends on it finds a primary whose replicas are linked, and that has passed verification. Without Sentinels pod
- * 0 is always the primary. The name is the deployment's and is part of every object's name: another name is another
+ * A primary with its replicas. Resources that depend on it find the replicas linked and the verification passed. Without
+ * Sentinels pod 0 is always the primary. The name is part of every object's name: a new name makes a new
  * deployment.
  *
  * @example
@@ -28,9 +28,9 @@ export interface ValkeyReplicationArgs
 export class ValkeyReplication extends KubernetesDeployment {
   /** `HOST:PORT` of all nodes, with the primary. */
   readonly readEndpoint: pulumi.Output<string>;
-  /** As `endpoint`, for clients outside the Kubernetes cluster; undefined without `external`. */
+  /** `HOST:PORT` of the primary for clients outside the Kubernetes cluster; undefined without `external`. */
   readonly externalEndpoint: pulumi.Output<string | undefined>;
-  /** As `readEndpoint`, for clients outside; undefined without `external`. */
+  /** `HOST:PORT` of all nodes for clients outside the Kubernetes cluster; undefined without `external`. */
   readonly externalReadEndpoint: pulumi.Output<string | undefined>;
 
   /** @throws BadInput when the name is not a host name, there are too few zones, or the Sentinels are refused */

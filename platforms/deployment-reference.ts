@@ -56,7 +56,7 @@ export interface KubernetesReference extends ReferenceBase {
   readonly clusterDomain?: string | undefined;
   /** Rules of all users but `default`, by name. @default users are not looked at */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** What the platform promises of the machines. @default nothing */
+  /** Kernel settings that the platform promises of the machines. @default nothing */
   readonly tuning?: PromisedTuning | undefined;
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
   readonly sentinel?:

@@ -7,7 +7,7 @@ import type { Access, DeploymentNode, Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
 import type { OptionalAssertion } from "../valkey/verification/facts";
 
-/** How connections are encrypted. */
+/** Encryption of connections. */
 export interface ExternalTls {
   /** Certificate of the authority, PEM. @default the authorities that this machine trusts */
   readonly caCertificate?: string | undefined;

@@ -13,7 +13,7 @@ const COMPONENTS = {
   KarpenterPools: async () => (await import("../components/eks/karpenter/karpenter-pools.js")).KarpenterPools,
 };
 
-/** What all of them have in common. */
+/** Common form of all components. */
 export type ComponentClass = new (
   name: string,
   args: never,

@@ -1,4 +1,4 @@
-/** What Pulumi's engine starts: the provider `valkey` with its components. Prints the port that it listens at. */
+/** Process that Pulumi's engine starts: the provider `valkey` with its components. It prints the port that it listens at. */
 import { main } from "@pulumi/pulumi/provider";
 import { runtime } from "@pulumi/pulumi";
 import { VERSION } from "../lib/system/package";

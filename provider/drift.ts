@@ -1,4 +1,4 @@
-/** What `pulumi refresh` finds of a deployment: whether it still is what was formed and verified. */
+/** Drift that `pulumi refresh` finds: whether a deployment still is as it was formed and verified. */
 import { messageOf } from "../lib/errors";
 import type { DeploymentReference } from "../platforms/deployment-reference";
 import { openDeployment } from "../platforms/deployment-reference";

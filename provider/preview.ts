@@ -1,4 +1,4 @@
-/** What a check looks at that may not be there: a preview needs no API server that answers. */
+/** Checks of things that may not exist yet: a preview needs no API server that answers. */
 import { messageOf } from "../lib/errors";
 import type { ReportProgress } from "../lib/progress";
 

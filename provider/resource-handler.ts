@@ -1,7 +1,7 @@
-/** What a custom resource does, apart from how a program declares it and from which engine asks for it. */
+/** Operations of a custom resource, apart from how a program declares it and from which engine asks for it. */
 import type { ReportProgress } from "../lib/progress";
 
-/** What an update tells a handler, besides the resource's inputs. */
+/** Context that an update gives a handler, besides the resource's inputs. */
 export interface HandlerContext {
   /** Aborted when the update is cancelled. A handler that waits ends then. */
   readonly signal: AbortSignal;
@@ -55,7 +55,7 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
    */
   readonly drifted?: (state: Inputs & Outputs) => boolean;
   /**
-   * What a change of the inputs does, for previews: which kind of change, how many nodes restart, what clients see.
+   * Effect of a change of the inputs, for previews: which kind of change, how many nodes restart, what clients see.
    * @param news inputs that depend on resources that do not exist yet are undefined
    * @returns a sentence each. @default none
    */

@@ -14,7 +14,7 @@ import { parseFlatReply } from "./topology/info";
 
 const POLL_MS = 250;
 
-/** What a node's clients reach it by: the same for all of them, wherever they are. Undefined: the node's own address. */
+/** Endpoint by which a node's clients reach it, the same for all of them. Undefined: the node's own address. */
 export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
 
 /**

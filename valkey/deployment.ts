@@ -25,7 +25,7 @@ export interface Deployment {
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** The Sentinels that fail over to a replica in replication mode; undefined where nothing does. */
   readonly sentinels?: Sentinels | undefined;
-  /** What the platform promises of the nodes' machines, and the way to see it; undefined where it promises nothing. */
+  /** Promises of the platform about the nodes' machines, and the way to check them; undefined without promises. */
   readonly tuning?:
     | {
         readonly promised: PromisedTuning;

@@ -1,5 +1,5 @@
 /**
- * What a server's error reply asks of a client: where to send the command instead, or that it failed. Pure. The
+ * Instruction of a server's error reply to a client: where to send the command instead, or that it failed. Pure. The
  * open-loop generator bundles this file, so it must not import a client library.
  */
 import type { Endpoint } from "./node";

@@ -129,7 +129,7 @@ export function restartChanges(before: ReadonlyMap<string, string>, after: Reado
   return [...new Set([...was.keys(), ...is.keys()])].filter((name) => was.get(name) !== is.get(name)).sort();
 }
 
-/** What a change of settings does, a sentence for each kind. */
+/** Effects of a change of settings, a sentence for each kind. */
 export function describeSettingsChange(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,

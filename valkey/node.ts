@@ -15,7 +15,7 @@ export interface DeploymentNode {
   readonly name: string;
   /** Undefined where it is unknown; verification then fails. */
   readonly zone: string | undefined;
-  /** What the node runs on: a host, or what Kubernetes calls a node. */
+  /** Machine that the node runs on: a host, or a node of Kubernetes. */
   readonly machine: string;
   /** The address that its peers and the load generators use. */
   readonly endpoint: Endpoint;

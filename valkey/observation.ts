@@ -1,6 +1,6 @@
 /** A value that was read from a node, or the reason why it could not be read. */
 
-/** What a node answered. `why` is the reason for having no answer, as an error message. */
+/** Answer of a node. `why` is the reason for having no answer, as an error message. */
 export type Observation<T> =
   { readonly known: true; readonly value: T } | { readonly known: false; readonly why: string };
 

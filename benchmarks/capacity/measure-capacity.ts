@@ -20,7 +20,7 @@ import { capacityBottleneck, capacityWarnings, judgeProbe, loadLatencyPoints, lo
 import type { SearchPlan } from "./search";
 import { kneeOf, searchCapacity } from "./search";
 
-/** What a capacity is measured of. */
+/** Subject of a capacity measurement. */
 export interface CapacityMeasurement {
   readonly deployment: VerifiedDeployment;
   /** The load; the search sets its rate. */
@@ -29,7 +29,7 @@ export interface CapacityMeasurement {
   readonly search: SearchPlan;
 }
 
-/** What sends the load of a capacity. */
+/** Load generator of a capacity measurement. */
 export interface CapacityRunners {
   readonly openLoop: LoadRunner<OpenLoopRun>;
   /** Ends the measurement. */

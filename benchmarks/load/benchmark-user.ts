@@ -19,7 +19,7 @@ export interface BenchmarkUser {
 /** Names this machine, because no machine can tell whether a run of another one has ended. */
 const PREFIX = `${OWN_USERS}${shortHash(hostname())}-`;
 
-/** What the named tests need, and valkey-benchmark itself (CONFIG GET, CLUSTER SLOTS). */
+/** Commands that the named tests need, and valkey-benchmark itself (CONFIG GET, CLUSTER SLOTS). */
 const RULES = [
   "resetkeys",
   "~*",

@@ -3,7 +3,7 @@ import type { CpuUse } from "../../platforms/host/cpu";
 import { availableCores } from "../../platforms/host/cpu";
 import type { ClientCpu } from "./load-runner";
 
-/** What is known of the load generators beside their samples. */
+/** Facts about the load generators beside their samples. */
 export interface LocalGenerators {
   /** Threads of all load generators together. */
   readonly threads: number;

@@ -1,4 +1,4 @@
-/** What runs a load generator: as processes on this machine, or in the pods of a Job. */
+/** Runner of a load generator: as processes on this machine, or in the pods of a Job. */
 import { Failure } from "../../lib/errors";
 import type { Histogram } from "../../lib/histogram";
 import type { Deployment } from "../../valkey/deployment";
@@ -28,7 +28,7 @@ export interface ValkeyBenchmarkRunner extends LoadRunner<ValkeyBenchmarkRun> {
   readonly features: ValkeyBenchmarkFeatures;
 }
 
-/** What reads the servers' counters around a run. Between the two calls nothing else is sent. */
+/** Reader of the servers' counters around a run. Between the two calls nothing else is sent. */
 export interface LoadObserver {
   /** Awaited once everything is ready, before anything that counts is sent. */
   readonly begin: () => Promise<void>;
@@ -51,9 +51,9 @@ export type ValkeyBenchmarkRequest = LoadRequest<ValkeyBenchmarkRun>;
 /** CPU of the load generators' side, as records have it. */
 export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
 
-/** What became of a load. */
+/** Outcome of a load. */
 export interface LoadOutcome {
-  /** Of all load generators together. */
+  /** Report of all load generators together. */
   readonly report: LoadReport;
   /** Every latency counted, where the load generator reports them. */
   readonly latencies?: Histogram | undefined;
@@ -71,7 +71,7 @@ export interface LoadOutcome {
   readonly warnings: readonly Warning[];
 }
 
-/** What one load generator printed, unchanged. */
+/** Output of one load generator, unchanged. */
 export interface LoadGeneratorOutput {
   readonly warmUp: boolean;
   /** `runner 2 on machine-1`; undefined for the only one. */
@@ -100,7 +100,7 @@ export class LoadGeneratorFailure extends Failure {
   }
 }
 
-/** What one of several load generators runs: its part of the requests and of the rate, with a seed of its own. */
+/** Part of one of several load generators: its requests and its rate, with a seed of its own. */
 export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
   const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
   const { rate } = run.workload;

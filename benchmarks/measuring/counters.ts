@@ -138,7 +138,7 @@ export interface MeasuredInterval {
   readonly toMs: number;
 }
 
-/** What one node did in an interval. */
+/** Work of one node in an interval. */
 export interface NodeCounts {
   readonly calls: number;
   readonly hits: number;
@@ -151,7 +151,7 @@ export interface NodeCounts {
 }
 
 /**
- * What one node did in an interval. Nothing is sent outside it, so calls are counted from the first sample, before it,
+ * Work of one node in an interval. Nothing is sent outside it, so calls are counted from the first sample, before it,
  * to the last, after it. A server uses CPU outside it too, so CPU is counted between the samples within the interval.
  */
 export function countsWithin(samples: readonly CounterSample[], interval: MeasuredInterval): NodeCounts {

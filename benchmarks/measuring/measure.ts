@@ -15,7 +15,7 @@ export interface MeasuredNode {
   readonly connection: Connection;
 }
 
-/** What a load generator reported, and what the servers counted meanwhile. */
+/** Report of a load generator, and the servers' counts meanwhile. */
 export interface MeasuredLoad extends LoadOutcome {
   /** Samples of every measured node, or why there are none. */
   readonly counters: ReadonlyMap<MeasuredNode, readonly CounterSample[] | string>;

@@ -12,7 +12,7 @@ import type { MeasuredLoad, MeasuredNode } from "./measure";
 import type { WarningEvidence } from "./warnings/warnings";
 import { warningsOf } from "./warnings/warnings";
 
-/** What is known of the measurement of a named test besides what was measured. */
+/** Facts about the measurement of a named test besides what was measured. */
 export interface MeasurementContext {
   readonly deployment: Deployment;
   readonly testName: TestName;
@@ -22,7 +22,7 @@ export interface MeasurementContext {
   readonly ranEmpty: boolean;
 }
 
-/** What is known of the measurement of a mixed workload besides what was measured. */
+/** Facts about the measurement of a mixed workload besides what was measured. */
 export interface MixedMeasurementContext {
   readonly deployment: Deployment;
   readonly workload: MixedWorkload;
@@ -48,7 +48,7 @@ type SentLoad = Pick<
   | "warmupSeconds"
 >;
 
-/** What a record is made from, besides what was measured. */
+/** Inputs of a record, besides what was measured. */
 interface RecordContext extends Omit<WarningEvidence, "record" | "serversUnknown"> {
   readonly deployment: Deployment;
   readonly round: number;
@@ -170,7 +170,7 @@ function serverCpu(counts: Counts): MeasurementRecord["cpu"]["servers"] {
 }
 
 /**
- * What the servers counted. Replicas count only calls of clients that read from them; shares are those of the
+ * Counts of the servers. Replicas count only calls of clients that read from them; shares are those of the
  * primaries.
  */
 function serverFigures(

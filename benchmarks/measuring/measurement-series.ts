@@ -1,5 +1,5 @@
 /**
- * What a series of measurements is asked for, the programs that send its loads, and the listener that takes its
+ * Request for a series of measurements, the programs that send its loads, and the listener that takes its
  * results.
  */
 import type { MemtierRun } from "../load/memtier/arguments";

@@ -6,7 +6,7 @@ import type { VerifiedDeployment } from "./session";
 import { Session } from "./session";
 
 /**
- * What every reference load sends. It depends on nothing that a user configures, and touches no data. With as few
+ * Requests of every reference load. It depends on nothing that a user configures, and touches no data. With as few
  * clients no test that does any work is faster.
  */
 export const REFERENCE_LOAD: Workload = {

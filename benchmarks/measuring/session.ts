@@ -34,7 +34,7 @@ export interface ExternalKeys {
 /** The part of a key's name that tells what it is for; `functions` for function libraries. */
 type Family = Exclude<Prefill, { kind: "functions" }>["family"] | "functions";
 
-/** What a session has written. */
+/** Keys that a session has written. */
 interface WrittenKeys {
   readonly what: Prefill;
   readonly size: PrefillSize;

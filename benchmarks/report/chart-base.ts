@@ -18,7 +18,7 @@ export function colourOf(index: number): string {
 export interface Chart {
   readonly id: string;
   readonly title: string;
-  /** What the chart shows and how to read it. */
+  /** Caption of the chart: its content and how to read it. */
   readonly caption: string;
   readonly legend: readonly { readonly name: string; readonly colour: string }[];
   readonly heights: Readonly<Record<Width, number>>;

@@ -77,7 +77,7 @@ function throughput(deployments: readonly string[], results: Results): Chart {
   };
 }
 
-/** What a bar and its line show. @param confidence of the interval; 0 without one */
+/** Meaning of a bar and its line. @param confidence of the interval; 0 without one */
 function describeMedian(confidence: number): string {
   if (confidence === 0) return "of one repeat, which has no interval";
   const percent = (confidence * 100).toFixed(0);

@@ -63,7 +63,7 @@ export function comparisonOf(results: Results): Comparison[] {
   }));
 }
 
-/** Results of measurements alone: neither of a study nor of faults. */
+/** Results of measurements, without those of a study or of faults. */
 export type MeasuredResults = Omit<Results, "study" | "scenarios">;
 
 /** The results without latency distributions, which are long and which results.json has. */

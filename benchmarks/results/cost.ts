@@ -12,7 +12,7 @@ export function rowCost(
   return cost === undefined ? null : (usdPerMillionOperations(cost.usdPerHour, rps.median) ?? null);
 }
 
-/** What limits the data of a server: its maxmemory, or without one the memory request of its pod. */
+/** Limit of a server's data: its maxmemory, or without one the memory request of its pod. */
 export type DataLimit = "maxmemory" | "memory asked for";
 
 /** The limit that applies to a deployment. */

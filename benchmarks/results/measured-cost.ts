@@ -1,5 +1,5 @@
 import type { Machine } from "../../platforms/machine";
-/** What the machines of measured deployments cost, as far as there are prices. Pure. */
+/** Cost of the machines of measured deployments, as far as there are prices. Pure. */
 import type { DeploymentCost } from "./schema";
 import type { PriceTable } from "../../platforms/eks/prices";
 

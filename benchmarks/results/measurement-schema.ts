@@ -47,7 +47,7 @@ const runnerSchema = z.strictObject({
   cpu: countSchema.nullable(),
 });
 
-/** What the requests of a mixed workload are, its distributions in words. */
+/** Requests of a mixed workload, its distributions in words. */
 export const requestMixSchema = z.strictObject({
   data: z.enum(DATA_KINDS),
   reads: z.number(),
@@ -66,14 +66,14 @@ const offeringSchema = z.strictObject({
   acknowledged: countSchema,
   /** Answered with an error, or never sent: certainly not done. */
   failed: kinds,
-  /** Sent and never answered: done or not. */
+  /** Requests that were sent and never answered: done or not. */
   unknown: kinds,
   /** Followed. */
   redirects: kinds,
   reconnects: countSchema,
   /** Most at a time that were offered and not yet settled. */
   mostInFlight: countSchema,
-  /** How late the generator noticed intended times, milliseconds: part of the latencies. */
+  /** Delay with which the generator noticed intended times, milliseconds: part of the latencies. */
   lagP50Ms: countSchema,
   lagP99Ms: countSchema,
   lagMaxMs: countSchema,
@@ -111,7 +111,7 @@ export const measurementSchema = z.strictObject({
   /** Requests offered per second; null is as many as can be. */
   rate: countSchema.nullable(),
   warmupSeconds: countSchema,
-  /** By the load generator's clock; latencies are of a whole pipeline. */
+  /** Figures by the load generator's clock; latencies are of a whole pipeline. */
   client: z.strictObject({
     requests: countSchema,
     rps: countSchema,
@@ -130,9 +130,9 @@ export const measurementSchema = z.strictObject({
    * deflated, base64.
    */
   histogram: z.string().nullable().default(null),
-  /** What an open loop offered and what became of it; null for a closed one. */
+  /** Requests that an open loop offered, and their outcomes; null for a closed one. */
   offering: offeringSchema.nullable().default(null),
-  /** By the primaries' own counters; null where they could not be read. */
+  /** Figures by the primaries' own counters; null if they could not be read. */
   servers: z
     .strictObject({
       rps: countSchema,
@@ -160,7 +160,7 @@ export const measurementSchema = z.strictObject({
     /** This program's own, where it runs on a load generator's machine. */
     program: countSchema,
     serversHere: z.boolean(),
-    /** Of all machines that load generators run on. */
+    /** Cores in use on all machines that load generators run on. */
     machineBusy: countSchema.nullable(),
     machineStolen: countSchema.nullable(),
     machineCores: countSchema,

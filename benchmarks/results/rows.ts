@@ -18,7 +18,7 @@ export interface ResultRow {
   readonly rps: MedianInterval;
   /** Requests per second by the primaries' counters; null where a repeat lacks them. */
   readonly serverRps: number | null;
-  /** Of all repeats together. */
+  /** Average of all repeats together. */
   readonly avgMs: number;
   readonly p50Ms: number;
   readonly p95Ms: number;

@@ -86,7 +86,7 @@ function seconds(ms: number): string {
   return ms === 0 ? "none" : `${(ms / 1000).toFixed(2)} s`;
 }
 
-/** What the columns outage and lost mean. */
+/** Meaning of the columns outage and lost. */
 export const OUTAGE_NOTE =
   "Outage: from the fault until every shard acknowledges writes, as clients see it; median (min … max of the repeats). " +
   "Lost: writes that were acknowledged and are missing after recovery.";

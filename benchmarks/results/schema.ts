@@ -25,10 +25,10 @@ const capacitySchema = z.strictObject({
   deployment: z.string(),
   mode: modeSchema,
   workload: z.string(),
-  /** Of the reference load before the search; the one after it has the next. Not on record in older results. */
+  /** Number of the reference load before the search; the one after it has the next. Not on record in older results. */
   round: z.int().min(1).nullable().default(null),
   /**
-   * What was offered, at each of the rates; clients and workers of each of the runners. Not on record in older results.
+   * Load at each of the rates; clients and workers are those of each runner. Not on record in older results.
    */
   load: z
     .strictObject({
@@ -148,12 +148,12 @@ export type Environment = z.infer<typeof environmentSchema>;
 const costSchema = z.strictObject({
   deployment: z.string(),
   usdPerHour: countSchema,
-  /** That each server's pod asks for; not there where servers are no pods, or it is not known. */
+  /** Memory request of each server's pod; absent if servers are not pods, or if it is not known. */
   memoryBytes: countSchema.optional(),
   /** A part of one that other servers share. */
   machines: z.array(z.strictObject({ type: z.string(), count: countSchema })),
   region: z.string(),
-  /** Of the prices. */
+  /** Date of the prices. */
   date: z.string(),
 });
 
@@ -171,13 +171,13 @@ export const resultsSchema = z.strictObject({
   environment: environmentSchema,
   topologies: z.array(topologySchema),
   referenceLoads: z.array(referenceLoadSchema),
-  /** Of deployments whose machines' prices are known. */
+  /** Costs of deployments whose machines' prices are known. */
   costs: z.array(costSchema).optional(),
   records: z.array(measurementSchema),
   /** Where the run was a study. */
   study: studySchema.optional(),
   capacities: z.array(capacitySchema).default([]),
-  /** What was broken on purpose. */
+  /** Faults that were injected. */
   scenarios: z.array(scenarioRecordSchema).default([]),
 });
 export type Results = z.infer<typeof resultsSchema>;

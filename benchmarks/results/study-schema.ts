@@ -13,9 +13,9 @@ export type TableGrowth = z.infer<typeof tableGrowthSchema>;
 const sliceCountsSchema = z.strictObject({
   /** Answered, by the servers' own count. */
   requests: count,
-  /** Of slices that it had. */
+  /** Duration of its slices, added up. */
   seconds: count,
-  /** Of older results: with what halting and waking takes, and so no measure of what a request costs. */
+  /** CPU time in older results: it includes halting and waking, so it does not measure what a request costs. */
   cpuSeconds: count.optional(),
 });
 
@@ -73,7 +73,7 @@ const fitSchema = z.strictObject({
 });
 export type StudyFit = z.infer<typeof fitSchema>;
 
-/** What a document claims, and what this study can say of it. */
+/** Claim of a document, and what this study can say about it. */
 const claimSchema = z.strictObject({
   /** Title of the document. */
   document: z.string(),
@@ -95,7 +95,7 @@ export const studySchema = z.strictObject({
   /** Why it ended. */
   ended: z.enum(["precise", "budget", "not-yet"]),
   treatments: z.array(cellSchema),
-  /** Of all measurements, in the order in which they were made: `3 cluster`, `3 reference load 1`. */
+  /** Names of all measurements in the order in which they were made: `3 cluster`, `3 reference load 1`. */
   order: z.array(z.string()),
   /**
    * True when a reference load was off the median of all by more than the limit: then the machine was not the same
@@ -103,7 +103,7 @@ export const studySchema = z.strictObject({
    */
   referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
-  /** What comparisons that say `interleaved` are made of: one of each pair and round. */
+  /** Pairs behind comparisons that say `interleaved`: one of each pair and round. */
   interleaved: z
     .array(
       z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(interleavedTestSchema) }),

@@ -43,7 +43,7 @@ const entrySchema = z.discriminatedUnion("kind", [
     acknowledged: z.number(),
     failed: z.number(),
     unknown: z.number(),
-    /** Of acknowledged requests, from the intended time: an encoded HdrHistogram, microseconds. */
+    /** Latencies of acknowledged requests, from the intended time: an encoded HdrHistogram, microseconds. */
     latencies: z.string(),
     samples: z.array(nodeSampleSchema),
     /** Size of all files of the deployment's servers. */

@@ -1,4 +1,4 @@
-/** What a soak found about a deployment: growth, maxima, tail latencies and problems. Pure. */
+/** Findings of a soak about a deployment: growth, maxima, tail latencies and problems. Pure. */
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
 import type { SoakWindow } from "./checkpoint-log";
@@ -9,7 +9,7 @@ import { nodeSeries, trendOf } from "./trend";
 
 export interface SoakNodeFindings {
   readonly node: string;
-  /** Of the used memory; undefined where there are too few windows. */
+  /** Trend of the used memory; undefined with too few windows. */
   readonly memory: Trend | undefined;
   readonly maxUsedBytes: number;
   readonly maxResidentBytes: number;
@@ -40,7 +40,7 @@ export interface SoakFindings {
   /** Size of all files of the deployment's servers. */
   readonly maxDiskBytes: number;
   readonly nodes: readonly SoakNodeFindings[];
-  /** What a healthy deployment never shows. */
+  /** Problems that a healthy deployment never shows. */
   readonly problems: readonly string[];
 }
 

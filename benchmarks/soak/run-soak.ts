@@ -18,7 +18,7 @@ import { windowsOf } from "./checkpoint-log";
 import { directorySize } from "./directory-size";
 import { sampleNodes } from "./node-sample";
 
-/** What a soak runs on. */
+/** Environment of a soak. */
 export interface SoakContext {
   readonly run: RunDirectory;
   readonly deployments: readonly Deployment[];

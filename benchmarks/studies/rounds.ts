@@ -38,7 +38,7 @@ export function stepsOfRound(
     : [referenceLoad(1), ...steps.slice(0, among), referenceLoad(2), ...steps.slice(among)];
 }
 
-/** What a step measures: a treatment's id, or `other beside base` for a pair. */
+/** Subject of a step: a treatment's id, or `other beside base` for a pair. */
 export function stepSubject(step: Exclude<StudyStep, { kind: "reference-load" }>): string {
   return step.kind === "treatment" ? step.treatment : `${step.other} beside ${step.base}`;
 }
@@ -48,7 +48,7 @@ export function stepKey(step: StudyStep): string {
   return `${step.round} ${step.kind === "reference-load" ? `reference load ${step.place}` : stepSubject(step)}`;
 }
 
-/** What the decision on another round depends on. */
+/** Facts on which the decision about a further round depends. */
 export interface StudyProgress {
   /** Number of finished rounds. */
   readonly rounds: number;

@@ -15,7 +15,7 @@ export interface TableGrowthPlan {
   readonly dataSize: number;
 }
 
-/** What is measured, and when it ends. */
+/** Measurements of a study, and when it ends. */
 export interface Study extends StudyLimits {
   readonly name: string;
   readonly kind: StudyKind;

@@ -15,7 +15,7 @@ export interface PrefillSize {
   readonly stock: number;
 }
 
-/** What a script call does with its slice. */
+/** Purpose for which a script call uses its slice. */
 export type SliceAction = "fill" | "count" | "remove";
 
 /** Argument of prefill.lua, which describes the keys. */

@@ -4,7 +4,7 @@ import type { SlotRange } from "../../valkey/topology/slots";
 import { slotTags } from "../../valkey/topology/slot-tags";
 
 /**
- * What follows the family in the names of a primary's keys: `:{06S}` and so on for its slots, an empty string in
+ * Text after the family in the names of a primary's keys: `:{06S}` and so on for its slots, an empty string in
  * replication mode. A tag of two letters has two closing braces, because valkey-benchmark fills a field of three.
  */
 export function keyInfixes(slots: readonly SlotRange[] | undefined): string[] {

@@ -1,4 +1,4 @@
-/** What load generators need for a mixed workload: its keys, and its commands as a test of valkey-benchmark. Pure. */
+/** Inputs of load generators for a mixed workload: its keys, and its commands as a test of valkey-benchmark. Pure. */
 import { compact } from "../../lib/compact";
 import { Random } from "../../lib/statistics/random";
 import { typicalSizes } from "../load/open-loop/requests/values";

@@ -52,7 +52,7 @@ export type Arrivals = (typeof ARRIVALS)[number];
 export const READ_FROM = ["primary", "replica", "any"] as const;
 export type ReadFrom = (typeof READ_FROM)[number];
 
-/** What all mixed workloads have. */
+/** Fields of every mixed workload. */
 interface CommonWorkload {
   /** Name in results. */
   readonly name: string;
@@ -70,7 +70,7 @@ interface CommonWorkload {
   readonly warmup: number;
 }
 
-/** What closed loops have besides. */
+/** Additional fields of closed loops. */
 interface ClosedLoopWorkload extends CommonWorkload {
   /** Bytes per value. */
   readonly dataSize: number;

@@ -10,7 +10,7 @@ import type { WorkloadConfig } from "./mixed-workload-schema";
 import type { Workload } from "./workload";
 import { dataBytes, fitKeySpace, unevenSettings } from "./workload";
 
-/** What a load is held against. */
+/** Deployment that a load is checked against. */
 export interface LoadedDeployment {
   readonly name: string;
   readonly mode: Mode;

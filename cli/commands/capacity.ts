@@ -17,7 +17,7 @@ import { describeIssues } from "../../lib/schema/problems";
 import { parseNumber } from "../options";
 import type { Step } from "../steps";
 
-/** What the command line asks of `capacity`; it replaces what the stack asks for. */
+/** Options of `capacity`; they override the stack's. */
 export interface CapacityOptions {
   readonly objective?: Objective | undefined;
   readonly search: Partial<SearchPlan>;
@@ -82,7 +82,7 @@ function standardMix(config: StackConfig): OpenLoopWorkload {
   return mix;
 }
 
-/** What the step that finds capacities needs. */
+/** Inputs of the step that finds capacities. */
 export interface CapacityStep {
   readonly wanted: CapacitySearch;
   /** Asked when the step runs. */

@@ -42,7 +42,7 @@ import { requestedCapacitySearch, capacityStep } from "./capacity";
 import { stopAndWrite, measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 import { COMMAND, IS_PACKAGE } from "../../lib/system/package";
 
-/** What the command line asks of `run` and `capacity`. */
+/** Options of `run` and `capacity`. */
 export interface RunOptions {
   readonly stack: string;
   readonly overrides: OptionOverrides;

@@ -8,7 +8,7 @@ import type { DeployedTarget } from "../deployed-stack";
 import { deployedTargets } from "../deployed-stack";
 import { print } from "../terminal";
 
-/** What is printed of each deployment. */
+/** Parts of the output for each deployment. */
 export type Detail = "nodes" | "verdict" | "json";
 
 /**

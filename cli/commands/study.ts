@@ -46,7 +46,7 @@ import { runSteps } from "../steps";
 import { beginStudy, resumeStudy } from "./study-directory";
 import { COMMAND } from "../../lib/system/package";
 
-/** What the command line asks of `study`. */
+/** Options of `study`. */
 export interface StudyOptions {
   /** `io-threads` for the stack `study-io-threads`, or a stack's own name. */
   readonly name: string;

@@ -68,7 +68,7 @@ const read = (group: string, ...resources: string[]): Rule => ({
   verbs: ["get", "list", "watch"],
 });
 
-/** What AmazonEKSViewPolicy lacks. No secrets; no `nodes/proxy`, which runs commands in pods. */
+/** Rules that AmazonEKSViewPolicy lacks. No secrets; no `nodes/proxy`, which runs commands in pods. */
 export const VIEWER_RULES: readonly Rule[] = [
   read("", "nodes", "persistentvolumes"),
   read("storage.k8s.io", "storageclasses", "volumeattachments", "csinodes", "csidrivers"),

@@ -26,7 +26,7 @@ export interface EksClusterArgs {
   readonly vpcId: pulumi.Input<string>;
   readonly subnetIds: pulumi.Input<string[]>;
   readonly publicAccess: PublicAccess;
-  /** By any name. The principal that creates the cluster is always an administrator. */
+  /** Principals that may use the cluster, by any name. The principal that creates it is always an administrator. */
   readonly access: Access;
   /** ARN of the key that encrypts secrets in etcd. @default a key that the stack creates and deletes */
   readonly keyArn?: string | undefined;
@@ -39,7 +39,7 @@ export interface EksClusterArgs {
   /** Whether AWS refuses to delete the cluster. Set it to false before `pulumi destroy`. @default false */
   readonly deletionProtection: boolean;
   readonly versions: EksVersions;
-  /** Of every resource of AWS that the platform makes. */
+  /** Tags of every AWS resource that the platform makes. */
   readonly tags: Readonly<Record<string, string>>;
 }
 

@@ -19,7 +19,7 @@ export interface OwnNetworkArgs {
 /** An existing network, which stays unchanged. Its subnets must reach the registries, by NAT or endpoints. */
 export interface ExistingNetworkArgs {
   readonly vpcId: string;
-  /** At least one per zone of `zones`, for machines and the control plane's interfaces. */
+  /** Private subnets, at least one per zone of `zones`, for machines and the control plane's interfaces. */
   readonly privateSubnetIds: readonly string[];
 }
 

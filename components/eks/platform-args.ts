@@ -33,20 +33,20 @@ export interface EksPlatformArgs
         "clusterName" | "access" | "keyArn" | "logRetentionInDays" | "takesOverLogGroup" | "deletionProtection" | "tags"
       >
     > {
-  /** Of the network that the platform makes. @default its defaults */
+  /** Network that the platform makes. @default its defaults */
   readonly network?: OwnNetworkSettings | undefined;
-  /** In place of `network`. @default none */
+  /** Network that exists, instead of `network`. @default none */
   readonly existingNetwork?: ExistingNetworkArgs | undefined;
   /** Machines for servers, clients and others. @default `servers` and `clients` with their defaults */
   readonly pools?: PoolSettings | undefined;
   /**
-   * What runs on the pools, which then are as large as it needs. @default unknown: each pool has a `vcpuLimit`, and
+   * Pods that run on the pools; the pools are as large as they need. @default unknown: each pool has a `vcpuLimit`, and
    * Karpenter and CoreDNS are made for as many machines
    */
   readonly groups?: readonly PodGroup[] | undefined;
   /** Machines for Karpenter, CoreDNS and the volume controller. @default two of the smallest m7g that has room */
   readonly system?: Partial<SystemArgs> | undefined;
-  /** Who may reach the API server from outside the network. @default nobody */
+  /** Addresses that may reach the API server from outside the network. @default none */
   readonly publicAccess?: Partial<PublicAccess> | undefined;
 }
 

@@ -2,7 +2,7 @@
 
 /** Versions that are tested together; change them together. */
 export interface EksVersions {
-  /** Of the control plane and the machines, such as `1.35`. */
+  /** Kubernetes version of the control plane and the machines, such as `1.35`. */
   readonly kubernetes: string;
   /** Release of Amazon's AL2023 image, such as `20260714`: of the system machines and of every pool. */
   readonly machineImage: string;

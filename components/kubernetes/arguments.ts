@@ -9,7 +9,7 @@ export interface ServerArgs {
   /** The servers' engine. @default "valkey" */
   readonly engine?: Engine | undefined;
   /**
-   * Of the server, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, and the engine's server and client. A scan
+   * Image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, the engine's server and client. A scan
    * (checkov's CKV_K8S_43) wants the digest, which is for the stack to know: a registry's copy may have one of its own.
    */
   readonly image: string;
@@ -24,7 +24,7 @@ export interface ServerArgs {
    * @default none
    */
   readonly imagePullSecrets?: readonly string[] | undefined;
-  /** Of the user `default`, for clients and between nodes. Running servers are told another one by `Access` first. */
+  /** Password of the user `default`, for clients and between nodes. `Access` tells running servers a new one first. */
   readonly password: pulumi.Input<string>;
   /** Further users. @default none */
   readonly users?: UserArgs | undefined;
@@ -36,7 +36,7 @@ export interface ServerArgs {
   readonly resources: Resources;
   readonly storage: Storage;
   readonly placement: Placement;
-  /** Of HAProxy 3.1 or newer, in front of a primary with Sentinels. @default `PROXY_IMAGE` */
+  /** Image of HAProxy 3.1 or newer, in front of a primary with Sentinels. @default `PROXY_IMAGE` */
   readonly proxyImage?: string | undefined;
   readonly access?: NetworkAccess | undefined;
   /** Reach from outside the Kubernetes cluster. @default none */
@@ -61,15 +61,15 @@ export interface SecretKey {
 export type UserArgs = pulumi.Input<Readonly<Record<string, UserArg>>>;
 
 export interface UserArg {
-  /** As of ACL SETUSER, commands, keys and channels: `+@read ~app:*`. */
+  /** Rules of ACL SETUSER for commands, keys and channels: `+@read ~app:*`. */
   readonly rules: pulumi.Input<string>;
-  /** At least 16 characters. Secret. Another one is valid beside the former one for a while. */
+  /** Password of at least 16 characters. Secret. A new password is valid beside the former one for a while. */
   readonly password: pulumi.Input<string>;
 }
 
 export type PullPolicy = "Always" | "IfNotPresent";
 
-/** Of the server's container, in Kubernetes' quantities: `"1"`, `"500m"`, `"12Gi"`. */
+/** CPU and memory of the server's container, in Kubernetes' quantities: `"1"`, `"500m"`, `"12Gi"`. */
 export interface Resources {
   readonly requests: { readonly cpu: pulumi.Input<string>; readonly memory: pulumi.Input<string> };
   /** Equal to the requests, the pod is of the class Guaranteed. */
@@ -77,9 +77,9 @@ export interface Resources {
 }
 
 /**
- * One volume per node, for the data set and, of a cluster, for what the node knows of the others. Kubernetes lets no
- * StatefulSet change it. The whole deployments grow volumes; of the servers alone another size or class makes another
- * StatefulSet, with all pods down at once, and with `delete` new volumes without the data.
+ * One volume per node, for the data set and, in a cluster, for what the node knows of the others. Kubernetes lets no
+ * StatefulSet change it. Whole deployments grow volumes. For components that are only the servers, a new size or class
+ * makes a new StatefulSet, with all pods down at once, and with `delete` new volumes without the data.
  */
 export interface Storage {
   /**
@@ -89,9 +89,9 @@ export interface Storage {
   readonly ephemeral?: boolean | undefined;
   /** @default the Kubernetes cluster's default class */
   readonly className?: pulumi.Input<string> | undefined;
-  /** As Kubernetes has it: `"20Gi"`. A larger one grows the volumes of running servers. */
+  /** Size of each volume in Kubernetes' units: `"20Gi"`. A larger size grows the volumes of running servers. */
   readonly size: pulumi.Input<string>;
-  /** What happens to the volumes when the deployment is destroyed. Volumes of removed nodes are always deleted. */
+  /** Whether the volumes survive the deployment when it is destroyed. Volumes of removed nodes are always deleted. */
   readonly onDestroy: "keep" | "delete";
 }
 
@@ -119,13 +119,13 @@ export interface Placement {
   readonly tolerations?: readonly types.input.core.v1.Toleration[] | undefined;
 }
 
-/** Who may connect, where the network plugin enforces NetworkPolicy. */
+/** Clients that may connect, where the network plugin enforces NetworkPolicy. */
 export interface NetworkAccess {
-  /** To all of the servers' ports, from servers, Sentinels and proxies of the deployment. @default these pods */
+  /** Peers that may connect to all ports of the servers. @default the deployment's servers, Sentinels and proxies */
   readonly nodes?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
-  /** To the servers' client port. @default every pod of the namespace */
+  /** Peers that may connect to the servers' client port. @default every pod of the namespace */
   readonly clients?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
-  /** To the exporters' port. @default every pod of every namespace, as the figures are no secret */
+  /** Peers that may connect to the exporters' port. @default every pod of every namespace, as the figures are not secret */
   readonly monitoring?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
 }
 
@@ -149,7 +149,7 @@ export interface ExternalReach {
 }
 
 export interface Metrics {
-  /** Of oliver006/redis_exporter. @default `EXPORTER_IMAGE` */
+  /** Image of oliver006/redis_exporter. @default `EXPORTER_IMAGE` */
   readonly image?: string | undefined;
   /** Whether there is a ServiceMonitor, whose kind the Prometheus operator knows. @default false */
   readonly serviceMonitor?: boolean | undefined;
@@ -158,16 +158,16 @@ export interface Metrics {
 export interface Tls {
   /**
    * Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`, for the client Service and every pod's DNS name.
-   * Servers load another certificate without a restart.
+   * Servers load a new certificate without a restart.
    */
   readonly secretName: string;
 }
 
 /** Exactly one of the two. */
 export interface TlsSource {
-  /** As `Tls` has it. */
+  /** Name of the Secret, as in `Tls`. */
   readonly secretName?: string | undefined;
-  /** Of cert-manager, which must be there: it writes the Secret `NAME-tls` and renews it. */
+  /** Issuer of cert-manager, which must be installed: it writes the Secret `NAME-tls` and renews it. */
   readonly issuer?: CertificateIssuer | undefined;
 }
 

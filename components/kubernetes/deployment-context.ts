@@ -1,4 +1,4 @@
-/** What the functions that create a deployment's objects have in common. */
+/** Context shared by the functions that create a deployment's objects. */
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "./arguments";
@@ -10,7 +10,7 @@ export interface DeploymentContext {
   readonly deployment: string;
   readonly names: ObjectNames;
   readonly args: ServerArgs;
-  /** Of each object: its parent, and what it waits for. */
+  /** Options of each object: its parent, and what it waits for. */
   readonly options: pulumi.CustomResourceOptions;
 }
 

@@ -1,4 +1,4 @@
-/** What differs between engines in a pod: programs, names of directives, flags instead of directives. Pure. */
+/** Differences between engines in a pod: programs, names of directives, flags instead of directives. Pure. */
 import type { Engine } from "../../valkey/engines";
 import type { ServerSettings } from "../../valkey/settings";
 import { CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY } from "./layout";

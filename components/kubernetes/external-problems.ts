@@ -2,7 +2,7 @@
 import { isIP } from "node:net";
 import type { ExternalReach } from "./arguments";
 
-/** What is wrong with the values, by key. */
+/** Problems with the values, by key. */
 export function externalProblems({
   type,
   sourceRanges = [],

@@ -1,7 +1,7 @@
-/** What all pods have in common: ports, mount paths, time limits. */
+/** Ports, mount paths and time limits that all pods share. */
 
 export const CLIENT_PORT = 6379;
-/** Of the cluster bus: the client port + 10000, as servers take it to be. */
+/** Port of the cluster bus: the client port + 10000, as servers expect it. */
 export const BUS_PORT = 16_379;
 export const METRICS_PORT = 9121;
 export const SENTINEL_PORT = 26_379;

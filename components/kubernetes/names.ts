@@ -16,14 +16,14 @@ export interface ObjectNames {
   readonly read: string;
   /** Service of the primary for clients outside the Kubernetes cluster. */
   readonly external: string;
-  /** Of every pod that may be read from, likewise. */
+  /** Service of every pod that may be read from, for clients outside the Kubernetes cluster. */
   readonly externalRead: string;
   /** ConfigMap with the addresses that nodes give to clients, a file for each pod; only clusters have it. */
   readonly announced: string;
   readonly metrics: string;
   /** StatefulSet, Service and all else of the Sentinels; only replication that fails over has them. */
   readonly sentinel: string;
-  /** Of the proxies in front of the primary. */
+  /** Proxies in front of the primary. */
   readonly writeProxy: string;
   readonly config: string;
   /** Settings that running servers take; only the chart has them apart. */

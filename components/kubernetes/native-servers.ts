@@ -23,7 +23,7 @@ import {
   createStatefulSet,
 } from "./server-objects";
 
-/** What differs between the two. */
+/** Differences between the two topologies. */
 export interface NativeServersPlan {
   readonly nodes: number;
   /** Text of the server's configuration file. */

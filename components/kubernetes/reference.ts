@@ -10,7 +10,7 @@ import type { PromisedTuning } from "../../valkey/verification/machine-settings"
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "./layout";
 import { objectNames } from "./names";
 
-/** What a deployment is, whoever runs it. */
+/** Topology, settings and promises of a deployment, whichever platform runs it. */
 export interface DeploymentKind {
   readonly engine: Engine;
   readonly mode: Mode;
@@ -29,7 +29,7 @@ export interface PodLocation {
   readonly clusterDomain?: string | undefined;
   /** Rules of users, by name. @default none */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** What the machines promise, which verification then holds them to. @default nothing */
+  /** Kernel settings that the machines promise; verification fails where they differ. @default nothing */
   readonly tuning?: PromisedTuning | undefined;
 }
 

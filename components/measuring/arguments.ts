@@ -1,4 +1,4 @@
-/** What the measuring components are told of deployments, of load generators and of results. */
+/** Arguments of the measuring components about deployments, load generators and results. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -10,11 +10,11 @@ import type { OptionalAssertion } from "../../valkey/verification/facts";
  * `HostDeployment` have these outputs: give the component itself, and it is measured once it is verified.
  */
 export interface MeasuredDeployment {
-  /** How its servers are reached. Not secret. */
+  /** Reference by which its servers are reached. Not secret. */
   readonly reference: pulumi.Input<DeploymentReference>;
-  /** Of the user `default`. Secret. */
+  /** Password of the user `default`. Secret. */
   readonly password: pulumi.Input<string>;
-  /** From running servers to a deployment that serves, milliseconds; kept in the results. @default null: not known */
+  /** Time from running servers to a deployment that serves, milliseconds; kept in the results. @default null: not known */
   readonly formationMs?: pulumi.Input<number | null> | undefined;
 }
 
@@ -50,11 +50,11 @@ export interface ExternalTarget {
   readonly primaries?: number | undefined;
   /** Number of replicas of each primary that verification expects. @default as many as there are */
   readonly replicasPerPrimary?: number | undefined;
-  /** Who logs in. @default the user `default` */
+  /** User that logs in. @default the user `default` */
   readonly username?: pulumi.Input<string> | undefined;
-  /** Of that user. Secret. @default none */
+  /** Password of that user. Secret. @default none */
   readonly password?: pulumi.Input<string> | undefined;
-  /** How connections are encrypted. @default they are not */
+  /** Encryption of connections. @default they are not */
   readonly tls?: ExternalTlsArgs | undefined;
   /** Assertions that verification leaves out: `settings` where CONFIG is forbidden. @default none */
   readonly skippedAssertions?: readonly OptionalAssertion[] | undefined;
@@ -74,7 +74,7 @@ export interface LoadGeneratorArgs extends Partial<Omit<RunnerPlan, "namespace">
   readonly namespace?: pulumi.Input<string> | undefined;
 }
 
-/** What all measuring components take. */
+/** Arguments of every measuring component. */
 export interface MeasuringArgs {
   /**
    * Deployments to measure: all in one Kubernetes cluster, or none in Kubernetes. At least one target or external
@@ -84,15 +84,15 @@ export interface MeasuringArgs {
   readonly targets?: readonly MeasuredDeployment[] | undefined;
   /** Servers that exist already. They cannot be measured together with deployments in Kubernetes. @default none */
   readonly externalTargets?: readonly ExternalTarget[] | undefined;
-  /** Of these only `runners` counts where load generators are processes. @default one load generator */
+  /** Load generators. On the platform `host` they are processes, and only `runners` counts. @default one load generator */
   readonly loadGenerators?: LoadGeneratorArgs | undefined;
   /**
    * Directory of results.json, results.csv, report.html and others: absolute, or from the program's current directory.
-   * Another directory alone measures nothing again.
+   * A new directory only does not measure again.
    * @default `results/TIME`
    */
   readonly output?: string | undefined;
-  /** Any number. Another one measures again. @default 0 */
+  /** Change this number to measure again. @default 0 */
   readonly trigger?: number | undefined;
   /** Time limit for the pods of load generators to start, seconds. @default 600 */
   readonly timeoutSeconds?: number | undefined;

@@ -1,4 +1,4 @@
-/** What all measuring components have in common: a measurement of verified deployments. */
+/** Base of all measuring components: a measurement of verified deployments. */
 import * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
@@ -14,7 +14,7 @@ import type { ExternalNode, ExternalTarget, LoadGeneratorArgs, MeasuredDeploymen
 
 const DEFAULT_PORT = 6379;
 
-/** What is sent to the targets. */
+/** Loads that are sent to the targets. */
 export interface PlannedLoads {
   readonly workload: Workload;
   readonly mixes: readonly MixedWorkload[];

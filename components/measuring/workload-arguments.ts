@@ -1,7 +1,7 @@
 /** Mixed workloads as arguments of a component. One shape for all load generators, so that any language can say it. */
 import type { Arrivals, DataKind, LoadGeneratorName, ReadFrom } from "../../benchmarks/workloads/mixed-workload";
 
-/** How often each key is requested. */
+/** Frequency of requests for each key. */
 export interface KeyDistributionArgs {
   /**
    * `uniform`: every key is as likely as any other. `zipfian`: few keys are requested most often. `hot-set`: a part of
@@ -61,7 +61,7 @@ export interface OpenLoopArgs {
   readonly readFrom?: ReadFrom | undefined;
   /** `poisson`, as from independent users, or `fixed`. @default "poisson" */
   readonly arrivals?: Arrivals | undefined;
-  /** How often each key is requested. @default uniform */
+  /** Frequency of requests for each key. @default uniform */
   readonly keys?: KeyDistributionArgs | undefined;
   /** Sizes of values. @default 256 bytes each */
   readonly values?: ValueSizesArgs | undefined;
@@ -77,7 +77,7 @@ export interface OpenLoopArgs {
 export interface MixedWorkloadArgs extends OpenLoopArgs {
   /**
    * `valkey-benchmark` and `memtier` are closed loops: a connection waits for its reply. `open-loop` sends requests at
-   * their intended times; `arrivals`, `keys`, `values`, `workers`, `timeoutMs` and `queue` are for it alone.
+   * their intended times; only it has `arrivals`, `keys`, `values`, `workers`, `timeoutMs` and `queue`.
    * @default "valkey-benchmark"
    */
   readonly loadGenerator?: LoadGeneratorName | undefined;

@@ -1,4 +1,4 @@
-/** What actions on a deployment are performed with, and access to one of its nodes. */
+/** Context of actions on a deployment, and access to one of its nodes. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { Shape } from "../../valkey/topology/placement";

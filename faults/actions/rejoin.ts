@@ -51,7 +51,7 @@ async function allowFailovers(connections: Iterable<Connection>, allowed: boolea
 }
 
 /**
- * Who meets whom: each node meets those at distances 1, 2, 4, … in the list, so that gossip reaches all nodes in few
+ * Pairs of nodes that meet: each node meets those at distances 1, 2, 4, … in the list, so that gossip reaches all nodes in few
  * steps.
  */
 function meetingsOf<C>(members: readonly (readonly [DeploymentNode, C])[]): [C, DeploymentNode][] {

@@ -1,4 +1,4 @@
-/** What can be done to the nodes of a deployment, whichever platform runs them. */
+/** Faults that can be injected into the nodes of a deployment, whichever platform runs them. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";

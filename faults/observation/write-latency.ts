@@ -20,7 +20,7 @@ export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
   return [...counts.values()].sort((a, b) => b.count - a.count);
 }
 
-/** Of acknowledged writes, from their due time: the client waits, whatever delays the write. */
+/** Latency of acknowledged writes, from their due time: the client waits, whatever delays the write. */
 export interface WriteLatency {
   readonly count: number;
   /** Milliseconds; null where no write was acknowledged. */

@@ -5,7 +5,7 @@ import type { FaultAction } from "./actions";
 import { describeAction } from "./actions";
 import type { HealTime } from "./fault";
 
-/** What a fault plan depends on: a deployment's shape, roles and settings, nodes by name. */
+/** Facts that a fault plan depends on: a deployment's shape, roles and settings, nodes by name. */
 export interface DeploymentOutline {
   readonly mode: Mode;
   readonly shards: readonly { readonly primary: string; readonly replicas: readonly string[] }[];

@@ -1,4 +1,4 @@
-/** What to expect of a fault that its name does not say. Pure. */
+/** Consequences of a fault that its name does not tell. Pure. */
 import type { DeploymentOutline } from "./fault-plan";
 
 /** Valkey 9.1.2, seen in this project's own scenarios. */

@@ -10,7 +10,7 @@ import type { PreparedScenario } from "./prepare";
 import type { ScenarioResult, ScenarioRun } from "./scenario-run";
 import { scenarioRecord } from "./scenario-record";
 
-/** What every earlier phase handed on. */
+/** Results of all earlier phases. */
 export interface FinishedPhases {
   readonly prepared: PreparedScenario;
   readonly observation: ScenarioObservation;

@@ -17,7 +17,7 @@ const ASSIST_AFTER_REPLICATION_MS = 2000;
 /** Every shard must acknowledge for so long before it counts as served, milliseconds. */
 const RECENT_MS = 500;
 
-/** What healing took. */
+/** Duration and steps of healing. */
 export interface Healing {
   /** Whether all shards were served only after an assisting or healing action. */
   readonly assisted: boolean;

@@ -17,7 +17,7 @@ export interface ScenarioEvent {
   readonly what: string;
 }
 
-/** What the observation hands to the later phases: both observers, and the context in which actions are performed. */
+/** Results of the observation for later phases: both observers, and the context in which actions are performed. */
 export interface ScenarioObservation {
   readonly client: WriteClient;
   readonly observer: DeploymentObserver;

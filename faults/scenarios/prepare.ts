@@ -20,7 +20,7 @@ import { holdsInTime } from "../../lib/polling";
 const SETTLE_MS = 5000;
 const VERIFY_EVERY_MS = 250;
 
-/** What the preparation hands to the later phases. */
+/** Results of the preparation for later phases. */
 export interface PreparedScenario {
   readonly plan: FaultPlan;
   /** The verification that passed before the fault. */

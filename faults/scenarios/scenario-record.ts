@@ -21,7 +21,7 @@ import type { Healing } from "./heal";
 import type { Injection } from "./inject";
 import type { ScenarioEvent } from "./observe";
 
-/** What the phases observed. Times are of performance.now, but those of changes and events count from the fault. */
+/** Observations of all phases. Times are of performance.now, but those of changes and events count from the fault. */
 export interface ScenarioObservations extends Injection, Healing, Recovery {
   readonly plan: FaultPlan;
   /** The shards before the fault. */

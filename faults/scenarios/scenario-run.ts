@@ -1,4 +1,4 @@
-/** What a run of a scenario is given and what it results in. */
+/** Inputs and result of a run of a scenario. */
 import type { ReportProgress } from "../../lib/progress";
 import type { Shape } from "../../valkey/topology/placement";
 import type { FaultInjector } from "../injectors/fault-injector";

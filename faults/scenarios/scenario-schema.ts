@@ -57,7 +57,7 @@ export const scenarioRecordSchema = z.strictObject({
   repaired: z.boolean(),
   writes: z.strictObject({ due: count, acknowledged: count, failed: count, unknown: count, redirected: count }),
   errors: z.array(z.strictObject({ error: z.string(), outcome: z.enum(["failed", "unknown"]), count })),
-  /** Of acknowledged writes, from their due time. */
+  /** Latency of acknowledged writes, from their due time. */
   latency: z.strictObject({ before: latencySchema, during: latencySchema, after: latencySchema }),
   /** Acknowledged writes whose value was missing after recovery. */
   lost: z.strictObject({

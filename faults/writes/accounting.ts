@@ -22,7 +22,7 @@ export type KeyWrite = Pick<Write, "number" | "outcome">;
 export interface LostWrite {
   readonly key: string;
   readonly number: number;
-  /** What the key holds instead: the number of an older write, no value, or a damaged one. */
+  /** Value that the key holds instead: the number of an older write, no value, or a damaged one. */
   readonly found: number | "gone" | "damaged";
 }
 

@@ -20,7 +20,7 @@ const TRY_AGAIN_MS = 10;
 const READ_ATTEMPTS = 20;
 const READ_RETRY_MS = 100;
 
-/** What a client reaches a deployment by. */
+/** Access by which a client reaches a deployment. */
 export interface ClientRoutes {
   readonly routes: RoutingTable;
   readonly connections: ConnectionPool;

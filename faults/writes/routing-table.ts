@@ -103,7 +103,7 @@ export class RoutingTable {
   }
 
   /**
-   * Of several nodes that claim to be the primary, the one with the most replicas; with equally many, the known one.
+   * Primary among several nodes that claim to be it: the one with the most replicas; with equally many, the known one.
    */
   async #findPrimary(): Promise<void> {
     const known = this.owner(0);

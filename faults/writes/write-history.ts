@@ -1,4 +1,4 @@
-/** What a client knows of its writes: when each was due, when it ended, and what the server replied. Plain data. */
+/** History of a client's writes: when each was due, when it ended, and what the server replied. Plain data. */
 
 /**
  * The reason of a write that was not acknowledged: a server's error code (`CLUSTERDOWN`), or one of the constants

@@ -48,7 +48,7 @@ export function nodeAt(node: SchemaNode, path: Path, input: unknown): SchemaNode
   return child === undefined ? undefined : nodeAt(child, rest, valueAt(input, [key]));
 }
 
-/** What a node accepts, as a noun phrase: `a whole number from 1 to 100`. */
+/** Values that a node accepts, as a noun phrase: `a whole number from 1 to 100`. */
 export function expectation(node: SchemaNode): string {
   const several = alternatives(node);
   if (several.length > 0) return [...new Set(several.map(expectation))].join(" or ");

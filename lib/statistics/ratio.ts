@@ -6,7 +6,7 @@ import { pairedInterval } from "./paired";
 export const CONFIDENCE = 0.95;
 
 /**
- * What is asked of each interval so that studies keep to `CONFIDENCE`: a study stops when its interval has become
+ * Confidence of each interval, so that studies keep to `CONFIDENCE`: a study stops when its interval has become
  * narrow, and stops sooner where chance made it so. By simulation of the whole rule
  * (tests/lib/statistics/coverage.test.ts).
  */
@@ -82,7 +82,7 @@ function verdictOf({ low, high }: ConfidenceInterval, precision: number): RatioV
   return halfWidth({ low, high }) <= Math.log1p(precision) ? "no-difference" : "not-enough-data";
 }
 
-/** Of an interval of logarithms. */
+/** Half the width of an interval of logarithms. */
 function halfWidth({ low, high }: Pick<ConfidenceInterval, "low" | "high">): number {
   return (high - low) / 2;
 }

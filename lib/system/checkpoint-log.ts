@@ -29,7 +29,7 @@ export interface CheckpointLogContent<Header, Entry> {
 
 /** One kind of log: its place and what its lines hold. */
 export interface CheckpointLogKind<Header, Entry> {
-  /** What such a log records, for messages: `study`. */
+  /** Subject of such a log, for messages: `study`. */
   readonly subject: string;
   /** The file's name, which ends in `.jsonl`. The lock's name is the same with `.lock`. */
   readonly file: string;

@@ -1,4 +1,4 @@
-/** What runs: a checkout with its TypeScript, or the compiled code of the package that was installed. */
+/** Package that runs: a checkout with its TypeScript, or the compiled code of the package that was installed. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
@@ -13,5 +13,5 @@ export const COMMAND = IS_PACKAGE ? "npx valkey-measured" : "npm start --";
 
 const packageFile = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };
 
-/** Of the package: three numbers, such as `0.1.0`. */
+/** Version of the package: three numbers, such as `0.1.0`. */
 export const VERSION = packageFile.version;

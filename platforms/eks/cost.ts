@@ -21,7 +21,7 @@ export interface Cost {
   readonly lines: readonly CostLine[];
   /** Sum of all lines with a price; undefined without any. */
   readonly usdPerHour: number | undefined;
-  /** What the sum leaves out: lines without a price, and charges by use. */
+  /** Charges that the sum leaves out: lines without a price, and charges by use. */
   readonly notCounted: readonly string[];
 }
 

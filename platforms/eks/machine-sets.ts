@@ -59,7 +59,7 @@ export interface SetLayout {
   readonly fullest: number;
 }
 
-/** What the node selectors of each group's pods have besides the pool's, by the group's label. */
+/** Labels that the node selectors of each group's pods have besides the pool's, by the group's label. */
 export function setNodeSelectors(sets: readonly MachineSet[]): ReadonlyMap<string, Readonly<Record<string, string>>> {
   return new Map(
     sets.flatMap(({ name, type, pinsType, groups }) =>

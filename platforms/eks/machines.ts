@@ -16,7 +16,7 @@ const machineSchema = z.strictObject({
   memoryMiB: positive,
   /** Sustained rate, without bursts. */
   networkMbps: positive,
-  /** What the kubelet leaves for pods, thousandths of a CPU. */
+  /** CPU that the kubelet leaves for pods, thousandths. */
   allocatableCpuMilli: positive,
   allocatableMemoryMiB: positive,
   /** Network interfaces of the first network card, which carry pods. */
@@ -91,7 +91,7 @@ export function reservedCpus({ staticCpus }: Tuning): number {
   return staticCpus ? 1 : 0;
 }
 
-/** What a machine has left for pods after the DaemonSets. */
+/** Room that a machine has left for pods after the DaemonSets. */
 export interface AllocatableResources {
   readonly cpuMilli: number;
   readonly memoryMiB: number;

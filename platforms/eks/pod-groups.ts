@@ -7,7 +7,7 @@ import type { StorageClassName } from "./storage-classes";
 /** Pods with equal requests, such as a deployment's servers or a benchmark's load generators. */
 export interface PodGroup {
   readonly name: string;
-  /** What the group is called where machines are labelled: a valid label. @default the name */
+  /** Name of the group in labels of machines: a valid label. @default the name */
   readonly label?: string | undefined;
   /** Groups of one owner share machines with each other rather than with those of another. @default the label */
   readonly owner?: string | undefined;

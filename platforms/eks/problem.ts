@@ -3,6 +3,6 @@
 export interface Problem {
   /** Below the platform's section, such as `["pools", "servers", "instanceTypes", 0]`. */
   readonly path: readonly (string | number)[];
-  /** What is wrong, and what is allowed. */
+  /** Sentence that says what is wrong, and what is allowed. */
   readonly message: string;
 }

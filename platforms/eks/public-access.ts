@@ -1,4 +1,4 @@
-/** Who may reach the API server of an EKS cluster from outside its network. Pure. */
+/** Addresses that may reach the API server of an EKS cluster from outside its network. Pure. */
 import { isOpenToTheWorld } from "../../lib/cidr";
 
 /** How the API server is reached from outside the network. */

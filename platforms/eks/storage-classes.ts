@@ -8,7 +8,7 @@ export interface VolumeSpeed {
   readonly throughput: number;
 }
 
-/** What every gp3 volume has without extra charge. */
+/** Performance that every gp3 volume has without extra charge. */
 export const GP3_BASELINE: VolumeSpeed = { iops: 3000, throughput: 125 };
 
 /** By name. `gp3` is the cluster's default class; "Valkey on EKS" uses `gp3-fast` for larger shards. */

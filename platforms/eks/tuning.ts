@@ -1,4 +1,4 @@
-/** What user data promises of a pool's machines, in the words of verification. Pure. */
+/** Settings that user data promises of a pool's machines, in the words of verification. Pure. */
 import type { PromisedTuning } from "../../valkey/verification/machine-settings";
 import type { Tuning } from "./machines";
 

@@ -5,9 +5,9 @@ import { availableParallelism, cpus } from "node:os";
 /** CPU seconds at one moment; undefined where the system does not tell. */
 export interface CpuSample {
   readonly atMs: number;
-  /** Of one process. */
+  /** CPU time of one process, seconds. */
   readonly processSeconds: number | undefined;
-  /** Of the whole machine: busy, and stolen by other guests of its host. */
+  /** CPU time of the whole machine: busy, and stolen by other guests of its host. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 

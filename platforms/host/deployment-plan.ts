@@ -1,5 +1,5 @@
 /**
- * What a deployment on this machine consists of: its servers, their zones and their settings. Pure but for random
+ * Parts of a deployment on this machine: its servers, their zones and their settings. Pure but for random
  * addresses.
  */
 import { randomInt } from "node:crypto";

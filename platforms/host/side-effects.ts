@@ -1,5 +1,5 @@
 /**
- * What faults change on this machine besides processes: dropped packets and mounted file systems. Each side effect is
+ * Changes that faults make on this machine besides processes: dropped packets and mounted file systems. Each side effect is
  * recorded in
  * the run directory before it takes effect, so that whichever process stops the run can undo it:
  *

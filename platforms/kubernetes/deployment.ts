@@ -40,7 +40,7 @@ export interface KubernetesDeploymentPlan {
   readonly directives: ReadonlyMap<string, string>;
   /** Rules of all users but `default`, by name. @default users are not looked at */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** What the platform promises of the machines. @default nothing, and machines are not looked at */
+  /** Kernel settings that the platform promises of the machines. @default nothing, and machines are not inspected */
   readonly tuning?: PromisedTuning | undefined;
   /** Paths of TLS files are those of this machine. */
   readonly access: Access;

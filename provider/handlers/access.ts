@@ -41,7 +41,7 @@ export interface AccessInputs extends Credentials {
 export interface AccessOutputs {
   /** When nodes were last told, ISO 8601; empty when never. */
   readonly changedAt: string;
-  /** What `pulumi refresh` found to differ, a sentence each; empty when nothing. */
+  /** Differences that `pulumi refresh` found, a sentence each; empty when there are none. */
   readonly drift: readonly string[];
 }
 
@@ -195,7 +195,7 @@ function hasOtherPassword({ users: before }: AccessInputs, users: Users, name: s
   return former !== undefined && former !== users[name]?.password;
 }
 
-/** What becomes of users, a sentence each. */
+/** Changes of users, a sentence each. */
 function describeUsers(before: WantedRules, after: WantedRules, nodes: string): string[] {
   // As measured: docs/access.md.
   const nothing = "in about 20 s; no restart, other clients see nothing";

@@ -18,9 +18,9 @@ export interface ExternalAddressesInputs {
   readonly password: string;
   /** Null where nobody outside connects. */
   readonly external: ExternalRequest | null;
-  /** Of the servers. */
+  /** Image of the servers. */
   readonly image: string;
-  /** Of the pods: another one restarts them, perhaps on other machines. */
+  /** Revision of the pods: a new one restarts them, perhaps on other machines. */
   readonly revision: string;
   /** Time limit for Services to get addresses, and then for nodes to learn them. */
   readonly timeoutSeconds: number;
@@ -35,9 +35,9 @@ export interface ExternalRequest {
 export interface ExternalAddressesOutputs {
   /** `HOST:PORT` of each Service. */
   readonly endpoints: readonly string[];
-  /** What the server of each pod includes when it starts, by name of the file; none in replication mode. */
+  /** Files that the server of each pod includes when it starts, by name; none in replication mode. */
   readonly files: Readonly<Record<string, string>>;
-  /** What `pulumi refresh` found to differ, a sentence each; empty when nothing. */
+  /** Differences that `pulumi refresh` found, a sentence each; empty when there are none. */
   readonly drift: readonly string[];
 }
 

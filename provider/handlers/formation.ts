@@ -18,7 +18,7 @@ export interface FormationInputs {
 export interface FormationOutputs {
   /** From running nodes to a cluster that serves. */
   readonly milliseconds: number;
-  /** What `pulumi refresh` found that a new formation has to mend, a sentence each; empty when nothing. */
+  /** Problems that `pulumi refresh` found and a new formation repairs, a sentence each; empty when there are none. */
   readonly drift: readonly string[];
 }
 

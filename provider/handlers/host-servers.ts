@@ -30,7 +30,7 @@ export interface HostServersInputs {
 
 export interface HostServersOutputs {
   readonly target: DeploymentReference;
-  /** Of valkey-server, such as `9.1.2`. */
+  /** Version of valkey-server, such as `9.1.2`. */
   readonly version: string;
   /** The run directory. */
   readonly directory: string;

@@ -18,7 +18,7 @@ import { waitOptions } from "../waiting";
 export interface ImageCheckInputs {
   readonly target: KubernetesReference;
   readonly password: string;
-  /** Of the servers. */
+  /** Image of the servers. */
   readonly image: string;
   /** Specification of the pod that runs the image, with the servers' pull secrets and placement. */
   readonly pod: object;
@@ -42,7 +42,7 @@ async function runningTags(kubernetes: KubernetesClient, target: KubernetesRefer
     .flatMap(({ spec }) => tagOf(spec?.containers.find(({ name }) => name === container)?.image ?? "") ?? []);
 }
 
-/** What the servers say of themselves. */
+/** Versions that the servers report. */
 async function runningVersions({ target, password }: ImageCheckInputs, signal: AbortSignal): Promise<string[]> {
   const deployment = await openDeployment(target, password, { timeoutMs: ANSWER_MS, signal });
   const answers = await withEveryNode(deployment, (attempts) =>

@@ -35,7 +35,7 @@ export interface MeasurementInputs extends LoadGeneratorInputs {
   readonly output?: string | undefined;
   /** Kept in the results. */
   readonly configuration: unknown;
-  /** Any number. Another one measures again. */
+  /** Change this number to measure again. */
   readonly trigger: number;
 }
 
@@ -149,7 +149,7 @@ function maxmemoryOf(target: MeasuredTarget["target"]): number | undefined {
   return target.platform === "external" ? undefined : Number(target.directives["maxmemory"] ?? 0);
 }
 
-/** What does not pass verification is not measured. */
+/** Refuses to measure a deployment that does not pass verification. */
 function requirePass(verifications: readonly Verification[]): void {
   const failed = verifications.filter(({ verdict }) => !verdict.pass);
   if (failed.length === 0) return;

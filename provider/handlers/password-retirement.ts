@@ -18,7 +18,7 @@ export interface PasswordRetirementInputs extends Credentials {
   readonly changedAt: string;
   /** How long former passwords stay valid after the new ones are published. */
   readonly overlapSeconds: number;
-  /** Of the exporters of metrics beside the servers; null without them. */
+  /** Port of the metrics exporters beside the servers; null without them. */
   readonly exporterPort: number | null;
   /** Time limit for nodes to answer. */
   readonly timeoutSeconds: number;

@@ -13,7 +13,7 @@ export interface RolloutInputs {
   readonly password: string;
   /** Changes with the pod template. */
   readonly revision: string;
-  /** Of each pod. Other volumes make another StatefulSet, which takes the pods over. */
+  /** Volume of each pod. Different volumes need a new StatefulSet, which takes the pods over. */
   readonly storage: StorageRequest;
   /** Time limit for pods to start. A change that restarts pods has a minute more for each. */
   readonly timeoutSeconds: number;

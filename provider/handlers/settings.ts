@@ -30,7 +30,7 @@ export interface SettingsInputs {
 export interface SettingsOutputs {
   /** Whether a server could not be told, because it did not run. */
   readonly pending: boolean;
-  /** What `pulumi refresh` found to differ, a sentence each; empty when nothing. */
+  /** Differences that `pulumi refresh` found, a sentence each; empty when there are none. */
   readonly drift: readonly string[];
 }
 

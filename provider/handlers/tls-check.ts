@@ -23,7 +23,7 @@ export interface TlsCheckInputs {
 }
 
 export interface TlsRequest {
-  /** Of the Secret. */
+  /** Name of the Secret. */
   readonly secretName: string;
   /** That the certificate must name. */
   readonly hosts: readonly string[];
@@ -36,7 +36,7 @@ export interface TlsCheckOutputs {
 
 const POLL_MS = 1_000;
 
-/** What is wrong with a Secret, or why that is not known. */
+/** Problems of a Secret, or the reason why they are not known. */
 type SecretLook =
   { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly problems: readonly string[] };
 

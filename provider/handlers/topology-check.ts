@@ -31,7 +31,7 @@ export interface TopologyCheckOutputs {
   readonly topology: TopologyRecord;
   /** When the deployment was verified, ISO 8601. */
   readonly verifiedAt: string;
-  /** What `pulumi refresh` found not to hold any more, a sentence each; empty when nothing. */
+  /** Assertions that `pulumi refresh` found to fail, a sentence each; empty when all hold. */
   readonly drift: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Who may log in to running servers. */
+/** Users that may log in to running servers. */
 import type { CustomResourceOptions, Output } from "@pulumi/pulumi";
 import type { InputsOf } from "../custom-resource";
 import { ValkeyResource } from "../custom-resource";
@@ -10,7 +10,7 @@ import type { AccessInputs } from "../handlers/access";
  * rules of users hold. Rules that a server refuses fail the update before anything has changed.
  */
 export class Access extends ValkeyResource {
-  /** Of the user `default`, once all nodes accept it. Secret. */
+  /** Password of the user `default`, once all nodes accept it. Secret. */
   declare readonly password: Output<string>;
   /** Beside `default`, once all nodes have them. Secret. */
   declare readonly users: Output<Users>;

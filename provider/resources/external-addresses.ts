@@ -8,7 +8,7 @@ import type { ExternalAddressesInputs } from "../handlers/external-addresses";
 export class ExternalAddresses extends ValkeyResource {
   /** `HOST:PORT` of each Service; empty where nobody outside connects. */
   declare readonly endpoints: Output<readonly string[]>;
-  /** What the server of each pod includes when it starts, by name of the file. */
+  /** Files that the server of each pod includes when it starts, by name. */
   declare readonly files: Output<Readonly<Record<string, string>>>;
 
   constructor(name: string, inputs: InputsOf<ExternalAddressesInputs>, options: CustomResourceOptions = {}) {

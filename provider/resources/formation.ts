@@ -8,7 +8,7 @@ import type { FormationInputs } from "../handlers/formation";
 export class Formation extends ValkeyResource {
   /** From running nodes to a cluster that serves. */
   declare readonly milliseconds: Output<number>;
-  /** What a refresh found that the next update mends; empty when nothing. */
+  /** Problems that a refresh found and the next update repairs; empty when there are none. */
   declare readonly drift: Output<readonly string[]>;
 
   constructor(name: string, inputs: InputsOf<FormationInputs>, options: CustomResourceOptions = {}) {

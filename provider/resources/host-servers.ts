@@ -4,7 +4,7 @@ import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { ValkeyResource } from "../custom-resource";
 import type { HostServersInputs } from "../handlers/host-servers";
 
-/** What a program knows before any resource exists, but for the password. */
+/** Inputs that a program knows before any resource exists; the password may come from one. */
 export type HostServersArgs = Omit<HostServersInputs, "password"> & { readonly password: Input<string> };
 
 /**
@@ -13,7 +13,7 @@ export type HostServersArgs = Omit<HostServersInputs, "password"> & { readonly p
  */
 export class HostServers extends ValkeyResource {
   declare readonly target: Output<DeploymentReference>;
-  /** Of valkey-server, such as `9.1.2`. */
+  /** Version of valkey-server, such as `9.1.2`. */
   declare readonly version: Output<string>;
   /** The run directory. */
   declare readonly directory: Output<string>;

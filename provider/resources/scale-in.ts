@@ -1,4 +1,4 @@
-/** What has to happen before the pods of a deployment change. */
+/** Steps that have to happen before the pods of a deployment change. */
 import type { CustomResourceOptions, Output } from "@pulumi/pulumi";
 import type { InputsOf } from "../custom-resource";
 import { ValkeyResource } from "../custom-resource";

@@ -17,7 +17,7 @@ export interface Property extends Value {
   /** In TypeScript, such as `io-threads`. */
   readonly name: string;
   readonly description: string;
-  /** What an absent property stands for, in words; undefined where the declaration has no `@default`. */
+  /** Value of an absent property, in words; undefined where the declaration has no `@default`. */
   readonly standard: string | undefined;
   readonly isRequired: boolean;
   readonly isSecret: boolean;
@@ -46,7 +46,7 @@ export interface ComponentModel {
   readonly description: string;
   /** TypeScript. */
   readonly example: string;
-  /** Of the file that declares it, in the repository. */
+  /** Path in the repository of the file that declares it. */
   readonly path: string;
   readonly inputs: readonly Property[];
   readonly outputs: readonly Property[];
@@ -57,7 +57,7 @@ export interface ComponentModels {
   readonly types: ReadonlyMap<string, NamedType>;
 }
 
-/** What a property is for: in its own words, or those of its type. */
+/** Purpose of a property: in its own words, or in those of its type. */
 export function meaning({ description, shape }: Property, types: ReadonlyMap<string, NamedType>): string {
   if (description !== "" || shape.kind !== "named") return description;
   return types.get(shape.name)?.description ?? "";

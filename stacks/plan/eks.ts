@@ -32,7 +32,7 @@ export interface EksLoad {
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
 }
 
-/** What a stack runs. */
+/** Deployments and loads that a stack runs. */
 export function eksLoad({ deployments, measures, benchmark, workloads }: StackConfig): EksLoad {
   return { deployments, benchmark: measures ? benchmark : undefined, workloads };
 }

@@ -192,7 +192,7 @@ export function podTarget(
   );
 }
 
-/** What the machines of a deployment promise its servers; undefined where the machines are not the platform's own. */
+/** Settings that a deployment's machines promise its servers; undefined where the machines are not the platform's own. */
 export function promisedToServers(platform: PodPlatform, deployment: DeploymentConfig): PromisedTuning | undefined {
   if (platform.type !== "eks") return undefined;
   const { pool = "servers", resources } = podSettings(platform, deployment);

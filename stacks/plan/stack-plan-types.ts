@@ -147,7 +147,7 @@ export interface StudyPlan {
 
 /** Estimated duration. */
 export interface Duration {
-  /** Of all parts. */
+  /** Duration of all parts. */
   readonly seconds: number;
   readonly parts: readonly { readonly what: string; readonly seconds: number }[];
 }

@@ -1,4 +1,4 @@
-/** What the volumes of clusters are for, and what pods without one lose. Pure. */
+/** Notes on the volumes of clusters, and on what pods without one lose. Pure. */
 import { formatCount } from "../../lib/units";
 import { LARGE_CLUSTER_NODES } from "../../valkey/topology/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";

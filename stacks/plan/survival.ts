@@ -1,4 +1,4 @@
-/** What the deployments of a stack survive. Pure. */
+/** Events that the deployments of a stack survive. Pure. */
 import type { Survival } from "../../valkey/survival/survival";
 import { survivals } from "../../valkey/survival/survival";
 import type { DeploymentConfig } from "../config/schema/deployments";

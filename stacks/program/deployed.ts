@@ -4,7 +4,7 @@ import type { TopologyRecord } from "../../benchmarks/results/schema";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import type { PlatformConfig } from "../config/schema/platform";
 
-/** What a platform deployed. */
+/** Deployment that a platform made. */
 export interface Deployed {
   readonly deployments: readonly VerifiedDeployment[];
   /** The platform with images under the names by which its machines pull them. */
@@ -14,7 +14,7 @@ export interface Deployed {
 /** A deployment that serves and is verified. What depends on `component` waits for that. */
 export interface VerifiedDeployment {
   readonly name: string;
-  /** Of users beside `default`, by name. Secret. @default no such users */
+  /** Passwords of users beside `default`, by name. Secret. @default no such users */
   readonly userPasswords?: Readonly<Record<string, pulumi.Output<string>>> | undefined;
   readonly component: pulumi.Resource & {
     readonly reference: pulumi.Output<DeploymentReference>;

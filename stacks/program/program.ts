@@ -47,7 +47,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   };
 }
 
-/** What clients outside the Kubernetes cluster connect by, by deployment; no output where there are none. */
+/** Endpoints for clients outside the Kubernetes cluster, by deployment; no output where there are none. */
 function externalUrls(deployed: Deployed["deployments"], { deployments }: StackConfig): Record<string, unknown> {
   const urls = deployed
     .filter(({ name }) => deployments[name]?.external !== undefined)

@@ -17,7 +17,7 @@ export function datedVerdictLines(verdicts: readonly DatedVerdict[]): string[] {
 }
 
 /**
- * What this update verified: a verdict stays in the state until an input of its check changes.
+ * Lines on verdicts that this update did not make: a verdict stays in the state until an input of its check changes.
  * @param startedAt of the update, ISO 8601
  * @returns no line where every verdict is of this update
  */

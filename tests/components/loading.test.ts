@@ -1,4 +1,4 @@
-/** What a program loads with a component: nothing that only another component, a report or a handler needs. */
+/** Modules that a program loads with a component: none that only another component, a report or a handler needs. */
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";

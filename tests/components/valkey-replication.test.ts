@@ -1,4 +1,4 @@
-/** What `ValkeyReplication` has without being asked, and refuses. */
+/** Defaults and refusals of `ValkeyReplication`. */
 import { describe, expect, it } from "vitest";
 import type { ValkeyReplicationArgs } from "../../components/valkey-replication";
 import { ValkeyReplication } from "../../components/valkey-replication";

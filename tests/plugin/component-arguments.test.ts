@@ -1,4 +1,4 @@
-/** What programs in other languages give the components, and what the components then are. */
+/** Arguments of components from programs in other languages, and the components that they make. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";

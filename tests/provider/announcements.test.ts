@@ -1,4 +1,4 @@
-/** What previews say of changes. */
+/** Sentences of previews about changes. */
 import { describe, expect, it } from "vitest";
 import { podReference } from "../../components/kubernetes/reference";
 import type { KubernetesReference } from "../../platforms/deployment-reference";

@@ -4,7 +4,7 @@ import { z } from "zod";
 export const benchRowSchema = z.strictObject({
   /** Name on the command line: `formation-48`. */
   id: z.string(),
-  /** What was measured, how often, and which ratio it is. */
+  /** Subject of the measurement, number of repeats, and which ratio it is. */
   what: z.string(),
   /** Unit of `ours` and `reference`: `s`, `ms`, `rps`, `MB`, `%`, `files`, `studies`, or `exponent`. */
   unit: z.string(),
@@ -18,7 +18,7 @@ export const benchRowSchema = z.strictObject({
 });
 export type BenchRow = z.infer<typeof benchRowSchema>;
 
-/** What a figure must reach. */
+/** Target of a figure. */
 export interface RowTarget {
   readonly text: string;
   readonly holds: (figure: number) => boolean;

@@ -1,4 +1,4 @@
-/** What benchmarks share: fresh servers that are stopped afterwards, and programs run directly. */
+/** Tools that benchmarks share: fresh servers that are stopped afterwards, and programs run directly. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";

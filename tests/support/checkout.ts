@@ -3,7 +3,7 @@ import { cpSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../../lib/system/package";
 
-/** What a checkout has beside the project: other stacks' state, results, packages, compiled code. */
+/** Files in a checkout beside the project: other stacks' state, results, packages, compiled code. */
 const NOT_COPIED = new Set(["node_modules", ".git", ".cache", ".state", "dist", "results"]);
 
 /** Copies the project into a directory that exists, with the checkout's own node_modules. */

@@ -99,7 +99,7 @@ export class Place {
   }
 }
 
-/** What a run leaves behind. */
+/** Files that a run leaves behind. */
 export const ARTIFACTS = ["raw.txt", "report.html", "results.csv", "results.json", "results.om", "summary.txt"];
 
 export const resultsIn = (directory: string): Results =>

@@ -108,7 +108,7 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
   }
 }
 
-/** What differs from what is wanted, a sentence for each node or Sentinel and user; empty when nothing does. */
+/** Differences from what is wanted, a sentence for each node or Sentinel and user; empty when there are none. */
 export async function differingAccess(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
   return [
     ...(await differencesOfNodes(deployment, credentials)),

@@ -8,7 +8,7 @@ import { DEFAULT_USER, isOwnUser, OWN_USERS } from "./users";
 export type WantedRules = Readonly<Record<string, string>>;
 
 /**
- * What differs of users and rules, a phrase each; empty when nothing does. A server prints rules in its own words, so the
+ * Differences of users and rules, a phrase each; empty when there are none. A server prints rules in its own words, so the
  * wanted ones are compared as those of a user who exists for a moment and cannot log in.
  */
 export async function userProblems(node: Connection, wanted: WantedRules): Promise<readonly string[]> {
@@ -42,7 +42,7 @@ function groupPairs(reply: readonly unknown[]): Record<string, unknown> {
   return Object.fromEntries(pairs);
 }
 
-/** What the server says against the rules; undefined when it takes them. */
+/** Objection of the server to the rules; undefined when it accepts them. */
 export async function refusalOf(node: Connection, rules: string): Promise<string | undefined> {
   try {
     await withTrialUser(node, rules, () => Promise.resolve());

@@ -12,14 +12,14 @@ export type Users = Readonly<Record<string, User>>;
 
 /** Everybody who may log in. */
 export interface Credentials {
-  /** Of the user `default`, who may do everything. */
+  /** Password of the user `default`, who may do everything. */
   readonly password: string;
   readonly users: Users;
 }
 
 export const DEFAULT_USER = "default";
 
-/** What names of users begin with that this project makes for a while. */
+/** Prefix of users that this project makes for a while. */
 export const OWN_USERS = "valkey-measured-";
 
 export const isOwnUser = (name: string): boolean => name.startsWith(OWN_USERS);
@@ -73,7 +73,7 @@ export function passwordsDiffer(before: Credentials, after: Credentials): boolea
 const MIN_PASSWORD = 16;
 
 /**
- * What is wrong with a password; undefined when nothing is.
+ * Problem of a password; undefined when there is none.
  * @param isPlain whether it is written to files unquoted, as the upstream chart does
  */
 export function passwordProblem(password: string, isPlain: boolean): string | undefined {
@@ -83,7 +83,7 @@ export function passwordProblem(password: string, isPlain: boolean): string | un
   return /[\u0000-\u001f\u007f]/.test(password) ? "has control characters" : undefined;
 }
 
-/** What is wrong with the name of a user; undefined when nothing is. */
+/** Problem of the name of a user; undefined when there is none. */
 export function userNameProblem(name: string): string | undefined {
   if (name === DEFAULT_USER) return "has all rights; its password is the deployment's";
   if (isOwnUser(name)) return `is a name of ours: users that begin with ${OWN_USERS} are deleted`;
@@ -92,7 +92,7 @@ export function userNameProblem(name: string): string | undefined {
     : "expected letters, digits, `.`, `_` and `-`, at most 63, a letter or digit first";
 }
 
-/** What is wrong with rules before a server sees them; undefined when nothing is. */
+/** Problem of rules that shows before a server sees them; undefined when there is none. */
 export function rulesProblem(rules: string): string | undefined {
   if (rules.trim() === "" || /[\n\r"']/.test(rules))
     return "expected one line of rules, such as `+@read ~app:*`, without quotes";

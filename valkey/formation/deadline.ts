@@ -22,7 +22,7 @@ export interface FormationOptions {
   readonly report?: ReportProgress;
 }
 
-/** What a formation did. */
+/** Result of a formation. */
 export interface FormationResult {
   /** False when the deployment had the wanted shape already, and nothing was changed. */
   readonly changed: boolean;

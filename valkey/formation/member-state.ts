@@ -1,5 +1,5 @@
 /**
- * What each node of a cluster that is being formed or resized reports of it, and the reasons not to touch the cluster.
+ * Report of each node of a cluster that is being formed or resized, and the reasons not to touch the cluster.
  * Pure.
  */
 import type { ClusterView, KnownNode } from "../topology/cluster-view";

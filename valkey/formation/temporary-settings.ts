@@ -92,7 +92,7 @@ export async function restoreLeftoverSettings(
   );
 }
 
-/** What a killed formation or resize left changed, a sentence for each node and directive; empty when nothing. */
+/** Changes that a killed formation or resize left, a sentence for each node and directive; empty when there are none. */
 export async function describeLeftoverSettings(deployment: Deployment): Promise<string[]> {
   return withConnections(deployment, async (connections) => {
     const found = await Promise.all(

@@ -1,4 +1,4 @@
-/** What the ways of migrating slots have in common: atomically, and key by key. */
+/** Context shared by both ways of migrating slots: atomically, and key by key. */
 import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
 import type { Deadline } from "../formation/deadline";

@@ -41,7 +41,7 @@ export async function resizeCluster(
   return new Resize(deployment, connections, shape, options).run();
 }
 
-/** What was read from the nodes last, and the commands to them. */
+/** Facts that were last read from the nodes, and the commands to them. */
 interface Inspection {
   readonly states: readonly MemberState[];
   readonly executor: ResizeExecutor;

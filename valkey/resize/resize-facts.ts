@@ -1,5 +1,5 @@
 /**
- * What a resize concludes from the nodes' views: which nodes take part, which are half joined, what blocks it. Pure.
+ * Conclusions of a resize from the nodes' views: which nodes take part, which are half joined, what blocks it. Pure.
  */
 import type { MemberState } from "../formation/member-state";
 import { selfEntry, unknownNodes } from "../formation/member-state";

@@ -49,7 +49,7 @@ export interface ResizePlan {
   readonly forget: readonly string[];
 }
 
-/** What to do about a cluster. */
+/** Decision about a cluster. */
 export type ResizeDecision =
   /** Nothing: it has the wanted shape, slots are even, and it is zone-safe. */
   | { readonly kind: "fits" }

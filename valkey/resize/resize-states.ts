@@ -50,7 +50,7 @@ export const RESIZE_TRANSITIONS = {
 /** A state in which something is done; `fitted`, the end, is none of them. */
 export type ResizeState = keyof typeof RESIZE_TRANSITIONS;
 
-/** What is done in each state. The type allows only the transitions above. */
+/** Step of each state. The type allows only the transitions above. */
 export type ResizeHandlers = {
   readonly [State in ResizeState]: () => Promise<(typeof RESIZE_TRANSITIONS)[State][number]>;
 };

@@ -70,7 +70,7 @@ async function monitorPrimary(
   return true;
 }
 
-/** What a Sentinel reports once it knows the whole deployment. */
+/** Report of a Sentinel that knows the whole deployment. */
 interface ExpectedView {
   readonly nodes: readonly DeploymentNode[];
   readonly primary: string;
@@ -79,7 +79,7 @@ interface ExpectedView {
   readonly others: number;
 }
 
-/** What is missing in a Sentinel's view; undefined when nothing is. */
+/** Part that is missing in a Sentinel's view; undefined when nothing is missing. */
 function missingInView(name: string, view: SentinelView | undefined, expected: ExpectedView): string | undefined {
   if (view === undefined) return `${name} monitors no primary`;
   const flags = failureFlags(view.flags);

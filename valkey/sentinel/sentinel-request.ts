@@ -6,7 +6,7 @@ import { majority, MIN_SENTINEL_ZONES } from "./plan";
 export interface SentinelRequest {
   /** The number of Sentinels: odd, from 3 to 9. @default 3 */
   readonly count?: number | undefined;
-  /** How many Sentinels must miss the primary for a failover. @default a majority */
+  /** Number of Sentinels that must miss the primary for a failover. @default a majority */
   readonly quorum?: number | undefined;
   /** Milliseconds without a reply after which a Sentinel misses a node (`down-after-milliseconds`). @default 5000 */
   readonly downAfterMs?: number | undefined;
@@ -23,7 +23,7 @@ export const SENTINEL_LIMITS = {
   failoverTimeoutMs: [1000, 3_600_000],
 } as const;
 
-/** What is to be monitored. */
+/** Deployment that is to be monitored. */
 export interface SentinelSubject {
   readonly name: string;
   readonly replicas: number;

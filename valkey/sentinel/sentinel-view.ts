@@ -1,4 +1,4 @@
-/** What one Sentinel reports of the primary that it monitors. */
+/** Report of one Sentinel about the primary that it monitors. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Endpoint } from "../node";

@@ -9,7 +9,7 @@ import { majority } from "./plan";
 import type { SentinelView } from "./sentinel-view";
 import { failureFlags } from "./sentinel-view";
 
-/** What the Sentinels report, and what they should report. */
+/** Reports of the Sentinels, and what they should report. */
 export interface SentinelVerdictInput {
   readonly sentinels: readonly SentinelFacts[];
   readonly settings: SentinelSettings;

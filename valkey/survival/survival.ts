@@ -1,4 +1,4 @@
-/** What a deployment survives, as its configuration has it: what is lost, and for how long clients wait. Pure. */
+/** Events that a deployment survives by its configuration: what is lost, and for how long clients wait. Pure. */
 import type { Engine } from "../engines";
 import type { Mode } from "../node";
 import { majority } from "../sentinel/plan";

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { SlotRange } from "./slots";
 import { formatRanges, normaliseRanges, parseRange } from "./slots";
 
-/** What a node does for its slots: serves them, or copies the one that does. */
+/** Task of a node for its slots: it serves them, or copies the node that does. */
 export type Role = "primary" | "replica";
 
 /** A node as a view has it. All views should agree, apart from the address. */

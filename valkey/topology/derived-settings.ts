@@ -11,7 +11,7 @@ export const MIN_NODE_TIMEOUT_MS = 5000;
 const MAX_NODE_TIMEOUT_MS = 15_000;
 /** The node timeout changes in steps of this size, so that a cluster that grows a little keeps its own. */
 const STEP_MS = 2500;
-/** What a node may send over the bus without load, bytes per second: a tenth of 1 Gbit/s. */
+/** Traffic that a node may send over the bus without load, bytes per second: a tenth of 1 Gbit/s. */
 const MAX_BUS_BYTES_PER_NODE = 12_500_000;
 
 /**

@@ -18,7 +18,7 @@ export interface Assertion {
   readonly nodes: readonly string[];
 }
 
-/** What is wrong with one node, or with the whole deployment where `node` is empty. */
+/** Problem of one node, or of the whole deployment where `node` is empty. */
 export interface Violation {
   readonly node: string;
   readonly problem: string;

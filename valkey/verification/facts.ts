@@ -1,4 +1,4 @@
-/** What a verification judges: read from every node itself, at about the same time. Plain data. */
+/** Facts that a verification judges: read from every node itself, at about the same time. Plain data. */
 import type { DeploymentNode, Mode } from "../node";
 import type { Observation } from "../observation";
 import type { SentinelFacts } from "../sentinel/facts";
@@ -20,9 +20,9 @@ export interface NodeFacts {
   readonly settings: Observation<ReadonlyMap<string, string>>;
   /** Number of keys in all databases. */
   readonly keys: Observation<number>;
-  /** What differs of its users and their rules, a phrase each; undefined where no users are configured. */
+  /** Differences of its users and their rules, a phrase each; undefined where no users are configured. */
   readonly users?: Observation<readonly string[]> | undefined;
-  /** What the node's container sees of its machine; undefined where nothing is promised of machines. */
+  /** Machine settings that the node's container sees; undefined where nothing is promised of machines. */
   readonly machineSettings?: Observation<MachineSettings> | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface DeploymentFacts {
   readonly nodes: readonly NodeFacts[];
   /** Rules of all users but `default`, by name; undefined where no users are configured. */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** What the platform promises of the nodes' machines, where it does. */
+  /** Promises of the platform about the nodes' machines, if it makes any. */
   readonly tuning?: PromisedTuning | undefined;
   /** The zones to spread the nodes over, where they are known apart from the nodes. */
   readonly zones?: readonly string[] | undefined;

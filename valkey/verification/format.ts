@@ -80,7 +80,7 @@ function nodeTable(facts: DeploymentFacts, { shards }: Verdict): string[] {
   return textTable([NODE_COLUMNS, ...rows], "       rrr");
 }
 
-/** What a replica lacks of its primary's stream. */
+/** Part of its primary's stream that a replica lacks. */
 function lagOf(replica: NodeFacts, primary: NodeFacts | undefined): string {
   if (replica.info.known && replica.info.value.get("master_link_status") !== "up") return "link down";
   const behind = primary === undefined ? undefined : bytesBehind(replica, primary);

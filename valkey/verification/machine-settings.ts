@@ -1,4 +1,4 @@
-/** What a platform promises of the machine under a server, and what the server sees of it. Plain data. */
+/** Settings that a platform promises of the machine under a server, and those that the server sees. Plain data. */
 import type { Observation } from "../observation";
 
 /** Tuning that holds before anything is measured: transparent huge pages are off, memory is overcommitted, and more. */
@@ -21,13 +21,13 @@ export interface QueueInterrupt {
   readonly cpus: readonly number[];
 }
 
-/** What a server's container sees of its machine. */
+/** Machine settings as a server's container sees them. */
 export interface MachineSettings {
   /** `never`, `madvise` or `always`. */
   readonly hugePages: Observation<string>;
   /** `1` */
   readonly overcommit: Observation<string>;
-  /** Of the server's network: connections. */
+  /** Connections that the server's network lets wait to be accepted. */
   readonly acceptQueue: Observation<number>;
   readonly openFiles: Observation<number>;
   /** CPUs that the container may run on. */

@@ -139,7 +139,7 @@ function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
   });
 }
 
-/** What is not as promised under one process, in words; empty where everything is. */
+/** Settings under one process that are not as promised, in words; empty when all are. */
 function tuningProblems(promised: PromisedTuning, settings: Observation<MachineSettings>): string[] {
   if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
   return promisesOf(promised).flatMap(({ what, judge }) => {
@@ -149,7 +149,7 @@ function tuningProblems(promised: PromisedTuning, settings: Observation<MachineS
   });
 }
 
-/** What was read of a machine, or why nothing was. */
+/** Settings that were read of a machine, or the reason why none were. */
 export interface MachineFinding {
   readonly machine: string;
   readonly settings: Observation<MachineSettings>;

@@ -31,7 +31,7 @@ export interface JobFacts<R> {
   readonly servers: ReadonlySet<string>;
   /** Whether runners were allowed on those machines. */
   readonly sharing: boolean;
-  /** What is not as promised of the runners' machines, a sentence for each machine. */
+  /** Settings of the runners' machines that are not as promised, a sentence for each machine. */
   readonly untuned: readonly string[];
 }
 

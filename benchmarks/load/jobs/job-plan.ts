@@ -1,4 +1,4 @@
-/** What a benchmark Job is made from: plain data. */
+/** Plan of a benchmark Job: plain data. */
 import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/pods";
 import type { PromisedTuning } from "../../../valkey/verification/machine-settings";
 import type { TlsFiles } from "../../../valkey/node";
@@ -39,7 +39,7 @@ export interface RunnerPlan {
    * @default any zone, on other machines where there are any
    */
   readonly ownMachinesIn?: readonly string[] | undefined;
-  /** What the platform promises of the runners' machines. What does not hold is a warning in every record. */
+  /** Kernel settings that the runners' machines promise. Each one that differs is a warning in every record. */
   readonly tuning?: PromisedTuning | undefined;
   /** Labels added to the pods, so that a NetworkPolicy can admit them. */
   readonly labels?: Labels | undefined;

@@ -25,7 +25,7 @@ import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { runnerTls } from "./runner-pod";
 import { runnerKeys } from "./runner-script";
 
-/** What all runs have in common. */
+/** Context shared by all runs. */
 export interface JobLoadRunnerOptions {
   readonly plan: RunnerPlan;
   /** Deployments to measure. */
@@ -134,7 +134,7 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
     }
   }
 
-  /** What is not as promised of the runners' machines. Each machine is asked once, while the runners wait to start. */
+  /** Settings of the runners' machines that are not as promised. Each machine is asked once, while the runners wait to start. */
   async #untuned(run: JobRun): Promise<string[]> {
     const { tuning } = this.options.plan;
     if (tuning === undefined) return [];

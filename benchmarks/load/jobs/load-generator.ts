@@ -40,7 +40,7 @@ export interface ParsedOutput {
   readonly report: LoadReport;
   /** All latencies, where the load generator prints a histogram. */
   readonly latencies?: Histogram;
-  /** Of the open-loop generator. */
+  /** Tally of the open-loop generator. */
   readonly tally?: Tally;
   /** How long the program ran after the measured time, milliseconds. */
   readonly trailingMs: number;

@@ -85,7 +85,7 @@ function sidecarContainer(plan: JobPlan, sidecar: LoadSidecar): Container {
   };
 }
 
-/** What both containers have. */
+/** Fields that both containers have. */
 function common({ runner, sidecar }: JobPlan): Partial<Container> {
   const { imagePullPolicy, tls } = runner;
   return {

@@ -26,7 +26,7 @@ export interface RunnerPhase {
 /** Clock ticks per second in /proc; Linux fixes them for user space. */
 const TICKS_PER_SECOND = 100;
 
-/** What `record_counters` of `runner.sh` writes. */
+/** Record that `record_counters` of `runner.sh` writes. */
 interface Counters {
   readonly uptime: number;
   readonly machine: RunnerPhase["machine"];

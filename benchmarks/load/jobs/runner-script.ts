@@ -1,5 +1,5 @@
 /**
- * What a runner's container does (`runner.sh`), and the names it shares with this program. Runners meet and report
+ * Script of a runner's container (`runner.sh`), and the names it shares with this program. Runners meet and report
  * through the server under test, which all of them reach: by keys of their own and with commands that no test sends, so
  * that none of them is counted.
  */

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What the sidecar runs. */
+/** Sidecar of a runner that runs a load generator. */
 export interface LoadSidecar {
   readonly image: string;
   /** Command that runs the load generator; the arguments of the run follow. */

@@ -25,7 +25,7 @@ export interface MemtierResults {
   /** End by the same clock. */
   readonly toMs: number;
   readonly warnings: readonly Warning[];
-  /** Of all requests. The totals of memtier_benchmark leave out replies that arrive in its last second. */
+  /** Latencies of all requests. The totals of memtier_benchmark leave out replies that arrive in its last second. */
   readonly latencies: Histogram;
 }
 

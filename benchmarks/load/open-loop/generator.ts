@@ -21,7 +21,7 @@ import type { ArrivalSchedule } from "./requests/schedule";
 import type { RequestOutcome } from "./tally";
 import { addCount, Tally } from "./tally";
 
-/** What one generator sends, and where. */
+/** Requests of one generator, and their targets. */
 export interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
   readonly access: Access;
@@ -66,7 +66,7 @@ export class OpenLoopGenerator {
   readonly #refresher: RouteRefresher;
   /** Requests offered and not settled. */
   #unsettled = 0;
-  /** Of these, requests sent and not answered. */
+  /** Intended requests that are sent and not answered. */
   #inFlight = 0;
   /** Servers with new requests in their queue. */
   readonly #queuedNodes = new Set<LoadNode>();

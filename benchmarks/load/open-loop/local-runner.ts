@@ -27,7 +27,7 @@ export interface OpenLoopRun {
   readonly credentials: BenchmarkUser | undefined;
 }
 
-/** What all runs have in common. */
+/** Context shared by all runs. */
 export interface LocalOpenLoopOptions {
   readonly run: RunDirectory;
   /** Whether the servers run on this machine. */

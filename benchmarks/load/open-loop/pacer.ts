@@ -5,7 +5,7 @@
  */
 import { epochMs } from "../../../lib/clock";
 
-/** What the pacer asks and reports. */
+/** Callbacks by which the pacer asks and reports. */
 export interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;

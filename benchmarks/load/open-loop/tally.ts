@@ -8,11 +8,11 @@ const count = z.number().min(0);
 export const tallySchema = z.strictObject({
   /** Requests whose intended time has come. */
   offered: count,
-  /** Of those, requests sent at least once; the others found no place in the queue or no server in time. */
+  /** Intended requests that were sent at least once; the others found no place in the queue or no server in time. */
   sent: count,
   /** Requests answered without an error. */
   acknowledged: count,
-  /** Of those, requests answered before the load ended. */
+  /** Acknowledged requests that were answered before the load ended. */
   acknowledgedInTime: count,
   /** Requests answered with an error or never sent, by error: certainly not executed. */
   failed: z.record(z.string(), count),

@@ -189,7 +189,7 @@ class ReportedOutput implements OutputCollector {
     return this.#error === "" ? this.#out : `${this.#out}\n${this.#error}`;
   }
 
-  /** Of its errors; without errors, of all that it printed. */
+  /** Last lines of its errors; without errors, of all that it printed. */
   get lastLines(): string {
     return lastTwoLines(this.#error.trim() === "" ? this.#out : this.#error);
   }

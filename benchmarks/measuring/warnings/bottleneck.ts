@@ -14,7 +14,7 @@ export type Bottleneck =
   /** Neither the CPU of either side nor the machine's. */
   | { readonly at: "none" };
 
-/** What a bottleneck is found from. */
+/** Inputs from which a bottleneck is found. */
 export type BottleneckEvidence = Pick<
   MeasurementRecord,
   "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate"

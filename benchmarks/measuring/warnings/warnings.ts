@@ -33,7 +33,7 @@ const EARLY_END = 0.98;
 /** Share of a measurement's time that one tick of the clock may be. */
 const TICK_LIMIT = 0.01;
 
-/** What warnings are drawn from: a record before it has any, and what only the measurement knows. */
+/** Inputs of warnings: a record before it has any, and what only the measurement knows. */
 export interface WarningEvidence {
   readonly record: Omit<MeasurementRecord, "warnings">;
   /**

@@ -68,7 +68,7 @@ function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   return first.isOpenLoop && last.isOpenLoop ? `p50 ${p50}, p99 ${p99} lower` : "–";
 }
 
-/** What the numbers in brackets are; empty for a single repeat, which has no interval. */
+/** Legend of the numbers in brackets; empty for a single repeat, which has no interval. */
 function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
   if (row === undefined || row.repeats < 2) return [];

@@ -12,7 +12,7 @@ import type { InterleavedEntry, SliceCounts } from "../checkpoint-log";
 import type { TreatmentPair } from "../pairs";
 import { comparedPairs } from "../pairs";
 
-/** What treatments are compared by. */
+/** Metrics by which treatments are compared. */
 export type Metric = StudyComparison["metric"];
 
 /** Title and unit of each metric. */

@@ -1,4 +1,4 @@
-/** What claims of documents are judged by, and the words that all judgements share. Pure. */
+/** Criteria for judging claims of documents, and the words that all judgements share. Pure. */
 import type { Ratio } from "../../../lib/statistics/ratio";
 import { formatCount } from "../../../lib/units";
 import type { Claim, TableGrowth } from "../../results/study-schema";
@@ -27,7 +27,7 @@ export interface ClaimBasis {
   readonly growthSize: number | undefined;
 }
 
-/** What a study reports besides its comparisons. */
+/** Results of a study besides its comparisons. */
 export interface Conclusions {
   readonly findings: readonly string[];
   readonly claims: readonly Claim[];

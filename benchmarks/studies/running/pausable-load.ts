@@ -16,7 +16,7 @@ const MAX_REQUESTS = 200_000_000;
 /** Characters of their output that a failure can show. */
 const KEPT_CHARACTERS = 500;
 
-/** What load generators send, and where they run. */
+/** Load of the generators, and where they run. */
 export interface PausableLoadPlan {
   readonly run: RunDirectory;
   /** Path of valkey-benchmark. */

@@ -13,7 +13,7 @@ export interface KarpenterPoolsArgs
   extends
     Pick<PoolCluster, "clusterName" | "nodeRole" | "zones" | "subnetIds" | "securityGroupIds">,
     Partial<Pick<PoolCluster, "machineImage" | "tags">> {
-  /** Each with the most vCPUs that it may have. */
+  /** Pools, each with the most vCPUs that it may have. */
   readonly pools: PoolSettings;
 }
 

@@ -20,7 +20,7 @@ export interface PoolCluster {
   readonly subnetIds?: readonly pulumi.Input<string>[] | undefined;
   /** IDs of the machines' security groups. @default those that are tagged for the cluster */
   readonly securityGroupIds?: readonly pulumi.Input<string>[] | undefined;
-  /** Of every machine, volume and interface that Karpenter makes. @default none */
+  /** Tags of every machine, volume and interface that Karpenter makes. @default none */
   readonly tags: Readonly<Record<string, string>>;
 }
 

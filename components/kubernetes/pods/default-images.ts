@@ -1,7 +1,7 @@
 /** Images beside the servers' own. Pinned; configurations may name others. */
 
-/** Of HAProxy 3.1 or newer, in front of a primary with Sentinels. */
+/** Image of HAProxy 3.1 or newer, in front of a primary with Sentinels. */
 export const PROXY_IMAGE = "docker.io/library/haproxy:3.2.4-alpine";
 
-/** Of oliver006/redis_exporter. */
+/** Image of oliver006/redis_exporter. */
 export const EXPORTER_IMAGE = "ghcr.io/oliver006/redis_exporter:v1.79.0";

@@ -1,4 +1,4 @@
-/** What all pods of a deployment have in common: no rights in Kubernetes or on the machine, and zones. Pure. */
+/** Basics of every pod of a deployment: no rights in Kubernetes or on the machine, and zones. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Placement } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";

@@ -5,7 +5,7 @@ import { Failure } from "../../../lib/errors";
 import { GROWN_BY_VOLUMES, HAND_OVER_SECONDS, TERMINATION_GRACE_SECONDS } from "../layout";
 import { scriptCommand } from "../scripts";
 
-/** What a pod's specification and its server's container lack. */
+/** Additions to a pod's specification and to its server's container. */
 export interface PodLifecycle {
   readonly pod: Pick<types.input.core.v1.PodSpec, "terminationGracePeriodSeconds">;
   readonly server: Pick<types.input.core.v1.Container, "lifecycle">;

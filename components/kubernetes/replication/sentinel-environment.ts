@@ -1,4 +1,4 @@
-/** What sentinel.sh and hand-over-replication.sh read from a container's environment. */
+/** Environment of containers that run sentinel.sh or hand-over-replication.sh. */
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
@@ -11,7 +11,7 @@ export function sentinelVariables(
   { count, quorum, downAfterMs, failoverTimeoutMs }: SentinelSettings,
 ): Record<string, pulumi.Input<string>> {
   const clusterDomain = args.clusterDomain ?? CLUSTER_DOMAIN;
-  /** What follows a pod's name in its host name. */
+  /** Suffix after a pod's name in its host name. */
   const hostSuffix = (service: string): pulumi.Output<string> =>
     pulumi.interpolate`.${service}.${args.namespace}.svc.${clusterDomain}`;
   return {

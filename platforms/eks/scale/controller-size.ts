@@ -13,7 +13,7 @@ export interface ControllerSize {
  */
 const MEMORY_PER_MACHINE_MIB = 1.25;
 const BASE_MEMORY_MIB = 512;
-/** What "Getting Started with Karpenter" gives the controller. */
+/** Resources that "Getting Started with Karpenter" gives the controller. */
 const LEAST_MEMORY_MIB = 1024;
 const MEMORY_STEP_MIB = 512;
 

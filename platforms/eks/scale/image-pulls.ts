@@ -117,7 +117,7 @@ export function secretCommand(name: string, region: string): string {
   return `aws secretsmanager create-secret --region ${region} --name ${name} --secret-string file://docker-hub.json`;
 }
 
-/** What that file holds. */
+/** Contents of that file. */
 export const SECRET_CONTENT = '{"username": "NAME", "accessToken": "TOKEN"}';
 
 export function imageProblems({ hubImages, pulls, cache }: ImagePlan): Problem[] {

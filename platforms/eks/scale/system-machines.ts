@@ -19,7 +19,7 @@ import { dnsReplicas, KARPENTER_REPLICAS, karpenterSize } from "./controller-siz
 export interface SystemArgs {
   /** @default the smallest m7g that has room */
   readonly instanceType?: string | undefined;
-  /** At least 2, so that Karpenter's two replicas have machines of their own. @default 2 */
+  /** Number of machines, at least 2, so that Karpenter's two replicas have machines of their own. @default 2 */
   readonly machines: number;
 }
 

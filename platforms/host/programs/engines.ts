@@ -23,9 +23,9 @@ const SUITES: Readonly<Record<string, string>> = {
 
 /** Directories of unpacked packages. */
 export interface PackageDirectories {
-  /** Of the Valkey that commands use by default. */
+  /** Directory of the packages of the Valkey that commands use by default. */
   readonly packages: string;
-  /** Of engines to compare with. They are kept apart, because `findPrograms` takes whatever it finds in `packages`. */
+  /** Directory of engines to compare with, kept apart because `findPrograms` takes whatever it finds in `packages`. */
   readonly comparison: string;
 }
 

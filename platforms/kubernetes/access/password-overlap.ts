@@ -1,6 +1,6 @@
 /**
- * What pods read while two passwords are valid. A Secret of its own, whose file takes the place of the same file of the
- * deployment's Secret: a server that restarts accepts both passwords, and the deployment's Secret is as it stays.
+ * Secret that pods read while two passwords are valid, beside the deployment's own. Its file takes the place of the same
+ * file there, so that a server that restarts accepts both passwords; the deployment's Secret already is as it will stay.
  */
 import { once } from "node:events";
 import { Failure } from "../../../lib/errors";

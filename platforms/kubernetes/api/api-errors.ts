@@ -3,7 +3,7 @@ import { codeOf, messageOf } from "../../../lib/errors";
 
 /** The API server, for messages. */
 export interface ApiServer {
-  /** Of the kubeconfig. */
+  /** Context of the kubeconfig. */
   readonly context: string;
   /** URL. */
   readonly server: string;

@@ -1,4 +1,4 @@
-/** What containers see of their machines: read by a script in the container, and from the Node's labels. */
+/** Machine settings as containers see them: read by a script in the container, and from the Node's labels. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Semaphore } from "../../../lib/semaphore";

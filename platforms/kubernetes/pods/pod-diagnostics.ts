@@ -8,16 +8,16 @@ import type {
 } from "@kubernetes/client-node";
 import { listNames } from "../../../valkey/verification/assertion";
 
-/** What the API server knows about pods that should run. */
+/** Knowledge of the API server about pods that should run. */
 export interface PodEvidence {
   readonly namespace: string;
   readonly wanted: number;
   /** Advice for pods that cannot be scheduled, besides more machines. */
   readonly otherwise?: string | undefined;
   readonly pods: readonly V1Pod[];
-  /** Of the pods. */
+  /** Claims of the pods. */
   readonly claims: readonly V1PersistentVolumeClaim[];
-  /** Of the pods, of their claims, and of whatever makes the pods. */
+  /** Events of the pods, of their claims, and of whatever makes the pods. */
   readonly events: readonly CoreV1Event[];
   /** Names; undefined where they may not be read. */
   readonly storageClasses: readonly string[] | undefined;

@@ -40,7 +40,7 @@ const EXPLAIN_MS = 2_000;
 /** How long a permanent problem is waited for, milliseconds: the API server's caches may lag. */
 const PATIENCE_MS = 20_000;
 const LAST_LINES = 5;
-/** What a kubelet returns in place of a log that is gone. */
+/** Text that a kubelet returns in place of a log that is gone. */
 const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
 /** Pods do not run in time, or cannot run. */

@@ -7,7 +7,7 @@ export interface MachineSelection {
   readonly tolerations?: readonly Toleration[] | undefined;
 }
 
-/** What the servers of one deployment need. */
+/** Requirements of the servers of one deployment. */
 export interface ServerRequirements extends MachineSelection {
   readonly name: string;
   readonly nodes: number;
@@ -15,7 +15,7 @@ export interface ServerRequirements extends MachineSelection {
   readonly onePerMachine: boolean;
 }
 
-/** What a stack needs of a Kubernetes cluster. */
+/** Requirements of a stack on a Kubernetes cluster. */
 export interface KubernetesRequirements {
   readonly namespace: string;
   readonly zones: readonly string[];
@@ -29,7 +29,7 @@ export interface KubernetesRequirements {
   readonly runner?: MachineSelection | undefined;
 }
 
-/** What decides whether a pod can be scheduled on a machine. */
+/** Constraints that decide whether a pod can be scheduled on a machine. */
 export interface MachineSchedulingFacts {
   readonly name: string;
   readonly zone: string | undefined;
@@ -39,7 +39,7 @@ export interface MachineSchedulingFacts {
   readonly unschedulable: boolean;
 }
 
-/** What a Kubernetes cluster has and allows. Undefined is what this program may not read. */
+/** Contents and limits of a Kubernetes cluster. Undefined is what this program may not read. */
 export interface KubernetesFacts {
   readonly context: string;
   /** Null where it does not exist. `ends` is being deleted; `keptBy` is the stack that keeps it for its volumes. */

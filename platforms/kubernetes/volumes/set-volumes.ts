@@ -19,7 +19,7 @@ export interface SetVolumes extends SetName {
   readonly template: string;
 }
 
-/** What each volume is to be. */
+/** Wanted state of each volume. */
 export interface WantedVolume {
   /** As Kubernetes has it: `20Gi`. */
   readonly size: string;

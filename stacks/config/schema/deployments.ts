@@ -32,7 +32,7 @@ const deploymentKeys = {
     fallback: "none",
   }),
   passwordVersion: count(0).default(0).meta({
-    description: "Change this number to have the next `pulumi up` generate another password.",
+    description: "Change this number to have the next `pulumi up` generate a new password.",
   }),
   passwordSecret: z
     .strictObject({

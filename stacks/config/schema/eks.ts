@@ -209,7 +209,7 @@ const clientsSchema = z.strictObject({
   zone: zoneLetter.optional().meta({ description: "Letter of the load generators' zone.", fallback: "any zone" }),
 });
 
-/** What every service of AWS takes as the key or the value of a tag. */
+/** Text that every AWS service accepts as the key or the value of a tag. */
 const tagText = (start: RegExp, min: number, max: number): z.ZodString =>
   z
     .string()

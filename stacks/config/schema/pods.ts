@@ -96,7 +96,7 @@ export const podKeys = {
     .strictObject({
       secretName: objectName.optional().meta({
         description:
-          "Secret of the namespace with tls.crt, tls.key and ca.crt. Servers load another certificate without a restart.",
+          "Secret of the namespace with tls.crt, tls.key and ca.crt. Servers load a new certificate without a restart.",
         fallback: "that of the issuer",
       }),
       issuer: z
@@ -105,7 +105,7 @@ export const podKeys = {
           kind: z
             .enum(["Issuer", "ClusterIssuer"])
             .default("Issuer")
-            .meta({ description: "Of the namespace, or of the cluster." }),
+            .meta({ description: "Kind of the issuer: of the namespace, or of the cluster." }),
         })
         .optional()
         .meta({

@@ -16,7 +16,7 @@ import type { PlatformConfig } from "../schema/platform";
 import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workload-schema";
 import type { Named } from "../section-parser";
 
-/** What load generators are planned for. */
+/** Load that load generators are planned for. */
 export interface PlannedLoad {
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: readonly Named<WorkloadConfig>[];

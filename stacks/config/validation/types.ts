@@ -14,7 +14,7 @@ export type ParsedSections = Pick<
   "platform" | "deployments" | "benchmark" | "workloads" | "capacity" | "failures"
 >;
 
-/** What every validation is given. */
+/** Context that every validation is given. */
 export interface ValidationContext {
   readonly sections: ParsedSections;
   readonly machine: MachineFacts;

@@ -34,7 +34,7 @@ export interface PodDestination {
   readonly context: string | undefined;
   /** Block of addresses that network policies name in place of pods; undefined where they select pods. */
   readonly policyBlock?: string | undefined;
-  /** What machines are labelled with, for each StatefulSet and Deployment, by its name; undefined where they exist. */
+  /** Machine labels for each StatefulSet and Deployment, by its name; undefined where the machines exist. */
   readonly nodeSelectors: ReadonlyMap<string, Labels> | undefined;
 }
 
@@ -104,7 +104,7 @@ function deployPods(
   return { name, userPasswords, component: createDeployment(name, deployment, platform, args, on, options) };
 }
 
-/** Who may connect: whatever has an address of the block, or the default. */
+/** Clients that may connect: all addresses of the block, or the default. */
 function accessOf({ policyBlock }: PodDestination): NetworkAccess | undefined {
   if (policyBlock === undefined) return undefined;
   const peers = [{ ipBlock: { cidr: policyBlock } }];

@@ -1,4 +1,4 @@
-/** What the EKS platform registers, held against AWS' own models of the calls that it leads to. */
+/** Resources that the EKS platform registers, checked against AWS' own models of the calls that they lead to. */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
 import { MACHINE_TYPES } from "../../../platforms/eks/machines";

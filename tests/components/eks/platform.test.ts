@@ -346,7 +346,7 @@ describe("Karpenter's credentials", () => {
   const one = (type: string, name?: string): DeclaredResource => program.one(type, name);
   const association = (): DeclaredResource =>
     one("aws:eks/podIdentityAssociation:PodIdentityAssociation", "valkey-karpenter");
-  /** What takes minutes, and what the controller's pods wait for. */
+  /** Resources that take minutes, and those that the controller's pods wait for. */
   const slow = (): DeclaredResource[] => [
     one("aws:eks/nodeGroup:NodeGroup"),
     ...program.ofType("aws:eks/addon:Addon"),

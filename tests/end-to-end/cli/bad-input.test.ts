@@ -1,4 +1,4 @@
-/** What a user may mistype or lack: one message, exit status 2, nothing started. */
+/** Mistakes of a user: one message, exit status 2, nothing started. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

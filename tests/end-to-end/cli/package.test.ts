@@ -110,7 +110,7 @@ describe("the package in an empty folder", { timeout: 300_000 }, () => {
   afterAll(() => {
     here.close();
   });
-  /** What the program reports in a line of its own, among what it logs. */
+  /** Result that the program reports in a line of its own, among its log. */
   const ran = async (program: string): Promise<Run> => {
     const output = await here.run(process.execPath, ["run.cjs", program]);
     return JSON.parse(output.split("\n").find((line) => line.startsWith(`{"types"`)) ?? "") as Run;

@@ -97,7 +97,7 @@ describe.skipIf(pulumiPath() === undefined)(
       );
     }
 
-    /** What `up` does while clients write and read, none of which may fail or lose a key. */
+    /** Runs `up` while clients write and read, none of which may fail or lose a key. */
     async function upUnderLoad(): Promise<Record<string, number>> {
       const clients = new Clients(await clusterNow());
       let wrong: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * What a viewer of an EKS cluster may do, as a real API server answers. AmazonEKSViewPolicy is EKS' own: Kubernetes'
+ * Rights of a viewer of an EKS cluster, as a real API server answers. AmazonEKSViewPolicy is EKS' own: Kubernetes'
  * role `view`, which has the same resources, stands for it.
  */
 import { KubeConfig, AuthorizationV1Api } from "@kubernetes/client-node";

@@ -47,7 +47,7 @@ describe.skipIf(KUBECONFIG === undefined)(`Karpenter's schemas${WHERE}`, () => {
     api = KubernetesObjectApi.makeApiClient(config);
   });
 
-  /** What the server would keep; what its schema does not have is not in it. */
+  /** Object as the server would keep it, without what its schema does not have. */
   const judge = async (object: Judged): Promise<Judged["spec"]> => {
     const kept: unknown = await api.create(object, undefined, "All");
     return (kept as Judged).spec;

@@ -1,4 +1,4 @@
-/** What a server's container sees of its machine, in real pods: all machines of the local Kubernetes share one kernel. */
+/** Machine settings in real pods: all machines of the local Kubernetes share one kernel. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { form } from "../../../valkey/formation/form";

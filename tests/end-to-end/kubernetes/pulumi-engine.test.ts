@@ -20,7 +20,7 @@ interface Changes {
   /** Another one restarts servers. */
   readonly backlog?: number;
   readonly size?: string;
-  /** Of the user `app`. @default no such user */
+  /** Rules of the user `app`. @default no such user */
   readonly rules?: string;
 }
 

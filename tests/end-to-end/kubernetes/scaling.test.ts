@@ -1,5 +1,5 @@
 /**
- * What a stack renders, applied without an engine, and what its resources then do: rolled out, formed, checked, scaled
+ * Objects that a stack renders, applied without an engine, and what its resources then do: rolled out, formed, checked, scaled
  * out and in under writes.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

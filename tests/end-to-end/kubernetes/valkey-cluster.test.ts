@@ -47,7 +47,7 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
       () => true,
       () => false,
     );
-  /** What a node that starts says of the cluster's state whenever its readiness script passes, until 10 s after it first did. */
+  /** States that a starting node reports whenever its readiness script passes, until 10 s after the first. */
   const statesWhileReady = async (pod: string, seconds: number): Promise<string[]> => {
     const script = `. /valkey/scripts/node.sh; end=$(($(date +%s) + ${seconds})); first=
       while [ $(date +%s) -lt $end ]; do

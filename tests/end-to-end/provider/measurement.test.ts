@@ -45,7 +45,7 @@ function targetOf({ name, mode, nodes, access }: Deployment): ExternalTarget {
   };
 }
 
-/** What the provider is asked to create by a program of this component, which runs in `directory`. */
+/** Inputs that the provider gets from a program of this component, which runs in `directory`. */
 async function asked(program: () => unknown): Promise<MeasurementInputs> {
   const { inputs } = onlyResource(await evaluateProgram(program), "valkey:index:Measurement");
   return { ...(inputs as unknown as MeasurementInputs), directory };

@@ -1,4 +1,4 @@
-/** What runs in the pod of a cluster node before its server stops: real servers. */
+/** Script that runs in the pod of a cluster node before its server stops: real servers. */
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";

@@ -1,4 +1,4 @@
-/** What the readiness probe of a cluster node does when its pod has come back without data: real servers at new addresses. */
+/** Readiness probe of a cluster node whose pod has come back without data: real servers at new addresses. */
 import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** What runs in a pod before its server stops, where Sentinels watch: real Sentinels and servers, and clients that write. */
+/** Script that runs in a pod before its server stops, with Sentinels: real Sentinels and servers, and clients that write. */
 import { execFile } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What runs before the server in the container of a cluster node: real servers that are killed, and start again by the script. */
+/** Script that runs before the server of a cluster node: real servers that are killed, and start again by the script. */
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { Cluster } from "ioredis";

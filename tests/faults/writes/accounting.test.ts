@@ -14,7 +14,7 @@ const at = (number: number): KeyContent => ({ kind: "number", number });
 
 /** One write to a key on a primary with a replica that lags, with every way in which a write can end. */
 interface Step {
-  /** What the server does with the write, and whether the client gets a reply. */
+  /** Effect of the write on the server, and whether the client gets a reply. */
   readonly what: "done-and-told" | "done-and-untold" | "refused" | "vanished" | "late";
   /** Whether the replica has the write by then. */
   readonly replicated: boolean;

@@ -13,9 +13,9 @@ import { program } from "../../../stacks/program/program";
 import { acceptTransforms } from "../../support/pulumi/mock-transforms";
 import { readStackFile } from "../../../stacks/config/stack-file";
 
-/** What a stack on one machine has no use for, and what costs seconds to load. */
+/** Modules that a stack on one machine has no use for, and that cost seconds to load. */
 const CLOUD_SDK = /node_modules\/(@pulumi\/(?:aws|awsx|eks|kubernetes)|@kubernetes\/[^/]+)\//;
-/** Of a machine that any stack fits on. */
+/** Machine that any stack fits on. */
 const MACHINE = { cores: 64, memoryBytes: 2 ** 40 };
 
 async function evaluate(stack: string): Promise<void> {

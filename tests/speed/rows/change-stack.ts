@@ -20,14 +20,14 @@ const NODES = 6;
 const UPSTREAM = "upstream";
 
 export interface ObservedChange {
-  /** Of the whole `pulumi up`. */
+  /** Duration of the whole `pulumi up`. */
   readonly seconds: number;
   readonly writes: ObservedWrites;
-  /** Of clients at full speed, where there are some. */
+  /** Writes of clients at full speed, if there are any. */
   readonly flooded?: FloodedWrites | undefined;
 }
 
-/** What changes of a stack change. */
+/** Settings that the rows change. */
 export interface ChangedSettings {
   readonly version: string;
   readonly maxmemory: string;
@@ -104,7 +104,7 @@ export class ChangingStack {
     }
   }
 
-  /** Of all pods of a cluster as it was deployed, or of the Service of the primary. */
+  /** Endpoints of all pods of a cluster as it was deployed, or of the Service of the primary. */
   #endpoints(mode: Mode): Endpoint[] {
     const { client, headless } = objectNames(mode);
     const hosts =

@@ -25,7 +25,7 @@ const NODE_TIMEOUTS = [1, 2] as const;
 const OUTAGE_REPEATS = 30;
 const DEFAULT_NODE_TIMEOUT_MS = 2000;
 const VALKEY_NODE_TIMEOUT_MS = 15_000;
-/** Of the primaries of the large cluster: without one more there would be no majority. */
+/** Primaries of the large cluster that are killed: with one more there would be no majority. */
 const KILLED = 14;
 
 const HAND_OVER = "hand-over-failed";

@@ -148,7 +148,7 @@ function timeToForm(bench: Workbench, nodes: number, procedure: Procedure): Prom
   });
 }
 
-/** What a cluster still lacks by the replies of its nodes; undefined: nothing. Shares no code with formation. */
+/** Part that a cluster still lacks by its nodes' replies; undefined when it lacks nothing. Shares no code with formation. */
 export async function missing(connections: readonly Connection[]): Promise<string | undefined> {
   const links = await Promise.all(
     connections.map(async (connection) => {

@@ -19,7 +19,7 @@ const PASSWORD = "generated";
 
 interface BroughtUp {
   readonly seconds: number;
-  /** What was done, and how long each step took. */
+  /** Steps, and how long each took. */
   readonly what: string;
   /** Seconds of updates that change nothing, one after the other; none without the Pulumi engine. */
   readonly unchanged: readonly number[];

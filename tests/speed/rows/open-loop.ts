@@ -31,7 +31,7 @@ const CEILING_SECONDS = 3;
 /** From one rate to the next. */
 const STEP = 1.15;
 const MAX_STEPS = 12;
-/** Of the pause, seconds; requests per second; and how long the whole takes. */
+/** Pause in seconds; requests per second; and duration of the whole. */
 const STALL = { seconds: 1, rate: 5_000, of: 5, after: 1 };
 const DELAY_MS = 20;
 const DELAY_RATE = 250;

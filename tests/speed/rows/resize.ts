@@ -13,7 +13,7 @@ const IDS = METRICS.map(idOf);
 /** Primaries after each `up`, over and over. */
 const SIZES = [6, 3] as const;
 const RESIZES = 20;
-/** Of the client whose writes are accounted for, per second; the others use what the machine has. */
+/** Writes per second of the client whose writes are accounted for; the others use what the machine has. */
 const RATE = 500;
 const IN_FLIGHT = 64;
 

@@ -1,5 +1,5 @@
 /**
- * What a measurement costs the rate that it reports: valkey-benchmark measured and run directly, in turn, on the same
+ * Cost of a measurement for the rate that it reports: valkey-benchmark measured and run directly, in turn, on the same
  * servers.
  */
 import { geometricMean } from "simple-statistics";

@@ -1,5 +1,5 @@
 /**
- * What a preview finds wrong with an account before anything is made: the whole program, AWS's answers and no engine.
+ * Problems of an account that a preview finds before anything is made: the whole program, AWS's answers and no engine.
  */
 import { beforeAll, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";

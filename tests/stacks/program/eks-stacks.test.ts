@@ -39,7 +39,7 @@ interface PodSpec {
 const specOf = ({ inputs }: DeclaredResource): PodSpec =>
   (inputs["spec"] as { template: { spec: PodSpec } }).template.spec;
 
-/** Of the server's container, and of all others of the pod. */
+/** Resources of the server's container, and of all other containers of the pod. */
 function resourcesOf(
   spec: unknown,
   set: DeclaredResource | undefined,

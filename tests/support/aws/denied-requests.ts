@@ -22,7 +22,7 @@ export function karpenterPolicies(clusterName: string, spot = true): NamedPolicy
 /** Tags whose values are a machine's own name. */
 const NAMES = /\/(Name|karpenter\.sh\/nodeclaim)$/;
 
-/** Of equal requests only one is evaluated: ids and names of machines do not matter to the policies. */
+/** One of each set of equal requests: ids and names of machines do not matter to the policies. */
 export function distinctRequests(requests: readonly CallRequest[]): CallRequest[] {
   const keys = requests.map(({ action, resource, context }) => {
     const kind = action.startsWith("ssm:") ? resource : resource.replace(/[^/:]*$/, "");

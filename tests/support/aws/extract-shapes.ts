@@ -41,7 +41,7 @@ function modelOf(directory: string, service: string): RawModel {
 
 const read = new Set<string>();
 
-/** What the documentation states of a member and the model does not. @throws where it states it no longer */
+/** Limits that only the documentation states of a member. @throws where it states them no longer */
 function documentedLimits(service: string, place: string, text: string): Partial<Reference> {
   const reader = DOCUMENTED[`${service}.${place}`];
   if (reader === undefined) return {};

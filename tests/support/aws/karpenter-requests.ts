@@ -1,5 +1,5 @@
 /**
- * What IAM decides on for each call of Karpenter's: actions, resources and condition keys, by AWS' Service
+ * Facts that IAM decides on for each call of Karpenter's: actions, resources and condition keys, by AWS' Service
  * Authorization Reference. Pure.
  *
  * A recording has the calls without their answers, so this is assumed:

@@ -1,6 +1,6 @@
 /** To which member of which of AWS' calls a provider gives an input. */
 
-/** What becomes of an input. */
+/** Target of an input. */
 export type Rule =
   /** Given as it is, such as to `eks.CreateCluster.name`. `#` tells several requests of one call apart. */
   | string
@@ -9,7 +9,7 @@ export type Rule =
       readonly to: string | readonly string[];
       /** Rules for the keys of an object, or of each object of a list. */
       readonly fields?: Inputs;
-      /** What the provider makes of it. */
+      /** Value that the provider makes of it. */
       readonly as?: (value: unknown) => unknown;
     }
   /** An object whose keys go to members of their own. */

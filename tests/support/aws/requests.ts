@@ -14,7 +14,7 @@ export function isOfAws(type: string): boolean {
 }
 
 /**
- * What AWS' models have against the inputs of a resource.
+ * Objections of AWS' models to the inputs of a resource.
  * @returns one line per problem; empty where AWS would take it. A type or an input without a rule is a problem.
  */
 export function parameterProblems({

@@ -10,7 +10,7 @@ import { join } from "node:path";
 const limitsSchema = {
   enum: z.array(z.union([z.string(), z.number()])).optional(),
   pattern: z.string().optional(),
-  /** Of a number; of the length of a string, list or map. */
+  /** Limits of a number, or of the length of a string, list or map. */
   min: z.number().optional(),
   max: z.number().optional(),
 };
@@ -54,7 +54,7 @@ export function shapeOf(service: string, name: string): Shape {
 }
 
 /**
- * What a call's model has against a request.
+ * Objections of a call's model to a request.
  * @param call such as `eks.CreateCluster`
  * @returns one line per problem, each with its path; empty for a valid request
  */

@@ -31,7 +31,7 @@ export function issueCertificate(hosts: readonly string[]): TlsFiles {
   }
 }
 
-/** What a deployment's certificate has to name. */
+/** Names that a deployment's certificate needs. */
 export function serverHosts(namespace: string, ...deployments: readonly string[]): string[] {
   const suffix = `${namespace}.svc.cluster.local`;
   return deployments.flatMap((name) => [`${name}.${suffix}`, `*.${name}-headless.${suffix}`]);

@@ -1,4 +1,4 @@
-/** What a stack on EKS asks of Karpenter and the scheduler: its pools, and pods with the same claims to machines. */
+/** Objects of a stack on EKS for Karpenter and the scheduler: its pools, and pods with the same claims to machines. */
 import { benchmarkJob } from "../../../benchmarks/load/jobs/benchmark-job";
 import { selectorLabels } from "../../../components/kubernetes/names";
 import { POOL_KEY } from "../../../platforms/eks/pools";

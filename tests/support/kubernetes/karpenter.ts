@@ -34,7 +34,7 @@ export interface Claim {
   readonly drifted: boolean;
 }
 
-/** Who is where, and who has no machine and why. */
+/** Machine of each pod, or the reason why it has none. */
 export interface Settled {
   readonly seconds: number;
   readonly machines: readonly Machine[];

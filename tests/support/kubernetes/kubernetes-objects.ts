@@ -1,4 +1,4 @@
-/** What a program asks of a Kubernetes API server, as the objects themselves. */
+/** Objects that a program asks a Kubernetes API server for. */
 import type { DeclaredResource } from "../pulumi/pulumi-mocks";
 import { evaluateProgram } from "../pulumi/pulumi-mocks";
 

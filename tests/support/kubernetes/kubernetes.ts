@@ -81,7 +81,7 @@ export interface TestServers {
   readonly cpu?: string;
   /** Only machines of this zone. */
   readonly zone?: string;
-  /** Of the user that runs the server; root is not allowed to. */
+  /** User ID that runs the server; root is not allowed to. */
   readonly user?: number;
 }
 

@@ -28,7 +28,7 @@ export interface ObserverOrder {
   readonly until: string;
 }
 
-/** What became of the writes. */
+/** Outcome of the writes. */
 export interface ObservedWrites {
   readonly acknowledged: number;
   /** Without an acknowledgement: refused, not sent, or not answered. */
@@ -37,7 +37,7 @@ export interface ObservedWrites {
   readonly lost: number;
   /** The longest time in which a shard acknowledged no write, milliseconds. */
   readonly pauseMs: number;
-  /** Of acknowledged writes, from when they were due, milliseconds; null where none was acknowledged. */
+  /** Latency of acknowledged writes, from their due time, milliseconds; null where none was acknowledged. */
   readonly p999Ms: number | null;
 }
 

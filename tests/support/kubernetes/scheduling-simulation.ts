@@ -85,7 +85,7 @@ export function simulateScheduling(
   return { machines: found, unplaced: coming.length + pods.filter(({ machine }) => machine === undefined).length };
 }
 
-/** What Karpenter does: it tries the waiting pods on the machines there are, and starts machines for the others. */
+/** Simulation of Karpenter: it tries the waiting pods on the machines there are, and starts machines for the others. */
 function startMachines(pods: readonly Pod[], machines: Machine[], room: AllocatableResources, chance: Chance): boolean {
   const before = machines.length;
   const tried = pods.map(({ group, machine }): Pod => ({ group, machine }));

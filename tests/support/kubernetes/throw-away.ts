@@ -60,7 +60,7 @@ export class ThrowAway {
     }
   }
 
-  /** What became of an object that was applied. */
+  /** State of an object that was applied. */
   async read(object: KubernetesObject | undefined): Promise<unknown> {
     if (object === undefined) throw new Error("there is no such object");
     const {

@@ -72,7 +72,7 @@ export function platformArgs(
 
 const arnOf = (service: string, rest: string): string => `arn:aws:${service}:us-west-2:${ACCOUNT_ID}:${rest}`;
 
-/** What AWS would add to what it is given, as far as anything reads it. ARNs hold ids where tests follow them. */
+/** Outputs that AWS would add to its inputs, as far as anything reads them. ARNs hold ids where tests follow them. */
 export const awsOutputs: MockOutputs = (type, name, inputs) => {
   const id = `id:${type}:${name}`;
   switch (type) {

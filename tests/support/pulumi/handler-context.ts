@@ -1,4 +1,4 @@
-/** What a handler is told by an update that nobody watches and nobody cancels. */
+/** Context of a handler in an update that nobody watches and nobody cancels. */
 import type { HandlerContext } from "../../../provider/resource-handler";
 
 export const HANDLER_CONTEXT: HandlerContext = { signal: new AbortController().signal, report: () => undefined };

@@ -14,7 +14,7 @@ export { onlyResource } from "./declared-resources";
 export interface ProgramRun {
   /** In the order in which they are declared; without the stack. */
   readonly resources: readonly DeclaredResource[];
-  /** What the program returned. */
+  /** Value that the program returned. */
   readonly returned: unknown;
   /** Every resource of a type. */
   ofType(type: string): DeclaredResource[];
@@ -22,7 +22,7 @@ export interface ProgramRun {
   one(type: string, name?: string): DeclaredResource;
   /** Whether the engine deletes the first before the second: it depends on it, through options, parents and inputs. */
   isDeletedBefore(first: DeclaredResource, second: DeclaredResource): boolean;
-  /** Of a resource of Kubernetes: which provider it is made by. */
+  /** Provider that makes a resource of Kubernetes. */
   providerOf(resource: DeclaredResource): string | undefined;
 }
 
@@ -83,7 +83,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "kubernetes:policy/v1:PodDisruptionBudget",
 ]);
 
-/** What the project's own resources answer. */
+/** Answers of the project's own resources. */
 const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "valkey:index:Password": { password: "generated" },
   "valkey:index:Access": { changedAt: "" },
@@ -122,7 +122,7 @@ export async function declareOne<T>(make: () => T): Promise<{ component: T; reso
   return { component, resources };
 }
 
-/** What an API server adds to the metadata of an object. */
+/** Metadata that an API server adds to an object. */
 function kubernetesMetadata(type: string, name: string, { metadata }: Readonly<Record<string, unknown>>): object {
   if (!type.startsWith("kubernetes:") || typeof metadata !== "object") return {};
   return { metadata: { ...metadata, uid: `UID of ${name}` } };
@@ -246,7 +246,7 @@ function providerOf(resource: pulumi.Resource, options: pulumi.ResourceOptions, 
   return given && keys.get(given);
 }
 
-/** What marks a secret between a program and the engine. */
+/** Mark of a secret between a program and the engine. */
 const SIGNATURE = "4dabf18193072939515e22adb298388d";
 const SECRET = "1b47061264138c4ac30d75fd1eb44270";
 
@@ -265,7 +265,7 @@ function withoutSignatures(value: unknown, path: readonly string[], secrets: str
   );
 }
 
-/** Of a program that has been run. */
+/** Value of an output of a program that has run. */
 export function outputValue<T>(output: pulumi.Output<T>): Promise<T> {
   return new Promise((resolve) => {
     output.apply((value) => {

@@ -47,7 +47,7 @@ export function pulumiSkipNote(): string {
 const STACK = "trial";
 
 export class PulumiStack {
-  /** What Pulumi printed, and the program and its resources through it. */
+  /** Output of Pulumi, of the program and of its resources. */
   readonly log: string[] = [];
   #encryption = "";
 

@@ -11,7 +11,7 @@ import type { Programs } from "../../../platforms/host/programs/programs";
 import type { Deployment } from "../../../valkey/deployment";
 
 const SCRIPTS = join(__dirname, "../../../components/kubernetes/scripts");
-/** What follows a pod's name in its host name. */
+/** Suffix after a pod's name in its host name. */
 const DOMAIN = ".pods";
 
 export class PodScripts {

@@ -1,4 +1,4 @@
-/** What a resize does after an atomic migration that its source has cancelled, with servers that exist only here. */
+/** Steps of a resize after its source has cancelled an atomic migration, with servers that exist only here. */
 import { describe, expect, it } from "vitest";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";

@@ -8,7 +8,7 @@ import { clusterFacts } from "../../support/valkey/facts";
 
 const PROMISED: PromisedTuning = { openFiles: 1_048_544, acceptQueue: 511, interruptCpus: 2, ownCpus: 2 };
 
-/** Of a machine with 8 CPUs; the server of this index has two of its own. */
+/** Settings of a machine with 8 CPUs; the server of this index has two of its own. */
 const tuned = (index = 0): MachineSettings => ({
   hugePages: observed("never"),
   overcommit: observed("1"),

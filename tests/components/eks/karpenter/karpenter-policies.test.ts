@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 type Request = PolicyRequest;
 
-/** What AWS would decide, with every policy of the controller's role. */
+/** Decision that AWS would make, with every policy of the controller's role. */
 function decide(
   request: Request,
   extra: { readonly principal?: string; readonly resourcePolicy?: PolicyDocument } = {},
@@ -62,7 +62,7 @@ const profileAsksFor = (cluster: string): Record<string, string> => ({
 const profile = `arn:aws:iam::${ACCOUNT_ID}:instance-profile/valkey_1`;
 const role = (cluster: string): string => `arn:aws:iam::${ACCOUNT_ID}:role/${cluster}-karpenter-node`;
 
-/** What Karpenter does, each for a cluster: its own is to be allowed, a foreign one's refused. */
+/** Calls of Karpenter, each for a cluster: its own is to be allowed, a foreign one's refused. */
 const OPERATIONS: Readonly<Record<string, (cluster: string) => Request>> = {
   "start a machine": (cluster) => ({
     action: "ec2:RunInstances",

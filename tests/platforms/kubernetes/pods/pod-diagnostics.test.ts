@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { PodEvidence } from "../../../../platforms/kubernetes/pods/pod-diagnostics";
 import { formatDiagnostic, isPodRunning, diagnosePods } from "../../../../platforms/kubernetes/pods/pod-diagnostics";
 
-/** What an API server had on pods that did not run; the names say what was done to them. */
+/** Records of an API server about pods that did not run; the names say what was done to them. */
 function seen(name: string): PodEvidence {
   const text = readFileSync(join(__dirname, "..", "..", "..", "fixtures", "pods", `${name}.json`), "utf8");
   const parsed = JSON.parse(text) as PodEvidence & { readonly lastWords: Record<string, string> };

@@ -1,0 +1,22 @@
+/** Rule for docstrings: each begins with the noun that it documents, and stands without a name beside it. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { ROOT } from "../../lib/system/package";
+import ROOM_NAMES from "../../scripts/rooms.json";
+
+const BEGINS_WITHOUT_NOUN = /\/\*\*[\s*]*(?:Of|What|Who|Whose)\b.*/g;
+
+function sourcesIn(folder: string): string[] {
+  const names = readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" });
+  return names.filter((name) => name.endsWith(".ts")).map((name) => join(folder, name));
+}
+
+describe("docstrings", () => {
+  it.each([...ROOM_NAMES, "scripts", "tests"])("of %s never begin with Of, What, Who or Whose", (folder) => {
+    const found = sourcesIn(folder).flatMap((name) =>
+      [...readFileSync(join(ROOT, name), "utf8").matchAll(BEGINS_WITHOUT_NOUN)].map(([text]) => `${name}: ${text}`),
+    );
+    expect(found).toEqual([]);
+  });
+});
