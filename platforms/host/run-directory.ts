@@ -9,7 +9,7 @@
  *   RUNS/ID/DEPLOYMENT/NODE/    a node's configuration, data and log
  */
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { codeOf, Failure, messageOf } from "../../lib/errors";
@@ -22,6 +22,7 @@ import {
   signalProcessGroup,
   signalProcess,
 } from "../../lib/system/process-identity";
+import { replaceFile } from "../../lib/system/replace-file";
 import { removeSideEffects } from "./side-effects";
 
 const runSchema = z.object({
@@ -137,8 +138,7 @@ export class RunDirectory {
 
 function writeInfo(path: string, info: RunInfo): void {
   const file = join(path, "run.json");
-  writeFileSync(`${file}.new`, JSON.stringify(info, null, 2));
-  renameSync(`${file}.new`, file);
+  replaceFile(file, JSON.stringify(info, null, 2));
 }
 
 function readInfo(path: string): RunInfo | undefined {

@@ -1,16 +1,16 @@
 /**
- * Changes that faults make on this machine besides processes: dropped packets and mounted file systems. Each side effect is
- * recorded in
- * the run directory before it takes effect, so that whichever process stops the run can undo it:
+ * Changes that faults make on this machine besides processes: dropped packets and mounted file systems. Each side effect
+ * is recorded in the run directory before it takes effect, so that whichever process stops the run can undo it:
  *
  *   RUNS/ID/side-effects/NAME   one side effect
  */
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { Failure, messageOf } from "../../lib/errors";
+import { replaceFile } from "../../lib/system/replace-file";
 
 const run = promisify(execFile);
 
@@ -37,8 +37,7 @@ function record(path: string, effect: SideEffect): void {
   const directory = join(path, SIDE_EFFECTS);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const file = join(directory, `${effect.kind}.${++serial}`);
-  writeFileSync(`${file}.new`, JSON.stringify(effect));
-  renameSync(`${file}.new`, file);
+  replaceFile(file, JSON.stringify(effect));
 }
 
 /** Why zones cannot be partitioned on this machine; undefined where they can. */

@@ -1,9 +1,9 @@
 /** The open-loop generator as a process on this machine. */
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Failure, messageOf } from "../../../lib/errors";
 import { identifyProcess, signalProcess } from "../../../lib/system/process-identity";
+import { replaceFile } from "../../../lib/system/replace-file";
 import type { RecordedProcess } from "../../../platforms/host/processes";
 import { formatExit, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
@@ -48,7 +48,8 @@ export class GeneratorProcess {
    */
   static async start(run: RunDirectory, plan: OpenLoopPlan): Promise<GeneratorProcess> {
     const file = join(run.path, "open-loop.cjs");
-    writeFileSync(file, await generatorBundle());
+    // Generators of other deployments may be reading the file right now.
+    replaceFile(file, await generatorBundle());
     const started = new GeneratorProcess(
       startRecorded(run, "open-loop", process.execPath, [file], { stdio: ["pipe", "pipe", "pipe"] }),
     );
