@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
 import { Failure, messageOf } from "../../lib/errors";
+import { holdsInTime } from "../../lib/polling";
 import { replaceFile } from "../../lib/system/replace-file";
 
 const run = promisify(execFile);
@@ -134,8 +135,26 @@ function recorded(path: string): { readonly effect: SideEffect; readonly file: s
 
 async function undo(effect: SideEffect, file: string): Promise<void> {
   if (effect.kind === "partition") await removeRules(effect);
-  else if (isMounted(effect.path)) await system("umount", [effect.path]);
+  else await unmount(effect.path);
   rmSync(file, { force: true });
+}
+
+/** Time for threads of a process that has ended to let go of its files: a busy machine takes a while. */
+const RELEASE_MS = 10_000;
+
+/** @throws Failure when the file system is still in use after `RELEASE_MS` */
+async function unmount(path: string): Promise<void> {
+  let failure: unknown;
+  const isUnmounted = async (): Promise<boolean> => {
+    if (!isMounted(path)) return true;
+    try {
+      return await system("umount", [path]);
+    } catch (error) {
+      failure = error;
+      return false;
+    }
+  };
+  if (!(await holdsInTime(isUnmounted, { timeoutMs: RELEASE_MS }))) throw failure;
 }
 
 /** Removes a rule, which may exist several times or not at all. @throws Failure when it may still exist */
