@@ -14,8 +14,7 @@ export interface ValkeyClusterArgs extends DeploymentArgs {
 
 /**
  * A Valkey cluster. Resources that depend on it find all slots served and the verification passed. Every later change is
- * an update of the same component. The name is part of every object's name: a new name makes a new
- * deployment.
+ * an update of the same component. The name is part of every object's name: a new name makes a new deployment.
  *
  * @example
  * const orders = new ValkeyCluster("orders", {

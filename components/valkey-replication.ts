@@ -18,8 +18,7 @@ export interface ValkeyReplicationArgs
 
 /**
  * A primary with its replicas. Resources that depend on it find the replicas linked and the verification passed. Without
- * Sentinels pod 0 is always the primary. The name is part of every object's name: a new name makes a new
- * deployment.
+ * Sentinels pod 0 is always the primary. The name is part of every object's name: a new name makes a new deployment.
  *
  * @example
  * const sessions = new ValkeyReplication("sessions", { replicas: 2, zones: ["us-west-2a", "us-west-2b"] });

@@ -54,7 +54,7 @@ export interface ExternalTarget {
   readonly username?: pulumi.Input<string> | undefined;
   /** Password of that user. Secret. @default none */
   readonly password?: pulumi.Input<string> | undefined;
-  /** Encryption of connections. @default they are not */
+  /** Encryption of connections. @default none */
   readonly tls?: ExternalTlsArgs | undefined;
   /** Assertions that verification leaves out: `settings` where CONFIG is forbidden. @default none */
   readonly skippedAssertions?: readonly OptionalAssertion[] | undefined;
@@ -88,7 +88,7 @@ export interface MeasuringArgs {
   readonly loadGenerators?: LoadGeneratorArgs | undefined;
   /**
    * Directory of results.json, results.csv, report.html and others: absolute, or from the program's current directory.
-   * A new directory only does not measure again.
+   * A change of only the directory does not measure again.
    * @default `results/TIME`
    */
   readonly output?: string | undefined;

@@ -22,8 +22,8 @@ export interface ClusterServersArgs extends ServerArgs {
 
 /**
  * The pods are ready as soon as they answer; the resource `Formation` makes a cluster of them. From then on a pod is
- * ready while its node serves its part of the cluster. The name is the deployment's and is part of every object's name:
- * another name is another deployment.
+ * ready while its node serves its part of the cluster. The name is part of every object's name: a new name makes a
+ * new deployment.
  */
 export class ClusterServers extends pulumi.ComponentResource {
   /** Where each node is. */

@@ -22,8 +22,8 @@ export interface EngineServersArgs extends Omit<ServerArgs, "tls"> {
 }
 
 /**
- * Pod 0 is the primary; there is no failover, and connections are plain TCP. The name is the deployment's and is part
- * of every object's name: another name is another deployment.
+ * Pod 0 is the primary; there is no failover, and connections are plain TCP. The name is part of every object's
+ * name: a new name makes a new deployment.
  */
 export class EngineServers extends pulumi.ComponentResource {
   /** Where each node is. */

@@ -48,8 +48,8 @@ export interface ReplicationServersArgs extends ServerArgs {
 
 /**
  * The chart creates the StatefulSet, Services, configuration, disruption budget and service account; this component
- * creates the password, the network policy and the probes' scripts. The name is the deployment's and is part of every
- * object's name: another name is another deployment. A password has letters, digits, `.`, `_` and `-` only, because the
+ * creates the password, the network policy and the probes' scripts. The name is part of every object's name: a new
+ * name makes a new deployment. A password has letters, digits, `.`, `_` and `-` only, because the
  * chart writes it to files unquoted.
  */
 export class ReplicationServers extends pulumi.ComponentResource {

@@ -19,7 +19,7 @@ export interface Credentials {
 
 export const DEFAULT_USER = "default";
 
-/** Prefix of users that this project makes for a while. */
+/** Prefix of the names of users that this project creates for a while. */
 export const OWN_USERS = "valkey-measured-";
 
 export const isOwnUser = (name: string): boolean => name.startsWith(OWN_USERS);

@@ -27,7 +27,7 @@ export interface MachineSettings {
   readonly hugePages: Observation<string>;
   /** `1` */
   readonly overcommit: Observation<string>;
-  /** Connections that the server's network lets wait to be accepted. */
+  /** Number of connections that may wait to be accepted in the server's network. */
   readonly acceptQueue: Observation<number>;
   readonly openFiles: Observation<number>;
   /** CPUs that the container may run on. */

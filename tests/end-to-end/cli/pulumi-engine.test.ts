@@ -97,7 +97,7 @@ describe.skipIf(pulumiPath() === undefined)(
       );
     }
 
-    /** Runs `up` while clients write and read, none of which may fail or lose a key. */
+    /** Runs `up` while clients write and read: no request may fail, and no key may be lost. */
     async function upUnderLoad(): Promise<Record<string, number>> {
       const clients = new Clients(await clusterNow());
       let wrong: string[] = [];
