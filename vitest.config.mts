@@ -2,7 +2,7 @@ import type { TestSpecification } from "vitest/node";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer } from "vitest/node";
 
-/** Tests that compare figures with a clock. They run when nothing else does, one for each core. */
+/** Tests that compare figures with a clock. They run when nothing else does, one more than there are cores: each waits half of its time. */
 const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engine"].map(
   (name) => `tests/end-to-end/*/${name}.test.ts`,
 );
@@ -91,7 +91,7 @@ export default defineConfig({
           exclude: [KUBERNETES],
           ...REAL,
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
