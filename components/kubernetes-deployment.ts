@@ -18,7 +18,6 @@ import { TlsCheck } from "../provider/resources/tls-check";
 import { TopologyCheck } from "../provider/resources/topology-check";
 import { Volumes } from "../provider/resources/volumes";
 import { memoryDirectives } from "../valkey/live-settings";
-import { nodeCount } from "../valkey/topology/placement";
 import type { Survival } from "../valkey/survival/survival";
 import { survivalWarning } from "../valkey/survival/survival";
 import type { DeploymentArgs } from "./deployment-args";
@@ -29,10 +28,11 @@ import { createConfigMap } from "./kubernetes/config-map";
 import { checkedSettings } from "./kubernetes/checked-settings";
 import { checkExternal, externalServices } from "./kubernetes/external-services";
 import * as k8s from "./kubernetes/kubernetes-sdk";
-import { CHART_DATA_VOLUME, DATA_VOLUME, METRICS_PORT } from "./kubernetes/layout";
+import { DATA_VOLUME, METRICS_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
-import { hasVolumes } from "./kubernetes/pods/engine-pod";
+import { requireTag } from "./kubernetes/pods/image";
 import { imageCheckPod } from "./kubernetes/pods/image-check-pod";
+import { hasVolumes } from "./kubernetes/pods/volumes";
 import { deploymentSurvivals } from "./kubernetes/survival";
 import { wantedPassword } from "./kubernetes/wanted-password";
 import type { DeploymentKind } from "./kubernetes/reference";
@@ -82,6 +82,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     super(type, name, {}, options);
     checkExternal(name, kind, given.external);
     const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
+    requireTag(image);
     const { settings: allSettings, derived } = checkedSettings(name, kind, { ...given, image, resources });
     for (const each of derived) void pulumi.log.info(each, this);
     const args = { ...given, settings: allSettings };
@@ -114,7 +115,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
       kind.engine === "valkey"
         ? [new ImageCheck(name, { target: planned, password, timeoutSeconds, image: own.image, pod }, inside)]
         : [];
-    const tlsCheck = createTlsCheck(name, planned, own, args, nodeCount(kind.shape), this);
+    const tlsCheck = createTlsCheck(name, kind, planned, own, args, this);
     const afterImages = { ...inside, dependsOn: [...images, tlsCheck] };
     const scaleIn = new ScaleIn(name, { target: planned, password, timeoutSeconds }, afterImages);
     const memoryLimit = own.resources.limits.memory;
@@ -238,11 +239,10 @@ function createExternalAddresses(
   return [addresses];
 }
 
-function storageRequest({ engine, mode }: DeploymentKind, { storage }: ServerArgs): pulumi.Output<StorageRequest> {
+function storageRequest({ engine }: DeploymentKind, { storage }: ServerArgs): pulumi.Output<StorageRequest> {
   const { className, size, onDestroy } = storage;
   return pulumi.output({
-    // The upstream chart has a name of its own.
-    template: engine === "valkey" && mode === "replication" ? CHART_DATA_VOLUME : DATA_VOLUME,
+    template: DATA_VOLUME,
     ephemeral: !hasVolumes({ engine, storage }),
     className,
     size,
@@ -273,21 +273,20 @@ function plainRules(users: UserArgs = {}): pulumi.Output<Record<string, string>>
 
 function createTlsCheck(
   name: string,
+  kind: DeploymentKind,
   target: pulumi.Output<KubernetesReference>,
   own: ServerArgs,
   { tls, allowDowntime = false, timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: DeploymentArgs,
-  nodes: number,
   parent: pulumi.Resource,
 ): TlsCheck {
   const certificate =
     tls?.issuer === undefined || own.tls === undefined
       ? []
       : [createCertificate(name, own, own.tls.secretName, tls.issuer, parent)];
-  const pods = Array.from({ length: nodes }, (_, index) => `${objectNames(name).statefulSet}-${index}`);
   const request =
     own.tls === undefined
       ? undefined
-      : pulumi.output({ secretName: own.tls.secretName, hosts: certificateHosts(name, own, pods) });
+      : pulumi.output({ secretName: own.tls.secretName, hosts: certificateHosts(name, kind, own) });
   const keepsData = target.apply(
     ({ directives: { appendonly, save } }) =>
       own.storage.ephemeral !== true && (appendonly === "yes" || (save ?? "default") !== ""),

@@ -1,4 +1,4 @@
-/** Valkey in replication mode on Kubernetes, by the upstream chart, verified. */
+/** Valkey in replication mode on Kubernetes, verified. */
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentArgs } from "./deployment-args";
 import { KubernetesDeployment } from "./kubernetes-deployment";
@@ -11,8 +11,8 @@ import type { ReplicationServersArgs } from "./servers/replication-servers";
 import { ReplicationServers } from "./servers/replication-servers";
 
 export interface ValkeyReplicationArgs
-  extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "chart" | "failoverNodeSelectors"> {
-  /** Sentinels that promote a replica when the primary fails; `{}` is enough. Not with TLS. @default no failover */
+  extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "failoverNodeSelectors"> {
+  /** Sentinels that promote a replica when the primary fails; `{}` is enough. @default no failover */
   readonly sentinel?: SentinelRequest | undefined;
 }
 
@@ -34,7 +34,7 @@ export class ValkeyReplication extends KubernetesDeployment {
 
   /** @throws BadInput when the name is not a host name, there are too few zones, or the Sentinels are refused */
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
-    const { replicas, chart, failoverNodeSelectors } = args;
+    const { replicas, failoverNodeSelectors } = args;
     const sentinel = checkedSentinels(name, args);
     const shape = { primaries: 1, replicasPerPrimary: replicas };
     let servers: ReplicationServers | undefined;
@@ -45,7 +45,7 @@ export class ValkeyReplication extends KubernetesDeployment {
       args,
       options,
       (own, inside) => {
-        servers = new ReplicationServers(name, { ...own, replicas, sentinel, chart, failoverNodeSelectors }, inside);
+        servers = new ReplicationServers(name, { ...own, replicas, sentinel, failoverNodeSelectors }, inside);
         return servers;
       },
     );
@@ -60,10 +60,10 @@ export class ValkeyReplication extends KubernetesDeployment {
 /** The settings of Sentinels, as stack files have them. @throws BadInput with every problem */
 function checkedSentinels(
   name: string,
-  { sentinel, replicas, zones, tls }: ValkeyReplicationArgs,
+  { sentinel, replicas, zones }: ValkeyReplicationArgs,
 ): SentinelSettings | undefined {
   if (sentinel === undefined) return undefined;
-  const subject = { name, replicas, zones: new Set(zones).size, tls: tls && "tls" };
+  const subject = { name, replicas, zones: new Set(zones).size };
   const problems = sentinelProblems(sentinel, subject).map(
     ({ field, reason }) => `${["sentinel", ...compact([field])].join(".")}: ${reason}`,
   );

@@ -23,7 +23,7 @@ interface Row {
   readonly isRequired: boolean;
   /** Titles of the section's forms that have the key; empty where all have it. */
   readonly of: readonly string[];
-  /** Titles of the forms of the key's map that have the key, such as sources of a chart; empty where all have it. */
+  /** Titles of the forms of the key's map that have the key, such as distributions of keys; empty where all have it. */
   readonly within: readonly string[];
 }
 

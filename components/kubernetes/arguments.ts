@@ -83,7 +83,7 @@ export interface Resources {
  */
 export interface Storage {
   /**
-   * Keeps the data on the machine's disk and loses it with the pod. Clusters only: the chart has no such option.
+   * Keeps the data on the machine's disk and loses it with the pod.
    * @default false
    */
   readonly ephemeral?: boolean | undefined;

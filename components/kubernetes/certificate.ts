@@ -1,50 +1,54 @@
 /** A certificate from cert-manager for the servers of a deployment. */
 import * as pulumi from "@pulumi/pulumi";
 import { CLUSTER_DOMAIN } from "../../platforms/kubernetes/cluster-domain";
+import { nodeCount } from "../../valkey/topology/placement";
 import type { CertificateIssuer, ServerArgs } from "./arguments";
 import * as k8s from "./kubernetes-sdk";
 import { objectLabels, objectNames } from "./names";
+import type { DeploymentKind } from "./reference";
 
-/** Hosts that clients and nodes connect to: the client Service and, without their number, the pods. */
+/** Hosts whose names the certificate must have: where clients write, and every pod of servers and Sentinels. */
 export function certificateHosts(
   deployment: string,
+  { mode, shape, sentinel }: Pick<DeploymentKind, "mode" | "shape" | "sentinel">,
   { namespace, clusterDomain = CLUSTER_DOMAIN }: Pick<ServerArgs, "namespace" | "clusterDomain">,
-  pods: readonly string[],
 ): pulumi.Output<string[]> {
-  const { client, headless } = objectNames(deployment);
-  return pulumi.output(namespace).apply((where) => {
-    const suffix = `${where}.svc.${clusterDomain}`;
-    return [`${client}.${suffix}`, ...pods.map((pod) => `${pod}.${headless}.${suffix}`)];
-  });
+  const names = objectNames(deployment);
+  const numbered = (set: string, count: number, service: string): string[] =>
+    Array.from({ length: count }, (_, index) => `${set}-${index}.${service}`);
+  const hosts = [
+    mode === "replication" && sentinel !== undefined ? names.writeProxy : names.client,
+    ...numbered(names.statefulSet, nodeCount(shape), names.headless),
+    ...numbered(names.sentinel, sentinel?.count ?? 0, names.sentinel),
+  ];
+  return pulumi.output(namespace).apply((where) => hosts.map((host) => `${host}.${where}.svc.${clusterDomain}`));
 }
 
 /**
  * cert-manager writes tls.crt, tls.key and ca.crt to the Secret, and renews them: servers load the new files by
- * themselves. The wildcard outlives every change of shape. cert-manager keeps the Secret when the deployment is
+ * themselves. Its names outlive every change of shape and of Sentinels. cert-manager keeps the Secret when the deployment is
  * destroyed, unless it runs with --enable-certificate-owner-ref.
  */
 export function createCertificate(
   deployment: string,
-  args: Pick<ServerArgs, "namespace" | "clusterDomain">,
+  { namespace, clusterDomain = CLUSTER_DOMAIN }: Pick<ServerArgs, "namespace" | "clusterDomain">,
   secretName: string,
   { name, kind = "Issuer" }: CertificateIssuer,
   parent: pulumi.Resource,
 ): pulumi.Resource {
-  const { client, read } = objectNames(deployment);
+  const { client, read, writeProxy, headless, sentinel } = objectNames(deployment);
+  const hosts = [client, read, writeProxy, `*.${headless}`, `*.${sentinel}`];
   return new k8s.apiextensions.CustomResource(
     `${deployment}-certificate`,
     {
       apiVersion: "cert-manager.io/v1",
       kind: "Certificate",
-      metadata: { name: deployment, namespace: args.namespace, labels: objectLabels(deployment) },
+      metadata: { name: deployment, namespace, labels: objectLabels(deployment) },
       spec: {
         secretName,
-        dnsNames: certificateHosts(deployment, args, ["*"]).apply(([service = "", pods = ""]) => [
-          service,
-          service.replace(client, read),
-          pods,
-          "localhost",
-        ]),
+        dnsNames: pulumi
+          .output(namespace)
+          .apply((where) => [...hosts.map((host) => `${host}.${where}.svc.${clusterDomain}`), "localhost"]),
         // Nodes are servers and clients of each other.
         usages: ["server auth", "client auth"],
         privateKey: { rotationPolicy: "Always" },

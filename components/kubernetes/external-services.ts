@@ -6,13 +6,11 @@ import { AWAIT_CREATION_ONLY, objectMetadata } from "./deployment-context";
 import { externalProblems } from "./external-problems";
 import * as k8s from "./kubernetes-sdk";
 import { CLIENT_PORT } from "./layout";
-import { objectNames, selectorLabels, writeProxyLabels } from "./names";
+import { objectNames, POD_NAME_LABEL, selectorLabels, writeProxyLabels } from "./names";
 import type { DeploymentKind } from "./reference";
 import type { ExternalReach, ServerArgs } from "./arguments";
 import { nodeCount } from "../../valkey/topology/placement";
 
-/** The label that the StatefulSet gives each of its pods. */
-const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 /** The longest name of a Service. */
 const LONGEST = 63;
 

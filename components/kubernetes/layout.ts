@@ -8,16 +8,16 @@ export const SENTINEL_PORT = 26_379;
 
 export const DATA_DIRECTORY = "/data";
 export const CONFIG_DIRECTORY = "/valkey/config";
+export const CONFIG_FILE = `${CONFIG_DIRECTORY}/valkey.conf`;
 export const SCRIPTS_DIRECTORY = "/valkey/scripts";
 /** Holds a file for each pod, where clients are outside the Kubernetes cluster. */
 export const ANNOUNCED_DIRECTORY = "/valkey/announced";
 export const SECRET_DIRECTORY = "/valkey/secret";
 export const TLS_DIRECTORY = "/valkey/tls";
 
-/** The server's container; the upstream chart names it after the release instead. */
+/** The server's container. */
 export const SERVER_CONTAINER = "valkey";
 export const DATA_VOLUME = "data";
-export const CHART_DATA_VOLUME = "valkey-data";
 /** The part of a StatefulSet that `Volumes` changes: by itself the engine would delete all pods and make them again. */
 export const GROWN_BY_VOLUMES = ["spec.volumeClaimTemplates"];
 

@@ -10,7 +10,7 @@ export interface ObjectNames {
   readonly headless: string;
   /** Service that clients find the deployment by. */
   readonly client: string;
-  /** Service of pod 0, where it is always the primary; only replication without the chart has it. */
+  /** Service of pod 0, where it is always the primary; only engines to compare Valkey with have it. */
   readonly primary: string;
   /** Service of every pod that may be read from; only replication has it. */
   readonly read: string;
@@ -26,8 +26,6 @@ export interface ObjectNames {
   /** Proxies in front of the primary. */
   readonly writeProxy: string;
   readonly config: string;
-  /** Settings that running servers take; only the chart has them apart. */
-  readonly liveConfig: string;
   readonly scripts: string;
   readonly secret: string;
   /** Secret whose files come before those of the other, while two passwords are valid. */
@@ -63,7 +61,6 @@ export function objectNames(deployment: string): ObjectNames {
     sentinel: `${deployment}-sentinel`,
     writeProxy: `${deployment}-write`,
     config: `${deployment}-config`,
-    liveConfig: `${deployment}-live-config`,
     scripts: `${deployment}-scripts`,
     secret: `${deployment}-password`,
     overlap: overlapSecret(deployment),
@@ -80,7 +77,10 @@ export function tlsSecretName(deployment: string, { secretName, issuer }: TlsSou
   return secretName ?? `${deployment}-tls`;
 }
 
-/** Labels that select a deployment's pods and nothing else; the upstream chart gives its pods the same. */
+/** The label that a StatefulSet gives each of its pods. */
+export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
+
+/** Labels that select a deployment's pods and nothing else. */
 export function selectorLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": deployment };
 }

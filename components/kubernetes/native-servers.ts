@@ -1,40 +1,46 @@
-/** The servers of a deployment without a chart: everything that ClusterServers and EngineServers have in common. */
-import type { types } from "@pulumi/kubernetes";
+/** The servers of a deployment: everything that all topologies and engines have in common. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "./arguments";
 import { createConfigMap } from "./config-map";
 import type { DeploymentContext } from "./deployment-context";
 import { podRevision } from "./deployment-context";
-import { SERVER_CONTAINER } from "./layout";
+import type * as k8s from "./kubernetes-sdk";
 import { createMetrics, EXPORTER_FILE, exporterPasswords } from "./metrics";
 import { createNetworkPolicy } from "./network-policy";
+import type { ServerRole } from "./pods/server-pod";
+import { serverPod } from "./pods/server-pod";
 import type { ServerPods } from "./pods/server-pods";
-import { serverPods, serviceEndpoint } from "./pods/server-pods";
+import { serverPods } from "./pods/server-pods";
+import { hasVolumes } from "./pods/volumes";
 import { scriptFiles } from "./scripts";
 import type { ScriptSet } from "./scripts";
 import { createSecret } from "./secret";
 import type { SecretFiles } from "./server-config";
 import { PASSWORD_FILE } from "./server-config";
 import {
-  createClientService,
   createDisruptionBudget,
   createHeadlessService,
+  createService,
   createServiceAccount,
   createStatefulSet,
 } from "./server-objects";
+import type { ServerService } from "./server-objects";
 
-/** Differences between the two topologies. */
+/** Differences between topologies and engines. */
 export interface NativeServersPlan {
   readonly nodes: number;
   /** Text of the server's configuration file. */
   readonly config: string;
+  /** The same without settings that running servers take: another text restarts the pods one by one. */
+  readonly restarting: string;
   readonly scripts: ScriptSet;
-  /** Ports between the nodes. */
-  readonly ports: readonly number[];
-  readonly template: types.input.core.v1.PodTemplateSpec;
-  readonly hasVolumes: boolean;
+  readonly role: ServerRole;
+  /** Services for clients. */
+  readonly services: readonly ServerService[];
   /** Files of the secret that tell the server who may log in. */
   readonly accessFiles: SecretFiles;
+  /** Whether Sentinels and proxies ask the servers. @default false */
+  readonly watched?: boolean | undefined;
 }
 
 /** Where the servers are, for whatever connects to them. */
@@ -42,8 +48,7 @@ export interface NativeServers {
   readonly pods: ServerPods;
   /** Changes with the pod template. */
   readonly revision: pulumi.Output<string>;
-  /** `HOST:PORT` of the client Service. */
-  readonly endpoint: pulumi.Output<string>;
+  readonly secret: k8s.core.v1.Secret;
 }
 
 /**
@@ -52,28 +57,27 @@ export interface NativeServers {
  */
 export function createNativeServers(context: DeploymentContext, plan: NativeServersPlan): NativeServers {
   const { names, args } = context;
-  const { nodes, config, template } = plan;
+  const { nodes, config, restarting, role, services, watched } = plan;
+  const template = serverPod(context, restarting, role);
+  const secret = createSecret(context, secretFiles(args, plan.accessFiles));
   const needed = [
-    createHeadlessService(context, plan.ports),
-    createConfigMap(context, names.config, { "valkey.conf": config }),
+    createHeadlessService(context, role.ports),
+    // Scripts of replication ask as many others. A change restarts no pod.
+    createConfigMap(context, names.config, { "valkey.conf": config, servers: `${nodes}\n` }),
     createConfigMap(context, names.scripts, scriptFiles(plan.scripts)),
-    createSecret(context, secretFiles(args, plan.accessFiles)),
+    secret,
     createServiceAccount(context),
-    createNetworkPolicy(context, plan.ports),
+    createNetworkPolicy(context, role.ports, watched),
     createDisruptionBudget(context),
   ];
-  createStatefulSet(context, nodes, template, needed, plan.hasVolumes);
-  createClientService(context);
+  createStatefulSet(context, nodes, template, needed, hasVolumes(args));
+  for (const each of services) createService(context, each);
   createMetrics(context);
-  return {
-    pods: serverPods(context, nodes, SERVER_CONTAINER),
-    revision: podRevision(template),
-    endpoint: serviceEndpoint(names.client, context),
-  };
+  return { pods: serverPods(context, nodes), revision: podRevision(template), secret };
 }
 
 /** The password for tools, the files of the server, and one for the exporter. */
-export function secretFiles({ metrics, tls }: ServerArgs, files: SecretFiles): SecretFiles {
+function secretFiles({ metrics, tls }: ServerArgs, files: SecretFiles): SecretFiles {
   const exporter: SecretFiles = { [EXPORTER_FILE]: ({ password }) => exporterPasswords(password, tls) };
   return { [PASSWORD_FILE]: ({ password }) => password, ...files, ...(metrics === undefined ? {} : exporter) };
 }

@@ -50,8 +50,7 @@ export function podReference(
     directives: engine === "dragonfly" ? {} : Object.fromEntries(toDirectives(settings)),
     namespace,
     statefulSet: names.statefulSet,
-    // The upstream chart names it after its release.
-    container: mode === "cluster" || engine !== "valkey" ? SERVER_CONTAINER : name,
+    container: SERVER_CONTAINER,
     port: CLIENT_PORT,
     ...(tls === undefined ? {} : { tls }),
     ...(clusterDomain === undefined ? {} : { clusterDomain }),
@@ -60,6 +59,6 @@ export function podReference(
     ...(sentinel === undefined
       ? {}
       : { sentinel: { statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel } }),
-    service: `${names.client}.${namespace}`,
+    service: `${sentinel === undefined ? names.client : names.writeProxy}.${namespace}`,
   };
 }

@@ -3,11 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SCRIPTS_DIRECTORY } from "./layout";
 
+const REPLICATION = ["node.sh", "copies.sh", "start-replication.sh", "ready-replication.sh"] as const;
+
 export const SCRIPTS = {
   cluster: ["node.sh", "copies.sh", "start-cluster.sh", "join.sh", "ready-cluster.sh", "hand-over.sh"],
-  replication: ["node.sh", "ready-replication.sh"],
-  sentinel: ["node.sh", "ready-replication.sh", "sentinel.sh", "hand-over-replication.sh"],
-  engine: ["node.sh", "ready-replication.sh", "start-replica.sh"],
+  replication: REPLICATION,
+  sentinel: [...REPLICATION, "sentinels.sh", "sentinel.sh", "ready-sentinel.sh", "hand-over-replication.sh"],
+  compared: ["node.sh", "ready-replication.sh", "start-replica.sh"],
 } as const;
 
 /** Which scripts the pods of a deployment need. */

@@ -33,7 +33,9 @@ type Directives = ReadonlyMap<string, string>;
 /** Configuration that all cluster nodes have in common. The server's command line has what differs between pods. */
 export function clusterConfig(directives: Directives, tls: Tls | undefined): string {
   const own = new Map([
-    ...(tls === undefined ? [["port", String(CLIENT_PORT)] as const] : tlsDirectives()),
+    ...(tls === undefined
+      ? [["port", String(CLIENT_PORT)] as const]
+      : [...tlsDirectives(), ["tls-cluster", "yes"] as const]),
     ["dir", DATA_DIRECTORY],
     ["cluster-enabled", "yes"],
     ["cluster-config-file", "nodes.conf"],
@@ -54,19 +56,26 @@ function tlsDirectives(): (readonly [string, string])[] {
     // Clients authenticate by password, nodes by certificate.
     ["tls-auth-clients", "optional"],
     ["tls-replication", "yes"],
-    ["tls-cluster", "yes"],
   ];
 }
 
-/**
- * Where nobody takes over from a primary that stops, it saves its data first, also where `save` is off and there is no
- * append-only file: it would come back empty, and its replicas would copy that.
- */
-export const SAVED_BEFORE_STOPPING: Directives = new Map([["shutdown-on-sigterm", "save"]]);
+/** Differences between servers in replication mode. */
+export interface ReplicationConfig {
+  readonly tls?: Tls | undefined;
+  /** Whether Sentinels have a replica take over from a primary that stops. */
+  readonly watched: boolean;
+}
 
-/** Configuration that all nodes in replication mode have in common. The command line names a replica's primary. */
-export function replicationConfig(directives: Directives): string {
-  const own = new Map([["port", String(CLIENT_PORT)], ["dir", DATA_DIRECTORY], ...SAVED_BEFORE_STOPPING]);
+/**
+ * Configuration that all nodes in replication mode have in common. The command line names a replica's primary. Where nobody takes over
+ * from a primary that stops, it saves its data first, also where `save` is off and there is no append-only file: it would come back empty.
+ */
+export function replicationConfig(directives: Directives, { tls, watched }: ReplicationConfig): string {
+  const own = new Map([
+    ...(tls === undefined ? [["port", String(CLIENT_PORT)] as const] : tlsDirectives()),
+    ["dir", DATA_DIRECTORY],
+    ...(watched ? [] : [["shutdown-on-sigterm", "save"] as const]),
+  ]);
   return formatConfigFile(own) + formatConfigFile(directives) + ACCESS_INCLUDE;
 }
 

@@ -4,7 +4,7 @@ import type { DeploymentContext } from "./deployment-context";
 import { AWAIT_CREATION_ONLY, objectMetadata } from "./deployment-context";
 import * as k8s from "./kubernetes-sdk";
 import { BUS_PORT, CLIENT_PORT, DATA_VOLUME, GROWN_BY_VOLUMES } from "./layout";
-import { objectLabels, selectorLabels } from "./names";
+import { objectLabels, POD_NAME_LABEL, selectorLabels } from "./names";
 
 /** Gives every pod a DNS name before it is ready: nodes of an unformed cluster find each other by these names. */
 export function createHeadlessService(context: DeploymentContext, ports: readonly number[]): k8s.core.v1.Service {
@@ -24,30 +24,28 @@ export function createHeadlessService(context: DeploymentContext, ports: readonl
   );
 }
 
-/** The Service at which clients find the deployment. */
-export function createClientService(context: DeploymentContext): k8s.core.v1.Service {
-  const { names } = context;
-  return new k8s.core.v1.Service(
-    names.client,
-    {
-      metadata: { ...objectMetadata(context, names.client, "client"), annotations: AWAIT_CREATION_ONLY },
-      spec: { selector: selectorLabels(context.deployment), ports: [servicePort("valkey", CLIENT_PORT)] },
-    },
-    context.options,
-  );
+/** Service of the servers. */
+export interface ServerService {
+  /** One of the deployment's names. */
+  readonly name: string;
+  /** Part of the label `component`. */
+  readonly component: string;
+  /** The only pod to select, by its number. @default all */
+  readonly pod?: number | undefined;
 }
 
-/** The Service of pod 0, which keeps its address when the pod comes back with another one. */
-export function createPrimaryService(context: DeploymentContext): k8s.core.v1.Service {
+/** A Service of pods that are ready. It keeps its address when they come back with another one. */
+export function createService(
+  context: DeploymentContext,
+  { name, component, pod }: ServerService,
+): k8s.core.v1.Service {
   const { deployment, names } = context;
+  const only = pod === undefined ? {} : { [POD_NAME_LABEL]: `${names.statefulSet}-${pod}` };
   return new k8s.core.v1.Service(
-    names.primary,
+    name,
     {
-      metadata: { ...objectMetadata(context, names.primary, "primary"), annotations: AWAIT_CREATION_ONLY },
-      spec: {
-        selector: { ...selectorLabels(deployment), "statefulset.kubernetes.io/pod-name": `${names.statefulSet}-0` },
-        ports: [servicePort("valkey", CLIENT_PORT)],
-      },
+      metadata: { ...objectMetadata(context, name, component), annotations: AWAIT_CREATION_ONLY },
+      spec: { selector: { ...selectorLabels(deployment), ...only }, ports: [servicePort("valkey", CLIENT_PORT)] },
     },
     context.options,
   );

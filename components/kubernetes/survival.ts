@@ -2,7 +2,7 @@
 import type { Survival } from "../../valkey/survival/survival";
 import { survivals } from "../../valkey/survival/survival";
 import type { ServerArgs } from "./arguments";
-import { hasVolumes } from "./pods/engine-pod";
+import { hasVolumes } from "./pods/volumes";
 import type { DeploymentKind } from "./reference";
 
 /** Consequences of each event. */

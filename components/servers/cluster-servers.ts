@@ -1,4 +1,4 @@
-/** A Valkey cluster on Kubernetes, or a Redis cluster to compare it with: native resources, without a chart. */
+/** A Valkey cluster on Kubernetes, or a Redis cluster to compare it with. */
 import * as pulumi from "@pulumi/pulumi";
 import { splitDirectives } from "../../valkey/live-settings";
 import { toDirectives } from "../../valkey/settings";
@@ -7,11 +7,11 @@ import type { ServerArgs } from "../kubernetes/arguments";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { directiveEngine } from "../kubernetes/engines";
 import { createNodeServices } from "../kubernetes/external-services";
-import { BUS_PORT, CLIENT_PORT } from "../kubernetes/layout";
 import { objectNames } from "../kubernetes/names";
 import { createNativeServers } from "../kubernetes/native-servers";
-import { clusterPod } from "../kubernetes/pods/cluster-pod";
+import { clusterRole } from "../kubernetes/pods/cluster-role";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
+import { serviceEndpoint } from "../kubernetes/pods/server-pods";
 import { planClusterZones } from "../kubernetes/pods/zone-plan";
 import { accessFiles, clusterConfig } from "../kubernetes/server-config";
 
@@ -45,17 +45,17 @@ export class ClusterServers extends pulumi.ComponentResource {
     const servers = createNativeServers(context, {
       nodes,
       config: clusterConfig(directives, args.tls),
+      restarting: clusterConfig(restart, args.tls),
       scripts: "cluster",
-      ports: [CLIENT_PORT, BUS_PORT],
-      template: clusterPod(context, clusterConfig(restart, args.tls)),
-      hasVolumes: args.storage.ephemeral !== true,
+      role: clusterRole(context),
+      services: [{ name: names.client, component: "client" }],
       accessFiles: accessFiles(directiveEngine(args.engine)),
     });
 
     createNodeServices(context, nodes);
     this.pods = servers.pods;
     this.revision = servers.revision;
-    this.endpoint = servers.endpoint;
+    this.endpoint = serviceEndpoint(names.client, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
   }
 }

@@ -1,17 +1,16 @@
-/** Redis or Dragonfly in replication mode on Kubernetes, to compare Valkey with: native resources, without a chart. */
+/** Redis or Dragonfly in replication mode on Kubernetes, to compare Valkey with. */
 import * as pulumi from "@pulumi/pulumi";
 import type { Engine } from "../../valkey/engines";
 import { toDirectives } from "../../valkey/settings";
 import type { ServerArgs } from "../kubernetes/arguments";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { directiveEngine, DRAGONFLY_FLAGS_FILE, dragonflyFlags, dragonflyPasswordFlags } from "../kubernetes/engines";
-import { CLIENT_PORT } from "../kubernetes/layout";
 import { objectNames } from "../kubernetes/names";
 import { createNativeServers } from "../kubernetes/native-servers";
-import { enginePod, hasVolumes } from "../kubernetes/pods/engine-pod";
+import { comparedRole } from "../kubernetes/pods/replication-role";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
+import { serviceEndpoint } from "../kubernetes/pods/server-pods";
 import { planZones } from "../kubernetes/pods/zone-plan";
-import { createPrimaryService } from "../kubernetes/server-objects";
 import type { SecretFiles } from "../kubernetes/server-config";
 import { accessFiles, replicationConfig } from "../kubernetes/server-config";
 
@@ -40,21 +39,23 @@ export class EngineServers extends pulumi.ComponentResource {
     super("valkey:kubernetes:EngineServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
     const { config, accessFiles } = serverFiles(args);
-    createPrimaryService(context);
 
     const servers = createNativeServers(context, {
       nodes,
       config,
-      scripts: "engine",
-      ports: [CLIENT_PORT],
-      template: enginePod(context, config),
-      hasVolumes: hasVolumes(args),
+      restarting: config,
+      scripts: "compared",
+      role: comparedRole(context),
+      services: [
+        { name: names.client, component: "client" },
+        { name: names.primary, component: "primary", pod: 0 },
+      ],
       accessFiles,
     });
 
     this.pods = servers.pods;
     this.revision = servers.revision;
-    this.endpoint = servers.endpoint;
+    this.endpoint = serviceEndpoint(names.client, context);
     this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
   }
 }
@@ -70,5 +71,8 @@ function serverFiles({ engine, settings }: EngineServersArgs): ServerFiles {
     const config = `${dragonflyFlags(settings).join("\n")}\n`;
     return { config, accessFiles: { [DRAGONFLY_FLAGS_FILE]: ({ password }) => dragonflyPasswordFlags(password) } };
   }
-  return { config: replicationConfig(toDirectives(settings)), accessFiles: accessFiles(directiveEngine(engine)) };
+  return {
+    config: replicationConfig(toDirectives(settings), { watched: false }),
+    accessFiles: accessFiles(directiveEngine(engine)),
+  };
 }

@@ -1,56 +1,33 @@
-/**
- * Valkey in replication mode on Kubernetes: the upstream chart, with readiness, network policy and failover added.
- * Without Sentinels pod 0 is always the primary.
- */
-import * as k8s from "../kubernetes/kubernetes-sdk";
+/** Valkey in replication mode on Kubernetes. Without Sentinels pod 0 is the primary. */
 import * as pulumi from "@pulumi/pulumi";
-import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import { splitDirectives } from "../../valkey/live-settings";
-import { formatConfigFile, toDirectives } from "../../valkey/settings";
+import type { SentinelSettings } from "../../valkey/sentinel/plan";
+import { toDirectives } from "../../valkey/settings";
 import type { ServerArgs } from "../kubernetes/arguments";
-import { chartValues } from "../kubernetes/replication/chart-values";
-import { completeStatefulSet, podLifecycle } from "../kubernetes/replication/pod-lifecycle";
-import { createConfigMap } from "../kubernetes/config-map";
-import { createReplicationServices } from "../kubernetes/external-services";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
-import { podRevision } from "../kubernetes/deployment-context";
-import { CLIENT_PORT } from "../kubernetes/layout";
+import { createReplicationServices } from "../kubernetes/external-services";
 import { objectNames } from "../kubernetes/names";
-import { createNetworkPolicy } from "../kubernetes/network-policy";
-import { scriptFiles } from "../kubernetes/scripts";
+import { createNativeServers } from "../kubernetes/native-servers";
+import { replicationRole } from "../kubernetes/pods/replication-role";
+import type { ServerPods } from "../kubernetes/pods/server-pods";
+import { serviceEndpoint } from "../kubernetes/pods/server-pods";
+import { planZones } from "../kubernetes/pods/zone-plan";
 import type { FailoverNodeSelectors } from "../kubernetes/replication/failover";
 import { createFailover } from "../kubernetes/replication/failover";
-import { secretFiles } from "../kubernetes/native-servers";
-import { createSecret } from "../kubernetes/secret";
-import { accessFiles, ACCESS_INCLUDE } from "../kubernetes/server-config";
-import type { ServerPods } from "../kubernetes/pods/server-pods";
-import { serverPods, serviceEndpoint } from "../kubernetes/pods/server-pods";
-import { planZones } from "../kubernetes/pods/zone-plan";
-import type { ChartSource } from "../../platforms/kubernetes/requirements/chart-check";
-
-/** The version whose values this component is written for. */
-export const UPSTREAM_CHART: ChartSource = {
-  from: "repository",
-  url: "https://valkey.io/valkey-helm/",
-  version: "0.11.0",
-};
+import { accessFiles, replicationConfig } from "../kubernetes/server-config";
 
 export interface ReplicationServersArgs extends ServerArgs {
   /** Number of replicas of the one primary. */
   readonly replicas: number;
-  /** Sentinels that promote a replica when the primary fails; not with TLS. @default no failover */
+  /** Sentinels that promote a replica when the primary fails. @default no failover */
   readonly sentinel?: SentinelSettings | undefined;
   /** Labels that machines of Sentinels and proxies must have. @default those of the servers' placement */
   readonly failoverNodeSelectors?: FailoverNodeSelectors | undefined;
-  /** @default UPSTREAM_CHART */
-  readonly chart?: ChartSource | undefined;
 }
 
 /**
- * The chart creates the StatefulSet, Services, configuration, disruption budget and service account; this component
- * creates the password, the network policy and the probes' scripts. The name is part of every object's name: a new
- * name makes a new deployment. A password has letters, digits, `.`, `_` and `-` only, because the
- * chart writes it to files unquoted.
+ * All pods start at the same time. A server that would be the primary asks the others for newer data first. The name is part of every
+ * object's name: a new name makes a new deployment.
  */
 export class ReplicationServers extends pulumi.ComponentResource {
   /** Where each node is. */
@@ -64,54 +41,36 @@ export class ReplicationServers extends pulumi.ComponentResource {
 
   /** @throws BadInput when the name is no host name, or there are too few zones */
   constructor(name: string, args: ReplicationServersArgs, options?: pulumi.ComponentResourceOptions) {
+    const { sentinel, tls } = args;
     const { nodes } = planZones(name, { primaries: 1, replicasPerPrimary: args.replicas }, args.placement.zones);
     const names = objectNames(name);
-    const wanted = args.chart ?? UPSTREAM_CHART;
-    const from = source(wanted);
-    // Policies do not see the inputs of a chart, so the chart is an input of this component. A local chart has no
-    // version.
-    super("valkey:kubernetes:ReplicationServers", name, { charts: wanted.from === "path" ? [] : [from] }, options);
+    super("valkey:kubernetes:ReplicationServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
+    const directives = toDirectives(args.settings);
+    const watched = sentinel !== undefined;
 
-    const { live } = splitDirectives(toDirectives(args.settings));
-    const secret = createSecret(context, secretFiles(args, accessFiles()));
-    const needed = [
-      secret,
-      createConfigMap(context, names.scripts, scriptFiles(args.sentinel === undefined ? "replication" : "sentinel")),
-      createConfigMap(context, names.liveConfig, { "live.conf": formatConfigFile(live) + ACCESS_INCLUDE }),
-      createNetworkPolicy(context, [CLIENT_PORT], args.sentinel !== undefined),
-    ];
-    const values = chartValues(context, args.replicas, args.sentinel);
-    // `Rollout` waits for the pods: Pulumi has no time limit for the resources of a chart.
-    new k8s.helmV4.Chart(
-      name,
-      { name, namespace: args.namespace, ...from, values, skipAwait: true },
-      { parent: this, dependsOn: needed, transforms: [completeStatefulSet(args.sentinel !== undefined)] },
-    );
-
-    if (args.sentinel !== undefined)
-      createFailover(context, { settings: args.sentinel, nodes, secret, selectors: args.failoverNodeSelectors });
-    createReplicationServices(context, args.sentinel !== undefined);
-    this.pods = serverPods(context, nodes, name);
-    // The number of replicas and the size of their volumes are no part of the pods.
-    this.revision = podRevision({
-      ...from,
-      values: { ...values, replica: undefined },
-      lifecycle: podLifecycle(args.sentinel !== undefined),
+    const { pods, revision, secret } = createNativeServers(context, {
+      nodes,
+      config: replicationConfig(directives, { tls, watched }),
+      restarting: replicationConfig(splitDirectives(directives).restart, { tls, watched }),
+      scripts: watched ? "sentinel" : "replication",
+      role: replicationRole(context, sentinel),
+      services: [
+        // With Sentinels clients write through proxies, to whichever pod is the primary.
+        ...(watched ? [] : [{ name: names.client, component: "client", pod: 0 }]),
+        { name: names.read, component: "read" },
+      ],
+      accessFiles: accessFiles(),
+      watched,
     });
-    this.endpoint = serviceEndpoint(args.sentinel === undefined ? names.client : names.writeProxy, context);
-    this.readEndpoint = serviceEndpoint(names.read, context);
-    this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
-  }
-}
 
-function source(chart: ChartSource): Pick<k8s.helmV4.ChartArgs, "chart" | "version" | "repositoryOpts"> {
-  switch (chart.from) {
-    case "repository":
-      return { chart: "valkey", version: chart.version, repositoryOpts: { repo: chart.url } };
-    case "oci":
-      return { chart: chart.url, version: chart.version };
-    case "path":
-      return { chart: chart.path };
+    if (sentinel !== undefined)
+      createFailover(context, { settings: sentinel, nodes, secret, selectors: args.failoverNodeSelectors });
+    createReplicationServices(context, watched);
+    this.pods = pods;
+    this.revision = revision;
+    this.endpoint = serviceEndpoint(watched ? names.writeProxy : names.client, context);
+    this.readEndpoint = serviceEndpoint(names.read, context);
+    this.registerOutputs({ namespace: pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
   }
 }

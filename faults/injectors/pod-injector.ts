@@ -47,7 +47,7 @@ export class PodFaultInjector implements FaultInjector {
   ) {
     this.#configured = deployment.directives;
     this.#watcher = new PodWatcher(options.kubernetes, deployment, options.signal);
-    // In replication mode the chart makes pod 0 a primary whenever it starts: after a hand-over there would be two.
+    // In replication mode without Sentinels pod 0 is the primary.
     this.supportsHandOver = deployment.mode === "cluster";
   }
 

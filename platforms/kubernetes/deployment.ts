@@ -1,5 +1,5 @@
 /** A deployment whose nodes are pods, which are found by their labels and reached by port-forwards. */
-import type { V1Container, V1Pod } from "@kubernetes/client-node";
+import type { V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
 import type { Connection } from "../../valkey/connection";
 import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
@@ -7,18 +7,16 @@ import type { Access, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { Failure, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
-import type { SentinelSettings, Sentinels } from "../../valkey/sentinel/plan";
+import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { PromisedTuning } from "../../valkey/verification/machine-settings";
 import type { KubernetesClient } from "./api/client";
-import { CLUSTER_DOMAIN } from "./cluster-domain";
 import { MachineSettingsReader } from "./machines/machine-settings";
-import { describeMachines } from "./machines/machines";
 import { isPodRunning, resourceName } from "./pods/pod-diagnostics";
+import { accessOf, memoryOf, nodesOf, serverOf } from "./pods/pod-facts";
 import type { Labels, PodSelection, PodWaitOptions } from "./pods/pods";
 import { awaitPods, formatLabelSelector, listPods, PodsNotRunning, readPodLabels, POD_TIMEOUT_MS } from "./pods/pods";
-import { parseQuantity } from "./api/quantity";
 import { openPortForward, PortForwardBroken } from "./api/port-forward";
 import { Semaphore } from "../../lib/semaphore";
 
@@ -91,11 +89,16 @@ export async function awaitKubernetesDeployment(
   const labels = await readPodLabels(kubernetes, namespace, plan.pods);
   const wanted = { namespace, labels, count: nodeCount(plan.shape), container };
   const pods = await awaitPods(kubernetes, wanted, waiting);
-  const watching =
-    plan.sentinels === undefined
-      ? {}
-      : { sentinels: await sentinelPods(kubernetes, namespace, plan.sentinels, waiting) };
-  const deployment = { ...(await deploymentOf(kubernetes, plan, labels, pods)), ...watching };
+  const watchers = await sentinelPods(kubernetes, plan, waiting);
+  const servers = await deploymentOf(kubernetes, plan, labels, pods, watchers);
+  const { sentinels } = plan;
+  const deployment =
+    sentinels === undefined
+      ? servers
+      : {
+          ...servers,
+          sentinels: { settings: sentinels.settings, nodes: await nodesOf(kubernetes, watchers, sentinels.port) },
+        };
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
   await Promise.all(deployment.nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting)));
   return deployment;
@@ -163,6 +166,7 @@ export async function awaitRunningPart(
   return { deployment, why: running === count ? undefined : (why ?? `${running} of ${count} servers run`) };
 }
 
+/** @param watchers pods of Sentinels, which are reached in the same way */
 async function deploymentOf(
   kubernetes: KubernetesClient,
   {
@@ -182,9 +186,12 @@ async function deploymentOf(
   }: KubernetesDeploymentPlan,
   labels: Labels,
   pods: readonly V1Pod[],
+  watchers: readonly V1Pod[] = [],
 ): Promise<KubernetesDeployment> {
   const openings = new Semaphore(OPENINGS_AT_ONCE);
-  const accessTo = new Map(pods.map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)]));
+  const accessTo = new Map(
+    [...pods, ...watchers].map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)]),
+  );
   const dial: KubernetesDeployment["dial"] = (node, timeoutMs) =>
     connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, timeoutMs, () =>
       openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port })),
@@ -227,33 +234,15 @@ function machineReader(
   return ({ name, machine }) => reader.read({ namespace, pod: name, container: server.get(name) ?? "", machine });
 }
 
+/** Waits for the pods of Sentinels; there are none without. */
 async function sentinelPods(
   kubernetes: KubernetesClient,
-  namespace: string,
-  { pods: selection, port, settings }: NonNullable<KubernetesDeploymentPlan["sentinels"]>,
+  { namespace, sentinels }: KubernetesDeploymentPlan,
   waiting: PodWaitOptions,
-): Promise<Sentinels> {
-  const labels = await readPodLabels(kubernetes, namespace, selection);
-  const pods = await awaitPods(kubernetes, { namespace, labels, count: settings.count }, waiting);
-  return { settings, nodes: await nodesOf(kubernetes, pods, port) };
-}
-
-/** Running pods as nodes, with the zones of their machines. */
-async function nodesOf(kubernetes: KubernetesClient, pods: readonly V1Pod[], port: number): Promise<DeploymentNode[]> {
-  const machines = await describeMachines(
-    kubernetes,
-    pods.map(({ spec }) => spec?.nodeName ?? ""),
-  );
-  const zoneOf = new Map(machines.map(({ name, zone }) => [name, zone ?? undefined]));
-  return pods.map((pod) => {
-    const machine = pod.spec?.nodeName ?? "";
-    return {
-      name: resourceName(pod),
-      machine,
-      zone: zoneOf.get(machine),
-      endpoint: { host: pod.status?.podIP ?? "", port },
-    };
-  });
+): Promise<readonly V1Pod[]> {
+  if (sentinels === undefined) return [];
+  const labels = await readPodLabels(kubernetes, namespace, sentinels.pods);
+  return awaitPods(kubernetes, { namespace, labels, count: sentinels.settings.count }, waiting);
 }
 
 /** Waits until a server answers: its container may run before it listens, and a busy machine may answer late. */
@@ -292,25 +281,4 @@ async function answersNow(
     if (isCertificateProblem(cause)) report?.(`${messageOf(error)}; it may have yet to load another`, true);
     return false;
   }
-}
-
-/** Expects the pod's stable name in its certificate, because its address changes. */
-function accessOf(pod: V1Pod, access: Access, clusterDomain = CLUSTER_DOMAIN): Access {
-  const { tls } = access;
-  const { subdomain, hostname = resourceName(pod) } = pod.spec ?? {};
-  if (tls === undefined || tls.sni !== undefined || subdomain === undefined) return access;
-  return {
-    ...access,
-    tls: { ...tls, sni: `${hostname}.${subdomain}.${pod.metadata?.namespace ?? "default"}.svc.${clusterDomain}` },
-  };
-}
-
-function serverOf(pod: V1Pod | undefined, container: string | undefined): V1Container | undefined {
-  const containers = pod?.spec?.containers ?? [];
-  return container === undefined ? containers[0] : containers.find(({ name }) => name === container);
-}
-
-function memoryOf(container: V1Container | undefined, which: "requests" | "limits"): number | undefined {
-  const asked = container?.resources?.[which]?.["memory"];
-  return asked === undefined ? undefined : parseQuantity(asked);
 }

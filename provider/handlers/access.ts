@@ -62,7 +62,7 @@ function rulesIn(target: DeploymentReference | undefined): WantedRules {
 function problemsOf({ target, engine, password, users = {}, overlapSeconds }: Partial<AccessInputs>): InputProblem[] {
   if (engine !== undefined && engine !== "valkey" && Object.keys(rulesIn(target)).length > 0)
     return [{ property: "users", reason: `${engine} has \`default\` alone here` }];
-  const isPlain = engine === "valkey" && target?.mode === "replication";
+  const isPlain = target?.platform === "kubernetes" && target.sentinel !== undefined;
   const passwords = Object.entries(users).map(([name, user]) => [`users.${name}.password`, user.password] as const);
   const problems = [["password", password] as const, ...passwords].flatMap(([property, value]): InputProblem[] => {
     // A value that another resource has yet to make is undefined.

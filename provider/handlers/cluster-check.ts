@@ -1,7 +1,5 @@
-/** Checks that an existing Kubernetes cluster can hold a stack, and that the Helm chart can be fetched. */
+/** Checks that an existing Kubernetes cluster can hold a stack. */
 import { BadInput } from "../../lib/errors";
-import type { ChartSource } from "../../platforms/kubernetes/requirements/chart-check";
-import { chartProblems } from "../../platforms/kubernetes/requirements/chart-check";
 import { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { markNamespaceKept, readKubernetesFacts } from "../../platforms/kubernetes/requirements/facts";
 import type { KubernetesRequirements } from "../../platforms/kubernetes/requirements/requirements";
@@ -14,8 +12,6 @@ export interface ClusterCheckInputs {
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly needs: KubernetesRequirements;
-  /** Source of the chart of replication deployments; undefined without such deployments. */
-  readonly chart?: ChartSource | undefined;
   /** `PROJECT/STACK` */
   readonly stack: string;
   /** Whether the namespace outlives the stack, with the volumes in it. */
@@ -58,15 +54,9 @@ async function requireCluster(inputs: ClusterCheckInputs, olds: ClusterCheckInpu
 }
 
 export const handler: ResourceHandler<ClusterCheckInputs, object> = {
-  check: async (olds, news) => {
-    // The program knows all of these inputs before any resource exists.
-    const inputs = news as ClusterCheckInputs;
-    const [ofChart, ofCluster] = await Promise.all([
-      inputs.chart === undefined ? [] : chartProblems(inputs.chart),
-      previewProblems(inputs, olds),
-    ]);
-    return [...ofCluster, ...ofChart.map(withPrefix)].map((reason) => ({ property: "", reason }));
-  },
+  // The program knows all of these inputs before any resource exists.
+  check: async (olds, news) =>
+    (await previewProblems(news as ClusterCheckInputs, olds)).map((reason) => ({ property: "", reason })),
   create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await requireCluster(inputs, undefined) }),
   update: (_id, olds, news) => requireCluster(news, olds),
   // Deleted after every other resource of the stack: a namespace that is kept then holds nothing but volumes.

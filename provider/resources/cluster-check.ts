@@ -1,4 +1,4 @@
-/** Checks that an existing Kubernetes cluster can hold the stack, and that the Helm chart can be fetched. */
+/** Checks that an existing Kubernetes cluster can hold the stack. */
 import type { CustomResourceOptions } from "@pulumi/pulumi";
 import { ValkeyResource } from "../custom-resource";
 import type { ClusterCheckInputs } from "../handlers/cluster-check";

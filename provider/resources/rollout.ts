@@ -6,7 +6,7 @@ import type { RolloutInputs } from "../handlers/rollout";
 
 /**
  * Done when all pods run the StatefulSet's newest revision and are ready. It replaces Pulumi's own waiting, which does
- * not say why pods do not run, and which has no time limit for the resources of a chart.
+ * not say why pods do not run.
  */
 export class Rollout extends ValkeyResource {
   /** Time when all pods were as wanted, ISO 8601. */

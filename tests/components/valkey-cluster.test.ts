@@ -97,7 +97,7 @@ describe("a whole cluster", () => {
     });
   });
 
-  it("asks cert-manager for a certificate of the Service and of all pods, and looks at it before servers have it", async () => {
+  it("asks cert-manager for a certificate of the Services and of all pods, and inspects it before servers have it", async () => {
     const tls = { issuer: { name: "internal", kind: "ClusterIssuer" } } as const;
     const resources = await evaluateProgram(
       () => new ValkeyCluster("orders", { shape, zones, namespace: "shop", tls }),
@@ -110,7 +110,9 @@ describe("a whole cluster", () => {
         dnsNames: [
           "orders.shop.svc.cluster.local",
           "orders-read.shop.svc.cluster.local",
+          "orders-write.shop.svc.cluster.local",
           "*.orders-headless.shop.svc.cluster.local",
+          "*.orders-sentinel.shop.svc.cluster.local",
           "localhost",
         ],
         issuerRef: { name: "internal", kind: "ClusterIssuer", group: "cert-manager.io" },
@@ -120,10 +122,10 @@ describe("a whole cluster", () => {
     expect(check.dependsOn).toEqual(["kubernetes:cert-manager.io/v1:Certificate orders-certificate"]);
     expect(check.inputs["tls"]).toMatchObject({
       secretName: "orders-tls",
-      hosts: expect.arrayContaining([
+      hosts: [
         "orders.shop.svc.cluster.local",
-        "orders-5.orders-headless.shop.svc.cluster.local",
-      ]) as unknown,
+        ...[0, 1, 2, 3, 4, 5].map((index) => `orders-${index}.orders-headless.shop.svc.cluster.local`),
+      ],
     });
     expect(onlyResource(resources, "valkey:index:Settings", "orders").dependsOn).toContain(
       "valkey:index:TlsCheck orders",

@@ -15,8 +15,50 @@ describe("ValkeyReplication", () => {
     expect(onlyResource(resources, "valkey:index:TopologyCheck", "sessions").inputs["target"]).toMatchObject({
       sentinel: { settings: { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 } },
     });
-    const { values } = onlyResource(resources, "kubernetes:helm.sh/v4:Chart", "sessions").inputs;
-    expect(values).toMatchObject({ metrics: { serviceMonitor: { enabled: false } } });
+    const { spec } = onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "sessions").inputs;
+    expect(spec).toMatchObject({ template: { spec: { containers: [{ name: "valkey" }, { name: "metrics" }] } } });
+    expect(resources.some(({ type }) => type.endsWith(":ServiceMonitor"))).toBe(false);
+  });
+
+  it("has no exporter and no Sentinels unless they are asked for", async () => {
+    const resources = await declare({});
+    const { spec } = onlyResource(resources, "kubernetes:apps/v1:StatefulSet").inputs;
+    expect((spec as { template: { spec: { containers: unknown[] } } }).template.spec.containers).toHaveLength(1);
+    expect(resources.filter(({ name }) => /sentinel|write|metrics/.test(name))).toEqual([]);
+  });
+
+  it("keeps data on the machine where it is told to", async () => {
+    const resources = await declare({ storage: { ephemeral: true } });
+    const { spec } = onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "sessions").inputs;
+    expect(spec).toMatchObject({ volumeClaimTemplates: [] });
+    expect(onlyResource(resources, "valkey:index:Volumes", "sessions").inputs["storage"]).toMatchObject({
+      template: "data",
+      ephemeral: true,
+    });
+  });
+
+  it.each<[string, Partial<ValkeyReplicationArgs>, string, number]>([
+    ["with Sentinels", { sentinel: {} }, "sessions-write", 3],
+    ["without Sentinels", {}, "sessions", 0],
+  ])("has a certificate for where clients write and for every pod %s", async (_what, args, service, sentinels) => {
+    const resources = await declare({ ...args, tls: { issuer: { name: "internal" } } });
+    const numbered = (set: string, count: number, headless: string): string[] =>
+      Array.from({ length: count }, (_each, index) => `${set}-${index}.${headless}`);
+    const hosts = [
+      service,
+      ...numbered("sessions", 3, "sessions-headless"),
+      ...numbered("sessions-sentinel", sentinels, "sessions-sentinel"),
+    ].map((host) => `${host}.default.svc.cluster.local`);
+    expect(onlyResource(resources, "valkey:index:TlsCheck", "sessions").inputs["tls"]).toEqual({
+      secretName: "sessions-tls",
+      hosts,
+    });
+    const { spec } = onlyResource(resources, "kubernetes:cert-manager.io/v1:Certificate").inputs;
+    const { dnsNames } = spec as { dnsNames: readonly string[] };
+    const isNamed = (host: string): boolean =>
+      dnsNames.includes(host) || dnsNames.includes(host.replace(/^[^.]+/, "*"));
+    expect(hosts.filter((host) => !isNamed(host))).toEqual([]);
+    expect(isNamed("sessions-read.default.svc.cluster.local")).toBe(true);
   });
 
   it("takes a quorum that is a majority of another number", async () => {
@@ -32,7 +74,6 @@ describe("ValkeyReplication", () => {
     ["a quorum of more than there are", { sentinel: { quorum: 5 } }, /sentinel\.quorum: 5 of 3 Sentinels; at most 3/],
     ["no replica", { sentinel: {}, replicas: 0, zones: ["a"] }, /sentinel: sessions has no replica that a failover/],
     ["two zones", { sentinel: {}, zones: ["a", "b"] }, /sentinel: with 2 zones the loss of one can take the majority/],
-    ["TLS", { sentinel: {}, tls: { secretName: "pair" } }, /sentinel: .* speak plain TCP; leave out tls/],
   ])("refuses Sentinels with %s", async (_what, args, message) => {
     await expect(declare(args)).rejects.toThrow(message);
   });

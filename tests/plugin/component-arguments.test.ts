@@ -8,7 +8,7 @@ import { ROOT, VERSION } from "../../lib/system/package";
 import { checkedArguments } from "../../plugin/component-arguments";
 import { ComponentProvider } from "../../plugin/component-provider";
 import { loadComponent } from "../../plugin/components";
-import type { PropertySpec, ValueSpec } from "../../plugin/package-schema";
+import type { PackageSchema, PropertySpec, ValueSpec } from "../../plugin/package-schema";
 import { readPackageSchema } from "../../plugin/package-schema";
 import { evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
 
@@ -18,12 +18,47 @@ const schema = readPackageSchema();
 const shape = { primaries: 3, replicasPerPrimary: 1 };
 const zones = ["a", "b", "c"];
 
-/** Sorted; empty where the arguments are right. */
-async function problemsOf(type: string, inputs: pulumi.Inputs): Promise<readonly string[]> {
-  const spec = schema.resources[type];
+/** A schema with an object that has several forms. */
+const FORMS: PackageSchema = {
+  types: {
+    Source: {
+      type: "object",
+      properties: {
+        from: { $ref: "#/types/SourceFrom", description: "" },
+        url: { type: "string", description: "" },
+        version: { type: "string", description: "" },
+        path: { type: "string", description: "" },
+      },
+      required: ["from"],
+      language: {
+        valkey: {
+          forms: {
+            by: "from",
+            of: {
+              repository: { required: ["url", "version"], optional: [] },
+              path: { required: ["path"], optional: [] },
+            },
+          },
+        },
+      },
+    },
+    SourceFrom: { type: "string", enum: [{ value: "repository" }, { value: "path" }] },
+  },
+  resources: {
+    Program: {
+      inputProperties: { source: { $ref: "#/types/Source", description: "" } },
+      requiredInputs: ["source"],
+      properties: {},
+    },
+  },
+};
+
+/** Sorted; empty where the arguments are right. @param of the schema of the package */
+async function problemsOf(type: string, inputs: pulumi.Inputs, of = schema): Promise<readonly string[]> {
+  const spec = of.resources[type];
   if (spec === undefined) throw new Error(`no ${type}`);
   try {
-    await checkedArguments(schema, spec, inputs);
+    await checkedArguments(of, spec, inputs);
     return [];
   } catch (error) {
     if (error instanceof BadInput) return [...error.problems].sort();
@@ -108,17 +143,17 @@ describe("arguments of a component", () => {
   });
 
   it.each<[string, object, string[]]>([
-    ["a repository", { from: "repository", url: "https://charts", version: "1" }, []],
-    ["a path", { from: "path", path: "/charts/valkey" }, []],
+    ["one form", { from: "repository", url: "https://packages", version: "1" }, []],
+    ["another form", { from: "path", path: "/packages/valkey" }, []],
     [
-      "a path with another form's url",
-      { from: "path", url: "https://charts" },
-      ["chart.path: missing with from path", "chart.url: not allowed with from path"],
+      "a form with another one's url",
+      { from: "path", url: "https://packages" },
+      ["source.path: missing with from path", "source.url: not allowed with from path"],
     ],
-    ["no form", { url: "https://charts" }, ["chart.from: missing"]],
-    ["another form", { from: "disk" }, ["chart.from: expected repository, oci, path"]],
-  ])("of several forms are those of one: %s", async (_what, chart, expected) => {
-    expect(await problemsOf(REPLICATION, { replicas: 1, zones, chart })).toEqual(expected);
+    ["no form", { url: "https://packages" }, ["source.from: missing"]],
+    ["an unknown form", { from: "disk" }, ["source.from: expected repository, path"]],
+  ])("of several forms are those of one: %s", async (_what, source, expected) => {
+    expect(await problemsOf("Program", { source }, FORMS)).toEqual(expected);
   });
 
   it("may be the outputs of another component, whose reference every language passes on as it is", async () => {

@@ -127,9 +127,16 @@ describe("a preview", () => {
     ]);
     expect(await problems({ password: "two lines,\nof which one" })).toEqual(["password: has control characters"]);
     const replication = target(1, {}, "replication");
-    expect(await problems({ target: replication, password: "with a space in it" })).toEqual([
-      "password: has other characters than letters, digits, `.`, `_` and `-`, which the upstream chart cannot take",
+    expect(await problems({ target: replication, password: "with a space in it" })).toEqual([]);
+    const timing = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
+    const sentinel = { statefulSet: "orders-sentinel", port: 26_379, settings: timing };
+    const watched = { target: { ...replication, sentinel }, password: "with a space in it" };
+    expect(await problems(watched)).toEqual([
+      "password: has other characters than letters, digits, `.`, `_` and `-`, which Sentinels cannot keep",
     ]);
+    // Sentinels log in as `default` only.
+    const app = { rules: "+@read ~app:*", password: "with a space too" };
+    expect(await problems({ ...watched, password: "letters.digits_1-2", users: { app } })).toEqual([]);
     expect(await problems({ engine: "redis", password: "the second password" })).toEqual([
       "password: a running redis keeps its password: destroy it first",
     ]);

@@ -74,12 +74,12 @@ const MIN_PASSWORD = 16;
 
 /**
  * Problem of a password; undefined when there is none.
- * @param isPlain whether it is written to files unquoted, as the upstream chart does
+ * @param isPlain whether Sentinels write it to their files, which they do without quotes
  */
 export function passwordProblem(password: string, isPlain: boolean): string | undefined {
   if (password.length < MIN_PASSWORD) return `has ${password.length} characters; expected at least ${MIN_PASSWORD}`;
   if (isPlain && !/^[\w.-]+$/.test(password))
-    return "has other characters than letters, digits, `.`, `_` and `-`, which the upstream chart cannot take";
+    return "has other characters than letters, digits, `.`, `_` and `-`, which Sentinels cannot keep";
   return /[\u0000-\u001f\u007f]/.test(password) ? "has control characters" : undefined;
 }
 

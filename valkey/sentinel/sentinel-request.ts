@@ -23,14 +23,15 @@ export const SENTINEL_LIMITS = {
   failoverTimeoutMs: [1000, 3_600_000],
 } as const;
 
+/** `NAME-sentinel`, a hyphen and a revision's hash of ten must fit a label of 63. */
+const LONGEST_NAME = 43;
+
 /** Deployment that is to be monitored. */
 export interface SentinelSubject {
   readonly name: string;
   readonly replicas: number;
   /** Different zones. */
   readonly zones: number;
-  /** The argument that turns TLS on, which is to be left out; undefined without TLS. */
-  readonly tls: string | undefined;
 }
 
 /** A reason to refuse a request. `field` is absent if the reason is about the whole request. */
@@ -52,7 +53,7 @@ export function sentinelSettings(request: SentinelRequest): SentinelSettings {
 
 /** Every problem of a request. After the loss of any zone, a majority of the Sentinels and a replica must be left. */
 export function sentinelProblems(request: SentinelRequest, subject: SentinelSubject): SentinelProblem[] {
-  const { name, replicas, zones, tls } = subject;
+  const { name, replicas, zones } = subject;
   const { count, quorum, downAfterMs, failoverTimeoutMs } = sentinelSettings(request);
   const problems: SentinelProblem[] = [];
   const refuse = (reason: string, field?: keyof SentinelRequest): void => {
@@ -67,12 +68,13 @@ export function sentinelProblems(request: SentinelRequest, subject: SentinelSubj
   if (count % 2 === 0) refuse(`${count}; expected an odd number: an even number tolerates no more failures`, "count");
   if (!Number.isInteger(quorum) || quorum < 1 || quorum > count)
     refuse(`${quorum} of ${count} Sentinels; at most ${count}`, "quorum");
+  if (name.length > LONGEST_NAME)
+    refuse(`the name ${name} has ${name.length} characters; with Sentinels at most ${LONGEST_NAME}`);
   if (replicas === 0) refuse(`${name} has no replica that a failover could promote; at least 1`);
   if (zones < MIN_SENTINEL_ZONES) {
     const some = zones === 1 ? "one zone" : `${zones} zones`;
     refuse(`with ${some} the loss of one can take the majority; at least ${MIN_SENTINEL_ZONES}`);
   }
-  if (tls !== undefined) refuse(`Sentinels and their proxies speak plain TCP; leave out ${tls}`);
   return problems;
 }
 

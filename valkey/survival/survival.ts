@@ -69,7 +69,8 @@ function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Conseq
     if (shape.replicasPerPrimary === 0) return lonePrimaries(subject);
     return engine === "valkey" ? cluster(subject) : { ...cluster(subject), process: restarted(subject, "crash") };
   }
-  return subject.downAfterMs === undefined ? firstPod(subject) : watched(subject, subject.downAfterMs);
+  if (subject.downAfterMs !== undefined) return watched(subject, subject.downAfterMs);
+  return engine === "valkey" && shape.replicasPerPrimary > 0 ? askingPod(subject) : firstPod(subject);
 }
 
 /** Shards with replicas: the start of a container asks them first, and a majority of primaries elects one. */
@@ -108,7 +109,23 @@ function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** Replication without Sentinels: pod 0 is the primary, and replicas copy whatever it has when it starts. */
+/** Replication without Sentinels: pod 0 is the primary, and asks its replicas before it starts. */
+function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
+  const { settings, ephemeral, oneMachine, zones } = subject;
+  const copied = loses("unreplicated", "until pod 0 is back and has copied the data");
+  // A disk with every write needs no copy.
+  const back = lossOnDisk(settings, "power") === "none" && !ephemeral ? restarted(subject, "power") : copied;
+  const all = allAtOnce(subject);
+  return {
+    process: back,
+    machine: oneMachine ? all : back,
+    zone: { ...(zones === 1 ? all : back), out: "until the zone is back" },
+    "all-pods": all,
+    volume: copied,
+  };
+}
+
+/** The same of a single server or another engine: replicas copy whatever pod 0 has when it starts. */
 function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const moved = subject.ephemeral ? loses("everything", "until pod 0 runs again") : restarted(subject, "power");
   return {
@@ -120,16 +137,18 @@ function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** Replication with Sentinels: they promote a replica once they miss the primary; a faster restart they do not see. */
+/**
+ * Replication with Sentinels: they promote a replica once they miss the primary. A server that is back sooner has them promote one.
+ */
 function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, Consequence> {
   const seconds = downAfterMs / 1000;
   const failover = loses("unreplicated", `about ${seconds + ELECTION_SECONDS} s`);
   return {
-    process: restarted(subject, "crash"),
+    process: failover,
     machine: subject.oneMachine ? allAtOnce(subject) : failover,
     zone: failover,
     "all-pods": allAtOnce(subject),
-    volume: loses("everything", failover.out, `everything, if the pod is back before Sentinels miss it (${seconds} s)`),
+    volume: failover,
   };
 }
 

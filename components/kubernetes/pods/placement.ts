@@ -6,7 +6,7 @@ import { selectorLabels } from "../names";
 
 const MACHINE = "kubernetes.io/hostname";
 
-/** Keys of a pod's specification, and of the upstream chart's values. */
+/** Keys of a pod's specification. */
 export interface Scheduling {
   readonly affinity: types.input.core.v1.Affinity;
   readonly topologySpreadConstraints: types.input.core.v1.TopologySpreadConstraint[];

@@ -24,13 +24,34 @@ export function livenessProbe(tls: boolean, engine: DirectiveEngine = "valkey"):
   };
 }
 
+/** All probes of a server that answers PING. @param tls whether connections are encrypted */
+export function serverProbes(
+  mode: "cluster" | "replication",
+  tls: boolean,
+  engine: DirectiveEngine,
+): Pick<types.input.core.v1.Container, "startupProbe" | "livenessProbe" | "readinessProbe"> {
+  return {
+    startupProbe: startupProbe(tls, engine),
+    livenessProbe: livenessProbe(tls, engine),
+    readinessProbe: readinessProbe(mode),
+  };
+}
+
+const TCP = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
+
+/** Probes of a server whose image may have no client program: Dragonfly listens when it is ready. */
+export const LISTENS = {
+  livenessProbe: { ...TCP, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 },
+  readinessProbe: TCP,
+} as const satisfies Pick<types.input.core.v1.Container, "livenessProbe" | "readinessProbe">;
+
 /** Startup: liveness begins when it has passed, so that a server has the time to ask its replicas before it starts. */
-export function startupProbe(...server: Parameters<typeof livenessProbe>): types.input.core.v1.Probe {
+function startupProbe(...server: Parameters<typeof livenessProbe>): types.input.core.v1.Probe {
   return { ...livenessProbe(...server), initialDelaySeconds: 0, periodSeconds: 1, failureThreshold: STARTUP_SECONDS };
 }
 
 /** Readiness is decided by a script. Each run costs the machine some milliseconds, so the period is 5 s. */
-export function readinessProbe(mode: "cluster" | "replication"): types.input.core.v1.Probe {
+function readinessProbe(mode: "cluster" | "replication"): types.input.core.v1.Probe {
   return {
     exec: { command: scriptCommand(`ready-${mode}.sh`) },
     periodSeconds: 5,

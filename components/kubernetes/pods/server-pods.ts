@@ -2,7 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { DeploymentContext } from "../deployment-context";
-import { CLIENT_PORT } from "../layout";
+import { CLIENT_PORT, SERVER_CONTAINER } from "../layout";
 import { selectorLabels } from "../names";
 import { PASSWORD_FILE } from "../server-config";
 
@@ -22,17 +22,13 @@ export interface ServerPods {
   readonly zones: readonly string[];
 }
 
-export function serverPods(
-  { deployment, names, args }: DeploymentContext,
-  count: number,
-  container: string,
-): ServerPods {
+export function serverPods({ deployment, names, args }: DeploymentContext, count: number): ServerPods {
   return {
     namespace: pulumi.output(args.namespace),
     statefulSet: names.statefulSet,
     count,
     selector: selectorLabels(deployment),
-    container,
+    container: SERVER_CONTAINER,
     port: CLIENT_PORT,
     headless: names.headless,
     secret: { name: names.secret, key: PASSWORD_FILE },

@@ -1,22 +1,35 @@
 /** Files in a server's container: configuration, scripts, password, certificates. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../../valkey/engines";
-import type { Tls } from "../arguments";
+import type { ServerArgs, Tls } from "../arguments";
 import { ENGINE_PROGRAMS } from "../engines";
 import { CONFIG_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
 import type { ObjectNames } from "../names";
 import { PASSWORD_FILE } from "../server-config";
 
+/** Whether each server has a volume of its own. Dragonfly keeps nothing on disk here. */
+export function hasVolumes({ engine, storage }: Pick<ServerArgs, "engine" | "storage">): boolean {
+  return engine !== "dragonfly" && storage.ephemeral !== true;
+}
+
 /** Secrets are read by the server's user and group. */
-export const SECRET_MODE = 0o440;
+const SECRET_MODE = 0o440;
 
 export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.input.core.v1.Volume[] {
   return [
     { name: "config", configMap: { name: names.config } },
     { name: "scripts", configMap: { name: names.scripts } },
     secretVolume(names),
-    ...(tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secretName, defaultMode: SECRET_MODE } }]),
+    ...tlsVolumes(tls),
   ];
+}
+
+export function tlsVolumes(tls: Tls | undefined): types.input.core.v1.Volume[] {
+  return tls === undefined ? [] : [{ name: "tls", secret: { secretName: tls.secretName, defaultMode: SECRET_MODE } }];
+}
+
+export function tlsMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
+  return tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }];
 }
 
 /** The deployment's secret; during a change of passwords with the file by which a server accepts both. */
@@ -39,10 +52,7 @@ export function serverMounts(tls: Tls | undefined): types.input.core.v1.VolumeMo
 }
 
 export function secretMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
-  return [
-    { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true },
-    ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }]),
-  ];
+  return [{ name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true }, ...tlsMounts(tls)];
 }
 
 /**

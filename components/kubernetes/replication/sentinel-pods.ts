@@ -4,26 +4,32 @@ import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
 import { AWAIT_CREATION_ONLY } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
-import { DATA_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, SENTINEL_PORT } from "../layout";
+import { DATA_DIRECTORY, SENTINEL_PORT } from "../layout";
 import { sentinelLabels } from "../names";
 import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES } from "../pods/sidecar-resources";
-import { SECRET_MODE } from "../pods/volumes";
+import { asEnvironment, hostInPod, POD_VARIABLES } from "../pods/server-pod";
+import { podVolumes, scriptEnvironment, serverMounts } from "../pods/volumes";
 import { scriptCommand } from "../scripts";
-import { sentinelEnvironment } from "./sentinel-environment";
+import { TLS_FILES } from "../server-config";
+import { sentinelVariables } from "./sentinel-environment";
 import { createSupportService } from "./support-service";
 
 /** Seconds that a Sentinel has to stop. */
 const GRACE_SECONDS = 5;
 
-const PING: types.input.core.v1.Probe = {
-  exec: { command: ["valkey-cli", "-p", String(SENTINEL_PORT), "-t", "5", "PING"] },
-  periodSeconds: 10,
-  timeoutSeconds: 10,
-  failureThreshold: 3,
-};
+/** Any certificate will do: a restart makes none valid again. */
+function ping(tls: boolean): types.input.core.v1.Probe {
+  const secure = tls ? ["--tls", "--insecure"] : [];
+  return {
+    exec: { command: ["valkey-cli", "-p", String(SENTINEL_PORT), "-t", "5", ...secure, "PING"] },
+    periodSeconds: 10,
+    timeoutSeconds: 10,
+    failureThreshold: 3,
+  };
+}
 
 export function createSentinelPods(context: DeploymentContext, settings: SentinelSettings): void {
   const { deployment, names, options } = context;
@@ -59,35 +65,35 @@ function podSpec(
   settings: SentinelSettings,
   labels: Record<string, string>,
 ): types.input.core.v1.PodSpec {
-  const { names } = context;
+  const { names, args } = context;
   return {
     ...podBasics(context, { graceSeconds: GRACE_SECONDS, labels }),
     containers: [sentinelContainer(context, settings)],
-    volumes: [
-      { name: "data", emptyDir: {} },
-      { name: "scripts", configMap: { name: names.scripts } },
-      { name: "secret", secret: { secretName: names.secret, defaultMode: SECRET_MODE } },
-    ],
+    volumes: [{ name: "data", emptyDir: {} }, ...podVolumes(names, args.tls)],
   };
 }
 
 function sentinelContainer(context: DeploymentContext, settings: SentinelSettings): types.input.core.v1.Container {
-  const { image, imagePullPolicy } = context.args;
+  const { deployment, names, args } = context;
+  const { image, imagePullPolicy, tls } = args;
+  const variables = {
+    DEPLOYMENT: deployment,
+    SERVERS: `.${hostInPod(names.headless, context)}`,
+    ...sentinelVariables(context, settings),
+    ...scriptEnvironment(tls === undefined ? undefined : TLS_FILES.authority),
+  };
+  const probe = ping(tls !== undefined);
   return {
     name: "sentinel",
     image,
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
-    command: scriptCommand("sentinel.sh", "watch"),
-    env: sentinelEnvironment(context, settings),
+    command: scriptCommand("sentinel.sh"),
+    env: [...POD_VARIABLES, ...asEnvironment(variables)],
     ports: [{ name: "sentinel", containerPort: SENTINEL_PORT }],
     resources: FAILOVER_RESOURCES,
     securityContext: CONTAINER_SECURITY_CONTEXT,
-    livenessProbe: { ...PING, initialDelaySeconds: 10 },
-    readinessProbe: PING,
-    volumeMounts: [
-      { name: "data", mountPath: DATA_DIRECTORY },
-      { name: "scripts", mountPath: SCRIPTS_DIRECTORY, readOnly: true },
-      { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true },
-    ],
+    livenessProbe: { ...probe, initialDelaySeconds: 10 },
+    readinessProbe: { ...probe, exec: { command: scriptCommand("ready-sentinel.sh") } },
+    volumeMounts: [{ name: "data", mountPath: DATA_DIRECTORY }, ...serverMounts(tls)],
   };
 }

@@ -12,6 +12,7 @@ import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES, PROXY_COUNT } from "../pods/sidecar-resources";
+import { tlsMounts, tlsVolumes } from "../pods/volumes";
 import { checksum, keyedChecksum, PASSWORD_FILE } from "../server-config";
 import { createSupportService } from "./support-service";
 import { writeProxyConfig } from "./write-proxy-config";
@@ -34,7 +35,8 @@ export function createWriteProxy(context: DeploymentContext, nodes: number, secr
     labels,
     service: { ports: [{ name: "valkey", port: CLIENT_PORT, targetPort: "valkey" }] },
   });
-  const config = serverHosts(context, nodes).apply(writeProxyConfig);
+  const { tls } = context.args;
+  const config = serverHosts(context, nodes).apply((hosts) => writeProxyConfig(hosts, tls !== undefined));
   new k8s.core.v1.ConfigMap(name, { metadata, data: { [CONFIG_FILE]: config } }, options);
   new k8s.apps.v1.Deployment(
     name,
@@ -86,7 +88,7 @@ function podSpec(context: DeploymentContext, labels: Record<string, string>): ty
   return {
     ...podBasics(context, { labels, placement }),
     containers: [proxyContainer(context)],
-    volumes: [{ name: "config", configMap: { name: names.writeProxy } }],
+    volumes: [{ name: "config", configMap: { name: names.writeProxy } }, ...tlsVolumes(args.tls)],
   };
 }
 
@@ -103,6 +105,6 @@ function proxyContainer({ names, args }: DeploymentContext): types.input.core.v1
     securityContext: CONTAINER_SECURITY_CONTEXT,
     readinessProbe: LISTENS,
     livenessProbe: { ...LISTENS, periodSeconds: 10 },
-    volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }],
+    volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, ...tlsMounts(args.tls)],
   };
 }

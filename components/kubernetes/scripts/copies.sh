@@ -12,11 +12,12 @@ setting() {
 seconds_since() { echo $(($(date +%s) - $(date -r "$1" +%s))); }
 
 # own_copy: sets disk to what this server will load: an append-only file (aof), a snapshot (rdb) or none. age is the number of seconds
-# since it was written; durable is yes where no acknowledged write can be missing; history and offset are a snapshot's place in the
-# replication stream.
+# since it was written; durable is yes where no acknowledged write can be missing; history and offset are its place in the replication
+# stream, where that is known.
 own_copy() {
   disk=none age=0 durable=no history='' offset=-1
   directory=$(setting dir .)
+  snapshot=$directory/$(setting dbfilename dump.rdb)
   if [ "$(setting appendonly no)" = yes ]; then
     # A server with an append-only file ignores snapshots.
     files=$directory/$(setting appenddirname appendonlydir)
@@ -25,11 +26,13 @@ own_copy() {
     [ -n "$newest" ] || return 0
     disk=aof age=$(seconds_since "$files/$newest")
     [ "$(setting appendfsync everysec)" != always ] || durable=yes
+    # A snapshot that is not older was saved when the server stopped in order, with all that is in the append-only file.
+    { [ -s "$snapshot" ] && [ ! "$files/$newest" -nt "$snapshot" ]; } || return 0
+  elif [ -s "$snapshot" ]; then
+    disk=rdb age=$(seconds_since "$snapshot")
+  else
     return 0
   fi
-  snapshot=$directory/$(setting dbfilename dump.rdb)
-  [ -s "$snapshot" ] || return 0
-  disk=rdb age=$(seconds_since "$snapshot")
   # Both are empty where the file has no such fields.
   # shellcheck disable=SC2046
   set -- $(place "$snapshot")
@@ -68,15 +71,18 @@ place() {
 }
 
 # ask HOST [COMMAND]: sets what that server says of its copy, and answer to all it says, also to the further command. Without an answer
-# role stays empty. since is the number of seconds since it lost its primary, -1 where it has not had one since it started.
+# role stays empty. since is the number of seconds since it lost its primary, -1 where it has not had one since it started. followed is
+# the host of a replica's primary.
 ask() {
-  role='' loading=0 link='' since=-1 syncing=0 applied=0 position=-1 lineage='' keys=no
+  role='' loading=0 link='' since=-1 syncing=0 applied=0 position=-1 lineage='' keys=no followed='' replicas=0
   answer=$(printf 'INFO persistence replication keyspace\n%s\n' "${2-}" | tell "$1" 2)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
     case $name in
       loading) loading=$value ;;
       role) role=$value ;;
+      master_host) followed=$value ;;
+      connected_slaves) replicas=$value ;;
       master_link_status) link=$value ;;
       master_link_down_since_seconds) since=$value ;;
       master_sync_in_progress) syncing=$value ;;
@@ -94,16 +100,16 @@ ANSWER
 # has_data: after ask, whether that server has a copy at all. A replica that has not synchronized has applied nothing.
 has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
 
-# newer: after own_copy and ask, whether that server has all that is on this server's disk. A replica has all that its primary wrote
-# while they were linked. Where it has only loaded its own disk since it started, snapshots of the same history compare by their
-# place in it; any other copy there is of unknown age.
+# newer: after own_copy and ask, whether that server has all that is on this server's disk, and more. Copies of the same history compare
+# by their place in it. Otherwise a replica has all that its primary wrote while they were linked; where it has only loaded its own disk
+# since it started, its copy is of unknown age.
 newer() {
   has_data || return 1
   [ "$disk" != none ] || return 0
-  if [ "$since" -ge 0 ]; then
-    # Both are rounded to seconds.
-    [ "$since" -le $((age + 2)) ]
+  if [ -n "$history" ] && [ "$lineage" = "$history" ]; then
+    [ "$position" -gt "$offset" ]
     return
   fi
-  [ "$disk" = rdb ] && [ "$lineage" = "$history" ] && [ "$position" -gt "$offset" ]
+  # Both are rounded to seconds.
+  [ "$since" -ge 0 ] && [ "$since" -le $((age + 2)) ]
 }

@@ -123,7 +123,7 @@ hand_over() {
   sleep 0.2
   # At once, so that no client is refused for being at a replica. New connections go elsewhere; probes come from here.
   printf '%s\n' MULTI 'CLIENT KILL TYPE normal' 'CLIENT KILL TYPE pubsub' 'CLIENT UNPAUSE' "REPLICAOF $successor" \
-    'CONFIG REWRITE' 'CONFIG SET bind "127.0.0.1 -::1"' EXEC | tell localhost 3 >/dev/null
+    'CONFIG SET bind "127.0.0.1 -::1"' EXEC | tell localhost 3 >/dev/null
   # Before the pod asks the Sentinels for the primary again, and for a partial synchronization.
   within 10 settled || true
 }

@@ -19,7 +19,7 @@ tell() {
 # look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also
 # while the node loads its data.
 look() {
-  run='' role='' loading='' link='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
+  run='' role='' loading='' link='' since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
   answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\n' | tell localhost 3)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
@@ -28,7 +28,9 @@ look() {
       uptime_in_seconds) uptime=$value ;;
       loading) loading=$value ;;
       role) role=$value ;;
+      master_host) followed=$value ;;
       master_link_status) link=$value ;;
+      master_link_down_since_seconds) since=$value ;;
       cluster_state) state=$value ;;
       cluster_known_nodes) known=$value ;;
       cluster_size) size=$value ;;

@@ -1,14 +1,54 @@
 #!/bin/sh
 # Readiness of a node in replication: its data set is loaded and, of a replica, its link to the primary is up.
-# PRIMARY_SERVICE, where it is set, is the Service of pod 0, which is always the primary. A replica without its primary tries
+# PRIMARY_SERVICE, where it is set, is the Service of pod 0, which is the primary without Sentinels. A replica without its primary tries
 # each second, but an attempt that nobody answers lasts for repl-timeout (60 s), and after a restart of pod 0 nobody answers at
 # its old address. The script makes such a replica begin anew at the Service, which keeps its address and refuses connections
 # while pod 0 is not ready. The data set stays, for a partial synchronization.
 . "${0%/*}/node.sh"
 
+# take_back: pod 0 that has copied newer data (start-replication.sh) is the primary again, with every write. Until then clients find nobody
+# at its Service.
+take_back() {
+  attempt=0
+  while [ "$role" = slave ] && [ $attempt -lt 15 ]; do
+    attempt=$((attempt + 1))
+    if [ "$link" = up ]; then
+      echo "FAILOVER TO $POD_NAME$SERVERS 6379 TIMEOUT 5000" | tell "$followed" 2 >/dev/null
+    elif [ "$since" -ge 10 ]; then
+      # The other is gone. Nobody wrote there, and all that it had is here.
+      echo 'REPLICAOF NO ONE' | tell localhost 2 >/dev/null
+    elif [ "$since" -lt 0 ] && [ "$uptime" -ge 30 ] && ! copying; then
+      # The other started anew, and refuses: the start script asks again.
+      echo 'SHUTDOWN NOSAVE NOW FORCE' | tell localhost 2 >/dev/null
+    fi
+    sleep 0.2
+    look
+  done
+  [ "$role" = master ]
+}
+
+# step_back: a former helper of pod 0 follows it again where pod 0 serves. Only pods that are ready are behind the Service.
+step_back() {
+  echo ROLE | tell "$PRIMARY_SERVICE" 2 | grep -q '^master' || return 0
+  echo "REPLICAOF $PRIMARY_SERVICE 6379" | tell localhost 2 >/dev/null
+}
+
+# copying: whether this node receives a data set.
+copying() { echo 'INFO replication' | tell localhost 2 | grep -q '^master_sync_in_progress:1'; }
+
 look
 reload_certificate
 [ "$loading" = 0 ] || exit 1
+if [ -n "${PRIMARY_SERVICE-}" ] && [ -n "${DEPLOYMENT-}" ]; then
+  case $POD_NAME,$role in
+    "$DEPLOYMENT-0,slave")
+      take_back
+      exit
+      ;;
+    "$DEPLOYMENT-0,"*) ;;
+    *,master) step_back ;;
+  esac
+fi
 [ "$role" != master ] && [ "$link" != up ] || exit 0
 [ -n "${PRIMARY_SERVICE-}" ] || exit 1
 

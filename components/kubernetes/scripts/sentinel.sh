@@ -1,32 +1,51 @@
 #!/bin/sh
-# Starts a Sentinel, or writes the primary into a server's configuration. The container's environment sets
-# DEPLOYMENT, POD_NAME, SERVERS and SENTINELS (what follows a pod's name in its host name), COUNT, QUORUM, DOWN_AFTER, FAILOVER_TIMEOUT.
-set -eu
-password=$(cat "$VALKEY_PASSWORD_FILE")
+# sentinel.sh: starts a Sentinel. Without a memory it watches the primary that the other Sentinels name; else the one that the servers
+# name; else, in a new deployment, pod 0. The container's environment sets what sentinels.sh reads; the file `servers` in
+# /valkey/config has the number of servers.
+. "${0%/*}/node.sh"
+. "${0%/*}/copies.sh"
+. "${0%/*}/sentinels.sh"
 
-# ask HOST: the primary's host by that Sentinel; nothing without an answer.
-ask() {
-  { printf '%s\n' "$password" && printf 'SENTINEL GET-MASTER-ADDR-BY-NAME %s\n' "$DEPLOYMENT"; } |
-    timeout 3 valkey-cli -h "$1" -p 26379 -t 2 --askpass --no-auth-warning --raw 2>/dev/null | awk -v servers="$SERVERS" 'index($0, servers) { print; exit }'
-}
-
-# watched: the primary by most of the Sentinels that answer.
-watched() {
-  number=0
-  while [ "$number" -lt "$COUNT" ]; do
-    peer=$DEPLOYMENT-sentinel-$number
-    [ "$peer" = "$POD_NAME" ] || ask "$peer$SENTINELS" || true
+# leading: the host of the server that is a primary, of two the one with more replicas; else of the one that most replicas follow.
+leading() {
+  number=0 count=$(cat /valkey/config/servers)
+  while [ "$number" -lt "$count" ]; do
+    host=$DEPLOYMENT-$number$SERVERS
     number=$((number + 1))
-  done | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }'
+    {
+      ask "$host"
+      case $role in
+        master) has_data && echo "1 $replicas $host" ;;
+        slave) echo "0 1 $followed" ;;
+      esac
+    } &
+  done | awk -v servers="$SERVERS" '
+    index($3, servers) { weight[$3] += 1000 * $1 + $2 }
+    END { for (host in weight) if (weight[host] > most) { most = weight[host]; best = host } print best }'
 }
 
-case $1 in
-  watch)
-    # A container that restarts in its pod keeps its state.
-    if [ ! -e /data/sentinel.conf ]; then
-      primary=$(watched)
-      cat >/data/new.conf <<CONF
-port 26379
+trap 'exit 143' TERM
+[ -z "${VALKEY_TLS_CA-}" ] || certificate >/data/certificate
+# A container that restarts in its pod keeps its state.
+if [ ! -e /data/sentinel.conf ]; then
+  primary=$(watched)
+  [ -n "$primary" ] || primary=$(leading)
+  password=$(cat "$VALKEY_PASSWORD_FILE")
+  {
+    if [ -n "${VALKEY_TLS_CA-}" ]; then
+      echo 'port 0'
+      echo 'tls-port 26379'
+      echo "tls-cert-file ${VALKEY_TLS_CA%/*}/tls.crt"
+      echo "tls-key-file ${VALKEY_TLS_CA%/*}/tls.key"
+      echo "tls-ca-cert-file $VALKEY_TLS_CA"
+      # Clients authenticate by password.
+      echo 'tls-auth-clients optional'
+      # To the servers and to other Sentinels.
+      echo 'tls-replication yes'
+    else
+      echo 'port 26379'
+    fi
+    cat <<CONF
 bind * -::*
 protected-mode no
 dir /data
@@ -42,20 +61,7 @@ sentinel down-after-milliseconds $DEPLOYMENT $DOWN_AFTER
 sentinel failover-timeout $DEPLOYMENT $FAILOVER_TIMEOUT
 sentinel parallel-syncs $DEPLOYMENT 1
 CONF
-      mv /data/new.conf /data/sentinel.conf
-    fi
-    exec valkey-server /data/sentinel.conf --sentinel
-    ;;
-  find-primary)
-    # Without an answer the server waits: another pod may be the primary by now.
-    until primary=$(watched) && [ -n "$primary" ]; do
-      echo "waiting for a Sentinel to name the primary of $DEPLOYMENT" >&2
-      sleep 1
-    done
-    own=$POD_NAME$SERVERS
-    others=$(awk '!/^(replicaof|replica-announce-ip|masterauth|masteruser) /' "$CONFIG")
-    # A later line counts: Sentinels make servers write lines anew where they are, and the included file knows the password.
-    { echo "replica-announce-ip $own" && echo "masteruser default" && echo "masterauth $password" && echo "$others"; } >"$CONFIG"
-    [ "$primary" = "$own" ] || echo "replicaof $primary 6379" >>"$CONFIG"
-    ;;
-esac
+  } >/data/new.conf
+  mv /data/new.conf /data/sentinel.conf
+fi
+exec valkey-server /data/sentinel.conf --sentinel

@@ -30,26 +30,6 @@ export const resources = z.strictObject({
   limits: amounts.meta({ description: "Most resources that each server may use." }),
 });
 
-const from = <const S extends string>(source: S): z.ZodLiteral<S> =>
-  z.literal(source).meta({ description: "Source of the chart." });
-const version = z.string().min(1).meta({ description: "Version of the chart." });
-
-const chartSchema = z.discriminatedUnion("from", [
-  z
-    .strictObject({ from: from("repository"), url: z.url().meta({ description: "URL of the repository." }), version })
-    .meta({ title: "repository", description: "Chart of a Helm repository." }),
-  z
-    .strictObject({
-      from: from("oci"),
-      url: z.string().startsWith("oci://").meta({ description: "URL of the chart." }),
-      version,
-    })
-    .meta({ title: "oci", description: "Chart of an OCI registry." }),
-  z
-    .strictObject({ from: from("path"), path: z.string().min(1).meta({ description: "Directory of the chart." }) })
-    .meta({ title: "path", description: "Chart of a directory." }),
-]);
-
 const metricsSchema = z.strictObject({
   image: z.string().min(1).optional().meta({ description: "Image of the exporter.", fallback: "a pinned image" }),
   serviceMonitor: z.boolean().default(false).meta({
@@ -83,10 +63,6 @@ export const podKeys = {
   hostAntiAffinity: z.enum(["required", "preferred", "none"]).default("preferred").meta({
     description:
       "Whether each node of a deployment needs a machine of its own: always, where there are enough machines, or never. On EKS machines are started for them, so `preferred` is `required`.",
-  }),
-  chart: chartSchema.optional().meta({
-    description: "Helm chart of Valkey replication.",
-    fallback: "the upstream repository, pinned version",
   }),
   metrics: metricsSchema.optional().meta({
     description: "Prometheus exporter beside every server.",

@@ -102,10 +102,9 @@ function sentinelConflicts(
   const { sentinel, replicas, engine } = deployment;
   const path = label(["deployments", name, "sentinel"]);
   const zones = new Set(deploymentZones(platform, deployment)).size;
-  const tls = isPodPlatform(platform) && platform.tls !== undefined ? label(["platform", "tls"]) : undefined;
   return [
     ...(engine === "valkey" ? [] : [`${path}: Sentinels need Valkey, and ${name} is ${engine}`]),
-    ...sentinelProblems(sentinelRequest(sentinel), { name, replicas, zones, tls }).map(
+    ...sentinelProblems(sentinelRequest(sentinel), { name, replicas, zones }).map(
       ({ field, reason }) => `${[path, ...compact([field])].join(".")}: ${reason}`,
     ),
   ];

@@ -71,11 +71,6 @@ function podProblems(name: string, deployment: DeploymentConfig, platform: Platf
   const path = (...rest: readonly string[]): string => label(["deployments", name, "pods", ...rest]);
   if (platform.type === "host") return [`${path()}: the platform host has no pods; kubernetes and eks have`];
   const problems: string[] = [];
-  const usesChart = deployment.engine === "valkey" && deployment.mode === "replication";
-  if (pods.storage?.ephemeral === true && usesChart) {
-    const remedy = "clusters and other engines can have ephemeral data";
-    problems.push(`${path("storage", "ephemeral")}: the Helm chart of replication needs volumes; ${remedy}`);
-  }
   const zones = pods.zones ?? platform.zones;
   if (pods.oneMachine && configuredShape(deployment).replicasPerPrimary > 0) {
     problems.push(`${path("oneMachine")}: one machine cannot keep the replicas of ${name} apart from their primaries`);

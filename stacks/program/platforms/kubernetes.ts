@@ -5,7 +5,6 @@ import type { Toleration } from "../../../platforms/kubernetes/pods/pods";
 import type { KubernetesRequirements } from "../../../platforms/kubernetes/requirements/requirements";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ClusterCheck } from "../../../provider/resources/cluster-check";
-import { UPSTREAM_CHART } from "../../../components/servers/replication-servers";
 import { configuredShape } from "../../plan/benchmark-plans";
 import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/pods";
 import type { VerifiedDeployment } from "../deployed";
@@ -21,14 +20,10 @@ export function deployOnKubernetes(
 ): VerifiedDeployment[] {
   const keepsVolumes = platform.storage.onDestroy === "keep";
   const { kubeconfig, context } = platform;
-  const charts = Object.values(config.deployments).some(
-    ({ engine, mode }) => engine === "valkey" && mode === "replication",
-  );
   const check = new ClusterCheck("kubernetes", {
     kubeconfig,
     context,
     needs: clusterNeeds(platform, config),
-    chart: charts ? (platform.chart ?? UPSTREAM_CHART) : undefined,
     stack: `${pulumi.getProject()}/${stack}`,
     keepsNamespace: keepsVolumes,
   });

@@ -101,7 +101,7 @@ function deployPods(
   const options = { provider: place.provider, dependsOn: [place.namespace] };
   const userPasswords =
     users && Object.fromEntries(Object.entries(users).map(([user, { password }]) => [user, password]));
-  return { name, userPasswords, component: createDeployment(name, deployment, platform, args, on, options) };
+  return { name, userPasswords, component: createDeployment(name, deployment, args, on, options) };
 }
 
 /** Clients that may connect: all addresses of the block, or the default. */
@@ -114,7 +114,6 @@ function accessOf({ policyBlock }: PodDestination): NetworkAccess | undefined {
 function createDeployment(
   name: string,
   deployment: DeploymentConfig,
-  { chart }: PodPlatform,
   args: DeploymentArgs & { readonly image: string },
   on: (object: string) => Placement,
   options: pulumi.ComponentResourceOptions,
@@ -131,7 +130,7 @@ function createDeployment(
     sentinel === undefined
       ? undefined
       : { sentinels: { ...on(sentinels).nodeSelector }, proxies: { ...on(proxies).nodeSelector } };
-  return new ValkeyReplication(name, { ...args, replicas, chart, sentinel, failoverNodeSelectors }, options);
+  return new ValkeyReplication(name, { ...args, replicas, sentinel, failoverNodeSelectors }, options);
 }
 
 function onMachines(placement: Placement, object: string, selectors: PodDestination["nodeSelectors"]): Placement {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseImage } from "../../../components/kubernetes/pods/image";
+import { requireTag } from "../../../components/kubernetes/pods/image";
 import { objectNames } from "../../../components/kubernetes/names";
 
 describe("names", () => {
@@ -17,7 +17,6 @@ describe("names", () => {
       "shop-sentinel",
       "shop-write",
       "shop-config",
-      "shop-live-config",
       "shop-scripts",
       "shop-password",
       "shop-password-overlap",
@@ -33,24 +32,25 @@ describe("names", () => {
   });
 });
 
-describe("an image's name", () => {
-  it("has a registry if its first part looks like a host", () => {
-    expect(parseImage("valkey:9.1.2")).toEqual({ registry: "docker.io", repository: "valkey", tag: "9.1.2" });
-    expect(parseImage("valkey/valkey:9.1.2-alpine")).toEqual({
-      registry: "docker.io",
-      repository: "valkey/valkey",
-      tag: "9.1.2-alpine",
-    });
-    expect(parseImage("localhost/valkey:1")).toEqual({ registry: "localhost", repository: "valkey", tag: "1" });
-    expect(parseImage("1.dkr.ecr.us-west-2.amazonaws.com/a/b/valkey:1")).toEqual({
-      registry: "1.dkr.ecr.us-west-2.amazonaws.com",
-      repository: "a/b/valkey",
-      tag: "1",
-    });
+describe("the name of an image", () => {
+  it.each([
+    "valkey:9.1.2",
+    "valkey/valkey:9.1.2-alpine",
+    "localhost/valkey:1",
+    "registry.example:5000/team/valkey:1",
+    `valkey:9.1.2@sha256:${"0".repeat(64)}`,
+  ])("is taken with a tag: %s", (name) => {
+    expect(() => {
+      requireTag(name);
+    }).not.toThrow();
   });
 
-  it("is refused without a tag that stays", () => {
-    for (const name of ["valkey", "valkey:latest", "valkey@sha256:0", "", "a b:1"])
-      expect(() => parseImage(name)).toThrow("expected [REGISTRY/]REPOSITORY:TAG");
-  });
+  it.each(["valkey", "valkey:latest", "valkey@sha256:0", "", "a b:1", "registry.example:5000/valkey"])(
+    "is refused without a tag that stays: %j",
+    (name) => {
+      expect(() => {
+        requireTag(name);
+      }).toThrow("expected [REGISTRY/]REPOSITORY:TAG");
+    },
+  );
 });

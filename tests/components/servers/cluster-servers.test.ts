@@ -25,10 +25,10 @@ describe("ClusterServers", () => {
     const resources = await cluster();
     expect(resources.map(({ type, name }) => `${type} ${name}`)).toEqual([
       "valkey:kubernetes:ClusterServers cluster",
+      "kubernetes:core/v1:Secret cluster-password",
       "kubernetes:core/v1:Service cluster-headless",
       "kubernetes:core/v1:ConfigMap cluster-config",
       "kubernetes:core/v1:ConfigMap cluster-scripts",
-      "kubernetes:core/v1:Secret cluster-password",
       "kubernetes:core/v1:ServiceAccount cluster",
       "kubernetes:networking.k8s.io/v1:NetworkPolicy cluster",
       "kubernetes:policy/v1:PodDisruptionBudget cluster",
@@ -173,7 +173,7 @@ describe("ClusterServers", () => {
 
   it("announces an address that is the pod's own and a host name that stays", async () => {
     const [server] = podOf(await statefulSet({ clusterDomain: "corp.example" })).spec.containers;
-    expect(server?.args?.slice(2)).toEqual([
+    expect(server?.command?.slice(6)).toEqual([
       "--cluster-announce-ip",
       "$(POD_IP)",
       "--cluster-announce-hostname",
@@ -188,7 +188,7 @@ describe("ClusterServers", () => {
       valueFrom: { fieldRef: { fieldPath: "metadata.labels['topology.kubernetes.io/zone']" } },
     });
     const [older] = podOf(await statefulSet({ image: "docker.io/valkey/valkey:8.0.1" })).spec.containers;
-    expect(older?.args).not.toContain("--availability-zone");
+    expect(older?.command).not.toContain("--availability-zone");
     expect(server?.env.map(({ name }) => name)).toEqual(
       expect.arrayContaining(["POD_NAME", "POD_NAMESPACE", "POD_IP"]),
     );
@@ -197,9 +197,10 @@ describe("ClusterServers", () => {
   it("asks its replicas before it starts, for as long as its startup probe lets it", async () => {
     for (const engine of ["valkey", "redis"] as const) {
       const server = podOf(await statefulSet({ engine })).spec.containers[0];
-      const [shell, script, seconds, patience] = server?.command ?? [];
+      const [shell, script, seconds, patience, ...started] = server?.command ?? [];
       expect([shell, script]).toEqual(["sh", "/valkey/scripts/start-cluster.sh"]);
-      expect(server?.args?.slice(0, 2)).toEqual([`${engine}-server`, "/valkey/config/valkey.conf"]);
+      expect(started.slice(0, 2)).toEqual([`${engine}-server`, "/valkey/config/valkey.conf"]);
+      expect(server).not.toHaveProperty("args");
       expect(Number(patience)).toBeGreaterThan(Number(seconds));
       const { periodSeconds, failureThreshold } = server?.startupProbe ?? { periodSeconds: 0, failureThreshold: 0 };
       expect(periodSeconds * failureThreshold).toBeGreaterThan(Number(patience));
@@ -222,18 +223,23 @@ describe("ClusterServers", () => {
     expect(await checksum({ shape: { primaries: 4, replicasPerPrimary: 2 }, password: "another" })).toBe(before);
   });
 
-  it("changes replicas and nothing else when it is scaled", async () => {
+  it("changes replicas and the number of servers in the configuration, and nothing else, when it is scaled", async () => {
     const without = async (changes: Partial<ClusterServersArgs>): Promise<unknown[]> =>
       (await cluster(changes)).map(({ type, name, inputs }) => [
         type,
         name,
         type === "kubernetes:apps/v1:StatefulSet"
           ? { ...inputs, spec: { ...(inputs["spec"] as object), replicas: 0 } }
-          : inputs,
+          : name === "cluster-config"
+            ? { ...inputs, data: { ...(inputs["data"] as object), servers: "" } }
+            : inputs,
       ]);
-    expect(await without({ shape: { primaries: 5, replicasPerPrimary: 1 } })).toEqual(await without({}));
-    expect((await statefulSet({ shape: { primaries: 5, replicasPerPrimary: 1 } })).inputs["spec"]).toMatchObject({
-      replicas: 10,
+    const larger = { shape: { primaries: 5, replicasPerPrimary: 1 } };
+    expect(await without(larger)).toEqual(await without({}));
+    const resources = await cluster(larger);
+    expect(onlyResource(resources, "kubernetes:apps/v1:StatefulSet").inputs["spec"]).toMatchObject({ replicas: 10 });
+    expect(onlyResource(resources, "kubernetes:core/v1:ConfigMap", "cluster-config").inputs["data"]).toMatchObject({
+      servers: "10\n",
     });
   });
 
@@ -265,6 +271,7 @@ describe("ClusterServers", () => {
         "include /valkey/secret/password.conf",
         "",
       ].join("\n"),
+      servers: "6\n",
     });
     expect((await statefulSet({ storage: { size: "1Gi", onDestroy: "delete" } })).inputs["spec"]).toMatchObject({
       persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" },
@@ -322,7 +329,7 @@ describe("ClusterServers", () => {
     const resources = await cluster({ metrics: { serviceMonitor: true } });
     const exporter = podOf(onlyResource(resources, "kubernetes:apps/v1:StatefulSet")).spec.containers[1];
     expect(exporter).toMatchObject({
-      image: "ghcr.io/oliver006/redis_exporter:v1.79.0",
+      image: "ghcr.io/oliver006/redis_exporter:v1.86.0",
       env: [
         { name: "REDIS_ADDR", value: "redis://localhost:6379" },
         { name: "REDIS_PASSWORD_FILE", value: "/valkey/secret/exporter.json" },
@@ -430,7 +437,6 @@ interface Pod {
       readonly image: string;
       readonly imagePullPolicy: string;
       readonly command?: readonly string[];
-      readonly args?: readonly string[];
       readonly env: readonly { readonly name: string }[];
       readonly resources: Resources;
       readonly securityContext: unknown;

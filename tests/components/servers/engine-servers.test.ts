@@ -28,7 +28,6 @@ const engine = (changes: Partial<EngineServersArgs> = {}): Promise<readonly Decl
 
 interface Container {
   readonly command: readonly string[];
-  readonly args?: readonly string[];
   readonly env: readonly { readonly name: string; readonly value?: string }[];
   readonly readinessProbe: object;
   readonly livenessProbe: object;
@@ -139,7 +138,9 @@ describe("how a server starts", () => {
         chmodSync(join(directory, program), 0o755);
       }
       const [shell = "", ...rest] = command.map((word) => word.replace("/valkey/scripts", SCRIPTS));
-      const service = env.find(({ name }) => name === "PRIMARY_SERVICE")?.value ?? "";
+      // As Kubernetes does.
+      const expanded = (value: string): string => value.replace("$(POD_NAMESPACE)", "valkey");
+      const service = expanded(env.find(({ name }) => name === "PRIMARY_SERVICE")?.value ?? "");
       return execFileSync(shell, rest, {
         env: { PATH: `${directory}:${process.env["PATH"] ?? ""}`, POD_NAME: pod, PRIMARY_SERVICE: service },
         encoding: "utf8",
@@ -178,7 +179,7 @@ describe("a cluster of Redis", () => {
       });
     });
     const [container] = setOf(resources, "cluster").template.spec.containers;
-    expect(container?.args?.[0]).toBe("redis-server");
+    expect(container?.command[4]).toBe("redis-server");
     expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({
       "password.conf": 'requirepass "a secret"\nmasterauth "a secret"\n',
     });

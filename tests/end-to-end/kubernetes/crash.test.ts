@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
-import { ClusterPods, podLabels } from "../../support/kubernetes/cluster-pods";
+import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import type { ThrowAway } from "../../support/kubernetes/throw-away";
 import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 
@@ -14,7 +14,7 @@ const KEYS = 300;
 
 describe.skipIf(KUBECONFIG === undefined)(`a crash of a server${WHERE}`, { timeout: 120_000 }, () => {
   let here: ThrowAway;
-  let cluster: ClusterPods;
+  let cluster: DeployedPods;
   const run = (pod: string, script: string): Promise<string> =>
     here.run(pod, "valkey", `. /valkey/scripts/node.sh; ${script}`);
   const tell = (pod: string, command: string): Promise<string> => run(pod, `echo '${command}' | tell localhost 5`);
@@ -28,7 +28,11 @@ describe.skipIf(KUBECONFIG === undefined)(`a crash of a server${WHERE}`, { timeo
   };
 
   beforeAll(async () => {
-    cluster = await ClusterPods.open("crash", { shape: SHAPE, settings: SETTINGS, ephemeral: true });
+    cluster = await DeployedPods.open(
+      "crash",
+      { mode: "cluster", shape: SHAPE },
+      { settings: SETTINGS, ephemeral: true },
+    );
     here = cluster.here;
   }, 200_000);
   afterAll(() => cluster.close(), 200_000);

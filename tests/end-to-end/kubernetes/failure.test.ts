@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
 import { injectFault } from "../../support/faults/fault-subject";
-import { ClusterPods, podLabels } from "../../support/kubernetes/cluster-pods";
+import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import type { ThrowAway } from "../../support/kubernetes/throw-away";
 import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 
@@ -24,11 +24,11 @@ const TUNNELLED = {
 
 describe.skipIf(KUBECONFIG === undefined)(`faults in pods${WHERE}`, { timeout: 400_000 }, () => {
   let here: ThrowAway;
-  let pods: ClusterPods;
+  let pods: DeployedPods;
   let cluster: FaultSubject & { readonly injector: PodFaultInjector };
 
   beforeAll(async () => {
-    pods = await ClusterPods.open("broken", { shape: SHAPE, settings: SETTINGS });
+    pods = await DeployedPods.open("broken", { mode: "cluster", shape: SHAPE }, { settings: SETTINGS });
     here = pods.here;
     cluster = await pods.subject();
   }, 400_000);

@@ -8,10 +8,6 @@ import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi/pu
 import { isReady, isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/kubernetes/writer-pod";
 
-/** A copy of the upstream chart, for networks that do not reach it. */
-const CHART = process.env["VALKEY_TEST_CHART"];
-const WHY_NO_CHART =
-  CHART === undefined ? " (without replication: VALKEY_TEST_CHART names no copy of the upstream chart)" : "";
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "cluster" };
 
 interface Changes {
@@ -25,7 +21,7 @@ interface Changes {
 }
 
 describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
-  `the Kubernetes stack on the Pulumi engine${WHERE || pulumiSkipNote() || WHY_NO_CHART}`,
+  `the Kubernetes stack on the Pulumi engine${WHERE || pulumiSkipNote()}`,
   { timeout: 400_000 },
   () => {
     const namespace = `valkey-engine-${process.pid}`;
@@ -48,7 +44,6 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
         resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "2", memory: "512Mi" } },
         storage: { size },
         clients: { shareMachines: true },
-        ...(CHART === undefined ? {} : { chart: { from: "path", path: CHART } }),
       },
       verification: { timeout: 120 },
       deployments: {
@@ -65,15 +60,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
             "tcp-backlog": backlog,
           },
         },
-        ...(CHART === undefined
-          ? {}
-          : {
-              replication: {
-                mode: "replication",
-                replicas: 2,
-                settings: { maxmemory, "tcp-backlog": backlog },
-              },
-            }),
+        replication: { mode: "replication", replicas: 2, settings: { maxmemory, "tcp-backlog": backlog } },
       },
       benchmark: { tests: ["get"], clients: 12, threads: 1, duration: 1, warmup: 0, repeats: 1, keySpace: 16_384 },
     });
@@ -83,7 +70,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       (await outputs()).topologies.map(({ deployment, shards, verdict }) => [deployment, shards.length, verdict.pass]);
     const expected = (primaries: number): unknown[] => [
       ["cluster", primaries, true],
-      ...(CHART === undefined ? [] : [["replication", 1, true]]),
+      ["replication", 1, true],
     ];
 
     beforeAll(async () => {

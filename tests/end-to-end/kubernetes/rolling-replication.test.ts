@@ -1,4 +1,4 @@
-/** Rolling changes of servers in replication mode without a chart: how soon every replica has its primary again. */
+/** Rolling changes of servers that are compared with Valkey in replication mode: how soon every replica has its primary again. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { EngineServersArgs } from "../../../components/servers/engine-servers";
 import { EngineServers } from "../../../components/servers/engine-servers";

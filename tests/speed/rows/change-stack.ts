@@ -1,4 +1,4 @@
-/** A stack with deployments on a real Kubernetes, and the upstream chart as it comes, each with a writer. */
+/** A stack with deployments on a real Kubernetes, each with a writer, and the upstream chart to compare them with. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Stack } from "@pulumi/pulumi/automation";
@@ -48,9 +48,11 @@ const SETTINGS: ChangedSettings = {
 export function whyNoStack(): string | undefined {
   if (KUBECONFIG === undefined) return "VALKEY_TEST_KUBECONFIG names no throw-away cluster";
   if (pulumiPath() === undefined) return "there is no Pulumi CLI";
-  if (process.env["VALKEY_TEST_CHART"] === undefined) return "VALKEY_TEST_CHART names no copy of the upstream chart";
   return undefined;
 }
+
+/** Directory of the upstream chart, to compare with; undefined where the environment names none. */
+export const UPSTREAM_CHART = process.env["VALKEY_TEST_CHART"];
 
 /** One line. */
 export function describeChange({ seconds, writes, flooded }: ObservedChange): string {
@@ -140,10 +142,13 @@ export class ChangingStack {
     return (performance.now() - began) / 1000;
   }
 
-  /** Installs the upstream chart with two replicas and its defaults, and restarts it as `kubectl rollout restart` does. */
-  async restartUpstream(rate: number): Promise<ObservedWrites> {
+  /**
+   * Installs the upstream chart with two replicas and its defaults, and restarts it as `kubectl rollout restart` does.
+   * @param chart directory of the chart
+   */
+  async restartUpstream(chart: string, rate: number): Promise<ObservedWrites> {
     const { namespace } = this.here;
-    const stack = await upstreamStack(namespace, join(this.stack.directory, ".state"));
+    const stack = await upstreamStack(chart, namespace, join(this.stack.directory, ".state"));
     try {
       await stack.up();
       const labels = { "app.kubernetes.io/instance": UPSTREAM };
@@ -216,17 +221,15 @@ function configOf(
       resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "2", memory: "512Mi" } },
       storage: { size: "1Gi" },
       clients: { shareMachines: true },
-      chart: { from: "path", path: process.env["VALKEY_TEST_CHART"] },
     },
     verification: { timeout: 180 },
     deployments: Object.fromEntries(modes.map((mode) => [mode, deployments[mode]])),
   };
 }
 
-async function upstreamStack(namespace: string, state: string): Promise<Stack> {
+async function upstreamStack(chart: string, namespace: string, state: string): Promise<Stack> {
   const k8s = await import("@pulumi/kubernetes");
-  const path = process.env["VALKEY_TEST_CHART"];
-  if (path === undefined || KUBECONFIG === undefined) throw new Failure("there is no chart, or no cluster");
+  if (KUBECONFIG === undefined) throw new Failure("there is no cluster");
   const program = (): Promise<void> => {
     const provider = new k8s.Provider("here", { kubeconfig: KUBECONFIG });
     const values = {
@@ -234,7 +237,7 @@ async function upstreamStack(namespace: string, state: string): Promise<Stack> {
       image: { registry: "docker.io", tag: SETTINGS.version, pullPolicy: "IfNotPresent" },
       replica: { enabled: true, replicas: 2, persistence: { size: "1Gi" } },
     };
-    new k8s.helm.v4.Chart(UPSTREAM, { name: UPSTREAM, namespace, chart: path, values }, { provider });
+    new k8s.helm.v4.Chart(UPSTREAM, { name: UPSTREAM, namespace, chart, values }, { provider });
     return Promise.resolve();
   };
   return LocalWorkspace.createOrSelectStack(

@@ -1,4 +1,4 @@
-/** The end of a server that nobody planned, in a cluster of pods, beside pods that start without asking their replicas. */
+/** The end of a server in a pod that nobody planned, beside pods that start without asking their replicas. */
 import type { Fault } from "../../../faults/plan/fault";
 import type { Scenario } from "../../../faults/plan/scenario";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
@@ -7,7 +7,8 @@ import { Failure, messageOf } from "../../../lib/errors";
 import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { ServerSettings } from "../../../valkey/settings";
-import { ClusterPods, ProcessCrashInjector } from "../../support/kubernetes/cluster-pods";
+import type { PodsKind } from "../../support/kubernetes/deployed-pods";
+import { DeployedPods, ProcessCrashInjector } from "../../support/kubernetes/deployed-pods";
 import { THROWAWAY } from "../../support/kubernetes/kubernetes";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
@@ -19,6 +20,7 @@ type ScenarioRecord = ScenarioResult["record"];
 interface Case {
   readonly id: string;
   readonly what: string;
+  readonly kind: PodsKind;
   readonly settings: ServerSettings;
   readonly ephemeral?: boolean;
   readonly fault: Fault;
@@ -27,24 +29,43 @@ interface Case {
   readonly served?: RowTarget;
 }
 
+const CLUSTER: PodsKind = { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } };
+const REPLICATION: PodsKind = { mode: "replication", shape: { primaries: 1, replicasPerPrimary: 2 } };
+const SENTINELS: PodsKind = {
+  ...REPLICATION,
+  sentinel: { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 },
+};
+
 const NO_PERSISTENCE: ServerSettings = { save: "" };
 const APPEND_ONLY: ServerSettings = { save: "", appendonly: true };
+const PERSISTENCE: readonly (readonly [id: string, what: string, settings: ServerSettings])[] = [
+  ["none", "no persistence", NO_PERSISTENCE],
+  ["save", "default snapshots", {}],
+  ["aof", "append-only file", APPEND_ONLY],
+];
 const KILL: Fault = { kind: "kill-primary", restart: "served" };
-const PROCESS = { fault: KILL, Injector: ProcessCrashInjector, served: atMost(3) };
+const PROCESS = { fault: KILL, Injector: ProcessCrashInjector };
+/** Cases in which the process of a primary dies, one for each persistence. */
+const processCases = (id: string, what: string, kind: PodsKind, served?: RowTarget): Case[] =>
+  PERSISTENCE.map(([own, how, settings]) => ({
+    ...{ id: `crash-${id}-${own}`, what: `the process of ${what}, ${how}`, kind, settings, ...PROCESS },
+    ...(served === undefined ? {} : { served }),
+  }));
 const CASES: readonly Case[] = [
-  { id: "crash-process-none", what: "the process of a primary, no persistence", settings: NO_PERSISTENCE, ...PROCESS },
-  { id: "crash-process-save", what: "the process of a primary, default snapshots", settings: {}, ...PROCESS },
-  { id: "crash-process-aof", what: "the process of a primary, append-only file", settings: APPEND_ONLY, ...PROCESS },
+  ...processCases("process", "a cluster's primary", CLUSTER, atMost(3)),
   {
     id: "crash-process-ephemeral",
-    what: "the process of a primary, no volumes",
+    what: "the process of a cluster's primary, no volumes",
+    kind: CLUSTER,
     settings: NO_PERSISTENCE,
     ephemeral: true,
     ...PROCESS,
+    served: atMost(3),
   },
   {
     id: "crash-pod",
-    what: "a primary's pod, deleted without grace, no persistence",
+    what: "the pod of a cluster's primary, deleted without grace, no persistence",
+    kind: CLUSTER,
     settings: NO_PERSISTENCE,
     fault: KILL,
     Injector: PodFaultInjector,
@@ -52,15 +73,18 @@ const CASES: readonly Case[] = [
   },
   {
     id: "crash-all-pods",
-    what: "all pods at once, append-only file",
+    what: "all pods of a cluster at once, append-only file",
+    kind: CLUSTER,
     settings: APPEND_ONLY,
     fault: { kind: "kill-all", newAddresses: true },
     Injector: PodFaultInjector,
   },
+  ...processCases("replication", "the primary without Sentinels", REPLICATION),
+  ...processCases("sentinels", "the primary with Sentinels", SENTINELS, atMost(3)),
 ];
 
-const SHAPE = { primaries: 3, replicasPerPrimary: 1 };
-const COMMON: ServerSettings = { "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 };
+const COMMON: ServerSettings = { "repl-diskless-sync-delay": 0 };
+const CLUSTER_SETTINGS: ServerSettings = { "cluster-node-timeout": 5000 };
 const RECOVERY_SECONDS = 180;
 const REPEATS = { ours: 30, reference: 5 };
 /** Through port-forwards of one API server. */
@@ -75,7 +99,7 @@ const servedId = (id: string): string => `${id}-served`;
 const idsOf = ({ id }: Case): string[] => [lostId(id), servedId(id)];
 
 export const crash: Benchmark = {
-  title: "A crash in a cluster of pods, beside pods that start without asking",
+  title: "A crash of a server in a pod, beside pods that start without asking",
   ids: CASES.flatMap(idsOf),
   run: async (context) => {
     for (const each of CASES) {
@@ -90,12 +114,15 @@ export const crash: Benchmark = {
 
 async function measure(each: Case, context: BenchmarkContext): Promise<void> {
   const ours = await runCase(each, REPEATS.ours, undefined, context);
-  // What others lose may keep them from ever recovering.
-  const reference = await runCase(each, REPEATS.reference, startingAtOnce, context).catch((error: unknown) => {
-    context.workbench.signal.throwIfAborted();
-    context.report(`${each.id}: the reference ended with ${messageOf(error)}`);
-    return undefined;
-  });
+  // What others lose may keep them from ever recovering. With Sentinels no server starts without asking them.
+  const isComparable = each.kind.sentinel === undefined;
+  const reference = !isComparable
+    ? undefined
+    : await runCase(each, REPEATS.reference, startingAtOnce, context).catch((error: unknown) => {
+        context.workbench.signal.throwIfAborted();
+        context.report(`${each.id}: the reference ended with ${messageOf(error)}`);
+        return undefined;
+      });
   const { id, what, served = STATED } = each;
   const emit = (row: string, figure: string, unit: string, target: RowTarget, of: (runs: Runs) => number): void => {
     if (!context.wanted.has(row)) return;
@@ -120,13 +147,14 @@ interface Runs {
 }
 
 async function runCase(
-  { id, settings, ephemeral = false, fault, Injector }: Case,
+  { id, kind, settings, ephemeral = false, fault, Injector }: Case,
   repeats: number,
   change: ((object: KubernetesObject) => KubernetesObject) | undefined,
   { report, workbench: { signal } }: BenchmarkContext,
 ): Promise<Runs> {
   const name = change === undefined ? "asking" : "plain";
-  const pods = await ClusterPods.open(name, { shape: SHAPE, settings: { ...COMMON, ...settings }, ephemeral, change });
+  const own = kind.mode === "cluster" ? { ...COMMON, ...CLUSTER_SETTINGS } : COMMON;
+  const pods = await DeployedPods.open(name, kind, { settings: { ...own, ...settings }, ephemeral, change });
   const once = async (subject: FaultSubject, replicas: number): Promise<ScenarioRecord> => {
     const scenario: Scenario = {
       ...{ name: fault.kind, fault, load: load(replicas), settings: new Map(), repair: true },
@@ -156,13 +184,23 @@ async function runCase(
   }
 }
 
-/** The same pods without `start-cluster.sh`. */
+/** Starts a server of replication as pod 0 or as its replica, whatever others have. */
+const BY_NUMBER = 'case $POD_NAME in *-0) exec "$@" ;; *) exec "$@" --replicaof "$PRIMARY_SERVICE" 6379 ;; esac';
+/** `sh SCRIPT SECONDS PATIENCE`, before the server's command line. */
+const SCRIPT_WORDS = 4;
+
+/** The same pods without the script that asks. */
 function startingAtOnce(object: KubernetesObject): KubernetesObject {
   if (object.kind !== "StatefulSet") return object;
   const copy = structuredClone(object) as KubernetesObject & {
     readonly spec: { readonly template: { readonly spec: { readonly containers: { command?: string[] }[] } } };
   };
-  for (const container of copy.spec.template.spec.containers) delete container.command;
+  for (const container of copy.spec.template.spec.containers) {
+    const [shell = "", script = "", ...words] = container.command ?? [];
+    const program = words.slice(SCRIPT_WORDS - 2);
+    if (script.endsWith("/start-cluster.sh")) container.command = program;
+    if (script.endsWith("/start-replication.sh")) container.command = [shell, "-c", BY_NUMBER, shell, ...program];
+  }
   return copy;
 }
 

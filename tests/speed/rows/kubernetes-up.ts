@@ -5,6 +5,7 @@
 import { form } from "../../../valkey/formation/form";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { parseConfig } from "../../../stacks/config/parse";
+import { configuredShape } from "../../../stacks/plan/benchmark-plans";
 import { outputsSchema } from "../../../stacks/program/outputs";
 import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
 import { readStackFile } from "../../../stacks/config/stack-file";
@@ -34,20 +35,9 @@ export async function bringUp(): Promise<BroughtUp> {
   const { platform = {}, deployments = {} } = readStackFile(STACKS_DIRECTORY, "kind") as Sections;
   const namespace = `valkey-bench-${process.pid}`;
   const here = await ThrowAway.at(namespace);
-  const chart = process.env["VALKEY_TEST_CHART"];
-  const place = {
-    ...platform,
-    namespace,
-    kubeconfig: KUBECONFIG,
-    zones: (await here.zones()).slice(0, 3),
-    ...(chart === undefined ? {} : { chart: { from: "path", path: chart } }),
-  };
-  if (pulumiPath() !== undefined)
-    return byEngine({
-      platform: place,
-      deployments: chart === undefined ? { cluster: deployments["cluster"] } : deployments,
-    });
-  return byApplying(here, { platform: place, deployments: { cluster: deployments["cluster"] } });
+  const place = { ...platform, namespace, kubeconfig: KUBECONFIG, zones: (await here.zones()).slice(0, 3) };
+  const sections = { platform: place, deployments };
+  return pulumiPath() === undefined ? byApplying(here, sections) : byEngine(sections);
 }
 
 async function byEngine(sections: Readonly<Record<string, unknown>>): Promise<BroughtUp> {
@@ -77,41 +67,43 @@ async function byEngine(sections: Readonly<Record<string, unknown>>): Promise<Br
 
 async function byApplying(here: ThrowAway, sections: Readonly<Record<string, unknown>>): Promise<BroughtUp> {
   const config = parseConfig("stack kind", sections, MACHINE);
-  const {
-    platform,
-    deployments: { cluster },
-  } = config;
-  if (platform.type !== "kubernetes" || cluster?.mode !== "cluster")
-    throw new Error("the stack kind has no cluster on Kubernetes");
+  const { platform, deployments } = config;
+  if (platform.type !== "kubernetes") throw new Error("the stack kind is not for Kubernetes");
   const { deployOnKubernetes } = await import("../../../stacks/program/platforms/kubernetes.js");
   const objects = await renderObjects(() => deployOnKubernetes("kind", platform, config));
   try {
     const began = performance.now();
     const since = (from: number): string => ((performance.now() - from) / 1000).toFixed(2);
     await here.apply(objects);
-    const shape = { primaries: cluster.primaries, replicasPerPrimary: cluster.replicasPerPrimary };
-    const plan = {
-      name: "cluster",
-      mode: cluster.mode,
-      shape,
-      namespace: here.namespace,
-      pods: { statefulSet: "cluster" },
-      zones: platform.zones,
-      directives: new Map<string, string>(),
-      access: { password: PASSWORD },
-    };
-    const deployment = await awaitKubernetesDeployment(await openThrowaway(), plan, { timeoutMs: 180_000 });
+    const kubernetes = await openThrowaway();
+    const opened = Object.entries(deployments).map(([name, own]) => {
+      const plan = {
+        ...{ name, mode: own.mode, shape: configuredShape(own), namespace: here.namespace, zones: platform.zones },
+        pods: { statefulSet: name },
+        directives: new Map<string, string>(),
+        access: { password: PASSWORD },
+      };
+      return awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 180_000 });
+    });
+    const servers = await Promise.all(opened);
     const [pods, running] = [since(began), performance.now()];
-    await form(deployment, shape);
-    const [formation, formed] = [since(running), performance.now()];
-    const { verdict } = await verifyUntilPass(deployment, { settlingMs: 30_000 });
-    if (!verdict.pass) throw new Error("the cluster does not pass verification");
+    // Servers in replication mode find their primary by themselves.
+    const formed = servers.map(async (each) => {
+      const own = deployments[each.name];
+      if (own?.mode === "cluster") await form(each, configuredShape(own));
+    });
+    await Promise.all(formed);
+    const [formation, ready] = [since(running), performance.now()];
+    for (const each of servers) {
+      const { verdict } = await verifyUntilPass(each, { settlingMs: 30_000 });
+      if (!verdict.pass) throw new Error(`${each.name} does not pass verification`);
+    }
     return {
       seconds: (performance.now() - began) / 1000,
       unchanged: [],
       what:
-        "the cluster's objects applied and checked (without the Pulumi CLI there is no chart): " +
-        `pods ran after ${pods} s, formation ${formation} s, verification ${since(formed)} s`,
+        `the objects of ${Object.keys(deployments).join(" and ")} applied and checked, without the Pulumi CLI: ` +
+        `pods ran after ${pods} s, formation ${formation} s, verification ${since(ready)} s`,
     };
   } finally {
     await here.close();

@@ -75,6 +75,11 @@ describe("a deployment's Sentinels", () => {
     ]);
   });
 
+  it("may be combined with TLS on Kubernetes", () => {
+    const platform = { type: "kubernetes", zones: ["a", "b", "c"], tls: { secretName: "t" } };
+    expect(problems({ sentinel: {} }, platform)).toEqual([]);
+  });
+
   it.each<[string, object, object | undefined, RegExp]>([
     [
       "with two zones",
@@ -100,12 +105,6 @@ describe("a deployment's Sentinels", () => {
       { sentinel: {}, replicas: 0 },
       { type: "host", zones: ["a"] },
       /r has no replica that a failover could promote; at least 1/,
-    ],
-    [
-      "beside TLS on Kubernetes",
-      { sentinel: {} },
-      { type: "kubernetes", zones: ["a", "b", "c"], tls: { secretName: "t" } },
-      /Sentinels and their proxies speak plain TCP; leave out valkey:platform\.tls/,
     ],
   ])("%s are refused", (_what, deployment, platform, message) => {
     expect(problems(deployment, platform)).toEqual(expect.arrayContaining([expect.stringMatching(message)]));

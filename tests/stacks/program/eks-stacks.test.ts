@@ -35,26 +35,17 @@ interface PodSpec {
   readonly tolerations: readonly object[];
   readonly affinity: { readonly podAffinity?: object; readonly podAntiAffinity?: object };
   readonly topologySpreadConstraints: readonly { readonly topologyKey: string; readonly whenUnsatisfiable: string }[];
+  readonly containers: readonly { readonly resources: Resources }[];
+  readonly initContainers?: readonly { readonly resources: Resources }[];
 }
 const specOf = ({ inputs }: DeclaredResource): PodSpec =>
   (inputs["spec"] as { template: { spec: PodSpec } }).template.spec;
 
-/** Resources of the server's container, and of all other containers of the pod. */
-function resourcesOf(
-  spec: unknown,
-  set: DeclaredResource | undefined,
-): { readonly resources: Resources; readonly others: readonly Resources[] } {
-  if (set === undefined) {
-    const { resources, initResources } = spec as { resources: Resources; initResources: Resources };
-    return { resources, others: [initResources] };
-  }
-  const { containers, initContainers = [] } = spec as Record<
-    "containers" | "initContainers",
-    readonly { resources: Resources }[] | undefined
-  >;
-  const [server, ...others] = [...(containers ?? []), ...initContainers].map(({ resources }) => resources);
-  if (server === undefined) throw new Error(`no container in ${set.name}`);
-  return { resources: server, others };
+/** Resources of each container of the pod, the server's first. */
+function resourcesOf({ containers, initContainers = [] }: PodSpec): readonly [Resources, ...Resources[]] {
+  const [server, ...others] = [...containers, ...initContainers].map(({ resources }) => resources);
+  if (server === undefined) throw new Error("the pod has no container");
+  return [server, ...others];
 }
 
 describe("the stacks on EKS", () => {
@@ -70,21 +61,10 @@ describe.each(stacks)("the stack %s", (name, config) => {
     const { deployOnEks } = await import("../../../stacks/program/platforms/eks.js");
     program = await runProgram(() => deployOnEks(name, platform, config), awsOutputs, accountCalls, name);
   }, 120_000);
-  const servers = (): {
-    readonly deployment: string;
-    readonly spec: PodSpec;
-    readonly set: DeclaredResource | undefined;
-  }[] =>
-    Object.entries(config.deployments).map(([deployment, { mode, engine }]) => {
-      if (mode === "cluster" || engine !== "valkey") {
-        const set = program.one("kubernetes:apps/v1:StatefulSet", deployment);
-        return { deployment, set, spec: specOf(set) };
-      }
-      return {
-        deployment,
-        set: undefined,
-        spec: program.one("kubernetes:helm.sh/v4:Chart", deployment).inputs["values"] as PodSpec,
-      };
+  const servers = (): { readonly deployment: string; readonly spec: PodSpec; readonly set: DeclaredResource }[] =>
+    Object.keys(config.deployments).map((deployment) => {
+      const set = program.one("kubernetes:apps/v1:StatefulSet", deployment);
+      return { deployment, set, spec: specOf(set) };
     });
 
   it("holds to every guardrail", () => {
@@ -139,17 +119,16 @@ describe.each(stacks)("the stack %s", (name, config) => {
         { topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule" },
       ]);
       expect(spec.affinity.podAffinity !== undefined).toBe(own.pods?.oneMachine ?? false);
-      if (set !== undefined)
-        expect((set.inputs["spec"] as { replicas: number }).replicas).toBe(nodeCount(configuredShape(own)));
+      expect((set.inputs["spec"] as { replicas: number }).replicas).toBe(nodeCount(configuredShape(own)));
     }
   });
 
   it("asks for whole CPUs, and all it may have, with every container where the pool gives CPUs to pods alone", () => {
-    for (const { deployment, spec, set } of servers()) {
+    for (const { deployment, spec } of servers()) {
       const own = config.deployments[deployment];
       if (own === undefined) throw new Error(`no ${deployment}`);
       if (platform.pools[podSettings(platform, own).pool ?? "servers"]?.tuning.staticCpus !== true) continue;
-      const { resources: server, others } = resourcesOf(spec, set);
+      const [server, ...others] = resourcesOf(spec);
       expect(Number(server.limits.cpu) % 1, deployment).toBe(0);
       expect([server, ...others].map(isGuaranteed), deployment).toEqual([server, ...others].map(() => true));
     }
@@ -164,11 +143,9 @@ describe.each(stacks)("the stack %s", (name, config) => {
     for (const { deployment, set } of servers()) {
       const own = config.deployments[deployment];
       if (own === undefined) throw new Error(`no ${deployment}`);
-      const templates =
-        set === undefined
-          ? [{ spec: { storageClassName: podSettings(platform, own).storage.className } }]
-          : (set.inputs["spec"] as { volumeClaimTemplates: readonly { spec: { storageClassName: string } }[] })
-              .volumeClaimTemplates;
+      const { volumeClaimTemplates: templates } = set.inputs["spec"] as {
+        volumeClaimTemplates: readonly { spec: { storageClassName: string } }[];
+      };
       for (const { spec } of templates) expect(classes).toContain(spec.storageClassName);
       claims += templates.length * nodeCount(configuredShape(own));
     }

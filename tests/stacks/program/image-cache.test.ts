@@ -37,20 +37,15 @@ const outputs: MockOutputs = (type, name, inputs) => {
 const run = (stack: StackConfig, calls: MockCalls = accountCalls): Promise<ProgramRun> =>
   runProgram(() => program("topologies", stack), outputs, calls, "topologies");
 
-/** Every value of a key `image`, of the chart's `registry` and `repository`, and of images by name. */
+/** Every value of a key `image`, and of images by name. */
 function imagesIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(imagesIn);
   if (value === null || typeof value !== "object") return [];
-  const { registry, repository, ...rest } = value as Record<string, unknown>;
-  const own = typeof registry === "string" && typeof repository === "string" ? [`${registry}/${repository}:0`] : [];
-  return [
-    ...own,
-    ...Object.entries(rest).flatMap(([key, each]) => {
-      if (key === "configuration") return [];
-      if (typeof each === "string") return key === "image" ? [each] : [];
-      return key === "images" ? Object.values(each as Record<string, string>) : imagesIn(each);
-    }),
-  ];
+  return Object.entries(value as Record<string, unknown>).flatMap(([key, each]) => {
+    if (key === "configuration") return [];
+    if (typeof each === "string") return key === "image" ? [each] : [];
+    return key === "images" ? Object.values(each as Record<string, string>) : imagesIn(each);
+  });
 }
 
 const imagesOf = ({ resources }: ProgramRun): string[] => [

@@ -56,7 +56,7 @@ describe("the stack kind under mocks", () => {
       },
     });
     expect(find("valkey:index:ScaleIn", "replication").inputs).toMatchObject({
-      target: { statefulSet: "replication", container: "replication" },
+      target: { statefulSet: "replication", container: "valkey" },
     });
   });
 
@@ -65,19 +65,24 @@ describe("the stack kind under mocks", () => {
     if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
     const secret = { ...platform, imagePullSecrets: ["registry"] };
     const resources = await evaluateProgram(() => deployOnKubernetes("kind", secret, config));
-    const set = resources.find(({ type, name }) => type === "kubernetes:apps/v1:StatefulSet" && name === "cluster");
-    expect(set?.inputs["spec"]).toMatchObject({ template: { spec: { imagePullSecrets: [{ name: "registry" }] } } });
+    const sets = resources.filter(({ type }) => type === "kubernetes:apps/v1:StatefulSet");
+    expect(sets.map(({ name }) => name).sort()).toEqual(["cluster", "replication"]);
+    for (const { inputs } of sets)
+      expect(inputs["spec"]).toMatchObject({ template: { spec: { imagePullSecrets: [{ name: "registry" }] } } });
     expect(runnerPlan(secret, 1, false).imagePullSecrets).toEqual(["registry"]);
   });
 
   it("names the container that the pods have", () => {
-    const spec = find("kubernetes:apps/v1:StatefulSet", "cluster").inputs["spec"] as {
-      template: { spec: { containers: { name: string }[] } };
-    };
-    expect(spec.template.spec.containers[0]?.name).toBe("valkey");
+    for (const name of ["cluster", "replication"]) {
+      const { spec } = find("kubernetes:apps/v1:StatefulSet", name).inputs as {
+        spec: { template: { spec: { containers: { name: string }[] } } };
+      };
+      const { target } = find("valkey:index:ScaleIn", name).inputs as { target: { container: string } };
+      expect(spec.template.spec.containers.map((each) => each.name)).toEqual([target.container]);
+    }
   });
 
-  it("lets load generators talk to servers of the namespace and DNS, and asks for the chart where it is looked for", () => {
+  it("lets load generators talk to servers of the namespace and DNS", () => {
     expect(find("kubernetes:networking.k8s.io/v1:NetworkPolicy", "load-generators").inputs["spec"]).toEqual({
       podSelector: {
         matchLabels: {
@@ -97,10 +102,20 @@ describe("the stack kind under mocks", () => {
         },
       ],
     });
-    expect(find("valkey:index:ClusterCheck", "kubernetes").inputs["chart"]).toEqual({
-      from: "repository",
-      url: "https://valkey.io/valkey-helm/",
-      version: "0.11.0",
+  });
+
+  it("has the Kubernetes cluster checked for all that the servers need", () => {
+    expect(find("valkey:index:ClusterCheck", "kubernetes").inputs).toMatchObject({
+      stack: "valkey/kind",
+      needs: {
+        namespace: "valkey",
+        zones: ["local-1a", "local-1b", "local-1c"],
+        storageClasses: [null],
+        servers: [
+          { name: "replication", nodes: 4 },
+          { name: "cluster", nodes: 6 },
+        ],
+      },
     });
   });
 

@@ -48,18 +48,10 @@ export async function eksObjects(stack: string, namespace: string, config: EksSt
   const sets = ["apps/v1:StatefulSet", "apps/v1:Deployment"].flatMap((type) => program.ofType(`kubernetes:${type}`));
   return {
     pools,
-    servers: [
-      ...sets.map(workload),
-      ...program.ofType("kubernetes:helm.sh/v4:Chart").filter(isOfServers(config)).map(chartSet),
-    ].map(inside),
+    servers: sets.map(workload).map(inside),
     load: loadGenerators(stack, namespace, config).map(inside),
   };
 }
-
-const isOfServers =
-  ({ deployments }: StackConfig) =>
-  ({ name }: DeclaredResource): boolean =>
-    name in deployments;
 
 function pooled(stack: string, inputs: Readonly<Record<string, unknown>>): EksObject {
   const { apiVersion, kind, metadata, spec } = inputs as unknown as EksObject;
@@ -113,51 +105,6 @@ function claims(spec: Readonly<Record<string, unknown>>): object {
     terminationGracePeriodSeconds: 0,
     containers: only(containers),
     initContainers: only(initContainers),
-  };
-}
-
-/** The StatefulSet that the upstream chart (0.11.0) makes of its values. */
-function chartSet({ name, inputs }: DeclaredResource): EksObject {
-  const values = inputs["values"] as {
-    readonly resources: object;
-    readonly initResources: object;
-    readonly metrics: { readonly enabled: boolean; readonly exporter?: { readonly resources: object } };
-    readonly replica: {
-      readonly replicas: number;
-      readonly persistence: { readonly size: string; readonly storageClass?: string };
-    };
-    readonly [key: string]: unknown;
-  };
-  const { replica, resources, initResources, metrics } = values;
-  const labels = selectorLabels(name);
-  const containers = [
-    { name, resources },
-    ...(metrics.enabled ? [{ name: "metrics", resources: metrics.exporter?.resources }] : []),
-  ];
-  return {
-    apiVersion: "apps/v1",
-    kind: "StatefulSet",
-    metadata: { name },
-    spec: {
-      serviceName: `${name}-headless`,
-      replicas: replica.replicas + 1,
-      podManagementPolicy: "OrderedReady",
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        spec: claims({ ...values, containers, initContainers: [{ name: "init", resources: initResources }] }),
-      },
-      volumeClaimTemplates: [
-        {
-          metadata: { name: "valkey-data" },
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            storageClassName: replica.persistence.storageClass,
-            resources: { requests: { storage: replica.persistence.size } },
-          },
-        },
-      ],
-    },
   };
 }
 

@@ -76,7 +76,6 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "kubernetes:core/v1:Secret",
   "kubernetes:core/v1:Service",
   "kubernetes:core/v1:ServiceAccount",
-  "kubernetes:helm.sh/v4:Chart",
   "kubernetes:monitoring.coreos.com/v1:PrometheusRule",
   "kubernetes:monitoring.coreos.com/v1:ServiceMonitor",
   "kubernetes:networking.k8s.io/v1:NetworkPolicy",

@@ -1,6 +1,6 @@
 /**
- * The scripts of cluster pods, with servers of this machine: names of pods lead to servers, and `localhost` to the pod's
- * own. The scripts know port 6379 alone, so the client program that they find translates.
+ * The scripts of pods, with servers of this machine: names of pods lead to servers, and `localhost` to the pod's own. The
+ * scripts know port 6379 alone, so the programs that they find translate.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,12 +13,16 @@ import type { Deployment } from "../../../valkey/deployment";
 const SCRIPTS = join(__dirname, "../../../components/kubernetes/scripts");
 /** Suffix after a pod's name in its host name. */
 const DOMAIN = ".pods";
+/** Host name of the Service of pod 0. */
+const SERVICE = "service.pods";
 
 export class PodScripts {
   readonly #directory = mkdtempSync(join(tmpdir(), "valkey-pods-"));
 
   constructor(private readonly real: Programs) {
+    // Until the pods are known.
     this.#write("valkey-cli", "exit 1");
+    this.#write("translated-server", `exec '${real.server}' "$@"`);
   }
 
   /**
@@ -26,25 +30,60 @@ export class PodScripts {
    * server's directory is the name of its pod.
    */
   programs(seconds: number, patience: number): Programs {
-    const environment = this.#environment("none");
+    return this.#startingBy(
+      `start-cluster.sh ${seconds} ${patience} '${this.real.server}' "$@" --cluster-announce-hostname "\${PWD##*/}${DOMAIN}"`,
+    );
+  }
+
+  /** The same in replication mode without Sentinels, by `start-replication.sh SECONDS PATIENCE`. */
+  replicationPrograms(seconds: number, patience: number): Programs {
+    return this.#startingBy(`start-replication.sh ${seconds} ${patience} '${this.#translated}' "$@"`);
+  }
+
+  #startingBy(command: string): Programs {
+    const variables = { ...this.#environment(), SERVERS: DOMAIN, PRIMARY_SERVICE: SERVICE };
     const server = this.#write(
       "server",
       [
-        ...Object.entries(environment).map(([name, value]) => `export ${name}='${value}'`),
-        `exec sh ${SCRIPTS}/start-cluster.sh ${seconds} ${patience} '${this.real.server}' "$@" --cluster-announce-hostname "\${PWD##*/}${DOMAIN}"`,
+        ...Object.entries(variables).map(([name, value]) => `export ${name}='${value}'`),
+        `export POD_NAME="\${PWD##*/}"`,
+        `export DEPLOYMENT="\${POD_NAME%-*}"`,
+        `exec sh ${SCRIPTS}/${command}`,
       ].join("\n"),
     );
     return { ...this.real, server };
   }
 
+  /** Path of a server program that follows a pod by its name. */
+  get #translated(): string {
+    return join(this.#directory, "translated-server");
+  }
+
   /** Has the scripts find nodes by the names and addresses of their pods; of two with one address it is the first. */
   find({ nodes, access }: Pick<Deployment, "nodes" | "access">): void {
     writeFileSync(join(this.#directory, "password"), access.password ?? "");
-    const cases = nodes.map(
-      ({ name, endpoint: { host, port } }) => `${name}${DOMAIN} | ${host}) set -- -h ${host} -p ${port} "$@" ;;`,
+    const [first] = nodes;
+    const known = nodes.map(({ name, endpoint }) => ({ names: [`${name}${DOMAIN}`, endpoint.host], endpoint }));
+    if (first !== undefined) known.push({ names: [SERVICE], endpoint: first.endpoint });
+    const cases = known.map(
+      ({ names, endpoint: { host, port } }) => `${names.join(" | ")}) set -- -h ${host} -p ${port} "$@" ;;`,
     );
-    // A pod that others meet is at its own ports.
+    this.#write(
+      "translated-server",
+      [
+        "for word; do",
+        "shift",
+        `case $word in\n${known.map(({ names: [name = ""], endpoint: { host, port } }) => `${name}) word=${host} port=${port} ;;`).join("\n")}`,
+        "6379) word=${port:-6379} ;;\nesac",
+        'set -- "$@" "$word"',
+        `done\nexec '${this.real.server}' "$@"`,
+      ].join("\n"),
+    );
+    // A pod that others meet is at its own ports. Other commands name pods: REPLICAOF, FAILOVER TO.
     const own = nodes.map(({ name, endpoint: { port }, busPort = 0 }) => `${name}) ports='${port} ${busPort}' ;;`);
+    const words = known.map(
+      ({ names: [name = ""], endpoint: { host, port } }) => `s/${name}[.]* 6379/${host} ${port}/`,
+    );
     this.#write(
       "valkey-cli",
       [
@@ -52,8 +91,8 @@ export class PodScripts {
         "shift 4",
         `[ "$host" != localhost ] || host=$POD_NAME${DOMAIN}`,
         `case $host in\n${cases.join("\n")}\n*) exit 1 ;;\nesac`,
-        `case $POD_NAME in\n${own.join("\n")}\n*) exec '${this.real.cli}' "$@" ;;\nesac`,
-        `sed "s/^\\(CLUSTER MEET .*\\) 6379$/\\1 $ports/" | exec '${this.real.cli}' "$@"`,
+        `case $POD_NAME in\n${own.join("\n")}\nesac`,
+        `sed "s/^\\(CLUSTER MEET .*\\) 6379$/\\1 $ports/; ${words.join("; ")}" | exec '${this.real.cli}' "$@"`,
       ].join("\n"),
     );
   }
@@ -80,7 +119,8 @@ export class PodScripts {
     pod: string,
     ...args: readonly string[]
   ): Promise<void> {
-    const env = { ...this.#environment(pod), ...variables };
+    const own = { POD_NAME: pod, DEPLOYMENT: pod.replace(/-\d+$/, ""), SERVERS: DOMAIN };
+    const env = { ...this.#environment(), ...own, ...variables };
     await promisify(execFile)("sh", [join(SCRIPTS, script), ...args], { env });
   }
 
@@ -88,11 +128,10 @@ export class PodScripts {
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
-  #environment(pod: string): Record<string, string> {
+  #environment(): Record<string, string> {
     return {
       PATH: `${this.#directory}:${process.env["PATH"] ?? ""}`,
       VALKEY_PASSWORD_FILE: join(this.#directory, "password"),
-      POD_NAME: pod,
     };
   }
 

@@ -54,30 +54,36 @@ describe("what a configuration survives", () => {
       { ...cluster, shape: { primaries: 3, replicasPerPrimary: 0 }, settings: cache, ephemeral: true },
       ["shard", "shard", "shard", "everything", "shard"],
     ],
-    [
-      "replication",
-      replication,
-      ["since-snapshot", "since-snapshot", "since-snapshot", "since-snapshot", "everything"],
-    ],
+    ["replication", replication, ["unreplicated", "unreplicated", "unreplicated", "since-snapshot", "unreplicated"]],
     [
       "replication with an append-only file",
       { ...replication, settings: { appendonly: true } },
-      ["none", "unsynced", "unsynced", "none", "everything"],
+      ["unreplicated", "unreplicated", "unreplicated", "none", "unreplicated"],
     ],
     [
       "replication with an append-only file that is always synced",
       { ...replication, settings: { appendonly: true, appendfsync: "always" } },
-      ["none", "none", "none", "none", "everything"],
+      ["none", "none", "none", "none", "unreplicated"],
     ],
     [
       "replication without persistence",
       { ...replication, settings: cache },
+      ["unreplicated", "unreplicated", "unreplicated", "everything", "unreplicated"],
+    ],
+    [
+      "a single server without persistence",
+      { ...replication, shape: { primaries: 1, replicasPerPrimary: 0 }, settings: cache },
       ["everything", "everything", "everything", "everything", "everything"],
+    ],
+    [
+      "replication of Redis, whose starts ask nobody",
+      { ...replication, engine: "redis" },
+      ["since-snapshot", "since-snapshot", "since-snapshot", "since-snapshot", "everything"],
     ],
     [
       "replication with Sentinels and without persistence",
       { ...replication, settings: cache, downAfterMs: 5000 },
-      ["everything", "unreplicated", "unreplicated", "everything", "everything"],
+      ["unreplicated", "unreplicated", "unreplicated", "everything", "unreplicated"],
     ],
   ])("of %s", (_what, subject, expected) => {
     expect(losses(subject)).toEqual(expected);
@@ -101,7 +107,7 @@ describe("what a configuration survives", () => {
     ]);
     expect(warning(cluster)).toBeUndefined();
     expect(warning({ ...replication, settings: cache, downAfterMs: 5000 })).toBe(
-      "everything is lost if a server crashes, or if all pods are killed at once, or if the volume of a primary is deleted",
+      "everything is lost if all pods are killed at once",
     );
   });
 });

@@ -12,6 +12,18 @@ const replication = (): Promise<readonly DeclaredResource[]> =>
     new ReplicationServers("shop", { ...plainServers, replicas: 2, sentinel: SENTINEL });
   });
 
+/** Variables of every container whose scripts ask the Sentinels. */
+const SCRIPT_VARIABLES = {
+  VALKEY_PASSWORD_FILE: "/valkey/secret/password",
+  DEPLOYMENT: "shop",
+  SERVERS: ".shop-headless.$(POD_NAMESPACE).svc.cluster.local",
+  SENTINELS: ".shop-sentinel.$(POD_NAMESPACE).svc.cluster.local",
+  COUNT: "3",
+  QUORUM: "2",
+  DOWN_AFTER: "5000",
+  FAILOVER_TIMEOUT: "10000",
+};
+
 /** The parts that tests look into. */
 interface Workload {
   spec: {
@@ -26,7 +38,11 @@ interface Workload {
           env: { name: string; value?: string; valueFrom?: unknown }[];
           securityContext: unknown;
           resources: unknown;
+          lifecycle?: unknown;
+          volumeMounts: unknown;
         }[];
+        initContainers?: unknown;
+        volumes: unknown;
         topologySpreadConstraints: unknown;
         securityContext: unknown;
       };
@@ -34,7 +50,10 @@ interface Workload {
   };
 }
 
-describe("Sentinels around the upstream chart", () => {
+const variablesOf = ({ env }: { env: { name: string; value?: string }[] }): Record<string, string | undefined> =>
+  Object.fromEntries(env.map(({ name, value }) => [name, value]));
+
+describe("Sentinels of replication", () => {
   it("may be reached by block instead of by label, each block once in a rule", async () => {
     const block = { ipBlock: { cidr: "10.0.0.0/16" } };
     const access = { nodes: [block], clients: [block] };
@@ -81,39 +100,36 @@ describe("Sentinels around the upstream chart", () => {
       },
     ]);
     const [container] = spec.template.spec.containers;
-    expect(container?.command).toEqual(["sh", "/valkey/scripts/sentinel.sh", "watch"]);
-    const told = Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
-    expect(told).toMatchObject({
-      DEPLOYMENT: "shop",
-      SERVERS: ".shop-headless.valkey.svc.cluster.local",
-      SENTINELS: ".shop-sentinel.valkey.svc.cluster.local",
-      COUNT: "3",
-      QUORUM: "2",
-      DOWN_AFTER: "5000",
-      FAILOVER_TIMEOUT: "10000",
+    expect(container).toMatchObject({
+      command: ["sh", "/valkey/scripts/sentinel.sh"],
+      securityContext: { readOnlyRootFilesystem: true, runAsNonRoot: true },
+      // Without a memory it asks the servers, whose number is in the configuration.
+      volumeMounts: [
+        { name: "data", mountPath: "/data" },
+        { name: "config", mountPath: "/valkey/config" },
+        { name: "scripts", mountPath: "/valkey/scripts" },
+        { name: "secret", mountPath: "/valkey/secret" },
+      ],
     });
+    expect(spec.template.spec.volumes).toMatchObject([
+      { name: "data", emptyDir: {} },
+      { name: "config", configMap: { name: "shop-config" } },
+      { name: "scripts", configMap: { name: "shop-scripts" } },
+      { name: "secret" },
+    ]);
+    expect(container && variablesOf(container)).toMatchObject(SCRIPT_VARIABLES);
   });
 
-  it("are asked by every server before it starts, after the chart has written its file", async () => {
-    const { values } = onlyResource(await replication(), "kubernetes:helm.sh/v4:Chart").inputs as {
-      values: { extraInitContainers: unknown; env: unknown };
-    };
-    // Of the script that runs before the server stops.
-    expect(values.env).toMatchObject({
-      VALKEY_PASSWORD_FILE: "/valkey/secret/password",
-      DEPLOYMENT: "shop",
-      SERVERS: ".shop-headless.valkey.svc.cluster.local",
-      SENTINELS: ".shop-sentinel.valkey.svc.cluster.local",
-      COUNT: "3",
+  it("are asked by every server before it starts and before it stops", async () => {
+    const { spec } = onlyResource(await replication(), "kubernetes:apps/v1:StatefulSet", "shop")
+      .inputs as unknown as Workload;
+    expect(spec.template.spec.initContainers).toBeUndefined();
+    const [container] = spec.template.spec.containers;
+    expect(container?.command?.slice(0, 2)).toEqual(["sh", "/valkey/scripts/start-replication.sh"]);
+    expect(container?.lifecycle).toEqual({
+      preStop: { exec: { command: ["sh", "/valkey/scripts/hand-over-replication.sh", "30"] } },
     });
-    expect(values.extraInitContainers).toMatchObject([
-      {
-        name: "find-primary",
-        command: ["sh", "/valkey/scripts/sentinel.sh", "find-primary"],
-        securityContext: { readOnlyRootFilesystem: true, runAsNonRoot: true },
-        volumeMounts: [{ name: "valkey-data" }, { name: "shop-scripts-valkey" }, { name: "secret" }],
-      },
-    ]);
+    expect(container && variablesOf(container)).toMatchObject(SCRIPT_VARIABLES);
   });
 
   it("have a Service in front of the primary, whose proxies are not selected by any other", async () => {
@@ -127,6 +143,7 @@ describe("Sentinels around the upstream chart", () => {
       selector: { matchLabels: { "app.kubernetes.io/name": "valkey-write", "app.kubernetes.io/instance": "shop" } },
     });
     const [container] = spec.template.spec.containers;
+    expect(container).toMatchObject({ image: "docker.io/library/haproxy:3.2.26" });
     expect(JSON.stringify(container?.args)).not.toContain("secret");
     expect(container?.env).toEqual([
       { name: "PASSWORD", valueFrom: { secretKeyRef: { name: "shop-password", key: "password" } } },
@@ -174,14 +191,23 @@ describe("Sentinels around the upstream chart", () => {
 });
 
 describe("the proxies' configuration", () => {
+  const hosts = ["shop-0.shop-headless.x.svc.cluster.local", "shop-1.shop-headless.x.svc.cluster.local"];
+
   it("asks every node whether it is the primary, and drops who is connected to one that is no more", () => {
-    const text = writeProxyConfig([
-      "shop-0.shop-headless.x.svc.cluster.local",
-      "shop-1.shop-headless.x.svc.cluster.local",
-    ]);
+    const text = writeProxyConfig(hosts, false);
     expect(text).toContain("  server shop-1 shop-1.shop-headless.x.svc.cluster.local:6379 check\n");
     expect(text).toContain("tcp-check expect min-recv 64 string role:master");
     expect(text).toContain("on-marked-down shutdown-sessions");
-    expect(text).not.toMatch(/^\s*#|undefined/m);
+    expect(text).not.toMatch(/^\s*#|undefined|ssl/m);
+  });
+
+  it("differs with TLS in the checks only: the connections of clients are passed through", () => {
+    const [without, secure] = [false, true].map((tls) => writeProxyConfig(hosts, tls).split("\n"));
+    const changed = secure?.filter((line, index) => line !== without?.[index]) ?? [];
+    expect(secure).toHaveLength(without?.length ?? 0);
+    expect(changed.map((line) => line.split(/ check(?= )/)[0]?.trim())).toEqual(
+      hosts.map((host, index) => `server shop-${index} ${host}:6379`),
+    );
+    for (const line of changed) expect(line).toMatch(/ check check-ssl verify required .* verifyhost shop-\d\./);
   });
 });

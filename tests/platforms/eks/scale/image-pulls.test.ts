@@ -45,7 +45,7 @@ describe("an image of Docker Hub", () => {
     ["valkey/valkey:9.1.2", "valkey/valkey:9.1.2"],
     ["redis:8.2.1", "library/redis:8.2.1"],
     ["docker.io/redis:8.2.1", "library/redis:8.2.1"],
-    ["docker.io/library/haproxy:3.2.4-alpine", "library/haproxy:3.2.4-alpine"],
+    ["docker.io/library/haproxy:3.2.26", "library/haproxy:3.2.26"],
     ["index.docker.io/valkey/valkey:9@sha256:0a", "valkey/valkey:9@sha256:0a"],
     ["registry-1.docker.io/valkey/valkey:9", "valkey/valkey:9"],
   ])("%s is %s there", (image, repository) => {
@@ -58,7 +58,7 @@ describe("an image of Docker Hub", () => {
   });
 
   it.each([
-    "ghcr.io/oliver006/redis_exporter:v1.79.0",
+    "ghcr.io/oliver006/redis_exporter:v1.86.0",
     "public.ecr.aws/valkey/valkey:9",
     "localhost/valkey:9",
     "registry:5000/valkey/valkey:9",

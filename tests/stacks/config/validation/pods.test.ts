@@ -100,10 +100,10 @@ describe("what a platform cannot give", () => {
       /^valkey:deployments\.d\.pods\.oneMachine: one machine is in one zone, and 3 are named/,
     ],
     [
-      "data that is not kept in the chart",
-      eks(),
-      single({ pods: { zones: ["a"], storage: { ephemeral: true } } }),
-      /^valkey:deployments\.d\.pods\.storage\.ephemeral: the Helm chart of replication needs volumes/,
+      "a Helm chart, which no deployment uses",
+      { ...kubernetes, chart: { from: "path", path: "charts/valkey" } },
+      cluster(),
+      /^valkey:platform\.chart: unknown key/,
     ],
     [
       "a zone that is not the platform's",
@@ -222,6 +222,11 @@ describe("what a platform cannot give", () => {
       }),
     ],
     [
+      "replication whose data is lost with its pods",
+      eks(),
+      single({ pods: { zones: ["a"], storage: { ephemeral: true } } }),
+    ],
+    [
       "a deployment that opts into more bandwidth",
       eks({ pools: { networkOptimized: {} } }),
       cluster({ pods: { pool: "networkOptimized" } }),
@@ -257,7 +262,8 @@ describe("what a platform cannot give", () => {
     expect(described(cluster({ settings: { save: "" } }))).toContain(
       "\nnote: d: everything is lost if all pods are killed at once",
     );
-    expect(described({ mode: "replication", replicas: 2 })).toContain(
+    expect(described({ mode: "replication", replicas: 2 })).not.toContain("everything is lost");
+    expect(described(single({ pods: { zones: ["a"] } }))).toContain(
       "\nnote: d: everything is lost if the volume of a primary is deleted",
     );
   });

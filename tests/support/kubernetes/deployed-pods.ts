@@ -1,8 +1,11 @@
-/** A formed cluster of pods in a namespace of its own, as the components make them, and faults in it. */
+/** A formed deployment of pods in a namespace of its own, as the components make them, and faults in it. */
 import { compact } from "../../../lib/compact";
 import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
+import type { Tls } from "../../../components/kubernetes/arguments";
+import type { DeploymentKind } from "../../../components/kubernetes/reference";
 import { podReference } from "../../../components/kubernetes/reference";
 import { ClusterServers } from "../../../components/servers/cluster-servers";
+import { ReplicationServers } from "../../../components/servers/replication-servers";
 import type { PodInjectorOptions } from "../../../faults/injectors/pod-injector";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
@@ -15,7 +18,6 @@ import {
 } from "../../../platforms/deployment-reference";
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings";
-import type { Shape } from "../../../valkey/topology/placement";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { never } from "../valkey/real";
@@ -24,22 +26,26 @@ import type { KubernetesObject } from "./kubernetes-objects";
 import { renderObjects } from "./kubernetes-objects";
 import { isReady, KUBECONFIG, ThrowAway } from "./throw-away";
 
-export interface ClusterPodsOptions {
-  readonly shape: Shape;
+export interface DeployedPodsOptions {
   readonly settings: ServerSettings;
   /** Whether data is gone with its pod. @default false */
   readonly ephemeral?: boolean;
+  /** @default plain TCP */
+  readonly tls?: Tls | undefined;
   /** Changes the objects before they are applied. @default as they are */
   readonly change?: ((object: KubernetesObject) => KubernetesObject) | undefined;
 }
 
-/** Labels of all pods of a cluster. */
+/** Topology of Valkey in pods. */
+export type PodsKind = Omit<DeploymentKind, "engine">;
+
+/** Labels of all pods of servers. */
 export const podLabels = (name: string): Readonly<Record<string, string>> => ({
   "app.kubernetes.io/name": "valkey",
   "app.kubernetes.io/instance": name,
 });
 
-export class ClusterPods {
+export class DeployedPods {
   readonly #injectors: PodFaultInjector[] = [];
 
   private constructor(
@@ -47,32 +53,45 @@ export class ClusterPods {
     readonly target: KubernetesReference,
     readonly password: string,
     readonly deployment: KubernetesDeployment,
+    private readonly kind: PodsKind,
     private readonly injectorOptions: PodInjectorOptions,
   ) {}
 
-  /** Starts and forms a cluster over three zones. */
-  static async open(name: string, { shape, settings, ephemeral, change }: ClusterPodsOptions): Promise<ClusterPods> {
-    const here = await ThrowAway.open();
+  /**
+   * Starts and forms a deployment over three zones.
+   * @param where a namespace that has what the pods need, which the deployment then closes. @default a fresh one
+   */
+  static async open(
+    name: string,
+    kind: PodsKind,
+    { settings, ephemeral, tls, change }: DeployedPodsOptions,
+    where?: ThrowAway,
+  ): Promise<DeployedPods> {
+    const here = where ?? (await ThrowAway.open());
     const { namespace } = here;
-    const password = "known to all of them";
+    const { shape, sentinel } = kind;
+    const password = "known-to-all-of-them";
     try {
       const zones = (await here.zones()).slice(0, 3);
+      const args = {
+        ...{ ...plainServers, namespace, imagePullPolicy: "IfNotPresent" as const, password, settings, tls },
+        storage: { ...plainServers.storage, ...(ephemeral === true && { ephemeral }) },
+        placement: { zones, hostAntiAffinity: "preferred" as const },
+      };
       const objects = await renderObjects(() => {
-        new ClusterServers(name, {
-          ...{ ...plainServers, namespace, imagePullPolicy: "IfNotPresent", password, shape, settings },
-          storage: { ...plainServers.storage, ...(ephemeral === true && { ephemeral }) },
-          placement: { zones, hostAntiAffinity: "preferred" },
-        });
+        if (kind.mode === "cluster") new ClusterServers(name, { ...args, shape });
+        else new ReplicationServers(name, { ...args, replicas: shape.replicasPerPrimary, sentinel });
       });
       await here.apply(change === undefined ? objects : objects.map(change));
       await here.untilReady(podLabels(name), nodeCount(shape), 180);
-      const kind = { engine: "valkey", mode: "cluster", shape } as const;
-      const target = { ...podReference(name, kind, { namespace, zones, settings }), kubeconfig: KUBECONFIG };
+      const location = { namespace, zones, settings, tls };
+      const target = { ...podReference(name, { engine: "valkey", ...kind }, location), kubeconfig: KUBECONFIG };
       const kubernetes = await openKubernetesClient(target);
       const deployment = await openKubernetesDeployment(kubernetes, target, password);
-      await form(deployment, shape);
+      // Servers in replication mode find their primary by themselves.
+      if (kind.mode === "cluster") await form(deployment, shape);
       const options = { kubernetes, container: SERVER_CONTAINER, networkPolicy: name, signal: never };
-      return new ClusterPods(here, target, password, deployment, options);
+      return new DeployedPods(here, target, password, deployment, kind, options);
     } catch (error) {
       await here.close();
       throw error;
@@ -87,7 +106,7 @@ export class ClusterPods {
     return {
       injector,
       shape: this.target.shape,
-      hasAutomaticFailover: true,
+      hasAutomaticFailover: this.kind.mode === "cluster" || this.kind.sentinel !== undefined,
       initialPrimaries: compact(verdict.shards.map(({ primary }) => primary)),
     };
   }

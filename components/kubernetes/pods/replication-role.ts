@@ -1,0 +1,57 @@
+/** The role of a server in replication mode in its pod. Pure. */
+import type { SentinelSettings } from "../../../valkey/sentinel/plan";
+import type { DeploymentContext } from "../deployment-context";
+import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
+import { ASK_PATIENCE_SECONDS, ASK_SECONDS, CLIENT_PORT, CONFIG_FILE, HAND_OVER_SECONDS } from "../layout";
+import { sentinelVariables } from "../replication/sentinel-environment";
+import { scriptCommand } from "../scripts";
+import { LISTENS, serverProbes } from "./probes";
+import type { ServerRole } from "./server-pod";
+import { hostInPod, zoneArguments } from "./server-pod";
+
+/** @param sentinel settings of the Sentinels; undefined where pod 0 is the primary */
+export function replicationRole(context: DeploymentContext, sentinel: SentinelSettings | undefined): ServerRole {
+  const { names, args } = context;
+  const engine = directiveEngine(args.engine);
+  return {
+    command: [
+      ...scriptCommand("start-replication.sh", String(ASK_SECONDS), String(ASK_PATIENCE_SECONDS)),
+      ...[ENGINE_PROGRAMS[engine].server, CONFIG_FILE],
+      // The name outlives the address.
+      ...["--replica-announce-ip", `$(POD_NAME).${hostInPod(names.headless, context)}`],
+      ...zoneArguments(context),
+    ],
+    variables: {
+      DEPLOYMENT: context.deployment,
+      SERVERS: `.${hostInPod(names.headless, context)}`,
+      ...(sentinel === undefined
+        ? { PRIMARY_SERVICE: hostInPod(names.client, context) }
+        : sentinelVariables(context, sentinel)),
+    },
+    ports: [CLIENT_PORT],
+    probes: serverProbes("replication", args.tls !== undefined, engine),
+    ...(sentinel === undefined
+      ? {}
+      : { preStop: scriptCommand("hand-over-replication.sh", String(HAND_OVER_SECONDS)) }),
+  };
+}
+
+/** Servers of another engine, to compare Valkey with: pod 0 is the primary, and no start asks for newer data. */
+export function comparedRole(context: DeploymentContext): ServerRole {
+  const { names, args } = context;
+  const common = {
+    variables: { PRIMARY_SERVICE: hostInPod(names.primary, context) },
+    ports: [CLIENT_PORT],
+  };
+  if (args.engine === "dragonfly") {
+    const program = ["dragonfly", ...dragonflyFlags(args.settings)];
+    return { ...common, command: scriptCommand("start-replica.sh", ...program), probes: LISTENS };
+  }
+  const engine = directiveEngine(args.engine);
+  const { startupProbe: _, ...probes } = serverProbes("replication", false, engine);
+  return {
+    ...common,
+    command: scriptCommand("start-replica.sh", ENGINE_PROGRAMS[engine].server, CONFIG_FILE),
+    probes,
+  };
+}

@@ -1,0 +1,148 @@
+#!/bin/sh
+# start-replication.sh SECONDS PATIENCE PROGRAM CONFIG ARGUMENTS…: starts a server in replication mode; a primary first asks whether a
+# replica has newer data. If it started with what is on its disk, its replicas would copy that.
+#   without Sentinels   pod 0 is the primary. It starts as the replica of a pod that has newer data, which becomes a primary for that time;
+#                       the readiness script takes the role back when pod 0 has its copy. No other pod ever starts as a primary
+#   with Sentinels      these name the primary, of which all others start as replicas. If they still name this server, they have a
+#                       replica that has newer data take over
+# What is newer, and for how long a server waits for those that do not answer, is decided as for a cluster:
+#   every write is on this disk                only a primary that was made meanwhile has newer data (appendfsync always)
+#   an append-only file                        silent replicas are not waited for
+#   a snapshot, and replicas are silent        it waits for SECONDS: they may be starting with a newer snapshot
+#   no data on this disk, replicas are silent  it waits for PATIENCE: in a new deployment all answer soon
+#   a replica loads or copies its data         it waits for PATIENCE
+# Others never wait for this server, so no two wait for each other; and nothing is written down, so a script that is killed begins anew.
+# The container's environment sets DEPLOYMENT, POD_NAME and SERVERS (what follows a pod's name in its host name); PRIMARY_SERVICE, the
+# Service of pod 0, without Sentinels; and the variables of sentinels.sh with them. The file `servers` beside CONFIG has their number.
+. "${0%/*}/node.sh"
+. "${0%/*}/copies.sh"
+
+now() { date +%s; }
+say() { echo "start-replication: $*" >&2; }
+
+# peers: host names of the other servers.
+peers() {
+  number=0 count=$(cat "${CONFIG%/*}/servers" 2>/dev/null)
+  while [ "$number" -lt "${count:-1}" ]; do
+    [ "$DEPLOYMENT-$number" = "$POD_NAME" ] || echo "$DEPLOYMENT-$number$SERVERS"
+    number=$((number + 1))
+  done
+}
+
+# judge HOST: what that server is now: silent, busy (it loads or synchronizes), poor (its copy has nothing more than this disk), or
+# `primary POSITION HOST`, `linked POSITION HOST` and `loaded POSITION HOST` (its copy has more; it is from a primary, or from its own disk).
+judge() {
+  ask "$1"
+  if [ -z "$role" ]; then
+    echo silent
+  elif [ "$loading" != 0 ]; then
+    echo busy
+  elif [ "$role" = master ]; then
+    has_data && echo "primary $position $1" || echo poor
+  elif [ "$syncing" != 0 ]; then
+    echo busy
+  elif [ $durable = no ] && newer; then
+    [ "$since" -ge 0 ] && echo "linked $position $1" || echo "loaded $position $1"
+  else
+    echo poor
+  fi
+}
+
+# survey: what all peers are, a line for each.
+survey() {
+  for host in $(peers); do
+    judge "$host" &
+  done
+  wait
+}
+
+has() { echo "$seen" | grep -q "^$1"; }
+
+# best: host to copy from: that of a primary, else of the copy with the greatest position.
+best() {
+  echo "$seen" | awk '$1 == "primary" { print 1, $2, $3 } $1 == "linked" || $1 == "loaded" { print 0, $2, $3 }' |
+    sort -k 1,1nr -k 2,2nr | awk 'NR == 1 { print $3 }'
+}
+
+# patience_for: seconds for which this server waits for what it has seen.
+patience_for() {
+  if has primary || has linked || has loaded || { has busy && [ $durable = no ]; }; then
+    echo "$patience"
+  elif has silent; then
+    case $disk in aof) echo 0 ;; rdb) echo "$seconds" ;; none) echo "$patience" ;; esac
+  else
+    echo 0
+  fi
+}
+
+# take_over: has $host become a primary, so that this server can copy its data.
+take_over() { has primary || echo 'REPLICAOF NO ONE' | tell "$host" 2 | grep -q '^OK'; }
+
+# find_source: sets primary to the host that this server is to follow; empty where it is to be the primary.
+find_source() {
+  primary=''
+  [ -n "$(peers)" ] || return 0
+  own_copy
+  began=$(now) told='' chosen=''
+  while :; do
+    primary=$(named)
+    [ "$primary" = "$POD_NAME$SERVERS" ] || return 0
+    primary=''
+    seen=$(survey)
+    waited=$(($(now) - began)) limit=$(patience_for)
+    if [ "$waited" -ge "$limit" ]; then
+      [ "$limit" = 0 ] || say "starts with its own data ($disk): after $waited s no replica has handed over newer data"
+      return
+    fi
+    # A replica that has only its own disk may not be the newest while others are silent.
+    if has primary || has linked || { has loaded && { ! has silent || [ "$waited" -ge "$seconds" ]; }; }; then
+      host=$(best)
+      [ "$host" = "$chosen" ] || say "$host has newer data than this server's disk ($disk)"
+      chosen=$host
+      follow && return
+    else
+      [ -n "$told" ] || say "waits for replicas for up to $limit s: they may have newer data than this server's disk ($disk)"
+      told=yes
+    fi
+    sleep 0.2
+  done
+}
+
+if [ -n "${SENTINELS-}" ]; then
+  . "${0%/*}/sentinels.sh"
+  # named: the primary by most Sentinels. Without an answer the server waits: another may be the primary by now.
+  named() {
+    until primary=$(watched) && [ -n "$primary" ]; do
+      say "waits for a Sentinel to name the primary"
+      sleep 1
+    done
+    echo "$primary"
+  }
+  # follow: asks the Sentinels for a failover, and fails: they name the new primary soon. Sentinels that know no replica, as those that
+  # have just started without a memory, are told.
+  follow() {
+    if has primary || ! fail_over; then
+      [ "$waited" -lt 5 ] || { take_over && watch "$host"; }
+    fi
+    return 1
+  }
+else
+  named() { [ "$POD_NAME" = "$DEPLOYMENT-0" ] && echo "$POD_NAME$SERVERS" || echo "$PRIMARY_SERVICE"; }
+  # follow: sets primary to the host to copy from.
+  follow() {
+    take_over || return 1
+    primary=$host
+  }
+fi
+
+# As process 1 a shell ignores signals that it does not handle.
+trap 'exit 143' TERM
+seconds=${1:?seconds} patience=${2:?seconds}
+shift 2
+CONFIG=${2:?configuration file}
+find_source
+[ -z "$primary" ] || set -- "$@" --replicaof "$primary" 6379
+# The entry points of Valkey's images load the modules of a bundle.
+entry=$(command -v bundle-docker-entrypoint.sh || command -v docker-entrypoint.sh)
+[ -z "$entry" ] || set -- "$entry" "$@"
+exec "$@"

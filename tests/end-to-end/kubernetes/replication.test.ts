@@ -1,0 +1,160 @@
+/** Servers in replication mode in pods: all start at once, a crash of the primary loses nothing that a replica had, and Sentinels fail over. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { compact } from "../../../lib/compact";
+import { openDeployment } from "../../../platforms/deployment-reference";
+import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { issueCertificate } from "../../support/kubernetes/certificates";
+import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
+
+const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
+const SETTINGS = { save: "", "repl-diskless-sync-delay": 0 } as const;
+const KEYS = 300;
+
+/** Commands to the pods of one deployment. */
+class Subject {
+  constructor(
+    readonly deployed: DeployedPods,
+    readonly name: string,
+  ) {}
+
+  get pods(): string[] {
+    return [0, 1, 2].map((index) => `${this.name}-${index}`);
+  }
+
+  run(pod: string, script: string): Promise<string> {
+    return this.deployed.here.run(pod, "valkey", `. /valkey/scripts/node.sh; ${script}`);
+  }
+
+  tell(pod: string, command: string): Promise<string> {
+    return this.run(pod, `echo '${command}' | tell localhost 5`);
+  }
+
+  /** Pods that say that they are the primary. */
+  async primaries(): Promise<string[]> {
+    const roles = await Promise.all(
+      this.pods.map(async (pod) =>
+        (await this.tell(pod, "ROLE").catch(String)).startsWith("master") ? pod : undefined,
+      ),
+    );
+    return compact(roles);
+  }
+
+  /** Writes at a Service, and waits until every pod has each key. */
+  async fill(service: string): Promise<void> {
+    const [pod = ""] = this.pods;
+    await this.run(pod, `seq -f 'SET key:%g kept' ${KEYS} | tell ${service}.${this.deployed.here.namespace} 20`);
+    await this.deployed.here.until(30, async () => this.#missing());
+  }
+
+  async #missing(): Promise<string | undefined> {
+    const sizes = await Promise.all(this.pods.map((pod) => this.tell(pod, "DBSIZE").catch(String)));
+    return sizes.every((size) => Number(size) === KEYS) ? undefined : `keys: ${sizes.join(", ")}`;
+  }
+
+  /** Ends the server's process without saving, as one that is killed. Its container starts again. */
+  async crash(pod: string): Promise<void> {
+    const before = await this.restarts(pod);
+    await this.tell(pod, "SHUTDOWN NOSAVE NOW FORCE").catch(() => undefined);
+    await this.deployed.here.until(30, async () =>
+      (await this.restarts(pod)) > before ? undefined : `${pod} has not restarted`,
+    );
+  }
+
+  async restarts(pod: string): Promise<number> {
+    const { namespace, core } = this.deployed.here;
+    const { status } = await core.readNamespacedPod({ namespace, name: pod });
+    return status?.containerStatuses?.[0]?.restartCount ?? 0;
+  }
+
+  async delete(graceSeconds: number | undefined, ...pods: readonly string[]): Promise<void> {
+    const { namespace, core } = this.deployed.here;
+    for (const name of pods)
+      await core.deleteNamespacedPod({
+        namespace,
+        name,
+        ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }),
+      });
+  }
+
+  /** All pods are ready, verification passes, and every pod has each key. */
+  async isWhole(): Promise<void> {
+    const { here, target, password } = this.deployed;
+    await here.untilReady(podLabels(this.name), this.pods.length, 120);
+    await here.until(30, async () => this.#missing());
+    const { verdict } = await verifyUntilPass(await openDeployment(target, password), { settlingMs: 60_000 });
+    expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
+  }
+}
+
+describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeout: 300_000 }, () => {
+  describe("without Sentinels", () => {
+    let plain: Subject;
+    beforeAll(async () => {
+      const kind = { mode: "replication", shape: SHAPE } as const;
+      plain = new Subject(await DeployedPods.open("plain", kind, { settings: SETTINGS }), "plain");
+    }, 200_000);
+    afterAll(() => plain.deployed.close(), 200_000);
+
+    it("has pod 0 as its primary again after a crash, with every key that a replica had", async () => {
+      await plain.fill("plain");
+      await plain.crash("plain-0");
+      await plain.isWhole();
+      expect(await plain.primaries()).toEqual(["plain-0"]);
+    });
+
+    it("keeps what the primary saved when all pods go in order, and what a replica had when the primary's pod is deleted", async () => {
+      await plain.delete(undefined, ...plain.pods);
+      await plain.isWhole();
+      await plain.delete(0, "plain-0");
+      await plain.isWhole();
+      expect(await plain.primaries()).toEqual(["plain-0"]);
+    });
+  });
+
+  describe("with Sentinels and TLS", () => {
+    let watched: Subject;
+    beforeAll(async () => {
+      const here = await ThrowAway.open();
+      const suffix = `${here.namespace}.svc.cluster.local`;
+      const hosts = [`watched-write.${suffix}`, `*.watched-headless.${suffix}`, `*.watched-sentinel.${suffix}`];
+      const certificate = {
+        ...{ apiVersion: "v1", kind: "Secret", metadata: { name: "certificate", namespace: here.namespace } },
+        data: issueCertificate(hosts),
+      };
+      await here.apply([certificate]);
+      const sentinel = { count: 3, quorum: 2, downAfterMs: 2000, failoverTimeoutMs: 10_000 };
+      const kind = { mode: "replication", shape: SHAPE, sentinel } as const;
+      const options = { settings: SETTINGS, tls: { secretName: "certificate" } };
+      watched = new Subject(await DeployedPods.open("watched", kind, options, here), "watched");
+      await here.untilReady({ "app.kubernetes.io/name": "valkey-write" }, 2, 60);
+    }, 200_000);
+    afterAll(() => watched.deployed.close(), 200_000);
+
+    it("loses no key that a replica had when the primary's process dies, twice", async () => {
+      await watched.fill("watched-write");
+      for (let time = 0; time < 2; time++) {
+        const [primary = ""] = await watched.primaries();
+        await watched.crash(primary);
+        await watched.isWhole();
+      }
+    });
+
+    it("finds the primary again when all Sentinels have lost their memory, and hands over when its pod stops", async () => {
+      const [primary = ""] = await watched.primaries();
+      await watched.delete(undefined, "watched-sentinel-0", "watched-sentinel-1", "watched-sentinel-2");
+      await watched.deployed.here.untilReady({ "app.kubernetes.io/name": "valkey-sentinel" }, 3, 60);
+      await watched.isWhole();
+      expect(await watched.primaries()).toEqual([primary]);
+      await watched.delete(undefined, primary);
+      await watched.isWhole();
+      expect(await watched.primaries()).not.toEqual([primary]);
+    });
+
+    it("chooses no older copy when the Sentinels and the primary go at once", async () => {
+      const [primary = ""] = await watched.primaries();
+      await watched.delete(0, "watched-sentinel-0", "watched-sentinel-1", "watched-sentinel-2", primary);
+      await watched.isWhole();
+    });
+  });
+});

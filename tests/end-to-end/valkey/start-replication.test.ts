@@ -1,0 +1,170 @@
+/** Script that runs before a server in replication mode, without Sentinels: real servers that are killed, and start again by the script. */
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Deployment } from "../../../valkey/deployment";
+import { form } from "../../../valkey/formation/form";
+import type { ServerSettings } from "../../../valkey/settings";
+import { toDirectives } from "../../../valkey/settings";
+import { parseInfo } from "../../../valkey/topology/info";
+import { PodScripts } from "../../support/valkey/pod-scripts";
+import { eventually, never, realPrograms, Sandbox, withNode, ZONES } from "../../support/valkey/real";
+
+const NAME = "crash";
+const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
+const ALL = [0, 1, 2];
+const KEYS = 300;
+/** Seconds for which a primary waits in vain. Longer than a test, so that no test depends on it. */
+const LONG = 100;
+const SERVICE = { PRIMARY_SERVICE: "service.pods" };
+type Persistence = Pick<ServerSettings, "save" | "appendonly">;
+const NOTHING: Persistence = { save: "", appendonly: false };
+/** None is made by itself. */
+const SNAPSHOTS: Persistence = { save: "3600 1000000", appendonly: false };
+const APPEND_ONLY_FILE: Persistence = { save: "", appendonly: true };
+
+let pods: PodScripts;
+let sandbox: Sandbox;
+let deployment: Deployment;
+let directives: ReadonlyMap<string, string>;
+
+async function start(settings: Persistence): Promise<void> {
+  pods = new PodScripts(await realPrograms());
+  sandbox = await Sandbox.open(pods.replicationPrograms(LONG, LONG));
+  const all = { ...settings, "repl-diskless-sync-delay": 0, "shutdown-on-sigterm": "save" };
+  directives = toDirectives(all);
+  deployment = await sandbox.host.start(
+    { name: NAME, mode: "replication", shape: SHAPE, settings: all, zones: ZONES, zoneAddresses: true },
+    never,
+  );
+  pods.find(deployment);
+  for (const index of ALL) writeFileSync(join(directoryOf(index), "servers"), "3\n");
+  await form(deployment, SHAPE);
+}
+
+const nameOf = (index: number): string => deployment.nodes[index]?.name ?? "";
+const directoryOf = (index: number): string => sandbox.host.run.nodeDirectory(NAME, nameOf(index));
+const outputOf = (index: number): string => readFileSync(join(directoryOf(index), "output"), "utf8");
+const call = (index: number, ...command: [string, ...string[]]): Promise<unknown> =>
+  withNode(deployment, index, (connection) => connection.call(...command));
+const replication = async (index: number, field: string): Promise<string> =>
+  parseInfo(String(await call(index, "INFO", "replication"))).get(field) ?? "";
+
+const end = (signal: "SIGKILL" | "SIGTERM", ...indices: readonly number[]): Promise<void> =>
+  sandbox.host.signal(NAME, indices.map(nameOf), signal);
+
+/** Starts servers that ended, each when its script lets it. */
+const restart = (indices: readonly number[], seconds = LONG): Promise<unknown> => {
+  const programs = pods.replicationPrograms(seconds, LONG);
+  return Promise.all(
+    indices.map((index) =>
+      sandbox.host.restart(NAME, [nameOf(index)], { newAddresses: false, programs, directives }, never),
+    ),
+  );
+};
+
+const write = (value: string): Promise<unknown> =>
+  withNode(deployment, 0, (connection) =>
+    Promise.all(Array.from({ length: KEYS }, (_, key) => connection.call("SET", `key:${key}`, value))),
+  );
+
+/** Writes, and waits until replicas have every write. */
+async function replicate(value: string, replicas: readonly number[] = [1, 2]): Promise<void> {
+  await write(value);
+  for (const replica of replicas)
+    await eventually(
+      "the replica has every write",
+      async () => (await replication(replica, "slave_repl_offset")) === (await replication(0, "master_repl_offset")),
+    );
+}
+
+/** How many keys have which value at a node. */
+async function values(index: number): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  await withNode(deployment, index, async (connection) => {
+    for (const found of await Promise.all(
+      Array.from({ length: KEYS }, (_, key) => connection.call("GET", `key:${key}`)),
+    )) {
+      const value = typeof found === "string" ? found : "gone";
+      counts[value] = (counts[value] ?? 0) + 1;
+    }
+  });
+  return counts;
+}
+
+async function primaries(): Promise<number[]> {
+  const roles = await Promise.all(ALL.map((index) => replication(index, "role")));
+  return ALL.filter((index) => roles[index] === "master");
+}
+
+/** Probes pods again and again until they are ready, as their kubelets do. */
+async function ready(which: readonly number[] = ALL): Promise<void> {
+  await eventually("the pods are ready", async () => {
+    const probes = which.map((index) => pods.runWith(SERVICE, "ready-replication.sh", nameOf(index)));
+    return (await Promise.allSettled(probes)).every(({ status }) => status === "fulfilled");
+  });
+}
+
+/** Pod 0 is the primary, all others follow it, and every node has this value. */
+async function expectAll(value: string): Promise<void> {
+  await ready();
+  expect(await primaries()).toEqual([0]);
+  await eventually("all nodes have it", async () =>
+    (await Promise.all(ALL.map(values))).every((counts) => counts[value] === KEYS),
+  );
+}
+
+describe.each([
+  ["no persistence", NOTHING],
+  ["snapshots", SNAPSHOTS],
+  ["an append-only file", APPEND_ONLY_FILE],
+])("a primary that starts again, with %s", (_title, persistence) => {
+  beforeAll(() => start(persistence));
+  afterAll(async () => {
+    await sandbox.close();
+    pods.close();
+  });
+
+  it("has all that its replicas had, however often it dies", async () => {
+    await replicate("old");
+    if (persistence === SNAPSHOTS) await call(0, "SAVE");
+    await replicate("new");
+    for (let time = 0; time < 2; time++) {
+      await end("SIGKILL", 0);
+      await restart([0]);
+    }
+    await expectAll("new");
+    await replicate("newer");
+    await end("SIGKILL", 0);
+    await restart([0]);
+    // A replica gives its data and dies, before the primary is one again.
+    const [helper = 0] = await primaries();
+    if (persistence !== NOTHING) return expectAll("newer");
+    await eventually("it has its copy", async () => (await replication(0, "master_link_status")) === "up");
+    await end("SIGKILL", helper);
+    await ready([0]);
+    await restart([helper]);
+    await expectAll("newer");
+  });
+
+  it("takes nothing from its replicas when it stopped in order", async () => {
+    await replicate("newest");
+    const before = outputOf(0).length;
+    await end("SIGTERM", 0);
+    await restart([0]);
+    await expectAll("newest");
+    expect(outputOf(0).slice(before)).not.toContain("has newer data");
+  });
+
+  // Nothing is left without persistence.
+  if (persistence === NOTHING) return;
+  it("has the newest copy that is left when all were killed, and its volume is gone", async () => {
+    await replicate("last");
+    if (persistence === SNAPSHOTS) await call(2, "SAVE");
+    await end("SIGKILL", ...ALL);
+    for (const file of ["dump.rdb", "appendonlydir"])
+      rmSync(join(directoryOf(0), file), { recursive: true, force: true });
+    await restart(ALL);
+    await expectAll("last");
+  });
+});
