@@ -22,6 +22,7 @@ const LONGEST = [
   ...["package", "resize-interrupted", "sentinel-hand-over", "resize-atomic", "formation", "resize-by-keys"],
   ...[
     "start-cluster",
+    "start-replication",
     "resize",
     "announcement",
     "resize-interrupted-keys",
@@ -31,7 +32,7 @@ const LONGEST = [
     "failure",
   ],
   ...["docs", "eks-stacks", "open-loop", "capacity", "measuring"],
-  ...["valkey-cluster", "troubles", "failure", "rolling-replication"],
+  ...["valkey-cluster", "troubles", "failure", "kubernetes/replication", "rolling-replication"],
 ];
 /** Projects in the order in which their files begin. */
 const ORDER = ["real", "kubernetes", "kubernetes-alone", "pure"];

@@ -33,6 +33,15 @@ step_back() {
   echo "REPLICAOF $PRIMARY_SERVICE 6379" | tell localhost 2 >/dev/null
 }
 
+# follow_primary: a replica of a replica follows the primary that Sentinels name. Sentinels learn of replicas from the primary: one that they
+# had not seen yet when they failed over, they never do.
+follow_primary() {
+  [ "$link" != up ] || echo ROLE | tell "$followed" 2 | grep -q '^slave' || return 0
+  primary=$(watched)
+  [ -n "$primary" ] && [ "$primary" != "$followed" ] && [ "$primary" != "$POD_NAME$SERVERS" ] || return 0
+  echo "REPLICAOF $primary 6379" | tell localhost 2 >/dev/null
+}
+
 # copying: whether this node receives a data set.
 copying() { echo 'INFO replication' | tell localhost 2 | grep -q '^master_sync_in_progress:1'; }
 
@@ -48,6 +57,10 @@ if [ -n "${PRIMARY_SERVICE-}" ] && [ -n "${DEPLOYMENT-}" ]; then
     "$DEPLOYMENT-0,"*) ;;
     *,master) step_back ;;
   esac
+fi
+if [ "$role" = slave ] && [ -n "${SENTINELS-}" ]; then
+  . "${0%/*}/sentinels.sh"
+  follow_primary
 fi
 [ "$role" != master ] && [ "$link" != up ] || exit 0
 [ -n "${PRIMARY_SERVICE-}" ] || exit 1

@@ -158,7 +158,9 @@ export class ThrowAway {
   async close(): Promise<void> {
     const { namespace } = this;
     // Pods first: a namespace that still has some when it is deleted is looked at again only after their longest grace.
-    await this.config.makeApiClient(this.library.AppsV1Api).deleteCollectionNamespacedStatefulSet({ namespace });
+    const apps = this.config.makeApiClient(this.library.AppsV1Api);
+    await apps.deleteCollectionNamespacedStatefulSet({ namespace });
+    await apps.deleteCollectionNamespacedDeployment({ namespace });
     await this.core.deleteCollectionNamespacedPod({ namespace });
     await this.until(120, async () => {
       const { items } = await this.core.listNamespacedPod({ namespace });
