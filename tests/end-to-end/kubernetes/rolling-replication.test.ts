@@ -17,7 +17,7 @@ const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
 const PASSWORD = "known to three";
 const SETTINGS = { save: "3600 1", "repl-diskless-sync-delay": 0 } as const;
-const ROUNDS = 6;
+const ROUNDS = 3;
 /** From a primary that is ready to replicas that are linked, milliseconds. */
 const LINKED_MS = 5_000;
 
