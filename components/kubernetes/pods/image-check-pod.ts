@@ -35,7 +35,8 @@ export function imageCheckPod(context: DeploymentContext): types.input.core.v1.P
         name: "version",
         image: args.image,
         imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy),
-        command: ["sh", "-c", "valkey-server --version >/dev/termination-log"],
+        // What the shell says of a program that is not there goes to the same place: a log may be gone when the pod has ended.
+        command: ["sh", "-c", "valkey-server --version >/dev/termination-log 2>&1"],
         terminationMessagePolicy: "FallbackToLogsOnError",
         resources: INIT_RESOURCES,
         securityContext: CONTAINER_SECURITY_CONTEXT,
