@@ -27,16 +27,39 @@ best() {
   done
 }
 
+# stranger: whether a primary does not say that it knows that replica as this node's. One that lacks it does not vote for it, and refuses all
+# clients after the failover (CLUSTERDOWN) until gossip has told it: a node that has just joined is known everywhere after a second or two.
+stranger() {
+  view=$(echo 'CLUSTER NODES' | tell localhost 3)
+  own=$(echo "$view" | awk '$3 ~ /myself/ { print $1 }')
+  replica=$(echo "$view" | awk -v at="$address:" -v own="$own" 'index($2, at) == 1 && $4 == own { print $1 }')
+  [ -n "$own" ] && [ -n "$replica" ] || return 0
+  found=$(
+    echo "$view" | awk '$3 == "master" && NF > 8 { split($2, field, ","); print field[2] }' | {
+      while read -r host; do
+        echo "CLUSTER REPLICAS $own" | tell "$host" 2 | awk -v id="$replica" '$1 == id { known = 1 } END { if (!known) print "yes" }' &
+      done
+      wait
+    }
+  )
+  [ -n "$found" ]
+}
+
 # hand_over: fails when this node still is a primary with slots: nobody has taken over.
 hand_over() {
   # A replica may be restarting. Without one after 5 s all pods are stopping.
   patience=$(($(now) + 5))
+  acquainted=$(($(now) + 10))
   while serves; do
     [ "$(now)" -lt $end ] || return 1
     best
     if [ -z "$address" ]; then
       [ "$(now)" -lt $patience ] || return 1
       sleep 0.5
+      continue
+    fi
+    if [ "$(now)" -lt $acquainted ] && stranger; then
+      sleep 0.2
       continue
     fi
     echo 'CLUSTER FAILOVER' | tell "$address" 3 >/dev/null

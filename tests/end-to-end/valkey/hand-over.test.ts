@@ -1,5 +1,6 @@
 /** Script that runs in the pod of a cluster node before its server stops: real servers. */
 import { writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
@@ -26,6 +27,10 @@ beforeAll(async () => {
     },
     never,
   );
+  for (const [index, node] of cluster.nodes.entries())
+    await withNode(cluster, index, (connection) =>
+      connection.config("SET", "cluster-announce-hostname", `${node.name}.pods`),
+    );
   await form(cluster, SHAPE);
 });
 afterAll(async () => {
@@ -40,12 +45,65 @@ const savesAtEnd = (index: number): Promise<boolean> =>
     String(await connection.config("GET", "shutdown-on-sigterm")).endsWith("save"),
   );
 
-it("hands a primary over, and saves a node that becomes a primary while its pod stops already", async () => {
+/** Positions of a replica, and of its primary. */
+async function firstPair(): Promise<{ readonly replica: number; readonly primary: number }> {
   const roles = await Promise.all(cluster.nodes.map((_node, index) => role(index)));
   const replica = roles.findIndex(([kind]) => kind === "slave");
   const primary = cluster.nodes.findIndex(({ endpoint: { port } }) => port === roles[replica]?.[2]);
-  pods.find({ ...cluster, nodes: [primary, replica].flatMap((index) => cluster.nodes[index] ?? []) });
-  const name = (index: number): string => cluster.nodes[index]?.name ?? "";
+  return { replica, primary };
+}
+/** Has the script find nodes by their names, and the replica by an address that it may share with another. */
+function find(replica: number): void {
+  const { nodes } = cluster;
+  pods.find({ ...cluster, nodes: [...nodes.slice(replica, replica + 1), ...nodes] });
+}
+const name = (index: number): string => cluster.nodes[index]?.name ?? "";
+
+it("hands over to a replica that has just joined when all primaries know it, so that none refuses clients", async () => {
+  const { replica, primary } = await firstPair();
+  const roles = await Promise.all(cluster.nodes.map((_node, index) => role(index)));
+  const primaries = roles.flatMap(([kind], index) => (kind === "master" ? [index] : []));
+  const other = primaries.find((index) => index !== primary) ?? -1;
+  find(replica);
+  const on = (index: number, command: string, ...words: readonly (string | number)[]): Promise<unknown> =>
+    withNode(cluster, index, (connection) => connection.call(command, ...words));
+  const former = String(await on(replica, "CLUSTER", "MYID"));
+  const { endpoint: { host, port } = { host: "", port: 0 }, busPort = 0 } = cluster.nodes[replica] ?? {};
+  await on(replica, "CLUSTER", "RESET", "HARD");
+  const others = cluster.nodes.flatMap((_node, index) => (index === replica ? [] : [index]));
+  await Promise.all(others.map((index) => on(index, "CLUSTER", "FORGET", former)));
+  // This primary does not learn of the new node before it goes on.
+  await sandbox.host.signal("stop", [name(other)], "SIGSTOP");
+  await on(primary, "CLUSTER", "MEET", host, port, busPort);
+  const id = String(await on(primary, "CLUSTER", "MYID"));
+  await eventually("the replica knows its primary", () =>
+    on(replica, "CLUSTER", "REPLICATE", id).then(
+      () => true,
+      () => false,
+    ),
+  );
+  await eventually("the replica is linked", async () => (await role(replica))[3] === "connected");
+  const handOver = pods.run("hand-over.sh", name(primary), "30");
+  await sleep(1500);
+  const commands = String(await on(replica, "INFO", "commandstats"));
+  await sandbox.host.signal("stop", [name(other)], "SIGCONT");
+  expect(commands).not.toContain("cluster|failover");
+  const states = new Set<string>();
+  const until = Date.now() + 4000;
+  await withNode(cluster, other, async (connection) => {
+    while (Date.now() < until) {
+      states.add(/cluster_state:(\w+)/.exec(await connection.cluster("INFO"))?.[1] ?? "");
+      await sleep(10);
+    }
+  });
+  await handOver;
+  expect((await role(replica))[0]).toBe("master");
+  expect([...states]).toEqual(["ok"]);
+});
+
+it("hands a primary over, and saves a node that becomes a primary while its pod stops already", async () => {
+  const { replica, primary } = await firstPair();
+  find(replica);
   // All pods stop. The replica's is about to end when its primary hands over to it, and ends itself.
   const awake = pods.holdSleep(3);
   const replicaStops = pods.run("hand-over.sh", name(replica), "30");
