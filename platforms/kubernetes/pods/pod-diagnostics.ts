@@ -228,7 +228,9 @@ function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): Pod
     return [{ names: maker, cause, permanent: true }];
   }
   const why = message.replace(/^create Pod \S+ in StatefulSet \S+ failed error: /, "").replace(/^Error creating: /, "");
-  return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: true }];
+  // A volume that goes with its pod goes a little later.
+  const passes = /is being deleted/.test(why);
+  return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: !passes }];
 }
 
 /** The last warning event of an object. */

@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../../lib/errors";
 import { accountForWrites } from "../../../faults/writes/accounting";
 import type { Dialer } from "../../../faults/writes/connection-pool";
 import { WriteClient } from "../../../faults/writes/write-client";
@@ -39,14 +40,23 @@ export interface ObservedWrites {
   readonly pauseMs: number;
   /** Latency of acknowledged writes, from their due time, milliseconds; null where none was acknowledged. */
   readonly p999Ms: number | null;
+  /** When writes failed, in which shard and with which error, and which connections could not be opened. */
+  readonly log: readonly string[];
 }
 
 const TIMEOUT_MS = 2000;
 
 async function observe({ mode, endpoints, passwordFile, rate, until }: ObserverOrder): Promise<ObservedWrites> {
+  const refused: string[] = [];
   const dial: Dialer = async (endpoint) => {
     const password = passwordFile === undefined ? undefined : readFileSync(passwordFile, "utf8").trim();
-    const connection = await connect(formatEndpoint(endpoint), endpoint, { password }, TIMEOUT_MS);
+    const began = new Date().toISOString();
+    const connection = await connect(formatEndpoint(endpoint), endpoint, { password }, TIMEOUT_MS).catch(
+      (error: unknown) => {
+        refused.push(`${began} ${messageOf(error)}`);
+        throw error;
+      },
+    );
     if (mode === "replication") await connection.call("CLIENT", "CAPA", "redirect").catch(() => undefined);
     return connection;
   };
@@ -75,7 +85,21 @@ async function observe({ mode, endpoints, passwordFile, rate, until }: ObserverO
     lost: lost.length,
     pauseMs: Math.max(...shards.map((_slots, shard) => longestGap(writes.filter((write) => write.shard === shard)))),
     p999Ms: latencies[Math.ceil(latencies.length * 0.999) - 1] ?? null,
+    log: [...failures(writes), ...refused],
   };
+}
+
+/** A line for each shard and error: when it was met first and last. */
+function failures(writes: readonly Write[]): string[] {
+  const spans = new Map<string, { from: number; to: number; count: number }>();
+  for (const { outcome, shard, dueMs } of writes) {
+    if (outcome.kind === "acknowledged") continue;
+    const name = `shard ${shard}: ${outcome.kind} ${outcome.error}`;
+    const span = spans.get(name) ?? { from: dueMs, to: dueMs, count: 0 };
+    spans.set(name, { from: span.from, to: dueMs, count: span.count + 1 });
+  }
+  const at = (ms: number): string => new Date(performance.timeOrigin + ms).toISOString();
+  return [...spans].map(([name, { from, to, count }]) => `${at(from)} to ${at(to)} ${name}, ${count} times`);
 }
 
 async function slotsOfShards(dial: Dialer, [first]: readonly Endpoint[]): Promise<SlotRange[][]> {
