@@ -1,7 +1,8 @@
 /** Waits for the pods of a StatefulSet. */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { openKubernetesClient, openKubernetesDeployment } from "../../platforms/deployment-reference";
 import { awaitRollout } from "../../platforms/kubernetes/pods/rollout";
+import { forgetGone } from "../../valkey/sentinel/form-sentinels";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../resource-handler";
 import { mendLostNodes } from "../lost-nodes";
@@ -51,6 +52,11 @@ async function rollOut(
   // Nodes with TLS and nodes without do not talk to each other: see `TlsCheck`.
   const atOnce = former.some(({ tls }) => (tls === undefined) !== (target.tls === undefined));
   await awaitRollout(kubernetes, { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce, mend }, options);
+  if (target.sentinel !== undefined && before.length > 0) {
+    const { sentinels, ...deployment } = await openKubernetesDeployment(kubernetes, target, password, options);
+    // Pods or Sentinels may be fewer than before.
+    if (sentinels !== undefined) await forgetGone(deployment, sentinels, options);
+  }
   return { rolledOutAt: new Date().toISOString() };
 }
 

@@ -28,27 +28,97 @@ export async function formSentinels(
   sentinels: Sentinels,
   options: FormationOptions = {},
 ): Promise<boolean> {
-  const deadline = new Deadline(`${deployment.name}'s Sentinels`, sentinels.nodes.length, options);
+  const deadline = deadlineOf(deployment, sentinels, options);
   const primary = await findSolePrimary(deployment);
-  const expected: ExpectedView = {
-    nodes: deployment.nodes,
-    primary: primary.name,
-    replicas: deployment.nodes.length - 1,
-    others: sentinels.nodes.length - 1,
-  };
   return withConnections(sentinelsAsDeployment(deployment, sentinels), async (connections) => {
     const reconfigured = await Promise.all(
       [...connections.values()].map((connection) => monitorPrimary(connection, deployment, primary, sentinels)),
     );
+    const forgot = await forgetOneByOne(deployment, connections, deadline);
     await Promise.all(
       [...connections].map(([node, connection]) =>
-        deadline.poll(async () =>
-          missingInView(node.name, await readSentinelView(connection, deployment.name), expected),
-        ),
+        awaitWholeView(deployment, node, connection, connections.size, deadline),
       ),
     );
-    return reconfigured.includes(true);
+    return forgot || reconfigured.includes(true);
   });
+}
+
+/**
+ * Makes Sentinels forget replicas and other Sentinels that are gone. By themselves they never do: they would look for them for ever, and
+ * need the votes of more Sentinels than there are. One forgets after the other, while all name the same primary without a failure, so
+ * that the others can fail over meanwhile. Where this stops, some have forgotten; the next call goes on.
+ * @returns whether any Sentinel had something to forget
+ * @throws Failure when the Sentinels do not agree in time
+ */
+export function forgetGone(
+  deployment: Deployment,
+  sentinels: Sentinels,
+  options: FormationOptions = {},
+): Promise<boolean> {
+  const deadline = deadlineOf(deployment, sentinels, options);
+  return withConnections(sentinelsAsDeployment(deployment, sentinels), (connections) =>
+    forgetOneByOne(deployment, connections, deadline),
+  );
+}
+
+function deadlineOf({ name }: Deployment, { nodes }: Sentinels, options: FormationOptions): Deadline {
+  return new Deadline(`${name}'s Sentinels`, nodes.length, options);
+}
+
+async function forgetOneByOne(
+  deployment: Deployment,
+  connections: ReadonlyMap<DeploymentNode, Connection>,
+  deadline: Deadline,
+): Promise<boolean> {
+  let forgot = false;
+  for (const [node, connection] of connections) {
+    const view = await readSentinelView(connection, deployment.name);
+    if (view === undefined || !knowsGone(view, deployment, connections.size - 1)) continue;
+    await deadline.poll(() => disagreement(deployment, connections));
+    await connection.call("SENTINEL", "RESET", deployment.name);
+    forgot = true;
+    await awaitWholeView(deployment, node, connection, connections.size, deadline);
+  }
+  return forgot;
+}
+
+function knowsGone({ replicas, otherSentinels }: SentinelView, { nodes }: Deployment, others: number): boolean {
+  const isGone = ({ host, port }: Endpoint): boolean => nodeNameAt(nodes, host, port) === undefined;
+  return replicas.some(({ endpoint }) => isGone(endpoint)) || otherSentinels.length > others;
+}
+
+/** Whatever keeps the Sentinels from agreeing on the primary; undefined when all name the same one without a failure. */
+async function disagreement(
+  { name, nodes }: Deployment,
+  connections: ReadonlyMap<DeploymentNode, Connection>,
+): Promise<string | undefined> {
+  const primaries = new Set<string>();
+  for (const [node, connection] of connections) {
+    const view = await readSentinelView(connection, name);
+    const primary = view && nodeNameAt(nodes, view.primary.host, view.primary.port);
+    if (view === undefined || primary === undefined) return `${node.name} monitors no primary`;
+    const flags = failureFlags(view.flags);
+    if (flags.length > 0) return `${node.name} reports the primary as ${flags.join(", ")}`;
+    primaries.add(primary);
+  }
+  return primaries.size > 1 ? `they monitor ${[...primaries].join(" and ")}` : undefined;
+}
+
+/** Waits until a Sentinel knows all nodes and all other Sentinels. @param count number of Sentinels */
+async function awaitWholeView(
+  deployment: Deployment,
+  node: DeploymentNode,
+  connection: Connection,
+  count: number,
+  deadline: Deadline,
+): Promise<void> {
+  const { nodes } = deployment;
+  const primary = await findSolePrimary(deployment);
+  const expected: ExpectedView = { nodes, primary: primary.name, replicas: nodes.length - 1, others: count - 1 };
+  await deadline.poll(async () =>
+    missingInView(node.name, await readSentinelView(connection, deployment.name), expected),
+  );
 }
 
 /** @returns whether the Sentinel had to be reconfigured */
@@ -59,10 +129,7 @@ async function monitorPrimary(
   { settings }: Sentinels,
 ): Promise<boolean> {
   const view = await readSentinelView(connection, name);
-  const nodeAt = ({ host, port }: Endpoint): string | undefined => nodeNameAt(nodes, host, port);
-  // A Sentinel never forgets a replica by itself. One whose address is gone would be waited for, and counted, for ever.
-  const isStale = view?.replicas.some(({ endpoint }) => nodeAt(endpoint) === undefined) ?? false;
-  if (view !== undefined && !isStale && nodeAt(view.primary) === primary.name) return false;
+  if (view !== undefined && nodeNameAt(nodes, view.primary.host, view.primary.port) === primary.name) return false;
   if (view !== undefined) await connection.call("SENTINEL", "REMOVE", name);
   for (const [command = "", ...words] of monitorCommands(name, primary.endpoint, settings, access.password)) {
     await connection.call(command, ...words);

@@ -7,8 +7,9 @@ import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import type { DeploymentNode } from "../../../valkey/node";
+import { forgetGone } from "../../../valkey/sentinel/form-sentinels";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
-import { never, Sandbox, ZONES } from "../../support/valkey/real";
+import { never, Sandbox, withNode, ZONES } from "../../support/valkey/real";
 import { withCurrentNodes, injectFault } from "../../support/faults/fault-subject";
 
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 500, failoverTimeoutMs: 3000 };
@@ -60,6 +61,40 @@ describe("replication with Sentinels", () => {
       "sentinels-zones 3 zones",
     ]);
     expect(await form(deployment, SHAPE)).toMatchObject({ changed: false });
+  });
+
+  it("has Sentinels that forget a replica which is gone for good, one after the other", async () => {
+    const { deployment } = replication.injector;
+    const { sentinels, nodes, access } = deployment;
+    const plan = { name: "leaving", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 } } as const;
+    const leaving = await sandbox.host.start(
+      { ...plan, settings: { save: "" }, zones: ZONES.slice(0, 1), password: access.password },
+      never,
+    );
+    const { host = "", port = 0 } = nodes[0]?.endpoint ?? {};
+    await withNode(leaving, 0, (connection) => connection.call("REPLICAOF", host, port));
+    const known = async (): Promise<readonly string[]> =>
+      (await verify(deployment)).verdict.assertions.flatMap(({ id, found, pass }) =>
+        id === "sentinels-know" && !pass ? [found] : [],
+      );
+    await awaitCondition("Sentinels know both", async () => (await known()).join().includes("2 of them healthy"), {
+      timeoutMs: 30_000,
+      intervalMs: 200,
+    });
+    await sandbox.host.signal("leaving", ["leaving-0"], "SIGKILL");
+    await awaitCondition(
+      "its primary has lost it",
+      () =>
+        withNode(deployment, 0, async (connection) =>
+          (await connection.info("replication")).includes("connected_slaves:1"),
+        ),
+      { timeoutMs: 30_000, intervalMs: 200 },
+    );
+    expect(await known()).not.toEqual([]);
+    if (sentinels === undefined) throw new Error("there are no Sentinels");
+    expect(await forgetGone(deployment, sentinels)).toBe(true);
+    expect(await known()).toEqual([]);
+    expect(await forgetGone(deployment, sentinels)).toBe(false);
   });
 
   it("fails over when its primary is killed, and passes verification again", async () => {
