@@ -2,7 +2,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import { withConnections } from "../../valkey/connections";
+import type { Endpoint } from "../../valkey/node";
+import { nodeNameAt } from "../../valkey/node";
 import { sentinelsAsDeployment } from "../../valkey/sentinel/form-sentinels";
+import { infoFields, parseInfo } from "../../valkey/topology/info";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 import { withNode } from "./fault-context";
@@ -96,12 +99,12 @@ async function failOverReplication(primary: string, replica: string, context: Fa
 
 /** The other replicas follow the old primary until REPLICAOF names the new one. */
 async function promote(primary: string, replica: string, context: FaultContext): Promise<void> {
-  const nodes = context.injector.nodes();
-  const { host = "", port = 0 } = nodes.find(({ name }) => name === replica)?.endpoint ?? {};
+  let { host = "", port = 0 } = context.injector.nodes().find(({ name }) => name === replica)?.endpoint ?? {};
   await withNode(primary, context, async (connection) => {
     // A replica reports its link as up shortly before its primary counts it as online.
     const isStarted = async (): Promise<boolean> => {
       try {
+        ({ host, port } = announcedEndpoint(replica, await connection.info("replication"), context) ?? { host, port });
         await connection.call("FAILOVER", "TO", host, port);
         return true;
       } catch (error) {
@@ -111,10 +114,19 @@ async function promote(primary: string, replica: string, context: FaultContext):
     };
     await awaitCondition(`${primary} counts ${replica} as online`, isStarted, context);
   });
-  const isPromoted = (): boolean => isPrimary(replica, context);
+  const isPromoted = (): boolean => isPrimary(replica, context) && context.observer.state(primary).role === "replica";
   await awaitCondition(`${replica} has taken over from ${primary}`, isPromoted, context);
   const others = context.injector.nodes().filter(({ name }) => name !== primary && name !== replica);
   const follow = ({ name }: { readonly name: string }): Promise<void> =>
     withNode(name, context, (connection) => connection.call("REPLICAOF", host, port));
   await Promise.all(others.map(follow));
+}
+
+/** Endpoint by which a primary knows a replica: pods announce their host names. Undefined while it does not know it. */
+function announcedEndpoint(replica: string, info: string, { injector }: FaultContext): Endpoint | undefined {
+  return [...parseInfo(info)]
+    .filter(([key]) => /^slave\d+$/.test(key))
+    .map(([, value]) => infoFields(value))
+    .map((fields) => ({ host: fields.get("ip") ?? "", port: Number(fields.get("port")) }))
+    .find(({ host, port }) => nodeNameAt(injector.nodes(), host, port) === replica);
 }
