@@ -14,6 +14,7 @@ import { runningServers } from "./kubernetes/pods/pods";
 import { findSet } from "./kubernetes/volumes/set-volumes";
 import type { Sentinels, SentinelSettings } from "../valkey/sentinel/plan";
 import type { Shape } from "../valkey/topology/placement";
+import type { ClientWay } from "../valkey/verification/client-ways";
 import type { PromisedTuning } from "../valkey/verification/machine-settings";
 
 interface ReferenceBase {
@@ -63,6 +64,8 @@ export interface KubernetesReference extends ReferenceBase {
     { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
   /** `HOST:PORT` for clients in the Kubernetes cluster. */
   readonly service: string;
+  /** The Services at which clients connect, and what each leads to. @default Services are not looked at */
+  readonly ways?: readonly ClientWay[] | undefined;
 }
 
 /** A deployment somewhere. */
@@ -154,7 +157,7 @@ async function planOf(
   formerPassword?: string,
 ): Promise<KubernetesDeploymentPlan> {
   const { name, mode, shape, zones, namespace, statefulSet, container, port, users, tuning, sentinel } = target;
-  const { tls, clusterDomain } = target;
+  const { tls, clusterDomain, ways } = target;
   return {
     name,
     mode,
@@ -173,6 +176,7 @@ async function planOf(
       ...(tls && { tls: await serversTls(kubernetes, target, tls.secretName, report) }),
     },
     tlsSecret: tls?.secretName,
+    ways,
     clusterDomain,
     ...(sentinel === undefined
       ? {}

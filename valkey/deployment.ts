@@ -3,6 +3,7 @@ import type { Connection } from "./connection";
 import type { Access, DeploymentNode, Mode } from "./node";
 import type { Sentinels } from "./sentinel/plan";
 import type { Shape } from "./topology/placement";
+import type { ClientWayFacts } from "./verification/client-ways";
 import type { MachineSettings, PromisedTuning } from "./verification/machine-settings";
 
 /** The nodes of one data set, with everything that is needed to reach, verify and measure them. */
@@ -33,6 +34,11 @@ export interface Deployment {
         readonly read: (node: DeploymentNode) => Promise<MachineSettings>;
       }
     | undefined;
+  /**
+   * Looks at what is behind the names at which clients connect; undefined where the platform has none.
+   * @throws Failure when nobody tells
+   */
+  readonly readWays?: (() => Promise<readonly ClientWayFacts[]>) | undefined;
   /** Memory limits of the nodes' containers in bytes, by node name; without those that have none. @default no limits */
   readonly memoryLimits?: ReadonlyMap<string, number> | undefined;
   /** Credentials for tools that open connections of their own. */

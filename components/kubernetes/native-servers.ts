@@ -1,5 +1,6 @@
 /** The servers of a deployment: everything that all topologies and engines have in common. */
 import type * as pulumi from "@pulumi/pulumi";
+import type { ClientWay } from "../../valkey/verification/client-ways";
 import type { ServerArgs } from "./arguments";
 import { createConfigMap } from "./config-map";
 import type { DeploymentContext } from "./deployment-context";
@@ -24,7 +25,6 @@ import {
   createServiceAccount,
   createStatefulSet,
 } from "./server-objects";
-import type { ServerService } from "./server-objects";
 
 /** Differences between topologies and engines. */
 export interface NativeServersPlan {
@@ -35,8 +35,8 @@ export interface NativeServersPlan {
   readonly restarting: string;
   readonly scripts: ScriptSet;
   readonly role: ServerRole;
-  /** Services for clients. */
-  readonly services: readonly ServerService[];
+  /** Services for clients. Those with proxies are made with the proxies. */
+  readonly services: readonly ClientWay[];
   /** Files of the secret that tell the server who may log in. */
   readonly accessFiles: SecretFiles;
   /** Whether Sentinels and proxies ask the servers. @default false */
@@ -71,7 +71,7 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
     createDisruptionBudget(context),
   ];
   createStatefulSet(context, nodes, template, needed, hasVolumes(args));
-  for (const each of services) createService(context, each);
+  for (const each of services) if (each.proxies === undefined) createService(context, each);
   createMetrics(context);
   return { pods: serverPods(context, nodes), revision: podRevision(template), secret };
 }

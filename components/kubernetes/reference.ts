@@ -8,6 +8,7 @@ import { toDirectives } from "../../valkey/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import type { PromisedTuning } from "../../valkey/verification/machine-settings";
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "./layout";
+import { clientServices } from "./client-services";
 import { objectNames } from "./names";
 
 /** Topology, settings and promises of a deployment, whichever platform runs it. */
@@ -36,10 +37,12 @@ export interface PodLocation {
 /** The reference without the access to the Kubernetes cluster. @throws BadInput when the name is no host name */
 export function podReference(
   name: string,
-  { engine, mode, shape, sentinel }: DeploymentKind,
+  kind: DeploymentKind,
   { namespace, zones, settings, tls, clusterDomain, users = {}, tuning }: PodLocation,
 ): Omit<KubernetesReference, "kubeconfig" | "context"> {
   const names = objectNames(name);
+  const { engine, mode, shape, sentinel } = kind;
+  const ways = clientServices(names, kind);
   return {
     platform: "kubernetes",
     name,
@@ -59,6 +62,7 @@ export function podReference(
     ...(sentinel === undefined
       ? {}
       : { sentinel: { statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel } }),
-    service: `${sentinel === undefined ? names.client : names.writeProxy}.${namespace}`,
+    service: `${ways[0].service}.${namespace}`,
+    ways,
   };
 }

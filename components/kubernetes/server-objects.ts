@@ -1,5 +1,6 @@
 /** Kubernetes objects that the servers of a native deployment have in common, in cluster and replication mode. */
 import type * as pulumi from "@pulumi/pulumi";
+import type { ClientWay } from "../../valkey/verification/client-ways";
 import type { DeploymentContext } from "./deployment-context";
 import { AWAIT_CREATION_ONLY, objectMetadata } from "./deployment-context";
 import * as k8s from "./kubernetes-sdk";
@@ -24,23 +25,11 @@ export function createHeadlessService(context: DeploymentContext, ports: readonl
   );
 }
 
-/** Service of the servers. */
-export interface ServerService {
-  /** One of the deployment's names. */
-  readonly name: string;
-  /** Part of the label `component`. */
-  readonly component: string;
-  /** The only pod to select, by its number. @default all */
-  readonly pod?: number | undefined;
-}
-
 /** A Service of pods that are ready. It keeps its address when they come back with another one. */
-export function createService(
-  context: DeploymentContext,
-  { name, component, pod }: ServerService,
-): k8s.core.v1.Service {
+export function createService(context: DeploymentContext, { service: name, to }: ClientWay): k8s.core.v1.Service {
   const { deployment, names } = context;
-  const only = pod === undefined ? {} : { [POD_NAME_LABEL]: `${names.statefulSet}-${pod}` };
+  const only = to === "all" ? {} : { [POD_NAME_LABEL]: `${names.statefulSet}-0` };
+  const component = name === names.client ? "client" : name.slice(deployment.length + 1);
   return new k8s.core.v1.Service(
     name,
     {

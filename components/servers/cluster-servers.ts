@@ -4,6 +4,7 @@ import { splitDirectives } from "../../valkey/live-settings";
 import { toDirectives } from "../../valkey/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import type { ServerArgs } from "../kubernetes/arguments";
+import { clientServices } from "../kubernetes/client-services";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { directiveEngine } from "../kubernetes/engines";
 import { createNodeServices } from "../kubernetes/external-services";
@@ -48,7 +49,7 @@ export class ClusterServers extends pulumi.ComponentResource {
       restarting: clusterConfig(restart, args.tls),
       scripts: "cluster",
       role: clusterRole(context),
-      services: [{ name: names.client, component: "client" }],
+      services: clientServices(names, { engine: args.engine, mode: "cluster" }),
       accessFiles: accessFiles(directiveEngine(args.engine)),
     });
 

@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Engine } from "../../valkey/engines";
 import { toDirectives } from "../../valkey/settings";
 import type { ServerArgs } from "../kubernetes/arguments";
+import { clientServices } from "../kubernetes/client-services";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { directiveEngine, DRAGONFLY_FLAGS_FILE, dragonflyFlags, dragonflyPasswordFlags } from "../kubernetes/engines";
 import { objectNames } from "../kubernetes/names";
@@ -46,10 +47,7 @@ export class EngineServers extends pulumi.ComponentResource {
       restarting: config,
       scripts: "compared",
       role: comparedRole(context),
-      services: [
-        { name: names.client, component: "client" },
-        { name: names.primary, component: "primary", pod: 0 },
-      ],
+      services: clientServices(names, { engine: args.engine, mode: "replication" }),
       accessFiles,
     });
 

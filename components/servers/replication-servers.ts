@@ -4,6 +4,7 @@ import { splitDirectives } from "../../valkey/live-settings";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import { toDirectives } from "../../valkey/settings";
 import type { ServerArgs } from "../kubernetes/arguments";
+import { clientServices } from "../kubernetes/client-services";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { createReplicationServices } from "../kubernetes/external-services";
 import { objectNames } from "../kubernetes/names";
@@ -47,6 +48,7 @@ export class ReplicationServers extends pulumi.ComponentResource {
     super("valkey:kubernetes:ReplicationServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
     const directives = toDirectives(args.settings);
+    const services = clientServices(names, { engine: "valkey", mode: "replication", sentinel });
     const watched = sentinel !== undefined;
 
     const { pods, revision, secret } = createNativeServers(context, {
@@ -55,11 +57,7 @@ export class ReplicationServers extends pulumi.ComponentResource {
       restarting: replicationConfig(splitDirectives(directives).restart, { tls, watched }),
       scripts: watched ? "sentinel" : "replication",
       role: replicationRole(context, sentinel),
-      services: [
-        // With Sentinels clients write through proxies, to whichever pod is the primary.
-        ...(watched ? [] : [{ name: names.client, component: "client", pod: 0 }]),
-        { name: names.read, component: "read" },
-      ],
+      services,
       accessFiles: accessFiles(),
       watched,
     });
@@ -69,7 +67,7 @@ export class ReplicationServers extends pulumi.ComponentResource {
     createReplicationServices(context, watched);
     this.pods = pods;
     this.revision = revision;
-    this.endpoint = serviceEndpoint(watched ? names.writeProxy : names.client, context);
+    this.endpoint = serviceEndpoint(services[0].service, context);
     this.readEndpoint = serviceEndpoint(names.read, context);
     this.registerOutputs({ namespace: pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
   }

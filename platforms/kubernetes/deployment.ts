@@ -10,7 +10,9 @@ import type { ReportProgress } from "../../lib/progress";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
+import type { ClientWay } from "../../valkey/verification/client-ways";
 import type { PromisedTuning } from "../../valkey/verification/machine-settings";
+import { readClientWays } from "./access/client-ways";
 import type { KubernetesClient } from "./api/client";
 import { MachineSettingsReader } from "./machines/machine-settings";
 import { isPodRunning, resourceName } from "./pods/pod-diagnostics";
@@ -46,6 +48,8 @@ export interface KubernetesDeploymentPlan {
   readonly tlsSecret?: string | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
+  /** The Services at which clients connect. @default Services are not looked at */
+  readonly ways?: readonly ClientWay[] | undefined;
   /** The pods of Sentinels. @default no Sentinels */
   readonly sentinels?:
     { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
@@ -183,6 +187,7 @@ async function deploymentOf(
     tlsSecret,
     clusterDomain,
     tuning,
+    ways,
   }: KubernetesDeploymentPlan,
   labels: Labels,
   pods: readonly V1Pod[],
@@ -217,6 +222,7 @@ async function deploymentOf(
       }),
     ),
     tuning: tuning && { promised: tuning, read: machineReader(kubernetes, namespace, pods, container) },
+    readWays: ways && (() => readClientWays(kubernetes, { namespace, ways, port, access, clusterDomain })),
     dial,
     connect: (node) => dial(node, undefined),
   };

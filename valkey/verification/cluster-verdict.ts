@@ -7,6 +7,7 @@ import { countSlots, formatRanges, normaliseRanges, SLOT_COUNT, subtractRanges }
 import type { Assertion, Violation } from "./assertion";
 import { assertion, listNames, unobservedViolations, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
+import { clientsLed } from "./clients-led";
 import { tuningAssertions } from "./machine-tuning";
 import { primaryCount, replicaCount, replicaElsewhere, zonesApart } from "./shard-assertions";
 import {
@@ -45,6 +46,7 @@ export function clusterVerdict(facts: DeploymentFacts): Verdict {
     ...sameSettings(facts),
     ...wantedUsers(facts),
     ...tuningAssertions(facts),
+    ...clientsLed(facts, undefined),
   ];
   return makeVerdict(facts, assertions, shards);
 }

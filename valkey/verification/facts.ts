@@ -5,6 +5,7 @@ import type { SentinelFacts } from "../sentinel/facts";
 import type { SentinelSettings } from "../sentinel/plan";
 import type { ClusterView } from "../topology/cluster-view";
 import type { Shape } from "../topology/placement";
+import type { ClientWayFacts } from "./client-ways";
 import type { MachineSettings, PromisedTuning } from "./machine-settings";
 
 /** One node, as it reports itself. */
@@ -47,6 +48,8 @@ export interface DeploymentFacts {
   readonly zones?: readonly string[] | undefined;
   /** The facts about the Sentinels, where there should be any. */
   readonly sentinels?: { readonly settings: SentinelSettings; readonly nodes: readonly SentinelFacts[] } | undefined;
+  /** The names at which clients connect, and what is behind each; undefined where the platform has none. */
+  readonly ways?: Observation<readonly ClientWayFacts[]> | undefined;
   /** Assertions left out on request, which the verdict names. */
   readonly skippedAssertions: readonly OptionalAssertion[];
 }

@@ -1,7 +1,6 @@
 /** Reads the facts of a deployment: every node is asked in parallel, each over a connection of its own. */
 import type { ChainableCommander } from "ioredis";
 import { messageOf } from "../../lib/errors";
-import type { WantedRules } from "../access/read-users";
 import { userProblems } from "../access/read-users";
 import type { Connection } from "../connection";
 import type { ConnectionAttempt } from "../connections";
@@ -9,14 +8,12 @@ import { withEveryNode } from "../connections";
 import { countKeys } from "../databases";
 import type { Deployment } from "../deployment";
 import type { Observation } from "../observation";
-import type { DeploymentNode } from "../node";
 import { mapObservation, observed, unobserved } from "../observation";
 import { gatherSentinelFacts } from "../sentinel/facts";
 import { COMPARED_DIRECTIVES } from "../settings";
 import { ViewParser } from "../topology/cluster-view";
 import { parseFlatReply, parseInfo } from "../topology/info";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
-import type { MachineSettings } from "./machine-settings";
 
 /**
  * Asks every node of a deployment. A value that cannot be read is among the facts, with the reason; this function never
@@ -28,13 +25,14 @@ export async function gatherFacts(
   skippedAssertions: readonly OptionalAssertion[] = [],
 ): Promise<DeploymentFacts> {
   const parser = new ViewParser();
-  const { name, mode, shape, directives, zones, users, sentinels, tuning } = deployment;
-  const [nodes, sentinelNodes, machineSettings] = await Promise.all([
+  const { name, mode, shape, directives, zones, users, sentinels, tuning, readWays } = deployment;
+  const [nodes, sentinelNodes, machineSettings, ways] = await Promise.all([
     withEveryNode(deployment, (attempts) =>
       Promise.all(attempts.map((each) => askNode(each, deployment, skippedAssertions, parser))),
     ),
     sentinels === undefined ? undefined : gatherSentinelFacts(deployment, sentinels),
-    tuning === undefined ? undefined : Promise.all(deployment.nodes.map((node) => askMachine(node, tuning))),
+    tuning === undefined ? undefined : Promise.all(deployment.nodes.map((node) => observe(() => tuning.read(node)))),
+    readWays === undefined ? undefined : observe(readWays),
   ]);
   const facts = {
     deployment: name,
@@ -45,18 +43,16 @@ export async function gatherFacts(
     nodes: nodes.map((node, index) => ({ ...node, machineSettings: machineSettings?.[index] })),
     users,
     tuning: tuning?.promised,
+    ways,
     skippedAssertions,
   };
   if (sentinels === undefined || sentinelNodes === undefined) return facts;
   return { ...facts, sentinels: { settings: sentinels.settings, nodes: sentinelNodes } };
 }
 
-async function askMachine(
-  node: DeploymentNode,
-  { read }: NonNullable<Deployment["tuning"]>,
-): Promise<Observation<MachineSettings>> {
+async function observe<T>(read: () => Promise<T>): Promise<Observation<T>> {
   try {
-    return observed(await read(node));
+    return observed(await read());
   } catch (error) {
     return unobserved(messageOf(error));
   }
@@ -73,6 +69,7 @@ async function askNode(
     const why = unobserved(attempt.why);
     return { node, info: why, clusterInfo: why, view: why, settings: why, keys: why };
   }
+  const { users } = deployment;
   const readsSettings = !skippedAssertions.includes("settings");
   const names = [...new Set([...COMPARED_DIRECTIVES, ...deployment.directives.keys()])];
   const [someInfo, someSettings, clusterInfo, view] = await ask(connection, (pipeline) => {
@@ -92,16 +89,8 @@ async function askNode(
     settings: readsSettings ? mapObservation(settings ?? notAsked, (reply) => pickSettings(reply, names)) : notAsked,
     clusterInfo: mapObservation(clusterInfo ?? notAsked, (text) => parseInfo(String(text))),
     view: parseView(view ?? notAsked, parser),
-    users: deployment.users === undefined ? undefined : await askUsers(connection, deployment.users),
+    users: users === undefined ? undefined : await observe(() => userProblems(connection, users)),
   };
-}
-
-async function askUsers(connection: Connection, wanted: WantedRules): Promise<Observation<readonly string[]>> {
-  try {
-    return observed(await userProblems(connection, wanted));
-  } catch (error) {
-    return unobserved(messageOf(error));
-  }
 }
 
 function askForAll(pipeline: ChainableCommander): void {

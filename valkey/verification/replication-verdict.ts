@@ -6,6 +6,7 @@ import { infoFields } from "../topology/info";
 import { groupByZone } from "../topology/placement";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, unobservedViolations, violationsOf } from "./assertion";
+import { clientsLed } from "./clients-led";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import {
   notLoading,
@@ -41,6 +42,7 @@ export function replicationVerdict(facts: DeploymentFacts): Verdict {
     ...wantedUsers(facts),
     ...tuningAssertions(facts),
     ...sentinelRows(facts, shards),
+    ...clientsLed(facts, solePrimary(shards)),
   ];
   return makeVerdict(facts, assertions, shards);
 }

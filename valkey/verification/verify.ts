@@ -54,6 +54,7 @@ export const HEALING: ReadonlySet<string> = new Set([
   "slots-covered",
   "none-failing",
   "views-agree",
+  "clients-led",
   "sentinels-watch",
   "sentinels-know",
   "sentinels-quorum",

@@ -11,6 +11,7 @@ import type {
   ConfigurationOptions,
   CoreV1Api,
   CustomObjectsApi,
+  DiscoveryV1Api,
   KubeConfig,
   StorageV1Api,
 } from "@kubernetes/client-node";
@@ -43,6 +44,7 @@ export class KubernetesClient implements ApiServer {
   readonly storage: StorageV1Api;
   readonly authorization: AuthorizationV1Api;
   readonly custom: CustomObjectsApi;
+  readonly discovery: DiscoveryV1Api;
   /** For a patch: an object as it is to be, which is made where there is none. */
   readonly serverSideApply: ConfigurationOptions;
 
@@ -59,6 +61,7 @@ export class KubernetesClient implements ApiServer {
     this.storage = new library.StorageV1Api(configuration);
     this.authorization = new library.AuthorizationV1Api(configuration);
     this.custom = new library.CustomObjectsApi(configuration);
+    this.discovery = new library.DiscoveryV1Api(configuration);
     this.serverSideApply = library.setHeaderOptions("Content-Type", library.PatchStrategy.ServerSideApply);
   }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compact } from "../../../lib/compact";
 import { openDeployment } from "../../../platforms/deployment-reference";
-import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { issueCertificate } from "../../support/kubernetes/certificates";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
@@ -77,6 +77,13 @@ class Subject {
       });
   }
 
+  /** Assertions that fail at this moment, and what was found. */
+  async failing(): Promise<readonly (readonly [id: string, found: string])[]> {
+    const { target, password } = this.deployed;
+    const { verdict } = await verify(await openDeployment(target, password));
+    return verdict.assertions.flatMap(({ id, pass, found }) => (pass ? [] : [[id, found] as const]));
+  }
+
   /** All pods are ready, verification passes, and every pod has each key. */
   async isWhole(): Promise<void> {
     const { here, target, password } = this.deployed;
@@ -103,6 +110,29 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       expect(await plain.primaries()).toEqual(["plain-0"]);
     });
 
+    it("does not pass verification while its Service leads to a replica, or nowhere", async () => {
+      const { here } = plain.deployed;
+      const lead = (pod: string): Promise<unknown> =>
+        here.core.patchNamespacedService({
+          ...{ namespace: here.namespace, name: "plain" },
+          body: [{ op: "replace", path: "/spec/selector/statefulset.kubernetes.io~1pod-name", value: pod }],
+        });
+      const found = async (text: string): Promise<void> =>
+        here.until(20, async () => {
+          const failing = JSON.stringify(await plain.failing());
+          return failing === JSON.stringify([["clients-led", text]]) ? undefined : failing;
+        });
+      try {
+        await lead("plain-1");
+        await found("plain-1: plain leads to it, which is not the primary; plain-0: plain does not lead to it");
+        await lead("plain-9");
+        await found("plain leads nowhere");
+      } finally {
+        await lead("plain-0");
+      }
+      await plain.isWhole();
+    });
+
     it("keeps what the primary saved when all pods go in order, and what a replica had when the primary's pod is deleted", async () => {
       await plain.delete(undefined, ...plain.pods);
       await plain.isWhole();
@@ -127,7 +157,6 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       const kind = { mode: "replication", shape: SHAPE, sentinel } as const;
       const options = { settings: SETTINGS, tls: { secretName: "certificate" } };
       watched = new Subject(await DeployedPods.open("watched", kind, options, here), "watched");
-      await here.untilReady({ "app.kubernetes.io/name": "valkey-write" }, 2, 60);
     }, 200_000);
     afterAll(() => watched.deployed.close(), 200_000);
 
@@ -149,6 +178,23 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       await watched.delete(undefined, primary);
       await watched.isWhole();
       expect(await watched.primaries()).not.toEqual([primary]);
+    });
+
+    it("does not pass verification while proxies are missing", async () => {
+      const { here, target, password } = watched.deployed;
+      const scale = (replicas: number): Promise<unknown> =>
+        here.apps.patchNamespacedDeployment({
+          ...{ namespace: here.namespace, name: "watched-write" },
+          body: [{ op: "replace", path: "/spec/replicas", value: replicas }],
+        });
+      await scale(1);
+      await here.until(30, async () => {
+        const failing = JSON.stringify(await watched.failing());
+        return failing.includes("watched-write has 1 of 2 proxies") ? undefined : failing;
+      });
+      await scale(2);
+      const { verdict } = await verifyUntilPass(await openDeployment(target, password), { settlingMs: 60_000 });
+      expect(verdict.pass).toBe(true);
     });
 
     it("chooses no older copy when the Sentinels and the primary go at once", async () => {

@@ -44,6 +44,10 @@ export class ThrowAway {
     return new ThrowAway(library, config, namespace);
   }
 
+  get apps(): ClientNode.AppsV1Api {
+    return this.config.makeApiClient(this.library.AppsV1Api);
+  }
+
   get core(): ClientNode.CoreV1Api {
     return this.config.makeApiClient(this.library.CoreV1Api);
   }
@@ -158,7 +162,7 @@ export class ThrowAway {
   async close(): Promise<void> {
     const { namespace } = this;
     // Pods first: a namespace that still has some when it is deleted is looked at again only after their longest grace.
-    const apps = this.config.makeApiClient(this.library.AppsV1Api);
+    const { apps } = this;
     await apps.deleteCollectionNamespacedStatefulSet({ namespace });
     await apps.deleteCollectionNamespacedDeployment({ namespace });
     await this.core.deleteCollectionNamespacedPod({ namespace });

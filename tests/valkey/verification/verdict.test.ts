@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatVerification, verdictLine } from "../../../valkey/verification/format";
+import type { ClientWayFacts } from "../../../valkey/verification/client-ways";
 import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
 import { observed, unobserved } from "../../../valkey/observation";
 import { judgeFacts } from "../../../valkey/verification/verify";
@@ -300,6 +301,68 @@ describe("the verdict on replication", () => {
     ],
   ])("fails on %s in exactly the assertions about it", (_what, facts, ids) => {
     expect(failing(facts)).toEqual(ids);
+  });
+});
+
+describe("the row about the ways that clients take", () => {
+  const nodes = replication.nodes.map((each, i) => ({
+    ...each,
+    info: observed(infoReply(i === 0 ? "primary" : "replica", { run_id: `run-${i}` })),
+  }));
+  const found = (...ways: ClientWayFacts[]): string | undefined =>
+    judgeFacts({ ...replication, nodes, ways: observed(ways) }).assertions.find(({ id }) => id === "clients-led")
+      ?.found;
+  const through = (...proxies: readonly (readonly [pod: string, runId: string | undefined])[]): ClientWayFacts => ({
+    ...{ service: "r-write", to: "primary", proxies: 2 },
+    endpoints: proxies.map(([pod, runId]) => ({
+      pod,
+      runId: runId === undefined ? unobserved("the server refuses the password") : observed(runId),
+    })),
+  });
+  const to = (which: ClientWayFacts["to"], ...pods: string[]): ClientWayFacts => ({
+    ...{ service: "r", to: which },
+    endpoints: pods.map((pod) => ({ pod })),
+  });
+
+  it("is there where the platform has such names", () => {
+    expect(judgeFacts(replication).assertions.map(({ id }) => id)).not.toContain("clients-led");
+    expect(found(to("primary", "r-0"), { ...to("all", "r-0", "r-1", "r-2"), service: "r-read" })).toBe(
+      "r to the primary, r-read to all",
+    );
+    expect(found(through(["p-1", "run-0"], ["p-2", "run-0"]))).toBe("r-write to the primary");
+  });
+
+  it.each<[string, ClientWayFacts, string]>([
+    ["leads nowhere", to("primary"), "r leads nowhere"],
+    [
+      "leads to a replica",
+      to("primary", "r-1"),
+      "r-1: r leads to it, which is not the primary; r-0: r does not lead to it",
+    ],
+    ["leaves out a node", to("all", "r-0", "r-2"), "r-1: r does not lead to it"],
+    ["has fewer proxies than wanted", through(["p-1", "run-0"]), "r-write has 1 of 2 proxies"],
+    [
+      "has a proxy at a former primary",
+      through(["p-1", "run-0"], ["p-2", "run-2"]),
+      "r-2: r-write leads to it, which is not the primary",
+    ],
+    [
+      "has a proxy that refuses clients",
+      through(["p-1", "run-0"], ["p-2", undefined]),
+      "r-write does not let clients through p-2 (the server refuses the password)",
+    ],
+    [
+      "leads to a server of another deployment",
+      through(["p-1", "run-0"], ["p-2", "run-9"]),
+      "p-2's server, which is none of the nodes: r-write leads to it, which is not the primary",
+    ],
+  ])("fails where a Service %s", (_what, way, text) => {
+    expect(found(way)).toBe(text);
+  });
+
+  it("fails where nobody tells", () => {
+    const ways = unobserved("may not list endpointslices");
+    expect(failing({ ...replication, nodes, ways })).toEqual(["clients-led"]);
   });
 });
 

@@ -1,0 +1,81 @@
+/** The Services of a deployment at this moment: the ready pods behind them, and the servers that proxies lead to. */
+import type { V1Endpoint, V1EndpointSlice } from "@kubernetes/client-node";
+import { messageOf } from "../../../lib/errors";
+import { connect } from "../../../valkey/connection";
+import type { Access } from "../../../valkey/node";
+import type { Observation } from "../../../valkey/observation";
+import { observed, unobserved } from "../../../valkey/observation";
+import { parseInfo } from "../../../valkey/topology/info";
+import type { ClientWay, ClientWayFacts } from "../../../valkey/verification/client-ways";
+import type { KubernetesClient } from "../api/client";
+import { openPortForward } from "../api/port-forward";
+import { CLUSTER_DOMAIN } from "../cluster-domain";
+
+const SERVICE_LABEL = "kubernetes.io/service-name";
+/** Limit for a login through a proxy, milliseconds. */
+const LOGIN_MS = 5_000;
+
+/** The Services, and how clients log in to the servers behind them. */
+export interface ClientWaysPlan {
+  readonly namespace: string;
+  readonly ways: readonly ClientWay[];
+  readonly port: number;
+  readonly access: Access;
+  /** @default "cluster.local" */
+  readonly clusterDomain?: string | undefined;
+}
+
+/** Looks behind all Services. @throws Failure when the API server does not tell */
+export async function readClientWays(kubernetes: KubernetesClient, plan: ClientWaysPlan): Promise<ClientWayFacts[]> {
+  const { namespace, ways } = plan;
+  const names = ways.map(({ service }) => service);
+  const { items } = await kubernetes.call(
+    `listing what is behind Services of namespace ${namespace}`,
+    kubernetes.discovery.listNamespacedEndpointSlice({
+      namespace,
+      labelSelector: `${SERVICE_LABEL} in (${names.join(",")})`,
+    }),
+  );
+  return Promise.all(
+    ways.map(async (way) => {
+      const pods = readyPods(items.filter(({ metadata }) => metadata?.labels?.[SERVICE_LABEL] === way.service));
+      const endpoints = await Promise.all(
+        pods.map(async (pod) =>
+          way.proxies === undefined ? { pod } : { pod, runId: await serverBehind(kubernetes, plan, way, pod) },
+        ),
+      );
+      return { ...way, endpoints };
+    }),
+  );
+}
+
+/** One pod may have addresses of both families, in two slices. */
+function readyPods(slices: readonly V1EndpointSlice[]): string[] {
+  // The API server tells null where there are none.
+  const ready = slices
+    .flatMap(({ endpoints }) => (endpoints as V1Endpoint[] | null) ?? [])
+    .filter(({ conditions }) => conditions?.ready !== false);
+  return [...new Set(ready.flatMap(({ targetRef }) => targetRef?.name ?? []))].sort();
+}
+
+/** Logs in as clients do, who expect the Service's name in the certificate. */
+async function serverBehind(
+  kubernetes: KubernetesClient,
+  { namespace, port, access, clusterDomain = CLUSTER_DOMAIN }: ClientWaysPlan,
+  { service }: ClientWay,
+  pod: string,
+): Promise<Observation<string>> {
+  const host = `${service}.${namespace}.svc.${clusterDomain}`;
+  const own: Access = access.tls === undefined ? access : { ...access, tls: { ...access.tls, sni: host } };
+  try {
+    const dial = (): ReturnType<typeof openPortForward> => openPortForward(kubernetes, { namespace, pod, port });
+    const connection = await connect(pod, { host, port }, own, LOGIN_MS, dial);
+    try {
+      return observed(parseInfo(await connection.info("server")).get("run_id") ?? "");
+    } finally {
+      connection.disconnect();
+    }
+  } catch (error) {
+    return unobserved(messageOf(error));
+  }
+}

@@ -1,0 +1,55 @@
+/** Whether clients are led to the servers that they look for. Pure. */
+import type { Assertion, Violation } from "./assertion";
+import { assertion } from "./assertion";
+import type { ClientWayFacts } from "./client-ways";
+import type { DeploymentFacts } from "./facts";
+
+/** No row where the platform has no such names. @param primary undefined where there is not exactly one */
+export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
+  if (ways === undefined) return [];
+  const what = "every Service leads clients to the nodes that it is for";
+  if (!ways.known)
+    return [assertion("clients-led", what, "all", [{ node: "", problem: `the Services are unknown (${ways.why})` }])];
+  const nameOf = new Map(
+    nodes.flatMap(({ node, info }) => (info.known ? [[info.value.get("run_id") ?? "", node.name] as const] : [])),
+  );
+  const all = nodes.map(({ node }) => node.name);
+  const violations = ways.value.flatMap((way) => violationsOfWay(way, { all, primary, nameOf }));
+  const expected = ways.value.map(({ service, to }) => `${service} to ${to === "all" ? "all" : "the primary"}`);
+  return [assertion("clients-led", what, expected.join(", "), violations)];
+}
+
+interface Known {
+  readonly all: readonly string[];
+  readonly primary: string | undefined;
+  /** Names of nodes, by run ID. */
+  readonly nameOf: ReadonlyMap<string, string>;
+}
+
+function violationsOfWay({ service, to, proxies, endpoints }: ClientWayFacts, known: Known): Violation[] {
+  const { all, primary, nameOf } = known;
+  const problem = (text: string, node = ""): Violation => ({ node, problem: `${service} ${text}` });
+  if (endpoints.length === 0) return [problem("leads nowhere")];
+  const few =
+    proxies === undefined || endpoints.length >= proxies
+      ? []
+      : [problem(`has ${endpoints.length} of ${proxies} proxies`)];
+  const refused = endpoints.flatMap(({ pod, runId }) =>
+    runId === undefined || runId.known ? [] : [problem(`does not let clients through ${pod} (${runId.why})`)],
+  );
+  const reached = endpoints.flatMap(({ pod, runId }) => {
+    if (runId === undefined) return [pod];
+    return runId.known ? [nameOf.get(runId.value) ?? `${pod}'s server, which is none of the nodes`] : [];
+  });
+  const wanted = to === "all" ? all : primary === undefined ? [] : [primary];
+  const wrong = reached.filter((name) => !wanted.includes(name));
+  const missing = refused.length > 0 ? [] : wanted.filter((name) => !reached.includes(name));
+  return [
+    ...few,
+    ...refused,
+    ...[...new Set(wrong)].map((name) =>
+      problem(`leads to it, which is not ${to === "all" ? "a node" : "the primary"}`, name),
+    ),
+    ...missing.map((name) => problem("does not lead to it", name)),
+  ];
+}
