@@ -23,7 +23,7 @@ own_copy() {
     files=$directory/$(setting appenddirname appendonlydir)
     # shellcheck disable=SC2012
     newest=$(ls -t "$files" 2>/dev/null | head -n 1)
-    [ -n "$newest" ] || return 0
+    [ -n "$newest" ] && ! without_data "$files" || return 0
     disk=aof age=$(seconds_since "$files/$newest")
     [ "$(setting appendfsync everysec)" != always ] || durable=yes
     # A snapshot that is not older was saved when the server stopped in order, with all that is in the append-only file.
@@ -36,10 +36,21 @@ own_copy() {
   # Both are empty where the file has no such fields.
   # shellcheck disable=SC2046
   set -- $(place "$snapshot")
-  history=${1-} offset=${2:--1}
+  history=${2-} offset=${3:--1}
 }
 
-# place SNAPSHOT: prints its replication ID and offset. Fields of text (250, name, value) follow nine bytes of magic and version.
+# without_data DIRECTORY: whether no command was ever written to that append-only file, and its base has no keys. A server makes such a one as
+# soon as it starts, before it has copied anything from its primary.
+without_data() {
+  for file in "$1"/*.aof; do
+    [ ! -s "$file" ] || return 1
+  done
+  for file in "$1"/*.base.rdb; do
+    [ ! -s "$file" ] || place "$file" | grep -q '^empty' || return 1
+  done
+}
+
+# place SNAPSHOT: prints `keys` or `empty`, and its replication ID and offset where it has them. Fields of text (250, name, value) follow nine bytes of magic and version.
 place() {
   od -An -v -tu1 -N 1024 "$1" | awk '
     # Numbers are of one, two or four bytes, the lowest first. Longer ones are text.
@@ -66,7 +77,8 @@ place() {
         name = text()
         field[name] = text()
       }
-      if ("repl-offset" in field) print field["repl-id"], field["repl-offset"]
+      # After the fields an end (255), or functions and keys.
+      print byte[at] == 255 ? "empty" : "keys", field["repl-id"], field["repl-offset"]
     }'
 }
 

@@ -1,6 +1,7 @@
 /** Script that runs before a server in replication mode, without Sentinels: real servers that are killed, and start again by the script. */
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
@@ -40,7 +41,11 @@ async function start(settings: Persistence): Promise<void> {
   pods.find(deployment);
   for (const index of ALL) writeFileSync(join(directoryOf(index), "servers"), "3\n");
   await form(deployment, SHAPE);
+  if (settings.appendonly === true) cpSync(join(directoryOf(0), "appendonlydir"), emptyFile(), { recursive: true });
 }
+
+/** Copy of an append-only file as a server makes it when it starts. */
+const emptyFile = (): string => join(sandbox.host.run.nodeDirectory(NAME, nameOf(0)), "empty");
 
 const nameOf = (index: number): string => deployment.nodes[index]?.name ?? "";
 const directoryOf = (index: number): string => sandbox.host.run.nodeDirectory(NAME, nameOf(index));
@@ -166,5 +171,20 @@ describe.each([
       rmSync(join(directoryOf(0), file), { recursive: true, force: true });
     await restart(ALL);
     await expectAll("last");
+  });
+
+  if (persistence !== APPEND_ONLY_FILE) return;
+  it("has what a replica has when it died before it had copied anything into its new volume", async () => {
+    await replicate("kept");
+    const helper = 1;
+    await end("SIGKILL", 0, helper);
+    await restart([helper]);
+    // Longer than the ages of files are rounded.
+    await sleep(4000);
+    rmSync(join(directoryOf(0), "dump.rdb"), { force: true });
+    rmSync(join(directoryOf(0), "appendonlydir"), { recursive: true });
+    cpSync(emptyFile(), join(directoryOf(0), "appendonlydir"), { recursive: true });
+    await restart([0]);
+    await expectAll("kept");
   });
 });
