@@ -27,8 +27,8 @@ best() {
   done
 }
 
-# stranger: whether a primary does not say that it knows that replica as this node's. One that lacks it does not vote for it, and refuses all
-# clients after the failover (CLUSTERDOWN) until gossip has told it: a node that has just joined is known everywhere after a second or two.
+# stranger: whether a primary does not say that it is connected to that replica of this node. One that does not know it gives it no vote,
+# and refuses all clients after the failover (CLUSTERDOWN) until gossip has told it: seconds after a node has joined.
 stranger() {
   view=$(echo 'CLUSTER NODES' | tell localhost 3)
   own=$(echo "$view" | awk '$3 ~ /myself/ { print $1 }')
@@ -37,7 +37,7 @@ stranger() {
   found=$(
     echo "$view" | awk '$3 == "master" && NF > 8 { split($2, field, ","); print field[2] }' | {
       while read -r host; do
-        echo "CLUSTER REPLICAS $own" | tell "$host" 2 | awk -v id="$replica" '$1 == id { known = 1 } END { if (!known) print "yes" }' &
+        echo "CLUSTER REPLICAS $own" | tell "$host" 2 | awk -v id="$replica" '$1 == id && $8 == "connected" { known = 1 } END { if (!known) print "yes" }' &
       done
       wait
     }

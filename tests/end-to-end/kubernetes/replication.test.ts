@@ -2,9 +2,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compact } from "../../../lib/compact";
 import { openDeployment } from "../../../platforms/deployment-reference";
+import { handler as rollout } from "../../../provider/handlers/rollout";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { issueCertificate } from "../../support/kubernetes/certificates";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
@@ -201,6 +203,20 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       const [primary = ""] = await watched.primaries();
       await watched.delete(0, "watched-sentinel-0", "watched-sentinel-1", "watched-sentinel-2", primary);
       await watched.isWhole();
+    });
+
+    it("has Sentinels that forget a replica which a smaller shape has taken away", async () => {
+      const { here, target, password } = watched.deployed;
+      const smaller = { ...target, shape: { primaries: 1, replicasPerPrimary: 1 } };
+      await here.apps.patchNamespacedStatefulSet({
+        ...{ namespace: here.namespace, name: target.statefulSet },
+        body: [{ op: "replace", path: "/spec/replicas", value: 2 }],
+      });
+      const storage = { size: "1Gi", template: "data", ephemeral: false, onDestroy: "delete" } as const;
+      const inputs = { target, password, revision: "same", storage, timeoutSeconds: 180 };
+      await rollout.update?.("", inputs, { ...inputs, target: smaller }, HANDLER_CONTEXT);
+      const { verdict } = await verifyUntilPass(await openDeployment(smaller, password), { settlingMs: 20_000 });
+      expect(verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
     });
   });
 });
