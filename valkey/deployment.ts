@@ -35,8 +35,8 @@ export interface Deployment {
       }
     | undefined;
   /**
-   * Looks at what is behind the names at which clients connect; undefined where the platform has none.
-   * @throws Failure when nobody tells
+   * Reads the ready endpoints of the names at which clients connect; undefined if the platform has no such names.
+   * @throws Failure when they cannot be read
    */
   readonly readWays?: (() => Promise<readonly ClientWayFacts[]>) | undefined;
   /** Memory limits of the nodes' containers in bytes, by node name; without those that have none. @default no limits */

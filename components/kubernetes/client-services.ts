@@ -10,11 +10,13 @@ interface ServedKind {
   /** @default "valkey" */
   readonly engine?: Engine | undefined;
   readonly mode: Mode;
-  /** Present where Sentinels promote a replica. */
+  /** Settings of the Sentinels. @default no Sentinels */
   readonly sentinel?: object | undefined;
 }
 
-/** The Service of the deployment's endpoint first. With Sentinels clients write through proxies, to whichever pod is the primary. */
+/**
+ * Services for clients; the first one is the deployment's endpoint. With Sentinels clients write through proxies, which follow the primary.
+ */
 export function clientServices(
   names: ObjectNames,
   { engine = "valkey", mode, sentinel }: ServedKind,

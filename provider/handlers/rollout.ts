@@ -54,7 +54,7 @@ async function rollOut(
   await awaitRollout(kubernetes, { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce, mend }, options);
   if (target.sentinel !== undefined && before.length > 0) {
     const { sentinels, ...deployment } = await openKubernetesDeployment(kubernetes, target, password, options);
-    // Pods or Sentinels may be fewer than before.
+    // There may be fewer pods or Sentinels than before.
     if (sentinels !== undefined) await forgetGone(deployment, sentinels, options);
   }
   return { rolledOutAt: new Date().toISOString() };
@@ -62,7 +62,7 @@ async function rollOut(
 
 /**
  * A failure leaves pods of the former and of the new template, each with its data and part of the deployment, and a StatefulSet that
- * waits to restart the next pod. The next update waits for its own template on all pods, also for the former one.
+ * waits to restart the next pod; or Sentinels of which some have forgotten removed nodes. The next update waits for its own template on all pods, also for the former one.
  */
 export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   create: async (inputs, context) => {

@@ -45,8 +45,8 @@ export async function formSentinels(
 }
 
 /**
- * Makes Sentinels forget replicas and other Sentinels that are gone. By themselves they never do: they would look for them for ever, and
- * need the votes of more Sentinels than there are. One forgets after the other, while all name the same primary without a failure, so
+ * Makes Sentinels forget replicas and other Sentinels that are gone. Sentinels never forget by themselves: they keep looking
+ * for such nodes, and count such Sentinels in votes. One forgets after the other, while all name the same primary without a failure, so
  * that the others can fail over meanwhile. Where this stops, some have forgotten; the next call goes on.
  * @returns whether any Sentinel had something to forget
  * @throws Failure when the Sentinels do not agree in time

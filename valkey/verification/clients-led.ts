@@ -4,7 +4,7 @@ import { assertion } from "./assertion";
 import type { ClientWayFacts } from "./client-ways";
 import type { DeploymentFacts } from "./facts";
 
-/** No row where the platform has no such names. @param primary undefined where there is not exactly one */
+/** Row about the ways of clients; no row if the platform has none. @param primary undefined if there is not exactly one */
 export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
   if (ways === undefined) return [];
   const what = "every Service leads clients to the nodes that it is for";
@@ -39,7 +39,7 @@ function violationsOfWay({ service, to, proxies, endpoints }: ClientWayFacts, kn
   );
   const reached = endpoints.flatMap(({ pod, runId }) => {
     if (runId === undefined) return [pod];
-    return runId.known ? [nameOf.get(runId.value) ?? `${pod}'s server, which is none of the nodes`] : [];
+    return runId.known ? [nameOf.get(runId.value) ?? `an unknown server behind ${pod}`] : [];
   });
   const wanted = to === "all" ? all : primary === undefined ? [] : [primary];
   const wrong = reached.filter((name) => !wanted.includes(name));

@@ -48,7 +48,7 @@ export interface DeploymentFacts {
   readonly zones?: readonly string[] | undefined;
   /** The facts about the Sentinels, where there should be any. */
   readonly sentinels?: { readonly settings: SentinelSettings; readonly nodes: readonly SentinelFacts[] } | undefined;
-  /** The names at which clients connect, and what is behind each; undefined where the platform has none. */
+  /** Names at which clients connect, with their ready endpoints; undefined if the platform has no such names. */
   readonly ways?: Observation<readonly ClientWayFacts[]> | undefined;
   /** Assertions left out on request, which the verdict names. */
   readonly skippedAssertions: readonly OptionalAssertion[];

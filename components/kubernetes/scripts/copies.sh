@@ -39,8 +39,8 @@ own_copy() {
   history=${2-} offset=${3:--1}
 }
 
-# without_data DIRECTORY: whether no command was ever written to that append-only file, and its base has no keys. A server makes such a one as
-# soon as it starts, before it has copied anything from its primary.
+# without_data DIRECTORY: whether that append-only file has no commands, and its base has no keys. A server creates such a file when it
+# starts, before it has copied anything from its primary.
 without_data() {
   for file in "$1"/*.aof; do
     [ ! -s "$file" ] || return 1
@@ -50,7 +50,8 @@ without_data() {
   done
 }
 
-# place SNAPSHOT: prints `keys` or `empty`, and its replication ID and offset where it has them. Fields of text (250, name, value) follow nine bytes of magic and version.
+# place SNAPSHOT: prints `keys` or `empty`, then its replication ID and offset if it has them. Fields of text (250, name, value) follow nine
+# bytes of magic and version.
 place() {
   od -An -v -tu1 -N 1024 "$1" | awk '
     # Numbers are of one, two or four bytes, the lowest first. Longer ones are text.
@@ -77,7 +78,7 @@ place() {
         name = text()
         field[name] = text()
       }
-      # After the fields an end (255), or functions and keys.
+      # The byte after the fields: 255 ends the file, and any other begins functions or keys.
       print byte[at] == 255 ? "empty" : "keys", field["repl-id"], field["repl-offset"]
     }'
 }

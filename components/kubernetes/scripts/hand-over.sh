@@ -27,9 +27,9 @@ best() {
   done
 }
 
-# stranger: whether a primary does not say that it is connected to that replica of this node. One that does not know it gives it no vote,
-# and refuses all clients after the failover (CLUSTERDOWN) until gossip has told it: seconds after a node has joined.
-stranger() {
+# unconnected: whether a primary does not report a connection to the replica at $address. A primary that does not know the replica does not vote
+# for it, and refuses all clients after the failover (CLUSTERDOWN) until it learns of the replica by gossip, which takes seconds.
+unconnected() {
   view=$(echo 'CLUSTER NODES' | tell localhost 3)
   own=$(echo "$view" | awk '$3 ~ /myself/ { print $1 }')
   replica=$(echo "$view" | awk -v at="$address:" -v own="$own" 'index($2, at) == 1 && $4 == own { print $1 }')
@@ -49,7 +49,7 @@ stranger() {
 hand_over() {
   # A replica may be restarting. Without one after 5 s all pods are stopping.
   patience=$(($(now) + 5))
-  acquainted=$(($(now) + 10))
+  connected_by=$(($(now) + 10))
   while serves; do
     [ "$(now)" -lt $end ] || return 1
     best
@@ -58,7 +58,7 @@ hand_over() {
       sleep 0.5
       continue
     fi
-    if [ "$(now)" -lt $acquainted ] && stranger; then
+    if [ "$(now)" -lt $connected_by ] && unconnected; then
       sleep 0.2
       continue
     fi

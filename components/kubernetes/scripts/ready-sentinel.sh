@@ -10,6 +10,6 @@ files=${VALKEY_TLS_CA%/*}
 # A server that starts runs until the time is up.
 timeout 1 valkey-server --port 0 --save '' --dir /data --tls-replication yes --tls-cert-file "$files/tls.crt" \
   --tls-key-file "$files/tls.key" --tls-ca-cert-file "$VALKEY_TLS_CA" >/dev/null
-# GNU says that time was up; busybox has the server's own status after SIGTERM.
+# After the time GNU timeout exits with 124, and busybox timeout with the server's own status after SIGTERM.
 case $? in 0 | 124 | 143) echo SHUTDOWN | tell localhost 3 26379 >/dev/null ;; esac
 exit 0

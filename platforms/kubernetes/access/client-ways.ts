@@ -25,12 +25,12 @@ export interface ClientWaysPlan {
   readonly clusterDomain?: string | undefined;
 }
 
-/** Looks behind all Services. @throws Failure when the API server does not tell */
+/** Reads the ready endpoints of all Services. @throws Failure when the API server does not tell */
 export async function readClientWays(kubernetes: KubernetesClient, plan: ClientWaysPlan): Promise<ClientWayFacts[]> {
   const { namespace, ways } = plan;
   const names = ways.map(({ service }) => service);
   const { items } = await kubernetes.call(
-    `listing what is behind Services of namespace ${namespace}`,
+    `listing the endpoints of Services of namespace ${namespace}`,
     kubernetes.discovery.listNamespacedEndpointSlice({
       namespace,
       labelSelector: `${SERVICE_LABEL} in (${names.join(",")})`,
@@ -51,7 +51,7 @@ export async function readClientWays(kubernetes: KubernetesClient, plan: ClientW
 
 /** One pod may have addresses of both families, in two slices. */
 function readyPods(slices: readonly V1EndpointSlice[]): string[] {
-  // The API server tells null where there are none.
+  // The API server answers null for a slice without endpoints.
   const ready = slices
     .flatMap(({ endpoints }) => (endpoints as V1Endpoint[] | null) ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);

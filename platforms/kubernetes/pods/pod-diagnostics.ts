@@ -228,7 +228,7 @@ function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): Pod
     return [{ names: maker, cause, permanent: true }];
   }
   const why = message.replace(/^create Pod \S+ in StatefulSet \S+ failed error: /, "").replace(/^Error creating: /, "");
-  // A volume that goes with its pod goes a little later.
+  // The claim of a deleted pod is deleted a little later than the pod.
   const passes = /is being deleted/.test(why);
   return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: !passes }];
 }

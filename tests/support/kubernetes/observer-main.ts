@@ -40,7 +40,7 @@ export interface ObservedWrites {
   readonly pauseMs: number;
   /** Latency of acknowledged writes, from their due time, milliseconds; null where none was acknowledged. */
   readonly p999Ms: number | null;
-  /** When writes failed, in which shard and with which error, and which connections could not be opened. */
+  /** Failed writes by shard and error, with their times, and connections that could not be opened. */
   readonly log: readonly string[];
 }
 

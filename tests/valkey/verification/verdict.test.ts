@@ -354,7 +354,7 @@ describe("the row about the ways that clients take", () => {
     [
       "leads to a server of another deployment",
       through(["p-1", "run-0"], ["p-2", "run-9"]),
-      "p-2's server, which is none of the nodes: r-write leads to it, which is not the primary",
+      "an unknown server behind p-2: r-write leads to it, which is not the primary",
     ],
   ])("fails where a Service %s", (_what, way, text) => {
     expect(found(way)).toBe(text);
