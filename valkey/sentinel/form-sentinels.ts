@@ -7,7 +7,7 @@ import type { FormationOptions } from "../formation/deadline";
 import { Deadline } from "../formation/deadline";
 import type { DeploymentNode, Endpoint } from "../node";
 import { formatEndpoint, nodeNameAt } from "../node";
-import { parseInfo } from "../topology/info";
+import { parseFlatReply, parseInfo } from "../topology/info";
 import type { Sentinels } from "./plan";
 import { monitorCommands } from "./plan";
 import type { SentinelView } from "./sentinel-view";
@@ -29,7 +29,7 @@ export async function formSentinels(
   options: FormationOptions = {},
 ): Promise<boolean> {
   const deadline = deadlineOf(deployment, sentinels, options);
-  const primary = await findSolePrimary(deployment);
+  const primary = await announcedEndpoint(deployment, await findSolePrimary(deployment));
   return withConnections(sentinelsAsDeployment(deployment, sentinels), async (connections) => {
     const reconfigured = await Promise.all(
       [...connections.values()].map((connection) => monitorPrimary(connection, deployment, primary, sentinels)),
@@ -121,17 +121,27 @@ async function awaitWholeView(
   );
 }
 
+/** Endpoint by which a node wants to be known. A pod announces its host name, which outlives its address. */
+async function announcedEndpoint(deployment: Deployment, node: DeploymentNode): Promise<Endpoint> {
+  const directive = "replica-announce-ip";
+  const found = await withConnections({ ...deployment, nodes: [node] }, (connections) =>
+    Promise.all([...connections.values()].map((connection) => connection.config("GET", directive))),
+  );
+  const announced = found.map((reply) => parseFlatReply(reply).get(directive) ?? "").join("");
+  return { ...node.endpoint, host: announced === "" ? node.endpoint.host : announced };
+}
+
 /** @returns whether the Sentinel had to be reconfigured */
 async function monitorPrimary(
   connection: Connection,
-  { name, access, nodes }: Deployment,
-  primary: DeploymentNode,
+  { name, access }: Deployment,
+  primary: Endpoint,
   { settings }: Sentinels,
 ): Promise<boolean> {
   const view = await readSentinelView(connection, name);
-  if (view !== undefined && nodeNameAt(nodes, view.primary.host, view.primary.port) === primary.name) return false;
+  if (view !== undefined && formatEndpoint(view.primary) === formatEndpoint(primary)) return false;
   if (view !== undefined) await connection.call("SENTINEL", "REMOVE", name);
-  for (const [command = "", ...words] of monitorCommands(name, primary.endpoint, settings, access.password)) {
+  for (const [command = "", ...words] of monitorCommands(name, primary, settings, access.password)) {
     await connection.call(command, ...words);
   }
   return true;

@@ -13,9 +13,9 @@ seconds_since() { echo $(($(date +%s) - $(date -r "$1" +%s))); }
 
 # own_copy: sets disk to what this server will load: an append-only file (aof), a snapshot (rdb) or none. age is the number of seconds
 # since it was written; durable is yes where no acknowledged write can be missing; history and offset are its place in the replication
-# stream, where that is known.
+# stream, where that is known; last is the history that this server had when it ran (ready-replication.sh).
 own_copy() {
-  disk=none age=0 durable=no history='' offset=-1
+  disk=none age=0 durable=no history='' offset=-1 last=$(cat "$HISTORY" 2>/dev/null)
   directory=$(setting dir .)
   snapshot=$directory/$(setting dbfilename dump.rdb)
   if [ "$(setting appendonly no)" = yes ]; then
@@ -85,9 +85,9 @@ place() {
 
 # ask HOST [COMMAND]: sets what that server says of its copy, and answer to all it says, also to the further command. Without an answer
 # role stays empty. since is the number of seconds since it lost its primary, -1 where it has not had one since it started. followed is
-# the host of a replica's primary.
+# the host of a replica's primary. lineage is the history of its copy, and parent the one before.
 ask() {
-  role='' loading=0 link='' since=-1 syncing=0 applied=0 position=-1 lineage='' keys=no followed='' replicas=0
+  role='' loading=0 link='' since=-1 syncing=0 applied=0 position=-1 lineage='' parent='' keys=no followed='' replicas=0
   answer=$(printf 'INFO persistence replication keyspace\n%s\n' "${2-}" | tell "$1" 2)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
@@ -102,6 +102,7 @@ ask() {
       slave_repl_offset) applied=$value ;;
       master_repl_offset) position=$value ;;
       master_replid) lineage=$value ;;
+      master_replid2) parent=$value ;;
       db[0-9]*) keys=yes ;;
     esac
   done <<ANSWER
@@ -114,7 +115,7 @@ ANSWER
 has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
 
 # newer: after own_copy and ask, whether that server has all that is on this server's disk, and more. Copies of the same history compare
-# by their place in it. Otherwise a replica has all that its primary wrote while they were linked; where it has only loaded its own disk
+# by their place in it. A history that began after this server's snapshot continues it. Otherwise a replica has all that its primary wrote while they were linked; where it has only loaded its own disk
 # since it started, its copy is of unknown age.
 newer() {
   has_data || return 1
@@ -123,6 +124,7 @@ newer() {
     [ "$position" -gt "$offset" ]
     return
   fi
+  [ "$disk" != rdb ] || [ -z "$last" ] || [ "$lineage" != "$last" ] || return 0
   # Both are rounded to seconds.
   [ "$since" -ge 0 ] && [ "$since" -le $((age + 2)) ]
 }

@@ -5,6 +5,8 @@
 
 CARRIAGE_RETURN=$(printf '\r')
 DATA=${DATA:-/data}
+# Replication ID that this node had last.
+HISTORY=$DATA/history
 
 # tell HOST SECONDS [PORT]: sends the lines on standard input as commands, prints the answers. The password goes in first by
 # standard input as well: an argument or a variable of the environment would show in a list of processes. This node may have any
@@ -19,7 +21,7 @@ tell() {
 # look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also
 # while the node loads its data.
 look() {
-  run='' role='' loading='' link='' since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas=''
+  run='' role='' loading='' link='' since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas='' lineage=''
   answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\n' | tell localhost 3)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
@@ -31,6 +33,7 @@ look() {
       master_host) followed=$value ;;
       master_link_status) link=$value ;;
       master_link_down_since_seconds) since=$value ;;
+      master_replid) lineage=$value ;;
       cluster_state) state=$value ;;
       cluster_known_nodes) known=$value ;;
       cluster_size) size=$value ;;

@@ -24,7 +24,8 @@ take_back() {
     sleep 0.2
     look
   done
-  [ "$role" = master ]
+  [ "$role" = master ] || return 1
+  remember
 }
 
 # step_back: a former helper of pod 0 follows it again where pod 0 serves. Only pods that are ready are behind the Service.
@@ -42,12 +43,35 @@ follow_primary() {
   echo "REPLICAOF $primary 6379" | tell localhost 2 >/dev/null
 }
 
+# outvoted: sets other to the primary that most Sentinels have named in the last three probes in place of this one. They do so for some
+# seconds when they promote this one.
+outvoted() {
+  other=$(watched "$(most)")
+  if [ -z "$other" ] || [ "$other" = "$POD_NAME$SERVERS" ]; then
+    rm -f "$DATA/outvoted"
+    return 1
+  fi
+  echo "$other" >>"$DATA/outvoted"
+  [ "$(tail -n 3 "$DATA/outvoted" | grep -Fxc "$other")" = 3 ]
+}
+
+# resign: a primary that Sentinels do not know follows theirs. Clients and proxies would find two.
+resign() {
+  echo ROLE | tell "$other" 2 | grep -q '^master' || return 0
+  echo "REPLICAOF $other 6379" | tell localhost 2 >/dev/null
+  rm -f "$DATA/outvoted"
+}
+
+# remember: writes down the history of this node's data set, for the next start: a snapshot may be of an earlier one.
+remember() { [ "$lineage" = "$(cat "$HISTORY" 2>/dev/null)" ] || echo "$lineage" >"$HISTORY"; }
+
 # copying: whether this node receives a data set.
 copying() { echo 'INFO replication' | tell localhost 2 | grep -q '^master_sync_in_progress:1'; }
 
 look
 reload_certificate
 [ "$loading" = 0 ] || exit 1
+{ [ "$role" = slave ] && [ "$link" != up ]; } || remember
 if [ -n "${PRIMARY_SERVICE-}" ] && [ -n "${DEPLOYMENT-}" ]; then
   case $POD_NAME,$role in
     "$DEPLOYMENT-0,slave")
@@ -58,9 +82,14 @@ if [ -n "${PRIMARY_SERVICE-}" ] && [ -n "${DEPLOYMENT-}" ]; then
     *,master) step_back ;;
   esac
 fi
-if [ "$role" = slave ] && [ -n "${SENTINELS-}" ]; then
+if [ -n "${SENTINELS-}" ]; then
   . "${0%/*}/sentinels.sh"
-  follow_primary
+  if [ "$role" = slave ]; then
+    rm -f "$DATA/outvoted"
+    follow_primary
+  elif outvoted; then
+    resign
+  fi
 fi
 [ "$role" != master ] && [ "$link" != up ] || exit 0
 [ -n "${PRIMARY_SERVICE-}" ] || exit 1

@@ -23,13 +23,19 @@ views() {
   wait
 }
 
-# watched: the primary by most of the Sentinels that answer.
-watched() { views | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }'; }
+# most: the smallest number of Sentinels that is more than half of all.
+most() { echo $((COUNT / 2 + 1)); }
 
-# fail_over: has one Sentinel promote a replica of this server. Fails where none can. Where a Sentinel names another primary already, the
-# others learn of it: a second failover would take the role from that one.
+# watched [NUMBER]: the primary by most of the Sentinels that answer; at least NUMBER of them name it.
+watched() { views | sort | uniq -c | sort -rn | awk -v least="${1:-1}" 'NR == 1 && $1 >= least { print $2 }'; }
+
+# fail_over WAITED: has one Sentinel promote a replica of this server. Fails where none can. Where a Sentinel names another primary already, the
+# others learn of it within 5 s: a second failover would take the role from that one.
 fail_over() {
-  [ "$(views | sort -u)" = "$POD_NAME$SERVERS" ] || return 0
+  if [ "$(views | sort -u)" != "$POD_NAME$SERVERS" ]; then
+    [ "$1" -lt 5 ]
+    return
+  fi
   for sentinel in $(sentinels); do
     case $(echo "SENTINEL FAILOVER $DEPLOYMENT" | tell "$sentinel" 3 26379) in
       OK* | *INPROG*) return 0 ;;

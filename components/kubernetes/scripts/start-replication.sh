@@ -29,23 +29,25 @@ peers() {
   done
 }
 
-# judge HOST: what that server is now: silent, busy (it loads or synchronizes), poor (its copy has nothing more than this disk), or
-# `primary POSITION HOST`, `linked POSITION HOST` and `loaded POSITION HOST` (its copy has more; it is from a primary, or from its own disk).
+# judge HOST: prints a line `KIND POSITION HOST LINEAGE PARENT`. The kind is what that server is now: silent, busy (it loads or
+# synchronizes), poor (its copy has nothing more than this disk), primary (it is one, with data), linked or loaded (its copy has more, and
+# is from a primary, or from its own disk). LINEAGE is the history of its copy, and PARENT the one before.
 judge() {
   ask "$1"
   if [ -z "$role" ]; then
-    echo silent
+    kind=silent
   elif [ "$loading" != 0 ]; then
-    echo busy
+    kind=busy
   elif [ "$role" = master ]; then
-    has_data && echo "primary $position $1" || echo poor
+    has_data && kind=primary || kind=poor
   elif [ "$syncing" != 0 ]; then
-    echo busy
+    kind=busy
   elif [ $durable = no ] && newer; then
-    [ "$since" -ge 0 ] && echo "linked $position $1" || echo "loaded $position $1"
+    [ "$since" -ge 0 ] && kind=linked || kind=loaded
   else
-    echo poor
+    kind=poor
   fi
+  echo "$kind $position $1 $lineage $parent"
 }
 
 # survey: what all peers are, a line for each.
@@ -58,10 +60,13 @@ survey() {
 
 has() { echo "$seen" | grep -q "^$1"; }
 
-# best: host to copy from: that of a primary, else of the copy with the greatest position.
+# best: `KIND POSITION HOST` to copy from: a primary, else the copy with the greatest position. A former primary that has not noticed that
+# this server had taken over has less than a replica of this server.
 best() {
-  echo "$seen" | awk '$1 == "primary" { print 1, $2, $3 } $1 == "linked" || $1 == "loaded" { print 0, $2, $3 }' |
-    sort -k 1,1nr -k 2,2nr | awk 'NR == 1 { print $3 }'
+  echo "$seen" | awk -v last="$last" '
+    $1 !~ /^(primary|linked|loaded)$/ { next }
+    { own = last != "" && ($4 == last || $5 == last); print ($1 != "loaded") * own, $1 == "primary", $1, $2, $3 }
+  ' | sort -k 1,1nr -k 2,2nr -k 4,4nr | awk 'NR == 1 { print $3, $4, $5 }'
 }
 
 # patience_for: seconds for which this server waits for what it has seen.
@@ -75,8 +80,11 @@ patience_for() {
   fi
 }
 
+# silent_for SECONDS: whether a server is silent, and may still answer within that time.
+silent_for() { has silent && [ "$waited" -lt "$1" ]; }
+
 # take_over: has $host become a primary, so that this server can copy its data.
-take_over() { has primary || echo 'REPLICAOF NO ONE' | tell "$host" 2 | grep -q '^OK'; }
+take_over() { [ "$kind" = primary ] || echo 'REPLICAOF NO ONE' | tell "$host" 2 | grep -q '^OK'; }
 
 # find_source: sets primary to the host that this server is to follow; empty where it is to be the primary.
 find_source() {
@@ -94,9 +102,11 @@ find_source() {
       [ "$limit" = 0 ] || say "starts with its own data ($disk): after $waited s no replica has handed over newer data"
       return
     fi
-    # A replica that has only its own disk may not be the newest while others are silent.
-    if has primary || has linked || { has loaded && { ! has silent || [ "$waited" -ge "$seconds" ]; }; }; then
-      host=$(best)
+    # Others that are silent may have more. A server that runs answers within seconds; one that starts has only its own disk.
+    if has primary || { has linked && ! silent_for 5; } || { has loaded && ! silent_for "$seconds"; }; then
+      # shellcheck disable=SC2046
+      set -- $(best)
+      kind=$1 position=$2 host=$3
       [ "$host" = "$chosen" ] || say "$host has newer data than this server's disk ($disk)"
       chosen=$host
       follow && return
@@ -110,19 +120,24 @@ find_source() {
 
 if [ -n "${SENTINELS-}" ]; then
   . "${0%/*}/sentinels.sh"
-  # named: the primary by most Sentinels. Without an answer the server waits: another may be the primary by now.
+  # named: the primary by most Sentinels. Until most answer the server waits, for up to 30 s: they may name another one by now.
   named() {
-    until primary=$(watched) && [ -n "$primary" ]; do
-      say "waits for a Sentinel to name the primary"
+    until primary=$(watched "$([ $(($(now) - began)) -lt 30 ] && most || echo 1)") && [ -n "$primary" ]; do
+      say "waits for most Sentinels to name the primary"
       sleep 1
     done
     echo "$primary"
   }
-  # follow: asks the Sentinels for a failover, and fails: they name the new primary soon. Sentinels that know no replica, as those that
-  # have just started without a memory, are told.
+  # even: whether all other servers have the same data as $host. A Sentinel may promote any of them: what it knows of their data is up to
+  # ten seconds old.
+  even() { ! has busy && echo "$seen" | awk -v position="$position" '$2 < position { lesser = 1 } END { exit lesser }'; }
+  # follow: has $host become the primary, and fails: Sentinels name it soon. They are asked for a failover where any replica will do. They
+  # are told where replicas differ, where they know no replica yet, and where they have not noticed a primary for 5 s.
   follow() {
-    if has primary || ! fail_over; then
-      [ "$waited" -lt 5 ] || { take_over && watch "$host"; }
+    if [ "$kind" = primary ]; then
+      [ "$waited" -lt 5 ] || watch "$host"
+    elif ! even || ! fail_over "$waited"; then
+      take_over && watch "$host"
     fi
     return 1
   }

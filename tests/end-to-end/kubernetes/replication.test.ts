@@ -1,8 +1,10 @@
 /** Servers in replication mode in pods: all start at once, a crash of the primary loses nothing that a replica had, and Sentinels fail over. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { compact } from "../../../lib/compact";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import { handler as rollout } from "../../../provider/handlers/rollout";
+import { formSentinels } from "../../../valkey/sentinel/form-sentinels";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { issueCertificate } from "../../support/kubernetes/certificates";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
@@ -15,6 +17,8 @@ const KEYS = 300;
 
 /** Commands to the pods of one deployment. */
 class Subject {
+  #keys = 0;
+
   constructor(
     readonly deployed: DeployedPods,
     readonly name: string,
@@ -32,6 +36,10 @@ class Subject {
     return this.run(pod, `echo '${command}' | tell localhost 5`);
   }
 
+  tellSentinel(index: number, command: string): Promise<string> {
+    return this.run(`${this.name}-0`, `echo "${command}" | tell ${this.name}-sentinel-${index}$SENTINELS 5 26379`);
+  }
+
   /** Pods that say that they are the primary. */
   async primaries(): Promise<string[]> {
     const roles = await Promise.all(
@@ -42,16 +50,25 @@ class Subject {
     return compact(roles);
   }
 
+  /** Writes further keys at a Service. */
+  async write(service: string): Promise<void> {
+    const [pod = ""] = this.pods;
+    const first = this.#keys + 1;
+    this.#keys += KEYS;
+    const keys = `seq -f 'SET key:%g kept' ${first} ${this.#keys}`;
+    const replies = await this.run(pod, `${keys} | tell ${service}.${this.deployed.here.namespace} 20`);
+    expect(replies.match(/^OK$/gm)).toHaveLength(KEYS);
+  }
+
   /** Writes at a Service, and waits until every pod has each key. */
   async fill(service: string): Promise<void> {
-    const [pod = ""] = this.pods;
-    await this.run(pod, `seq -f 'SET key:%g kept' ${KEYS} | tell ${service}.${this.deployed.here.namespace} 20`);
+    await this.write(service);
     await this.deployed.here.until(30, async () => this.#missing());
   }
 
   async #missing(): Promise<string | undefined> {
     const sizes = await Promise.all(this.pods.map((pod) => this.tell(pod, "DBSIZE").catch(String)));
-    return sizes.every((size) => Number(size) === KEYS) ? undefined : `keys: ${sizes.join(", ")}`;
+    return sizes.every((size) => Number(size) === this.#keys) ? undefined : `keys: ${sizes.join(", ")}`;
   }
 
   /** Ends the server's process without saving, as one that is killed. Its container starts again. */
@@ -155,20 +172,68 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
         data: issueCertificate(hosts),
       };
       await here.apply([certificate]);
-      const sentinel = { count: 3, quorum: 2, downAfterMs: 2000, failoverTimeoutMs: 10_000 };
+      const sentinel = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
       const kind = { mode: "replication", shape: SHAPE, sentinel } as const;
       const options = { settings: SETTINGS, tls: { secretName: "certificate" } };
       watched = new Subject(await DeployedPods.open("watched", kind, options, here), "watched");
     }, 200_000);
     afterAll(() => watched.deployed.close(), 200_000);
 
-    it("loses no key that a replica had when the primary's process dies, twice", async () => {
+    it("promotes no replica that has less than another one", async () => {
       await watched.fill("watched-write");
+      const [primary = ""] = await watched.primaries();
+      const [lesser = ""] = watched.pods.filter((pod) => pod !== primary);
+      // Sentinels prefer it. They ask for it every 10 s.
+      await watched.tell(lesser, "CONFIG SET replica-priority 10");
+      await sleep(11_000);
+      await watched.tell(lesser, "REPLICAOF 127.0.0.1 1");
+      await watched.write("watched-write");
+      await watched.crash(primary);
+      await watched.isWhole();
+      await watched.tell(lesser, "CONFIG SET replica-priority 100");
+    });
+
+    it("loses no key that a replica had when the primary's process dies, twice", async () => {
       for (let time = 0; time < 2; time++) {
         const [primary = ""] = await watched.primaries();
         await watched.crash(primary);
         await watched.isWhole();
       }
+    });
+
+    it("leaves no second primary that Sentinels do not know", async () => {
+      const [primary = ""] = await watched.primaries();
+      const [second = ""] = watched.pods.filter((pod) => pod !== primary);
+      await watched.tell(second, "CONFIG SET replica-announced no");
+      for (const index of [0, 1, 2]) await watched.tellSentinel(index, "SENTINEL RESET watched");
+      await watched.tell(second, "REPLICAOF NO ONE");
+      expect(await watched.primaries()).toHaveLength(2);
+      await watched.deployed.here.until(60, async () => {
+        const found = await watched.primaries();
+        return found.join(", ") === primary ? undefined : `primaries: ${found.join(", ")}`;
+      });
+      await watched.tell(second, "CONFIG SET replica-announced yes");
+      await watched.isWhole();
+    });
+
+    it("has no Sentinel for long that watches a replica", async () => {
+      const [primary = ""] = await watched.primaries();
+      const [replica = ""] = watched.pods.filter((pod) => pod !== primary);
+      await watched.tellSentinel(1, "SENTINEL REMOVE watched");
+      await watched.tellSentinel(1, `SENTINEL MONITOR watched ${replica}$SERVERS 6379 2`);
+      await watched.tellSentinel(1, "SENTINEL SET watched auth-pass $(cat $VALKEY_PASSWORD_FILE)");
+      await watched.isWhole();
+    });
+
+    it("has Sentinels that know the primary by its host name when they are told again", async () => {
+      const { target, password } = watched.deployed;
+      const [primary = ""] = await watched.primaries();
+      await watched.tellSentinel(0, "SENTINEL REMOVE watched");
+      const { sentinels, ...deployment } = await openDeployment(target, password);
+      if (sentinels === undefined) throw new Error("there are no Sentinels");
+      await formSentinels(deployment, sentinels);
+      const named = await watched.tellSentinel(0, "SENTINEL GET-MASTER-ADDR-BY-NAME watched");
+      expect(named).toMatch(new RegExp(`^${primary}\\.watched-headless\\.`));
     });
 
     it("finds the primary again when all Sentinels have lost their memory, and hands over when its pod stops", async () => {

@@ -55,7 +55,7 @@ const call = (index: number, ...command: [string, ...string[]]): Promise<unknown
 const replication = async (index: number, field: string): Promise<string> =>
   parseInfo(String(await call(index, "INFO", "replication"))).get(field) ?? "";
 
-const end = (signal: "SIGKILL" | "SIGTERM", ...indices: readonly number[]): Promise<void> =>
+const end = (signal: "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT", ...indices: readonly number[]): Promise<void> =>
   sandbox.host.signal(NAME, indices.map(nameOf), signal);
 
 /** Starts servers that ended, each when its script lets it. */
@@ -105,15 +105,16 @@ async function primaries(): Promise<number[]> {
 /** Probes pods again and again until they are ready, as their kubelets do. */
 async function ready(which: readonly number[] = ALL): Promise<void> {
   await eventually("the pods are ready", async () => {
-    const probes = which.map((index) => pods.runWith(SERVICE, "ready-replication.sh", nameOf(index)));
+    const probes = which.map((index) =>
+      pods.runWith({ ...SERVICE, DATA: directoryOf(index) }, "ready-replication.sh", nameOf(index)),
+    );
     return (await Promise.allSettled(probes)).every(({ status }) => status === "fulfilled");
   });
 }
 
 /** Pod 0 is the primary, all others follow it, and every node has this value. */
 async function expectAll(value: string): Promise<void> {
-  await ready();
-  expect(await primaries()).toEqual([0]);
+  await eventually("pod 0 is the only primary", async () => (await ready(), (await primaries()).join() === "0"));
   await eventually("all nodes have it", async () =>
     (await Promise.all(ALL.map(values))).every((counts) => counts[value] === KEYS),
   );
@@ -161,8 +162,43 @@ describe.each([
     expect(outputOf(0).slice(before)).not.toContain("has newer data");
   });
 
-  // Nothing is left without persistence.
-  if (persistence === NOTHING) return;
+  if (persistence === NOTHING) {
+    it("has what a replica has that answers late, and not the older copy of another one", async () => {
+      await replicate("old");
+      await end("SIGSTOP", 2);
+      await call(0, "CLIENT", "KILL", "TYPE", "replica");
+      await replicate("new", [1]);
+      await end("SIGKILL", 0);
+      await end("SIGSTOP", 1);
+      await end("SIGCONT", 2);
+      const restarted = restart([0]);
+      await sleep(3500);
+      await end("SIGCONT", 1);
+      await restarted;
+      await expectAll("new");
+    });
+
+    it("has what a replica has, and not the older copy of a server that was its primary once", async () => {
+      await replicate("old");
+      await end("SIGKILL", 0);
+      await restart([0]);
+      const [helper = 0] = await primaries();
+      expect(helper).not.toBe(0);
+      await eventually("it has its copy", async () => (await replication(0, "master_link_status")) === "up");
+      await end("SIGSTOP", helper);
+      await call(0, "CLIENT", "KILL", "TYPE", "primary");
+      await ready([0]);
+      const other = 3 - helper;
+      await eventually("the other one follows", async () => (await replication(other, "master_link_status")) === "up");
+      await replicate("new", [other]);
+      await end("SIGKILL", 0);
+      await end("SIGCONT", helper);
+      await restart([0]);
+      await expectAll("new");
+    });
+    // Nothing is left when all are killed.
+    return;
+  }
   it("has the newest copy that is left when all were killed, and its volume is gone", async () => {
     await replicate("last");
     if (persistence === SNAPSHOTS) await call(2, "SAVE");
@@ -172,6 +208,18 @@ describe.each([
     await restart(ALL);
     await expectAll("last");
   });
+
+  if (persistence === SNAPSHOTS)
+    it("has the newest snapshot of all when it stopped in order before, and all were killed then", async () => {
+      await end("SIGTERM", 0);
+      await restart([0]);
+      await expectAll("last");
+      await replicate("latest");
+      await call(2, "SAVE");
+      await end("SIGKILL", ...ALL);
+      await restart(ALL);
+      await expectAll("latest");
+    });
 
   if (persistence !== APPEND_ONLY_FILE) return;
   it("has what a replica has when it died before it had copied anything into its new volume", async () => {

@@ -46,7 +46,7 @@ export class PodScripts {
       "server",
       [
         ...Object.entries(variables).map(([name, value]) => `export ${name}='${value}'`),
-        `export POD_NAME="\${PWD##*/}"`,
+        `export POD_NAME="\${PWD##*/}" DATA="$PWD"`,
         `export DEPLOYMENT="\${POD_NAME%-*}"`,
         `exec sh ${SCRIPTS}/${command}`,
       ].join("\n"),
