@@ -1,18 +1,20 @@
 /** Forms a deployment of either mode from running nodes, and resizes one that is formed. */
 import { BadInput } from "../../lib/errors";
 import type { Deployment } from "../deployment";
-import { formSentinels, promotedPrimary } from "../sentinel/form-sentinels";
+import { formSentinels } from "../sentinel/form-sentinels";
 import type { ClusterPlan } from "../topology/cluster-plan";
 import { planCluster, PlanError } from "../topology/cluster-plan";
 import type { PlacedNode, Shape } from "../topology/placement";
 import type { FormationOptions, FormationResult } from "./deadline";
+import { Deadline } from "./deadline";
 import { formCluster } from "./form-cluster";
 import { formReplication } from "./form-replication";
+import { awaitPrimary } from "./replication-primary";
 
 /**
  * Gives a deployment the wanted shape:
  *
- * - replication is formed around its first node, or around the primary that Sentinels have promoted;
+ * - replication is formed around the node that is the primary; in a new deployment all are, and it is the first one;
  * - an unformed cluster is formed by its plan;
  * - a cluster that serves all slots is resized while it serves, without losing a key;
  * - a cluster of the wanted shape of which failovers have left most primaries in one zone hands them back;
@@ -39,11 +41,11 @@ export async function form(
 }
 
 async function formAroundPrimary(deployment: Deployment, options: FormationOptions): Promise<FormationResult> {
-  const [first] = deployment.nodes;
-  if (first === undefined) throw new BadInput(deployment.name, ["it has no nodes"]);
-  const { sentinels } = deployment;
-  if (sentinels === undefined) return formReplication(deployment, first, options);
-  const result = await formReplication(deployment, (await promotedPrimary(deployment)) ?? first, options);
+  const { name, nodes, sentinels } = deployment;
+  if (nodes.length === 0) throw new BadInput(name, ["it has no nodes"]);
+  const primary = await awaitPrimary(deployment, new Deadline(name, nodes.length, options));
+  const result = await formReplication(deployment, primary, options);
+  if (sentinels === undefined) return result;
   const reconfigured = await formSentinels(deployment, sentinels, options);
   return { ...result, changed: reconfigured || result.changed };
 }

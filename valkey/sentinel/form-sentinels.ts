@@ -1,13 +1,13 @@
 /** Makes Sentinels monitor a formed replication deployment, and waits until they know each other and all its nodes. */
-import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
 import type { FormationOptions } from "../formation/deadline";
 import { Deadline } from "../formation/deadline";
+import { awaitSolePrimary } from "../formation/replication-primary";
 import type { DeploymentNode, Endpoint } from "../node";
 import { formatEndpoint, nodeNameAt } from "../node";
-import { parseFlatReply, parseInfo } from "../topology/info";
+import { parseFlatReply } from "../topology/info";
 import type { Sentinels } from "./plan";
 import { monitorCommands } from "./plan";
 import type { SentinelView } from "./sentinel-view";
@@ -21,7 +21,7 @@ export function sentinelsAsDeployment(deployment: Deployment, { nodes }: Sentine
 /**
  * Makes every Sentinel monitor the present primary. Sentinels that monitor it already are left alone.
  * @returns whether any Sentinel was reconfigured
- * @throws Failure when there is not exactly one primary, or when the Sentinels do not agree in time
+ * @throws Failure when there is not exactly one primary in time, or the Sentinels do not agree
  */
 export async function formSentinels(
   deployment: Deployment,
@@ -29,7 +29,7 @@ export async function formSentinels(
   options: FormationOptions = {},
 ): Promise<boolean> {
   const deadline = deadlineOf(deployment, sentinels, options);
-  const primary = await announcedEndpoint(deployment, await findSolePrimary(deployment));
+  const primary = await announcedEndpoint(deployment, await awaitSolePrimary(deployment, deadline));
   return withConnections(sentinelsAsDeployment(deployment, sentinels), async (connections) => {
     const reconfigured = await Promise.all(
       [...connections.values()].map((connection) => monitorPrimary(connection, deployment, primary, sentinels)),
@@ -114,7 +114,7 @@ async function awaitWholeView(
   deadline: Deadline,
 ): Promise<void> {
   const { nodes } = deployment;
-  const primary = await findSolePrimary(deployment);
+  const primary = await awaitSolePrimary(deployment, deadline);
   const expected: ExpectedView = { nodes, primary: primary.name, replicas: nodes.length - 1, others: count - 1 };
   await deadline.poll(async () =>
     missingInView(node.name, await readSentinelView(connection, deployment.name), expected),
@@ -172,38 +172,4 @@ function missingInView(name: string, view: SentinelView | undefined, expected: E
   const others = view.otherSentinels.filter(isHealthy).length;
   if (others !== expected.others) return `${name} knows ${others} of ${expected.others} other Sentinels as healthy`;
   return view.reachesQuorum === true ? undefined : `${name}: ${view.reachesQuorum}`;
-}
-
-/**
- * The primary that Sentinels have promoted since formation: the only primary that has replicas.
- * @returns undefined when no primary, or more than one, has replicas
- */
-export async function promotedPrimary(deployment: Deployment): Promise<DeploymentNode | undefined> {
-  const infos = await readReplicationInfo(deployment);
-  const leading = infos.filter(({ info }) => info.get("role") === "master" && Number(info.get("connected_slaves")) > 0);
-  return leading.length === 1 ? leading[0]?.node : undefined;
-}
-
-/** The only node that reports the role of a primary. @throws Failure when no node, or more than one, does */
-export async function findSolePrimary(deployment: Deployment): Promise<DeploymentNode> {
-  const infos = await readReplicationInfo(deployment);
-  const primaries = infos.filter(({ info }) => info.get("role") === "master").map(({ node }) => node);
-  const [primary, ...others] = primaries;
-  if (primary === undefined) throw new Failure(`${deployment.name} has no primary`);
-  if (others.length === 0) return primary;
-  const names = primaries.map(({ name }) => name).join(", ");
-  throw new Failure(`${deployment.name} has ${primaries.length} primaries: ${names}`);
-}
-
-function readReplicationInfo(
-  deployment: Deployment,
-): Promise<{ readonly node: DeploymentNode; readonly info: ReadonlyMap<string, string> }[]> {
-  return withConnections(deployment, (connections) =>
-    Promise.all(
-      [...connections].map(async ([node, connection]) => ({
-        node,
-        info: parseInfo(await connection.info("replication")),
-      })),
-    ),
-  );
 }

@@ -232,9 +232,24 @@ describe("formation of replication", () => {
 
   it("refuses to make a replica of a node with keys of its own", async () => {
     const deployment = await sandbox.replication("owner", 1);
-    await withNode(deployment, 1, (connection) => connection.set("theirs", "1"));
+    for (const index of [0, 1]) await withNode(deployment, index, (connection) => connection.set(`key:${index}`, "1"));
     await expect(form(deployment, { primaries: 1, replicasPerPrimary: 1 })).rejects.toThrow(
       /owner-1 cannot become a replica of owner-0: it holds 1 keys/,
     );
+  });
+
+  it("leaves the primary where it is, whatever its number", async () => {
+    const deployment = await sandbox.replication("elsewhere", 2);
+    const shape = { primaries: 1, replicasPerPrimary: 2 };
+    await withNode(deployment, 1, (connection) => connection.set("kept", "1"));
+    await form(deployment, shape);
+    const roles = await Promise.all(
+      [0, 1, 2].map((index) =>
+        withNode(deployment, index, (connection) => connection.call("ROLE") as Promise<unknown[]>),
+      ),
+    );
+    expect(roles.map(([role]) => role)).toEqual(["slave", "master", "slave"]);
+    expect(await form(deployment, shape)).toMatchObject({ changed: false });
+    expect(await withNode(deployment, 0, (connection) => connection.get("kept"))).toBe("1");
   });
 });

@@ -1,0 +1,89 @@
+/** The primary of a deployment in replication mode, by the roles that its nodes report. */
+import { Failure } from "../../lib/errors";
+import { withConnections } from "../connections";
+import { countKeys } from "../databases";
+import type { Deployment } from "../deployment";
+import type { DeploymentNode } from "../node";
+import { infoNumber, parseInfo } from "../topology/info";
+import type { Deadline } from "./deadline";
+
+/** Part of a node that decides whether it is the primary. */
+export interface ReplicationRole<N = DeploymentNode> {
+  readonly node: N;
+  readonly isPrimary: boolean;
+  /** Number of replicas that are connected to it. */
+  readonly replicas: number;
+  /** Number of keys in all databases. */
+  readonly keys: number;
+}
+
+/** The only node that reports the role of a primary. @throws Failure when no node, or more than one, does */
+export async function findSolePrimary(deployment: Deployment): Promise<DeploymentNode> {
+  const found = solePrimary(deployment.name, await readRoles(deployment));
+  if (typeof found === "string") throw new Failure(found);
+  return found;
+}
+
+/** Waits until one node alone reports the role of a primary. @throws Failure when the time is up */
+export function awaitSolePrimary(deployment: Deployment, deadline: Deadline): Promise<DeploymentNode> {
+  return awaitFound(deployment, deadline, (roles) => solePrimary(deployment.name, roles));
+}
+
+/**
+ * The node around which a deployment is formed. Waits while all nodes are replicas, as during a failover.
+ * @throws Failure when the time is up
+ */
+export function awaitPrimary(deployment: Deployment, deadline: Deadline): Promise<DeploymentNode> {
+  return awaitFound(deployment, deadline, (roles) => choosePrimary(roles) ?? `${deployment.name} has no primary`);
+}
+
+async function awaitFound(
+  deployment: Deployment,
+  deadline: Deadline,
+  find: (roles: readonly ReplicationRole[]) => DeploymentNode | string,
+): Promise<DeploymentNode> {
+  const nodes: DeploymentNode[] = [];
+  await deadline.poll(async () => {
+    const found = find(await readRoles(deployment));
+    if (typeof found === "string") return found;
+    nodes.push(found);
+    return undefined;
+  });
+  const [node] = nodes;
+  if (node === undefined) throw new Failure(`${deployment.name} has no primary`);
+  return node;
+}
+
+/**
+ * The primary that others are to follow: the one that has replicas, else keys, else the first. Pure.
+ * @returns undefined when no node is a primary
+ */
+export function choosePrimary<N>(roles: readonly ReplicationRole<N>[]): N | undefined {
+  const primaries = roles.filter(({ isPrimary }) => isPrimary);
+  const leading = primaries.find(({ replicas }) => replicas > 0) ?? primaries.find(({ keys }) => keys > 0);
+  return (leading ?? primaries[0])?.node;
+}
+
+function solePrimary(deployment: string, roles: readonly ReplicationRole[]): DeploymentNode | string {
+  const primaries = roles.filter(({ isPrimary }) => isPrimary).map(({ node }) => node);
+  const [primary, ...others] = primaries;
+  if (primary === undefined) return `${deployment} has no primary`;
+  if (others.length === 0) return primary;
+  return `${deployment} has ${primaries.length} primaries: ${primaries.map(({ name }) => name).join(", ")}`;
+}
+
+function readRoles(deployment: Deployment): Promise<ReplicationRole[]> {
+  return withConnections(deployment, (connections) =>
+    Promise.all(
+      [...connections].map(async ([node, connection]) => {
+        const [replication, keyspace] = await Promise.all([
+          connection.info("replication"),
+          connection.info("keyspace"),
+        ]);
+        const info = parseInfo(replication);
+        const replicas = infoNumber(info, "connected_slaves") ?? 0;
+        return { node, isPrimary: info.get("role") === "master", replicas, keys: countKeys(parseInfo(keyspace)) };
+      }),
+    ),
+  );
+}
