@@ -54,6 +54,8 @@ function withSocketStubs(bytes: Duplex): Socket {
 
 async function startSecure(bytes: Duplex, tls: ConnectionOptions): Promise<Socket> {
   const stream = startTls({ ...tls, socket: bytes });
+  // It may fail twice, by itself and by the stream below it, also after its user has stopped to listen.
+  stream.on("error", noop);
   // Without this, the handshake would wait for ever when the stream below it fails.
   bytes.once("error", (error) => stream.destroy(error));
   try {
@@ -66,5 +68,5 @@ async function startSecure(bytes: Duplex, tls: ConnectionOptions): Promise<Socke
 }
 
 function noop(): void {
-  // See SOCKET_STUBS.
+  // Nothing is to be done.
 }

@@ -1,0 +1,69 @@
+/** TLS inside a stream that is not a socket, as a port-forward of Kubernetes is. */
+import { connect as connectTcp } from "node:net";
+import { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { connect } from "../../../valkey/connection";
+import { Sandbox } from "../../support/valkey/real";
+import type { TlsServer } from "../../support/valkey/tls-server";
+import { startTlsServer } from "../../support/valkey/tls-server";
+
+let sandbox: Sandbox;
+let server: TlsServer;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+  server = await startTlsServer(sandbox, join(sandbox.host.run.path, "tls"));
+});
+afterAll(async () => {
+  server.stop();
+  await sandbox.close();
+});
+
+/** Bytes to and from the server, as a stream that can break. */
+function forward(): Duplex {
+  const socket = connectTcp(server.port, "127.0.0.1");
+  const stream = new Duplex({
+    read: () => socket.resume(),
+    write: (chunk: Buffer, _encoding, done) => void socket.write(chunk, done),
+    destroy: (error, done) => {
+      socket.destroy();
+      done(error);
+    },
+  });
+  stream.on("error", () => undefined);
+  socket.on("data", (data) => stream.push(data) || socket.pause());
+  socket.on("error", (error) => stream.destroy(error));
+  return stream;
+}
+
+describe("a connection with TLS inside another stream", () => {
+  it("that breaks when nobody listens any more ends nothing but itself", async () => {
+    const streams: Duplex[] = [];
+    const dial = (): Promise<Duplex> => {
+      const stream = forward();
+      streams.push(stream);
+      return Promise.resolve(stream);
+    };
+    const access = { tls: { cacert: server.certificate, insecure: false } };
+    const connection = await connect("server", { host: "localhost", port: server.port }, access, 5000, dial);
+    expect(await connection.ping()).toBe("PONG");
+    connection.disconnect();
+    // An error that nobody handles would fail this test.
+    for (const stream of streams) stream.destroy(new Error("the port-forward broke"));
+    await sleep(200);
+  });
+
+  it("that breaks before it is secure is refused with the reason", async () => {
+    const dial = (): Promise<Duplex> => {
+      const stream = forward();
+      setImmediate(() => stream.destroy(new Error("the port-forward broke")));
+      return Promise.resolve(stream);
+    };
+    const access = { tls: { cacert: server.certificate, insecure: false } };
+    await expect(connect("server", { host: "localhost", port: server.port }, access, 5000, dial)).rejects.toThrow(
+      /the port-forward broke/,
+    );
+    await sleep(200);
+  });
+});
