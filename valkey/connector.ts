@@ -23,6 +23,9 @@ const SOCKET_STUBS = {
 /** How long a server may take to notice that its connection was ended, milliseconds. */
 const DISCONNECT_TIMEOUT_MS = 2_000;
 
+/** How long a server may take to answer a TLS handshake, milliseconds. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
 /** A value for ioredis' option `Connector`. @param tls options of TLS inside the stream; undefined for none */
 export function connectorOver(
   dial: Dial,
@@ -56,14 +59,23 @@ async function startSecure(bytes: Duplex, tls: ConnectionOptions): Promise<Socke
   const stream = startTls({ ...tls, socket: bytes });
   // It may fail twice, by itself and by the stream below it, also after its user has stopped to listen.
   stream.on("error", noop);
-  // Without this, the handshake would wait for ever when the stream below it fails.
+  // Without these, the handshake would wait for ever when the stream below it fails, ends, or carries no answer.
   bytes.once("error", (error) => stream.destroy(error));
+  const onClose = (): void => void stream.destroy(new Error("the connection was closed before it was encrypted"));
+  bytes.once("close", onClose);
+  const seconds = HANDSHAKE_TIMEOUT_MS / 1000;
+  const timer = setTimeout(() => {
+    stream.destroy(new Error(`no answer to the TLS handshake within ${seconds} s`));
+  }, HANDSHAKE_TIMEOUT_MS);
   try {
     await once(stream, "secureConnect");
     return stream;
   } catch (error) {
     bytes.destroy();
     throw error;
+  } finally {
+    clearTimeout(timer);
+    bytes.off("close", onClose);
   }
 }
 

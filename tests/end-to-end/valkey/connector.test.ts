@@ -54,16 +54,18 @@ describe("a connection with TLS inside another stream", () => {
     await sleep(200);
   });
 
-  it("that breaks before it is secure is refused with the reason", async () => {
+  it.each([
+    ["breaks", (stream: Duplex) => stream.destroy(new Error("the port-forward broke")), /the port-forward broke/],
+    ["ends", (stream: Duplex) => stream.destroy(), /closed before it was encrypted/],
+  ] as const)("that %s before it is encrypted is refused with the reason", async (_title, end, reason) => {
     const dial = (): Promise<Duplex> => {
       const stream = forward();
-      setImmediate(() => stream.destroy(new Error("the port-forward broke")));
+      setImmediate(() => end(stream));
       return Promise.resolve(stream);
     };
     const access = { tls: { cacert: server.certificate, insecure: false } };
-    await expect(connect("server", { host: "localhost", port: server.port }, access, 5000, dial)).rejects.toThrow(
-      /the port-forward broke/,
-    );
+    const connecting = connect("server", { host: "localhost", port: server.port }, access, 5000, dial);
+    await expect(connecting).rejects.toThrow(reason);
     await sleep(200);
   });
 });
