@@ -1,6 +1,7 @@
 /** Orderly failovers (hand-overs): a linked replica becomes the primary once it has every write. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
+import type { Connection } from "../../valkey/connection";
 import { withConnections } from "../../valkey/connections";
 import type { Endpoint } from "../../valkey/node";
 import { nodeNameAt } from "../../valkey/node";
@@ -13,6 +14,8 @@ import { resumeSentinels } from "./rejoin";
 
 /** The servers give up a manual failover after five seconds, without an error (CLUSTER_MF_TIMEOUT); milliseconds. */
 const MANUAL_FAILOVER_MS = 6_000;
+/** Before FAILOVER is requested again: it waits as long as repl-timeout where a host name still has the address of a pod that is gone; milliseconds. */
+const PROMOTION_MS = 8_000;
 /** Before a refused failover is requested again, milliseconds. */
 const RETRY_MS = 200;
 /** For clients to be redirected before the old primary ends, milliseconds. */
@@ -99,27 +102,37 @@ async function failOverReplication(primary: string, replica: string, context: Fa
 
 /** The other replicas follow the old primary until REPLICAOF names the new one. */
 async function promote(primary: string, replica: string, context: FaultContext): Promise<void> {
-  let { host = "", port = 0 } = context.injector.nodes().find(({ name }) => name === replica)?.endpoint ?? {};
-  await withNode(primary, context, async (connection) => {
-    // A replica reports its link as up shortly before its primary counts it as online.
-    const isStarted = async (): Promise<boolean> => {
-      try {
-        ({ host, port } = announcedEndpoint(replica, await connection.info("replication"), context) ?? { host, port });
-        await connection.call("FAILOVER", "TO", host, port);
-        return true;
-      } catch (error) {
-        if (!messageOf(error).includes("not online")) throw error;
-        return false;
-      }
-    };
-    await awaitCondition(`${primary} counts ${replica} as online`, isStarted, context);
-  });
-  const isPromoted = (): boolean => isPrimary(replica, context) && context.observer.state(primary).role === "replica";
-  await awaitCondition(`${replica} has taken over from ${primary}`, isPromoted, context);
+  let successor = context.injector.nodes().find(({ name }) => name === replica)?.endpoint;
+  let retryAtMs = 0;
+  const hasTakenOver = async (): Promise<boolean> => {
+    if (isPrimary(replica, context) && context.observer.state(primary).role === "replica") return true;
+    if (performance.now() < retryAtMs) return false;
+    await withNode(primary, context, async (connection) => {
+      successor = announcedEndpoint(replica, await connection.info("replication"), context) ?? successor;
+      const isAccepted = successor !== undefined && (await requestPromotion(connection, successor));
+      retryAtMs = performance.now() + (isAccepted ? PROMOTION_MS : RETRY_MS);
+    });
+    return false;
+  };
+  await awaitCondition(`${replica} has taken over from ${primary}`, hasTakenOver, context);
+  const { host = "", port = 0 } = successor ?? {};
   const others = context.injector.nodes().filter(({ name }) => name !== primary && name !== replica);
   const follow = ({ name }: { readonly name: string }): Promise<void> =>
     withNode(name, context, (connection) => connection.call("REPLICAOF", host, port));
   await Promise.all(others.map(follow));
+}
+
+/** Ends an attempt that nobody has answered. @returns whether the primary accepted */
+async function requestPromotion(connection: Connection, { host, port }: Endpoint): Promise<boolean> {
+  await connection.call("FAILOVER", "ABORT").catch(() => undefined);
+  try {
+    await connection.call("FAILOVER", "TO", host, port);
+    return true;
+  } catch (error) {
+    // A replica reports its link as up shortly before its primary counts it as online.
+    if (messageOf(error).includes("not online")) return false;
+    throw error;
+  }
 }
 
 /** Endpoint by which a primary knows a replica: pods announce their host names. Undefined while it does not know it. */

@@ -94,7 +94,7 @@ ask() {
     case $name in
       loading) loading=$value ;;
       role) role=$value ;;
-      master_host) followed=$value ;;
+      master_host) followed=${value%.} ;;
       connected_slaves) replicas=$value ;;
       master_link_status) link=$value ;;
       master_link_down_since_seconds) since=$value ;;

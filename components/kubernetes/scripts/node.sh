@@ -30,7 +30,7 @@ look() {
       uptime_in_seconds) uptime=$value ;;
       loading) loading=$value ;;
       role) role=$value ;;
-      master_host) followed=$value ;;
+      master_host) followed=${value%.} ;;
       master_link_status) link=$value ;;
       master_link_down_since_seconds) since=$value ;;
       master_replid) lineage=$value ;;

@@ -1,14 +1,16 @@
 #!/bin/sh
 # Readiness of a node in replication: its data set is loaded and, of a replica, its link to the primary is up.
 # PRIMARY_SERVICE, where it is set, is the Service of pod 0, which is the primary without Sentinels. A replica without its primary tries
-# each second, but an attempt that nobody answers lasts for repl-timeout (60 s), and after a restart of pod 0 nobody answers at
-# its old address. The script makes such a replica begin anew at the Service, which keeps its address and refuses connections
-# while pod 0 is not ready. The data set stays, for a partial synchronization.
+# each second, but an attempt that nobody answers lasts for repl-timeout (60 s), and where a pod is new nobody answers at its old address.
+# The script makes such a replica begin anew: with Sentinels at the same host name, else at the Service, which keeps its address and
+# refuses connections while pod 0 is not ready. The data set stays, for a partial synchronization.
 . "${0%/*}/node.sh"
 
 # take_back: pod 0 that has copied newer data (start-replication.sh) is the primary again, with every write. Until then clients find nobody
 # at its Service.
 take_back() {
+  # Since the last probe the other may be waiting for an answer from this pod's old address.
+  echo 'FAILOVER ABORT' | tell "$followed" 2 >/dev/null
   attempt=0
   while [ "$role" = slave ] && [ $attempt -lt 15 ]; do
     attempt=$((attempt + 1))
@@ -92,7 +94,6 @@ if [ -n "${SENTINELS-}" ]; then
   fi
 fi
 [ "$role" != master ] && [ "$link" != up ] || exit 0
-[ -n "${PRIMARY_SERVICE-}" ] || exit 1
 
 # Until the next probe. A probe may take 8 s.
 attempt=0
@@ -105,7 +106,7 @@ while [ $attempt -lt 4 ]; do
     connected) exit 0 ;;
     connecting)
       # REPLICAOF does nothing for the host that the replica has already; a final dot is another spelling of it.
-      host=$PRIMARY_SERVICE
+      host=${PRIMARY_SERVICE:-${2%.}}
       [ "$2" != "$host" ] || host=$host.
       echo "REPLICAOF $host 6379" | tell localhost 2 >/dev/null
       ;;

@@ -155,7 +155,9 @@ async function runCase(
   const name = change === undefined ? "asking" : "plain";
   const own = kind.mode === "cluster" ? { ...COMMON, ...CLUSTER_SETTINGS } : COMMON;
   const pods = await DeployedPods.open(name, kind, { settings: { ...own, ...settings }, ephemeral, change });
-  const once = async (subject: FaultSubject, replicas: number): Promise<ScenarioRecord> => {
+  const once = async (formed: FaultSubject, replicas: number): Promise<ScenarioRecord> => {
+    // Each round begins with the roles that the last one has left.
+    const subject = { ...formed, initialPrimaries: await pods.primaries() };
     const scenario: Scenario = {
       ...{ name: fault.kind, fault, load: load(replicas), settings: new Map(), repair: true },
       ...{ beforeSeconds: 1, afterSeconds: 0.3, recoveryTimeoutSeconds: RECOVERY_SECONDS },

@@ -7,8 +7,11 @@ import { join } from "node:path";
 /** Files of a TLS Secret, base64, by key. */
 export type TlsFiles = Readonly<Record<"tls.crt" | "tls.key" | "ca.crt", string>>;
 
-/** @param hosts that the certificate names, with or without wildcards; valid for a day */
-export function issueCertificate(hosts: readonly string[]): TlsFiles {
+/**
+ * @param hosts that the certificate names, with or without wildcards
+ * @param days for which it is valid from now on; less than 0 of one that has expired
+ */
+export function issueCertificate(hosts: readonly string[], days = 1): TlsFiles {
   const directory = mkdtempSync(join(tmpdir(), "certificate-"));
   const openssl = (...args: readonly string[]): void => {
     execFileSync("openssl", args, { cwd: directory, stdio: "ignore" });
@@ -22,7 +25,19 @@ export function issueCertificate(hosts: readonly string[]): TlsFiles {
     );
     openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=servers", "-keyout", "tls.key", "-out", "tls.csr");
     openssl(
-      ...["x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "1"],
+      ...[
+        "x509",
+        "-req",
+        "-in",
+        "tls.csr",
+        "-CA",
+        "ca.crt",
+        "-CAkey",
+        "ca.key",
+        "-CAcreateserial",
+        "-days",
+        String(days),
+      ],
       ...["-extfile", "names", "-out", "tls.crt"],
     );
     return { "tls.crt": file("tls.crt"), "tls.key": file("tls.key"), "ca.crt": file("ca.crt") };

@@ -1,4 +1,5 @@
 /** A formed deployment of pods in a namespace of its own, as the components make them, and faults in it. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../../lib/compact";
 import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
 import type { Tls } from "../../../components/kubernetes/arguments";
@@ -100,15 +101,22 @@ export class DeployedPods {
 
   /** The subject of faults. @param Injector breaks pods by default */
   async subject(Injector = PodFaultInjector): Promise<FaultSubject & { readonly injector: PodFaultInjector }> {
-    const { verdict } = await verifyUntilPass(this.deployment, { settlingMs: 30_000 });
+    const initialPrimaries = await this.primaries();
     const injector = new Injector(this.deployment, this.injectorOptions);
     this.#injectors.push(injector);
     return {
       injector,
       shape: this.target.shape,
       hasAutomaticFailover: this.kind.mode === "cluster" || this.kind.sentinel !== undefined,
-      initialPrimaries: compact(verdict.shards.map(({ primary }) => primary)),
+      initialPrimaries,
     };
+  }
+
+  /** Names of the primaries of a deployment that passes verification. */
+  async primaries(): Promise<string[]> {
+    const deployment = await openDeployment(this.target, this.password);
+    const { verdict } = await verifyUntilPass(deployment, { settlingMs: 30_000 });
+    return compact(verdict.shards.map(({ primary }) => primary));
   }
 
   /** Has pods made again one after the other, each in order, so that their containers count as never restarted. */
@@ -123,6 +131,8 @@ export class DeployedPods {
         return isNew && pods.every(isReady) ? undefined : `${name} is not ready again`;
       });
     }
+    // Sentinels report a pod that is new as down after that time.
+    await sleep(this.kind.sentinel === undefined ? 0 : this.kind.sentinel.downAfterMs + 1000);
     await verifyUntilPass(await openDeployment(this.target, this.password), { settlingMs: 60_000 });
   }
 

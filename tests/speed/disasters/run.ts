@@ -1,0 +1,199 @@
+/**
+ * `npm run disasters -- [cluster] [replication] [sentinels]`: strikes deployments of a throw-away Kubernetes by disasters, while a
+ * client writes to them, and writes the tables of docs/failures.md. Without an argument all of them.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { listenForInterruption } from "../../../cli/interruption";
+import { BadInput, messageOf } from "../../../lib/errors";
+import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
+import type { Scenario } from "../../../faults/plan/scenario";
+import { runScenarios } from "../../../faults/scenarios/run-scenarios";
+import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
+import { openDeployment } from "../../../platforms/deployment-reference";
+import type { ServerSettings } from "../../../valkey/settings";
+import { verify } from "../../../valkey/verification/verify";
+import type { PodsKind } from "../../support/kubernetes/deployed-pods";
+import { DeployedPods } from "../../support/kubernetes/deployed-pods";
+import { KUBECONFIG, ThrowAway } from "../../support/kubernetes/throw-away";
+import type { Disaster, Struck } from "./disasters";
+import { CERTIFICATE, certificateObject, DISASTERS, MACHINE_COMMAND } from "./disasters";
+import type { Outcome } from "./table";
+import { formatOutcome, formatTable, replaceTable } from "./table";
+
+const DOCUMENT = join(__dirname, "../../../docs/failures.md");
+const NAME = "struck";
+const RECOVERY_SECONDS = 150;
+/** Through port-forwards of one API server. */
+const LOAD: Scenario["load"] = {
+  rate: 200,
+  bytes: 64,
+  timeoutMs: 3000,
+  acknowledgement: { replicas: 1, timeoutMs: 1000 },
+};
+
+const REPLICATION: PodsKind = { mode: "replication", shape: { primaries: 1, replicasPerPrimary: 2 } };
+const SENTINEL = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
+const KINDS: Readonly<Record<string, PodsKind>> = {
+  cluster: { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } },
+  replication: REPLICATION,
+  sentinels: { ...REPLICATION, sentinel: SENTINEL },
+};
+const PERSISTENCE: readonly (readonly [title: string, settings: ServerSettings])[] = [
+  ["no persistence", { save: "" }],
+  ["`save`", {}],
+  ["append-only file", { save: "", appendonly: true }],
+];
+
+/** The first Ctrl-C ends after the pods are gone, the second one at once. */
+const { signal } = listenForInterruption(() => process.exit(130));
+
+/** Injector whose `kill` strikes, and whose `start` judges the deployment and undoes the disaster first. */
+function injectorOf(
+  disaster: Disaster,
+  pods: DeployedPods,
+  onJudged: (failing: string[]) => void,
+): typeof PodFaultInjector {
+  return class extends PodFaultInjector {
+    constructor(...options: ConstructorParameters<typeof PodFaultInjector>) {
+      super(...options);
+      const { start } = this;
+      let struck: Struck[] = [];
+      const strike = async (names: readonly string[]): Promise<void> => {
+        struck = await Promise.all(names.map((victim) => this.#reach(victim)));
+        await Promise.all(struck.map((each) => disaster.strike(each)));
+      };
+      const undo = async (...[names, options]: Parameters<typeof start>): Promise<void> => {
+        onJudged(await failing(pods));
+        for (const each of struck) await disaster.undo?.(each);
+        await start(names, options);
+      };
+      Object.assign(this, { kill: strike, start: undo });
+    }
+
+    async #reach(victim: string): Promise<Struck> {
+      const node = this.nodes().find(({ name }) => name === victim);
+      if (node === undefined) throw new Error(`there is no pod ${victim}`);
+      const connection = await this.dial(node.endpoint, 60_000);
+      return { pods, victim, call: (command, ...words) => connection.call(command, ...words) };
+    }
+  };
+}
+
+/** Assertions of the verdict that fail at this moment. */
+async function failing({ target, password }: DeployedPods): Promise<string[]> {
+  try {
+    const { verdict } = await verify(await openDeployment(target, password));
+    return verdict.assertions.filter(({ pass }) => !pass).map(({ id }) => id);
+  } catch (error) {
+    return [messageOf(error).split("\n")[0] ?? ""];
+  }
+}
+
+async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> {
+  let during: string[] = [];
+  const { seconds } = disaster;
+  const restart = seconds === undefined ? ("served" as const) : { seconds };
+  const scenario: Scenario = {
+    name: disaster.id,
+    fault: disaster.strikes === "all" ? { kind: "kill-all", newAddresses: true } : { kind: "kill-primary", restart },
+    ...{ load: LOAD, settings: new Map<string, string>(), repair: true },
+    ...{ beforeSeconds: 2, afterSeconds: 1, recoveryTimeoutSeconds: RECOVERY_SECONDS },
+  };
+  const subject = await pods.subject(injectorOf(disaster, pods, (ids) => (during = ids)));
+  const records: ScenarioResult["record"][] = [];
+  await runScenarios([{ scenario, repeats: 1, subject }], {
+    signal,
+    report: (line) => {
+      progress(`  ${line}`);
+    },
+    onResult: ({ record }) => void records.push(record),
+  }).catch((error: unknown) => {
+    if (records.length === 0) throw error;
+  });
+  const [record] = records;
+  if (record === undefined) throw new Error(`${disaster.id} has no record`);
+  if (record.unread > 0) throw new Error(`${record.unread} keys could not be read back`);
+  return {
+    lost: record.lost.count,
+    outSeconds: record.outage.overMs === null ? null : record.outage.longestMs / 1000,
+    during,
+    after: record.recoveryFailure === null ? [] : await failing(pods),
+  };
+}
+
+type Cell = Outcome | string | undefined;
+
+/** An outcome, or why there is none. */
+async function cellOf(disaster: Disaster, pods: DeployedPods): Promise<Cell> {
+  if (disaster.id === "machine" && MACHINE_COMMAND === undefined) return undefined;
+  try {
+    return await strike(disaster, pods);
+  } catch (error) {
+    signal.throwIfAborted();
+    return `not measured: ${messageOf(error).split("\n")[0] ?? ""}`;
+  }
+}
+
+async function column(kind: PodsKind, settings: ServerSettings): Promise<Cell[]> {
+  const here = await ThrowAway.open();
+  await here.apply([certificateObject(NAME, here.namespace, {})]);
+  const own = kind.mode === "cluster" ? { "cluster-node-timeout": 5000 } : {};
+  const all: ServerSettings = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local", ...own, ...settings };
+  const pods = await DeployedPods.open(NAME, kind, { settings: all, tls: { secretName: CERTIFICATE } }, here);
+  const cells: Cell[] = [];
+  try {
+    for (const disaster of wanted(kind)) {
+      const cell = await cellOf(disaster, pods);
+      cells.push(cell);
+      progress(`${disaster.id}: ${formatOutcome(cell)}`);
+      // A kubelet lets a container wait longer each time that it ends.
+      await pods.renew(await pods.primaries());
+    }
+  } finally {
+    await pods.close();
+  }
+  return cells;
+}
+
+function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+const only = process.env["VALKEY_TEST_DISASTERS"]?.split(",");
+
+function wanted({ sentinel }: PodsKind): Disaster[] {
+  return DISASTERS.filter((each) => each.only === undefined || sentinel !== undefined).filter(
+    ({ id }) => only === undefined || only.includes(id),
+  );
+}
+
+async function main(words: readonly string[]): Promise<void> {
+  const problems = words
+    .filter((word) => !(word in KINDS))
+    .map((word) => `"${word}": expected ${Object.keys(KINDS).join(", ")}`);
+  if (KUBECONFIG === undefined) problems.push("VALKEY_TEST_KUBECONFIG names no throw-away cluster");
+  if (problems.length > 0) throw new BadInput("disasters", problems);
+  for (const word of words.length === 0 ? Object.keys(KINDS) : words) {
+    const kind = KINDS[word];
+    if (kind === undefined) continue;
+    const columns: Cell[][] = [];
+    for (const [title, settings] of PERSISTENCE) {
+      progress(`${word}, ${title}`);
+      columns.push(await column(kind, settings));
+    }
+    const rows = wanted(kind).map(({ title }, index) => [title, columns.map((cells) => cells[index])] as const);
+    const table = formatTable({ columns: PERSISTENCE.map(([title]) => title), rows });
+    if (only === undefined)
+      writeFileSync(DOCUMENT, replaceTable(readFileSync(DOCUMENT, "utf8"), `disasters of ${word}`, table));
+    process.stdout.write(`${table}\n`);
+  }
+}
+
+void main(process.argv.slice(2)).then(
+  () => process.exit(0),
+  (error: unknown) => {
+    progress(messageOf(error));
+    process.exit(error instanceof BadInput ? 2 : 1);
+  },
+);

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { formatOutcome, formatTable, replaceTable } from "./table";
+
+const WHOLE = { lost: 0, outSeconds: 1.74, during: [], after: [] };
+
+describe("a table of disasters", () => {
+  it("says what was lost, for how long nobody could write, and what the verdict said", () => {
+    expect(formatOutcome(WHOLE)).toBe("0 · 1.7 s · PASS");
+    expect(formatOutcome({ ...WHOLE, lost: 12, during: ["links-up"] })).toBe("12 · 1.7 s · links-up, then PASS");
+    expect(formatOutcome({ ...WHOLE, outSeconds: null, after: ["links-up", "zones-apart"] })).toBe(
+      "0 · no end · FAIL: links-up, zones-apart",
+    );
+    expect(formatOutcome(undefined)).toBe("–");
+  });
+
+  it("takes the place of the former one in a document, and of nothing else", () => {
+    const table = formatTable({ columns: ["`save`"], rows: [["process killed", [WHOLE]]] });
+    expect(table.split("\n")).toEqual([
+      "| disaster | `save` |",
+      "| --- | --- |",
+      "| process killed | 0 · 1.7 s · PASS |",
+    ]);
+    const document = "before\n<!-- a -->\nformer\n<!-- end of a -->\nafter\n";
+    expect(replaceTable(document, "a", "new")).toBe("before\n<!-- a -->\nnew\n<!-- end of a -->\nafter\n");
+    expect(() => replaceTable(document, "b", "new")).toThrow("the document has no table b");
+  });
+});

@@ -1,0 +1,51 @@
+/** The table of disasters as Markdown, and its place in a document. Pure. */
+
+/** One cell: what a disaster did to a deployment. */
+export interface Outcome {
+  /** Writes that a replica had acknowledged and that are gone. */
+  readonly lost: number;
+  /** Longest time without writes, seconds; null where writes failed to the end. */
+  readonly outSeconds: number | null;
+  /** Assertions of the verdict that failed while it lasted. */
+  readonly during: readonly string[];
+  /** Assertions that failed after it; empty when the deployment passed verification. */
+  readonly after: readonly string[];
+}
+
+export interface DisasterTable {
+  /** Headings of the columns. */
+  readonly columns: readonly string[];
+  /** A title, and a cell for each column; undefined where it was not tried. */
+  readonly rows: readonly (readonly [title: string, cells: readonly (Outcome | string | undefined)[]])[];
+}
+
+export function formatOutcome(outcome: Outcome | string | undefined): string {
+  if (outcome === undefined) return "–";
+  if (typeof outcome === "string") return outcome;
+  const { lost, outSeconds, during, after } = outcome;
+  const out = outSeconds === null ? "no end" : `${outSeconds.toFixed(1)} s`;
+  const verdict =
+    after.length > 0 ? `FAIL: ${after.join(", ")}` : during.length > 0 ? `${during.join(", ")}, then PASS` : "PASS";
+  return `${lost} · ${out} · ${verdict}`;
+}
+
+export function formatTable({ columns, rows }: DisasterTable): string {
+  const lines = [
+    ["disaster", ...columns],
+    ["---", ...columns.map(() => "---")],
+  ];
+  for (const [title, cells] of rows) lines.push([title, ...cells.map(formatOutcome)]);
+  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+/**
+ * Replaces what stands between the markers of a table.
+ * @throws Error when the document has no such markers
+ */
+export function replaceTable(document: string, name: string, table: string): string {
+  const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
+  const from = document.indexOf(begin);
+  const to = document.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`the document has no table ${name}`);
+  return `${document.slice(0, from)}${begin}\n${table}\n${document.slice(to)}`;
+}
