@@ -115,7 +115,7 @@ ANSWER
 has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
 
 # newer: after own_copy and ask, whether that server has all that is on this server's disk, and more. Copies of the same history compare
-# by their place in it. A history that began after this server's snapshot continues it. Otherwise a replica has all that its primary wrote while they were linked; where it has only loaded its own disk
+# by their place in it. A history that was written down after this server's snapshot continues it. Otherwise a replica has all that its primary wrote while they were linked; where it has only loaded its own disk
 # since it started, its copy is of unknown age.
 newer() {
   has_data || return 1
@@ -124,7 +124,7 @@ newer() {
     [ "$position" -gt "$offset" ]
     return
   fi
-  [ "$disk" != rdb ] || [ -z "$last" ] || [ "$lineage" != "$last" ] || return 0
+  if [ "$disk" = rdb ] && [ -n "$last" ] && [ "$lineage" = "$last" ] && [ "$HISTORY" -nt "$snapshot" ]; then return 0; fi
   # Both are rounded to seconds.
   [ "$since" -ge 0 ] && [ "$since" -le $((age + 2)) ]
 }

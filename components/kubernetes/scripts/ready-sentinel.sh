@@ -1,18 +1,31 @@
 #!/bin/sh
-# Readiness of a Sentinel: it answers. One that watches a replica watches the primary that most others name: Sentinels learn of each other
-# at the primary, so it would never hear of that one (it was starting when the others were told). One whose certificate has changed ends, because it loads another only when it starts; its container
-# starts it again, with what it knows. Files with which no server starts are not waited for: it keeps those that it has.
+# Readiness of a Sentinel: it answers. One that watches a replica for two probes, or nothing, watches the primary: Sentinels learn of each
+# other at the primary, so it would never hear of that one. One whose certificate has changed ends, because it loads another only when
+# it starts; its container starts it again, with what it knows. Files with which no server starts are not waited for: it keeps
+# those that it has.
 . "${0%/*}/node.sh"
+. "${0%/*}/copies.sh"
 . "${0%/*}/sentinels.sh"
 
-role_of() { echo ROLE | tell "$1" 2 | head -n 1; }
-
-# watch_primary: watches the primary of most others where this Sentinel's own is a replica.
+# watch_primary: watches the primary that the watched replica follows, or without any the one that others name.
 watch_primary() {
   own=$(echo "SENTINEL GET-MASTER-ADDR-BY-NAME $DEPLOYMENT" | tell localhost 3 26379 | head -n 1)
-  other=$(watched "$(most)")
-  [ -n "$other" ] && [ "$other" != "$own" ] && [ "$(role_of "$own")" = slave ] && [ "$(role_of "$other")" = master ] || return 0
-  { echo "SENTINEL REMOVE $DEPLOYMENT" && monitor "$other"; } | tell localhost 3 26379 >/dev/null
+  if [ -z "$own" ]; then
+    primary=$(watched)
+    [ -n "$primary" ] || primary=$(leading)
+    [ -z "$primary" ] || monitor "$primary" | tell localhost 3 26379 >/dev/null
+    return
+  fi
+  # slave HOST PORT STATE OFFSET
+  primary=$(role_of "$own" | sed -n -e '1{/^slave/!q;}' -e 2p)
+  if [ -n "$primary" ] && role_of "$primary" | grep -q '^master'; then
+    if [ "$(cat /data/replica 2>/dev/null)" != "$own" ]; then
+      echo "$own" >/data/replica
+      return
+    fi
+    { echo "SENTINEL REMOVE $DEPLOYMENT" && monitor "${primary%.}"; } | tell localhost 3 26379 >/dev/null
+  fi
+  rm -f /data/replica
 }
 
 echo PING | tell localhost 5 26379 | grep -q PONG || exit 1

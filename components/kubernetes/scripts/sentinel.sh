@@ -6,27 +6,17 @@
 . "${0%/*}/copies.sh"
 . "${0%/*}/sentinels.sh"
 
-# leading: the host of the server that is a primary, of two the one with more replicas; else of the one that most replicas follow.
-leading() {
-  number=0 count=$(cat /valkey/config/servers)
-  while [ "$number" -lt "$count" ]; do
-    host=$DEPLOYMENT-$number$SERVERS
-    number=$((number + 1))
-    {
-      ask "$host"
-      case $role in
-        master) has_data && echo "1 $replicas $host" ;;
-        slave) echo "0 1 $followed" ;;
-      esac
-    } &
-  done | awk -v servers="$SERVERS" '
-    index($3, servers) { weight[$3] += 1000 * $1 + $2 }
-    END { for (host in weight) if (weight[host] > most) { most = weight[host]; best = host } print best }'
-}
-
 trap 'exit 143' TERM
 [ -z "${VALKEY_TLS_CA-}" ] || certificate >/data/certificate
-# A container that restarts in its pod keeps its state.
+# A container that restarts in its pod keeps its state, unless the others know a later primary: they would believe an older failover that
+# it remembers.
+if [ -e /data/sentinel.conf ]; then
+  own=$(awk '$1 == "sentinel" && $2 == "monitor" { print $4 }' /data/sentinel.conf)
+  other=$(watched "$(most)")
+  if [ -n "$other" ] && [ "$own" != "$other" ] && role_of "$other" | grep -q '^master' && ! role_of "$own" | grep -q '^master'; then
+    rm /data/sentinel.conf
+  fi
+fi
 if [ ! -e /data/sentinel.conf ]; then
   primary=$(watched)
   [ -n "$primary" ] || primary=$(leading)

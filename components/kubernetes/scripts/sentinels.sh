@@ -14,14 +14,19 @@ sentinels() {
   done
 }
 
-# views: the primary by each Sentinel that answers, a line for each.
-views() {
+# ask_sentinels COMMAND: the answers of all Sentinels, in any order.
+ask_sentinels() {
   for sentinel in $(sentinels); do
-    echo "SENTINEL GET-MASTER-ADDR-BY-NAME $DEPLOYMENT" | tell "$sentinel" 3 26379 |
-      awk -v servers="$SERVERS" 'index($0, servers) { print; exit }' &
+    echo "$1" | tell "$sentinel" 3 26379 &
   done
   wait
 }
+
+# views: the primary by each Sentinel that answers, a line for each.
+views() { ask_sentinels "SENTINEL GET-MASTER-ADDR-BY-NAME $DEPLOYMENT" | awk -v servers="$SERVERS" 'index($0, servers)'; }
+
+# failing_over: whether a Sentinel is about to promote a replica.
+failing_over() { ask_sentinels "SENTINEL MASTER $DEPLOYMENT" | grep -q failover_in_progress; }
 
 # most: the smallest number of Sentinels that is more than half of all.
 most() { echo $((COUNT / 2 + 1)); }
@@ -50,10 +55,43 @@ monitor() {
   echo "SENTINEL SET $DEPLOYMENT auth-pass $(cat "$VALKEY_PASSWORD_FILE") down-after-milliseconds $DOWN_AFTER failover-timeout $FAILOVER_TIMEOUT parallel-syncs 1"
 }
 
-# watch HOST: has all Sentinels watch that primary in place of the one that they name.
+# watch HOST: has all Sentinels watch that primary in place of the one that they name. One that is not reached is tried again for some
+# seconds: it would remember an older failover, and the others believe the one that remembers the latest.
 watch() {
   for sentinel in $(sentinels); do
-    { echo "SENTINEL REMOVE $DEPLOYMENT" && monitor "$1"; } | tell "$sentinel" 3 26379 >/dev/null &
+    watch_by "$sentinel" "$1" &
   done
   wait
+}
+
+# watch_by SENTINEL HOST
+watch_by() {
+  tries=0
+  until { echo "SENTINEL REMOVE $DEPLOYMENT" && monitor "$2"; } | tell "$1" 3 26379 | tail -n 1 | grep -q '^OK'; do
+    tries=$((tries + 1))
+    [ $tries -lt 5 ] || return 0
+    sleep 1
+  done
+}
+
+# role_of HOST: its answer to ROLE.
+role_of() { echo ROLE | tell "$1" 2; }
+
+# leading: the host of the server that is a primary, of two the one with more replicas; else of the one that most replicas follow.
+# It needs copies.sh.
+leading() {
+  number=0 count=$(cat /valkey/config/servers)
+  while [ "$number" -lt "$count" ]; do
+    host=$DEPLOYMENT-$number$SERVERS
+    number=$((number + 1))
+    {
+      ask "$host"
+      case $role in
+        master) has_data && echo "1 $replicas $host" ;;
+        slave) echo "0 1 $followed" ;;
+      esac
+    } &
+  done | awk -v servers="$SERVERS" '
+    index($3, servers) { weight[$3] += 1000 * $1 + $2 }
+    END { for (host in weight) if (weight[host] > most) { most = weight[host]; best = host } print best }'
 }

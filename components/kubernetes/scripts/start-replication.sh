@@ -60,12 +60,12 @@ survey() {
 
 has() { echo "$seen" | grep -q "^$1"; }
 
-# best: `KIND POSITION HOST` to copy from: a primary, else the copy with the greatest position. A former primary that has not noticed that
-# this server had taken over has less than a replica of this server.
+# best: `KIND POSITION HOST` to copy from: a primary, else the copy with the greatest position. What continues the history that this
+# server had last comes first, then that history: a former primary that has not noticed its successor has less.
 best() {
   echo "$seen" | awk -v last="$last" '
     $1 !~ /^(primary|linked|loaded)$/ { next }
-    { own = last != "" && ($4 == last || $5 == last); print ($1 != "loaded") * own, $1 == "primary", $1, $2, $3 }
+    { own = last == "" || $1 == "loaded" ? 0 : $5 == last ? 2 : $4 == last; print own, $1 == "primary", $1, $2, $3 }
   ' | sort -k 1,1nr -k 2,2nr -k 4,4nr | awk 'NR == 1 { print $3, $4, $5 }'
 }
 
@@ -86,27 +86,38 @@ silent_for() { has silent && [ "$waited" -lt "$1" ]; }
 # take_over: has $host become a primary, so that this server can copy its data.
 take_over() { [ "$kind" = primary ] || echo 'REPLICAOF NO ONE' | tell "$host" 2 | grep -q '^OK'; }
 
+# may_follow: whether $host is the source now. Others that are silent may have more. A server that runs answers within seconds; one that
+# starts has only its own disk.
+may_follow() {
+  case $kind in
+    primary) true ;;
+    linked) ! silent_for 5 ;;
+    loaded) ! silent_for "$seconds" ;;
+    *) false ;;
+  esac
+}
+
 # find_source: sets primary to the host that this server is to follow; empty where it is to be the primary.
 find_source() {
   primary=''
   [ -n "$(peers)" ] || return 0
   own_copy
-  began=$(now) told='' chosen=''
+  asking=$(now) began='' told='' chosen=''
   while :; do
     primary=$(named)
     [ "$primary" = "$POD_NAME$SERVERS" ] || return 0
+    [ -n "$began" ] || began=$(now)
     primary=''
     seen=$(survey)
     waited=$(($(now) - began)) limit=$(patience_for)
-    if [ "$waited" -ge "$limit" ]; then
+    # shellcheck disable=SC2046
+    set -- $(best)
+    kind=${1-} position=${2-} host=${3-}
+    if [ "$waited" -ge "$limit" ] && [ "$kind$watching" != primaryyes ]; then
       [ "$limit" = 0 ] || say "starts with its own data ($disk): after $waited s no replica has handed over newer data"
       return
     fi
-    # Others that are silent may have more. A server that runs answers within seconds; one that starts has only its own disk.
-    if has primary || { has linked && ! silent_for 5; } || { has loaded && ! silent_for "$seconds"; }; then
-      # shellcheck disable=SC2046
-      set -- $(best)
-      kind=$1 position=$2 host=$3
+    if may_follow; then
       [ "$host" = "$chosen" ] || say "$host has newer data than this server's disk ($disk)"
       chosen=$host
       follow && return
@@ -118,24 +129,31 @@ find_source() {
   done
 }
 
+# watching: yes where Sentinels decide who is the primary. A server is none beside another.
+watching=''
 if [ -n "${SENTINELS-}" ]; then
   . "${0%/*}/sentinels.sh"
+  watching=yes
+  rm -f "$DATA/outvoted"
   # named: the primary by most Sentinels. Until most answer the server waits, for up to 30 s: they may name another one by now.
   named() {
-    until primary=$(watched "$([ $(($(now) - began)) -lt 30 ] && most || echo 1)") && [ -n "$primary" ]; do
+    until primary=$(watched "$([ $(($(now) - asking)) -lt 30 ] && most || echo 1)") && [ -n "$primary" ]; do
       say "waits for most Sentinels to name the primary"
       sleep 1
     done
     echo "$primary"
   }
-  # even: whether all other servers have the same data as $host. A Sentinel may promote any of them: what it knows of their data is up to
+  # even: whether all other servers that answer have the same data as $host. A Sentinel may promote any of them: what it knows of their data is up to
   # ten seconds old.
-  even() { ! has busy && echo "$seen" | awk -v position="$position" '$2 < position { lesser = 1 } END { exit lesser }'; }
+  even() { ! has busy && echo "$seen" | awk -v position="$position" '$1 != "silent" && $2 < position { lesser = 1 } END { exit lesser }'; }
   # follow: has $host become the primary, and fails: Sentinels name it soon. They are asked for a failover where any replica will do. They
-  # are told where replicas differ, where they know no replica yet, and where they have not noticed a primary for 5 s.
+  # are told where replicas differ, where they know no replica yet, and where they have not noticed a primary for 5 s; not while one of them
+  # promotes a replica by itself.
   follow() {
     if [ "$kind" = primary ]; then
       [ "$waited" -lt 5 ] || watch "$host"
+    elif [ "$waited" -lt 10 ] && failing_over; then
+      return 1
     elif ! even || ! fail_over "$waited"; then
       take_over && watch "$host"
     fi

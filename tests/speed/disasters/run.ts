@@ -11,6 +11,7 @@ import type { Scenario } from "../../../faults/plan/scenario";
 import { runScenarios } from "../../../faults/scenarios/run-scenarios";
 import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import { openDeployment } from "../../../platforms/deployment-reference";
+import type { Deployment } from "../../../valkey/deployment";
 import type { ServerSettings } from "../../../valkey/settings";
 import { verify } from "../../../valkey/verification/verify";
 import type { PodsKind } from "../../support/kubernetes/deployed-pods";
@@ -64,7 +65,7 @@ function injectorOf(
         await Promise.all(struck.map((each) => disaster.strike(each)));
       };
       const undo = async (...[names, options]: Parameters<typeof start>): Promise<void> => {
-        onJudged(await failing(pods));
+        onJudged(await failing({ ...this.deployment, nodes: this.nodes() }));
         for (const each of struck) await disaster.undo?.(each);
         await start(names, options);
       };
@@ -81,13 +82,9 @@ function injectorOf(
 }
 
 /** Assertions of the verdict that fail at this moment. */
-async function failing({ target, password }: DeployedPods): Promise<string[]> {
-  try {
-    const { verdict } = await verify(await openDeployment(target, password));
-    return verdict.assertions.filter(({ pass }) => !pass).map(({ id }) => id);
-  } catch (error) {
-    return [messageOf(error).split("\n")[0] ?? ""];
-  }
+async function failing(deployment: Deployment): Promise<string[]> {
+  const { verdict } = await verify(deployment);
+  return verdict.assertions.filter(({ pass }) => !pass).map(({ id }) => id);
 }
 
 async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> {
@@ -118,7 +115,7 @@ async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> 
     lost: record.lost.count,
     outSeconds: record.outage.overMs === null ? null : record.outage.longestMs / 1000,
     during,
-    after: record.recoveryFailure === null ? [] : await failing(pods),
+    after: record.recoveryFailure === null ? [] : await failing(await openDeployment(pods.target, pods.password)),
   };
 }
 
