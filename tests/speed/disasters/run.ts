@@ -1,6 +1,6 @@
 /**
  * `npm run disasters -- [cluster] [replication] [sentinels]`: strikes deployments of a throw-away Kubernetes by disasters, while a
- * client writes to them, and writes the tables of docs/failures.md. Without an argument all of them.
+ * client writes to them, and writes the tables of docs/failures.md. Without an argument all of them. A cell that is not tried is `–`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -124,6 +124,7 @@ type Cell = Outcome | string | undefined;
 /** An outcome, or why there is none. */
 async function cellOf(disaster: Disaster, pods: DeployedPods): Promise<Cell> {
   if (disaster.id === "machine" && MACHINE_COMMAND === undefined) return undefined;
+  if (only !== undefined && !only.includes(disaster.id)) return undefined;
   try {
     return await strike(disaster, pods);
   } catch (error) {
@@ -140,9 +141,10 @@ async function column(kind: PodsKind, settings: ServerSettings): Promise<Cell[]>
   const pods = await DeployedPods.open(NAME, kind, { settings: all, tls: { secretName: CERTIFICATE } }, here);
   const cells: Cell[] = [];
   try {
-    for (const disaster of wanted(kind)) {
+    for (const disaster of possible(kind)) {
       const cell = await cellOf(disaster, pods);
       cells.push(cell);
+      if (cell === undefined) continue;
       progress(`${disaster.id}: ${formatOutcome(cell)}`);
       // A kubelet lets a container wait longer each time that it ends.
       await pods.renew(await pods.primaries());
@@ -157,12 +159,11 @@ function progress(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
+/** Disasters by id that VALKEY_TEST_DISASTERS names, with commas between them. @default all */
 const only = process.env["VALKEY_TEST_DISASTERS"]?.split(",");
 
-function wanted({ sentinel }: PodsKind): Disaster[] {
-  return DISASTERS.filter((each) => each.only === undefined || sentinel !== undefined).filter(
-    ({ id }) => only === undefined || only.includes(id),
-  );
+function possible({ sentinel }: PodsKind): readonly Disaster[] {
+  return DISASTERS.filter((each) => each.only === undefined || sentinel !== undefined);
 }
 
 async function main(words: readonly string[]): Promise<void> {
@@ -170,6 +171,9 @@ async function main(words: readonly string[]): Promise<void> {
     .filter((word) => !(word in KINDS))
     .map((word) => `"${word}": expected ${Object.keys(KINDS).join(", ")}`);
   if (KUBECONFIG === undefined) problems.push("VALKEY_TEST_KUBECONFIG names no throw-away cluster");
+  const ids = DISASTERS.map(({ id }) => id);
+  for (const id of only ?? [])
+    if (!ids.includes(id)) problems.push(`VALKEY_TEST_DISASTERS: "${id}": expected ${ids.join(", ")}`);
   if (problems.length > 0) throw new BadInput("disasters", problems);
   for (const word of words.length === 0 ? Object.keys(KINDS) : words) {
     const kind = KINDS[word];
@@ -179,10 +183,9 @@ async function main(words: readonly string[]): Promise<void> {
       progress(`${word}, ${title}`);
       columns.push(await column(kind, settings));
     }
-    const rows = wanted(kind).map(({ title }, index) => [title, columns.map((cells) => cells[index])] as const);
+    const rows = possible(kind).map(({ title }, index) => [title, columns.map((cells) => cells[index])] as const);
     const table = formatTable({ columns: PERSISTENCE.map(([title]) => title), rows });
-    if (only === undefined)
-      writeFileSync(DOCUMENT, replaceTable(readFileSync(DOCUMENT, "utf8"), `disasters of ${word}`, table));
+    writeFileSync(DOCUMENT, replaceTable(readFileSync(DOCUMENT, "utf8"), `disasters of ${word}`, table));
     process.stdout.write(`${table}\n`);
   }
 }

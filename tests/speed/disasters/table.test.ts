@@ -10,6 +10,7 @@ describe("a table of disasters", () => {
     expect(formatOutcome({ ...WHOLE, outSeconds: null, after: ["links-up", "zones-apart"] })).toBe(
       "0 · no end · FAIL: links-up, zones-apart",
     );
+    expect(formatOutcome({ ...WHOLE, during: ["a", "b", "c", "d"] })).toBe("0 · 1.7 s · 4 assertions, then PASS");
     expect(formatOutcome(undefined)).toBe("–");
   });
 

@@ -24,9 +24,14 @@ export function formatOutcome(outcome: Outcome | string | undefined): string {
   if (typeof outcome === "string") return outcome;
   const { lost, outSeconds, during, after } = outcome;
   const out = outSeconds === null ? "no end" : `${outSeconds.toFixed(1)} s`;
-  const verdict =
-    after.length > 0 ? `FAIL: ${after.join(", ")}` : during.length > 0 ? `${during.join(", ")}, then PASS` : "PASS";
-  return `${lost} · ${out} · ${verdict}`;
+  if (after.length > 0) return `${lost} · ${out} · FAIL: ${after.join(", ")}`;
+  return `${lost} · ${out} · ${during.length === 0 ? "" : `${listed(during)}, then `}PASS`;
+}
+
+const MAX_LISTED = 3;
+
+function listed(ids: readonly string[]): string {
+  return ids.length <= MAX_LISTED ? ids.join(", ") : `${ids.length} assertions`;
 }
 
 export function formatTable({ columns, rows }: DisasterTable): string {
