@@ -62,7 +62,8 @@ async function rollOut(
 
 /**
  * A failure leaves pods of the former and of the new template, each with its data and part of the deployment, and a StatefulSet that
- * waits to restart the next pod; or Sentinels of which some have forgotten removed nodes. The next update waits for its own template on all pods, also for the former one.
+ * waits to restart the next pod. Some Sentinels may have forgotten the nodes that are gone, and others not. The next update waits for its own
+ * template on all pods, also if that is the former one.
  */
 export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   create: async (inputs, context) => {

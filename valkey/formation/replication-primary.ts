@@ -8,8 +8,8 @@ import { infoNumber, parseInfo } from "../topology/info";
 import type { Deadline } from "./deadline";
 
 /** Part of a node that decides whether it is the primary. */
-export interface ReplicationRole<N = DeploymentNode> {
-  readonly node: N;
+interface ReplicationRole {
+  readonly node: DeploymentNode;
   readonly isPrimary: boolean;
   /** Number of replicas that are connected to it. */
   readonly replicas: number;
@@ -54,11 +54,8 @@ async function awaitFound(
   return node;
 }
 
-/**
- * The primary that others are to follow: the one that has replicas, else keys, else the first. Pure.
- * @returns undefined when no node is a primary
- */
-export function choosePrimary<N>(roles: readonly ReplicationRole<N>[]): N | undefined {
+/** The primary that others must follow: the one that has replicas, else keys, else the first; undefined when no node is a primary. */
+function choosePrimary(roles: readonly ReplicationRole[]): DeploymentNode | undefined {
   const primaries = roles.filter(({ isPrimary }) => isPrimary);
   const leading = primaries.find(({ replicas }) => replicas > 0) ?? primaries.find(({ keys }) => keys > 0);
   return (leading ?? primaries[0])?.node;

@@ -115,8 +115,8 @@ ANSWER
 has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
 
 # newer: after own_copy and ask, whether that server has all that is on this server's disk, and more. Copies of the same history compare
-# by their place in it. A history that was written down after this server's snapshot continues it. Otherwise a replica has all that its primary wrote while they were linked; where it has only loaded its own disk
-# since it started, its copy is of unknown age.
+# by their place in it. A history that was written down after this server's snapshot continues it. Otherwise a replica has all that its
+# primary wrote while they were linked; if it has only loaded its own disk since it started, the age of its copy is unknown.
 newer() {
   has_data || return 1
   [ "$disk" != none ] || return 0

@@ -8,8 +8,8 @@
 
 trap 'exit 143' TERM
 [ -z "${VALKEY_TLS_CA-}" ] || certificate >/data/certificate
-# A container that restarts in its pod keeps its state, unless the others know a later primary: they would believe an older failover that
-# it remembers.
+# A container that restarts in its pod keeps its state, but not if the others know a later primary: they would believe the earlier failover
+# that it remembers.
 if [ -e /data/sentinel.conf ]; then
   own=$(awk '$1 == "sentinel" && $2 == "monitor" { print $4 }' /data/sentinel.conf)
   other=$(watched "$(most)")

@@ -55,8 +55,8 @@ monitor() {
   echo "SENTINEL SET $DEPLOYMENT auth-pass $(cat "$VALKEY_PASSWORD_FILE") down-after-milliseconds $DOWN_AFTER failover-timeout $FAILOVER_TIMEOUT parallel-syncs 1"
 }
 
-# watch HOST: has all Sentinels watch that primary in place of the one that they name. One that is not reached is tried again for some
-# seconds: it would remember an older failover, and the others believe the one that remembers the latest.
+# watch HOST: has all Sentinels watch that primary in place of the one that they name. A Sentinel that does not answer is told again for
+# some seconds: it remembers an earlier failover, and the others, which then remember none, would believe it.
 watch() {
   for sentinel in $(sentinels); do
     watch_by "$sentinel" "$1" &

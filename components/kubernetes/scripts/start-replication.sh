@@ -143,12 +143,12 @@ if [ -n "${SENTINELS-}" ]; then
     done
     echo "$primary"
   }
-  # even: whether all other servers that answer have the same data as $host. A Sentinel may promote any of them: what it knows of their data is up to
-  # ten seconds old.
+  # even: whether all other servers that answer have the same data as $host. A Sentinel may promote any of them, because what it knows of
+  # their data is up to ten seconds old.
   even() { ! has busy && echo "$seen" | awk -v position="$position" '$1 != "silent" && $2 < position { lesser = 1 } END { exit lesser }'; }
-  # follow: has $host become the primary, and fails: Sentinels name it soon. They are asked for a failover where any replica will do. They
-  # are told where replicas differ, where they know no replica yet, and where they have not noticed a primary for 5 s; not while one of them
-  # promotes a replica by itself.
+  # follow: has $host become the primary, and fails: Sentinels name it soon. If any replica will do, they are asked for a failover. If
+  # replicas differ, or Sentinels know no replica yet or have not noticed a primary for 5 s, they are told. While one of them promotes a
+  # replica by itself, nothing is done.
   follow() {
     if [ "$kind" = primary ]; then
       [ "$waited" -lt 5 ] || watch "$host"

@@ -9,7 +9,7 @@ export type TlsFiles = Readonly<Record<"tls.crt" | "tls.key" | "ca.crt", string>
 
 /**
  * @param hosts that the certificate names, with or without wildcards
- * @param days for which it is valid from now on; less than 0 of one that has expired
+ * @param days for which it is valid from now on; negative for one that has expired
  */
 export function issueCertificate(hosts: readonly string[], days = 1): TlsFiles {
   const directory = mkdtempSync(join(tmpdir(), "certificate-"));
@@ -25,20 +25,8 @@ export function issueCertificate(hosts: readonly string[], days = 1): TlsFiles {
     );
     openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=servers", "-keyout", "tls.key", "-out", "tls.csr");
     openssl(
-      ...[
-        "x509",
-        "-req",
-        "-in",
-        "tls.csr",
-        "-CA",
-        "ca.crt",
-        "-CAkey",
-        "ca.key",
-        "-CAcreateserial",
-        "-days",
-        String(days),
-      ],
-      ...["-extfile", "names", "-out", "tls.crt"],
+      ...["x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"],
+      ...["-days", String(days), "-extfile", "names", "-out", "tls.crt"],
     );
     return { "tls.crt": file("tls.crt"), "tls.key": file("tls.key"), "ca.crt": file("ca.crt") };
   } finally {
