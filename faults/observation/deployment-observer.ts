@@ -9,7 +9,15 @@ import { countSlots, parseRange } from "../../valkey/topology/slots";
 import type { Dialer } from "../writes/connection-pool";
 import { ConnectionPool } from "../writes/connection-pool";
 import type { ObservedNodeState, StateChange, ExpectedTopology } from "./observed-states";
-import { isServing, isRedundant, isZoneSafe, seesAllSlotsServed, SILENT, stateName } from "./observed-states";
+import {
+  followService,
+  isServing,
+  isRedundant,
+  isZoneSafe,
+  seesAllSlotsServed,
+  SILENT,
+  stateName,
+} from "./observed-states";
 
 /**
  * Milliseconds between two polls of a node; large clusters are polled less often, because replies cost the servers CPU
@@ -90,7 +98,7 @@ export class DeploymentObserver {
 
   /** The current state of a node. */
   state(name: string): ObservedNodeState {
-    return this.#states.get(name) ?? SILENT;
+    return this.#current().get(name) ?? SILENT;
   }
 
   /** All changes of state, with times relative to `fromMs`. */
@@ -109,7 +117,8 @@ export class DeploymentObserver {
   }
 
   #current(): Map<string, ObservedNodeState> {
-    return new Map(this.nodes().map(({ name }) => [name, this.state(name)]));
+    const states = new Map(this.nodes().map(({ name }) => [name, this.#states.get(name) ?? SILENT]));
+    return this.expected().mode === "replication" ? followService(states) : states;
   }
 
   async #watch(name: string): Promise<void> {

@@ -8,7 +8,7 @@ export type NodeRole = "primary" | "replica" | "silent";
 /** The state of a node at one moment. */
 export interface ObservedNodeState {
   readonly role: NodeRole;
-  /** The name of the primary that a replica follows, where the primary belongs to the deployment. */
+  /** The name of the primary that a replica follows, where its host name is that of a node. */
   readonly follows: string | undefined;
   /** Whether a replica's link to its primary is up. */
   readonly linkUp: boolean;
@@ -26,6 +26,21 @@ export interface ExpectedTopology {
   readonly mode: Mode;
   readonly primaries: number;
   readonly replicasPerPrimary: number;
+}
+
+/**
+ * The states of a deployment in replication mode, where a replica may follow a host name that is no node's: the Service of the primary.
+ * Such a replica follows the only primary, if there is one.
+ */
+export function followService(states: ReadonlyMap<string, ObservedNodeState>): Map<string, ObservedNodeState> {
+  const primaries = [...states].filter(([, { role }]) => role === "primary").map(([name]) => name);
+  const follows = primaries.length === 1 ? primaries[0] : undefined;
+  return new Map(
+    [...states].map(([name, state]) => [
+      name,
+      state.role === "replica" && state.follows === undefined ? { ...state, follows } : state,
+    ]),
+  );
 }
 
 /** Whether every node that replies reports all slots as served; in replication mode, whether there is one primary. */

@@ -2,7 +2,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
-import { issueCertificate } from "../../support/kubernetes/certificates";
+import { CertificateAuthority } from "../../support/kubernetes/certificates";
 import type { DeployedPods } from "../../support/kubernetes/deployed-pods";
 import { podLabels } from "../../support/kubernetes/deployed-pods";
 import { isReady } from "../../support/kubernetes/throw-away";
@@ -132,20 +132,23 @@ async function machine(action: "start" | "stop", { pods: { here }, victim }: Str
   await promisify(execFile)(program, [...words, action, spec?.nodeName ?? ""]);
 }
 
+/** Clients trust it throughout: a disaster changes the certificates of servers. */
+const AUTHORITY = new CertificateAuthority();
+
 /** Names of all servers, Sentinels and Services of a deployment in a namespace. */
 export function certificateObject(name: string, namespace: string, change: CertificateChange): KubernetesObject {
   const suffix = `${namespace}.svc.cluster.local`;
   const services = [name, `${name}-write`].map((service) => `${service}.${suffix}`);
   const pods = [`${name}-headless`, `${name}-sentinel`].map((service) => `*.${service}.${suffix}`);
-  const files = issueCertificate([...services, ...pods], change.days);
-  const data = change.foreignAuthority === true ? { ...files, "ca.crt": issueCertificate(services)["ca.crt"] } : files;
+  const issuer = change.foreignAuthority === true ? new CertificateAuthority() : AUTHORITY;
+  const data = { ...issuer.issue([...services, ...pods], change.days), "ca.crt": AUTHORITY.certificate };
   return { apiVersion: "v1", kind: "Secret", metadata: { name: CERTIFICATE, namespace }, data } as KubernetesObject;
 }
 
 interface CertificateChange {
   /** Days for which it is valid. @default 1 */
   readonly days?: number;
-  /** Whether the Secret has the certificate of another authority than its own. */
+  /** Whether another authority has issued it than the one in the Secret. */
   readonly foreignAuthority?: boolean;
 }
 

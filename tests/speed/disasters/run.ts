@@ -1,6 +1,7 @@
 /**
  * `npm run disasters -- [cluster] [replication] [sentinels]`: strikes deployments of a throw-away Kubernetes by disasters, while a
- * client writes to them, and writes the tables of docs/failures.md. Without an argument all of them. A cell that is not tried is `–`.
+ * client writes to them, and writes the tables of docs/failures.md. Without an argument all of them. A cell that is not
+ * tried stays as it is.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -123,8 +124,6 @@ type Cell = Outcome | string | undefined;
 
 /** An outcome, or why there is none. */
 async function cellOf(disaster: Disaster, pods: DeployedPods): Promise<Cell> {
-  if (disaster.id === "machine" && MACHINE_COMMAND === undefined) return undefined;
-  if (only !== undefined && !only.includes(disaster.id)) return undefined;
   try {
     return await strike(disaster, pods);
   } catch (error) {
@@ -134,25 +133,51 @@ async function cellOf(disaster: Disaster, pods: DeployedPods): Promise<Cell> {
 }
 
 async function column(kind: PodsKind, settings: ServerSettings): Promise<Cell[]> {
+  const cells: Cell[] = [];
+  let pods: DeployedPods | undefined;
+  try {
+    for (const disaster of possible(kind)) {
+      if (!isTried(disaster)) {
+        cells.push(undefined);
+        continue;
+      }
+      pods ??= await deploy(kind, settings);
+      const cell = await cellOf(disaster, pods);
+      cells.push(cell);
+      progress(`${disaster.id}: ${formatOutcome(cell)}`);
+      if (await isWholeAgain(pods)) continue;
+      await pods.close();
+      pods = undefined;
+    }
+  } finally {
+    await pods?.close();
+  }
+  return cells;
+}
+
+function isTried({ id }: Disaster): boolean {
+  if (id === "machine" && MACHINE_COMMAND === undefined) return false;
+  return only?.includes(id) ?? true;
+}
+
+async function deploy(kind: PodsKind, settings: ServerSettings): Promise<DeployedPods> {
   const here = await ThrowAway.open();
   await here.apply([certificateObject(NAME, here.namespace, {})]);
   const own = kind.mode === "cluster" ? { "cluster-node-timeout": 5000 } : {};
   const all: ServerSettings = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local", ...own, ...settings };
-  const pods = await DeployedPods.open(NAME, kind, { settings: all, tls: { secretName: CERTIFICATE } }, here);
-  const cells: Cell[] = [];
+  return DeployedPods.open(NAME, kind, { settings: all, tls: { secretName: CERTIFICATE } }, here);
+}
+
+/** Makes the pods of primaries again: a kubelet lets a container wait longer each time that it ends. */
+async function isWholeAgain(pods: DeployedPods): Promise<boolean> {
   try {
-    for (const disaster of possible(kind)) {
-      const cell = await cellOf(disaster, pods);
-      cells.push(cell);
-      if (cell === undefined) continue;
-      progress(`${disaster.id}: ${formatOutcome(cell)}`);
-      // A kubelet lets a container wait longer each time that it ends.
-      await pods.renew(await pods.primaries());
-    }
-  } finally {
-    await pods.close();
+    await pods.renew(await pods.primaries());
+    return true;
+  } catch (error) {
+    signal.throwIfAborted();
+    progress(`the next one strikes a new deployment: ${messageOf(error)}`);
+    return false;
   }
-  return cells;
 }
 
 function progress(line: string): void {
@@ -166,7 +191,10 @@ function possible({ sentinel }: PodsKind): readonly Disaster[] {
   return DISASTERS.filter((each) => each.only === undefined || sentinel !== undefined);
 }
 
+const tableName = (word: string): string => `disasters of ${word}`;
+
 async function main(words: readonly string[]): Promise<void> {
+  const chosen = words.length === 0 ? Object.keys(KINDS) : words;
   const problems = words
     .filter((word) => !(word in KINDS))
     .map((word) => `"${word}": expected ${Object.keys(KINDS).join(", ")}`);
@@ -175,7 +203,9 @@ async function main(words: readonly string[]): Promise<void> {
   for (const id of only ?? [])
     if (!ids.includes(id)) problems.push(`VALKEY_TEST_DISASTERS: "${id}": expected ${ids.join(", ")}`);
   if (problems.length > 0) throw new BadInput("disasters", problems);
-  for (const word of words.length === 0 ? Object.keys(KINDS) : words) {
+  // A document without a place for a table shows it before hours of measuring.
+  for (const word of chosen) replaceTable(readFileSync(DOCUMENT, "utf8"), tableName(word), { columns: [], rows: [] });
+  for (const word of chosen) {
     const kind = KINDS[word];
     if (kind === undefined) continue;
     const columns: Cell[][] = [];
@@ -184,9 +214,9 @@ async function main(words: readonly string[]): Promise<void> {
       columns.push(await column(kind, settings));
     }
     const rows = possible(kind).map(({ title }, index) => [title, columns.map((cells) => cells[index])] as const);
-    const table = formatTable({ columns: PERSISTENCE.map(([title]) => title), rows });
-    writeFileSync(DOCUMENT, replaceTable(readFileSync(DOCUMENT, "utf8"), `disasters of ${word}`, table));
-    process.stdout.write(`${table}\n`);
+    const table = { columns: PERSISTENCE.map(([title]) => title), rows };
+    writeFileSync(DOCUMENT, replaceTable(readFileSync(DOCUMENT, "utf8"), tableName(word), table));
+    process.stdout.write(`${formatTable(table)}\n`);
   }
 }
 

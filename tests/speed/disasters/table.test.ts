@@ -14,15 +14,25 @@ describe("a table of disasters", () => {
     expect(formatOutcome(undefined)).toBe("–");
   });
 
-  it("takes the place of the former one in a document, and of nothing else", () => {
-    const table = formatTable({ columns: ["`save`"], rows: [["process killed", [WHOLE]]] });
+  it("takes the place of the former one in a document, and keeps cells that were not tried", () => {
+    const measured = { columns: ["`save`"], rows: [["process killed", [WHOLE]]] } as const;
+    const table = formatTable(measured);
     expect(table.split("\n")).toEqual([
       "| disaster | `save` |",
       "| --- | --- |",
       "| process killed | 0 · 1.7 s · PASS |",
     ]);
-    const document = "before\n<!-- a -->\nformer\n<!-- end of a -->\nafter\n";
-    expect(replaceTable(document, "a", "new")).toBe("before\n<!-- a -->\nnew\n<!-- end of a -->\nafter\n");
-    expect(() => replaceTable(document, "b", "new")).toThrow("the document has no table b");
+    const document = "before\n<!-- a -->\n<!-- end of a -->\nafter\n";
+    const written = replaceTable(document, "a", measured);
+    expect(written).toBe(`before\n<!-- a -->\n${table}\n<!-- end of a -->\nafter\n`);
+    expect(() => replaceTable(document, "b", measured)).toThrow("the document has no table b");
+    const untried = {
+      ...measured,
+      rows: [
+        ["process killed", [undefined]],
+        ["frozen", [undefined]],
+      ],
+    } as const;
+    expect(replaceTable(written, "a", untried)).toBe(written.replace(table, `${table}\n| frozen | – |`));
   });
 });

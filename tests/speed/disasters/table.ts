@@ -44,13 +44,27 @@ export function formatTable({ columns, rows }: DisasterTable): string {
 }
 
 /**
- * Replaces what stands between the markers of a table.
+ * Replaces what stands between the markers of a table. A cell that is not tried keeps what the former table has in its place.
  * @throws Error when the document has no such markers
  */
-export function replaceTable(document: string, name: string, table: string): string {
+export function replaceTable(document: string, name: string, table: DisasterTable): string {
+  const { before, former, after } = partsOf(document, name);
+  const cells = new Map(former.split("\n").map((line) => cellsOf(line)));
+  const rows = table.rows.map(
+    ([title, row]) => [title, row.map((cell, index) => cell ?? cells.get(title)?.[index])] as const,
+  );
+  return `${before}\n${formatTable({ ...table, rows })}\n${after}`;
+}
+
+function partsOf(document: string, name: string): { before: string; former: string; after: string } {
   const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
-  const from = document.indexOf(begin);
+  const from = document.indexOf(begin) + begin.length;
   const to = document.indexOf(end);
-  if (from < 0 || to < from) throw new Error(`the document has no table ${name}`);
-  return `${document.slice(0, from)}${begin}\n${table}\n${document.slice(to)}`;
+  if (from < begin.length || to < from) throw new Error(`the document has no table ${name}`);
+  return { before: document.slice(0, from), former: document.slice(from, to), after: document.slice(to) };
+}
+
+function cellsOf(line: string): [title: string, cells: string[]] {
+  const [, title = "", ...cells] = line.split("|").map((cell) => cell.trim());
+  return [title, cells];
 }
