@@ -32,7 +32,7 @@ export async function connect(
   let lastError: Error | undefined;
   const client = new Redis({
     ...endpoint,
-    ...transport(endpoint, access, dial),
+    ...transport(endpoint, access, timeoutMs, dial),
     protocol: 2,
     lazyConnect: true,
     retryStrategy: null,
@@ -60,9 +60,9 @@ export async function connect(
   }
 }
 
-/** Whether ioredis gave up waiting, for a connection or for a reply. It has no class for either. */
+/** Whether no connection was made, or no reply came, in time. ioredis has no class for either. */
 export function isTimeout(error: unknown): boolean {
-  return /^(connect ETIMEDOUT|Command timed out)/.test(messageOf(error));
+  return /^(connect ETIMEDOUT|no answer to the TLS handshake|Command timed out)/.test(messageOf(error));
 }
 
 /** Whether the server's certificate is not trusted, has expired, or names another host. */
@@ -75,10 +75,12 @@ export function isCertificateProblem(error: unknown): boolean {
 function transport(
   { host }: Endpoint,
   access: Access,
+  timeoutMs: number,
   dial: Dial | undefined,
 ): { Connector?: ReturnType<typeof connectorOver>; tls?: ConnectionOptions } {
   const tls = access.tls === undefined ? undefined : tlsOptions(access, host);
-  if (dial !== undefined) return { Connector: connectorOver(dial, tls === undefined ? undefined : { ...tls, host }) };
+  if (dial !== undefined)
+    return { Connector: connectorOver(dial, tls === undefined ? undefined : { ...tls, host }, timeoutMs) };
   return tls === undefined ? {} : { tls };
 }
 

@@ -23,13 +23,15 @@ const SOCKET_STUBS = {
 /** How long a server may take to notice that its connection was ended, milliseconds. */
 const DISCONNECT_TIMEOUT_MS = 2_000;
 
-/** How long a server may take to answer a TLS handshake, milliseconds. */
-const HANDSHAKE_TIMEOUT_MS = 10_000;
-
-/** A value for ioredis' option `Connector`. @param tls options of TLS inside the stream; undefined for none */
+/**
+ * A value for ioredis' option `Connector`.
+ * @param tls options of TLS inside the stream; undefined for none
+ * @param handshakeMs how long a server may take to answer the TLS handshake, milliseconds
+ */
 export function connectorOver(
   dial: Dial,
   tls: ConnectionOptions | undefined,
+  handshakeMs: number,
 ): new (options: unknown) => AbstractConnector {
   return class extends AbstractConnector {
     constructor() {
@@ -39,7 +41,7 @@ export function connectorOver(
     async connect(): Promise<Socket> {
       this.connecting = true;
       const bytes = await dial();
-      const stream = tls === undefined ? withSocketStubs(bytes) : await startSecure(bytes, tls);
+      const stream = tls === undefined ? withSocketStubs(bytes) : await startSecure(bytes, tls, handshakeMs);
       stream.once("error", (error: Error) => (this.firstError = error));
       // The stream may have failed before the listener above was added.
       if (bytes.errored !== null) this.firstError ??= bytes.errored;
@@ -55,7 +57,7 @@ function withSocketStubs(bytes: Duplex): Socket {
   return Object.assign(bytes, SOCKET_STUBS) as unknown as Socket;
 }
 
-async function startSecure(bytes: Duplex, tls: ConnectionOptions): Promise<Socket> {
+async function startSecure(bytes: Duplex, tls: ConnectionOptions, handshakeMs: number): Promise<Socket> {
   const stream = startTls({ ...tls, socket: bytes });
   // It may fail twice, by itself and by the stream below it, also after its user has stopped to listen.
   stream.on("error", noop);
@@ -63,10 +65,9 @@ async function startSecure(bytes: Duplex, tls: ConnectionOptions): Promise<Socke
   bytes.once("error", (error) => stream.destroy(error));
   const onClose = (): void => void stream.destroy(new Error("the connection was closed before it was encrypted"));
   bytes.once("close", onClose);
-  const seconds = HANDSHAKE_TIMEOUT_MS / 1000;
   const timer = setTimeout(() => {
-    stream.destroy(new Error(`no answer to the TLS handshake within ${seconds} s`));
-  }, HANDSHAKE_TIMEOUT_MS);
+    stream.destroy(new Error(`no answer to the TLS handshake within ${handshakeMs / 1000} s`));
+  }, handshakeMs);
   try {
     await once(stream, "secureConnect");
     return stream;

@@ -29,8 +29,8 @@ export interface ExpectedTopology {
 }
 
 /**
- * The states of a deployment in replication mode, where a replica may follow a host name that is no node's: the Service of the primary.
- * Such a replica follows the only primary, if there is one.
+ * States in replication mode, where a replica may follow the host name of a Service instead of that of a node. That Service leads to the
+ * primary, so such a replica follows the primary, if there is exactly one.
  */
 export function followService(states: ReadonlyMap<string, ObservedNodeState>): Map<string, ObservedNodeState> {
   const primaries = [...states].filter(([, { role }]) => role === "primary").map(([name]) => name);

@@ -68,4 +68,14 @@ describe("a connection with TLS inside another stream", () => {
     await expect(connecting).rejects.toThrow(reason);
     await sleep(200);
   });
+
+  it("that carries no answer is refused within the time limit of the connection", async () => {
+    const silent = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => setImmediate(done) });
+    const access = { tls: { cacert: server.certificate, insecure: false } };
+    const connecting = connect("server", { host: "localhost", port: server.port }, access, 300, () =>
+      Promise.resolve(silent),
+    );
+    await expect(connecting).rejects.toThrow("no answer to the TLS handshake within 0.3 s");
+    expect(silent.destroyed).toBe(true);
+  });
 });

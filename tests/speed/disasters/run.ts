@@ -1,7 +1,7 @@
 /**
  * `npm run disasters -- [cluster] [replication] [sentinels]`: strikes deployments of a throw-away Kubernetes by disasters, while a
  * client writes to them, and writes the tables of docs/failures.md. Without an argument all of them. A cell that is not
- * tried stays as it is.
+ * tried, or cannot be measured, stays as it is.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ import { KUBECONFIG, ThrowAway } from "../../support/kubernetes/throw-away";
 import type { Disaster, Struck } from "./disasters";
 import { CERTIFICATE, certificateObject, DISASTERS, MACHINE_COMMAND } from "./disasters";
 import type { Outcome } from "./table";
-import { formatOutcome, formatTable, replaceTable } from "./table";
+import { formatOutcome, replaceTable } from "./table";
 
 const DOCUMENT = join(__dirname, "../../../docs/failures.md");
 const NAME = "struck";
@@ -74,9 +74,10 @@ function injectorOf(
     }
 
     async #reach(victim: string): Promise<Struck> {
-      const node = this.nodes().find(({ name }) => name === victim);
+      const { sentinels } = this.deployment;
+      const node = [...this.nodes(), ...(sentinels?.nodes ?? [])].find(({ name }) => name === victim);
       if (node === undefined) throw new Error(`there is no pod ${victim}`);
-      const connection = await this.dial(node.endpoint, 60_000);
+      const connection = await this.deployment.dial(node, 60_000);
       return { pods, victim, call: (command, ...words) => connection.call(command, ...words) };
     }
   };
@@ -111,6 +112,8 @@ async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> 
   });
   const [record] = records;
   if (record === undefined) throw new Error(`${disaster.id} has no record`);
+  const { acknowledged, failed, unknown } = record.writes;
+  progress(`  ${acknowledged} writes acknowledged, ${failed} failed, ${unknown} of unknown outcome`);
   if (record.unread > 0) throw new Error(`${record.unread} keys could not be read back`);
   return {
     lost: record.lost.count,
@@ -120,15 +123,19 @@ async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> 
   };
 }
 
-type Cell = Outcome | string | undefined;
+/** An outcome; undefined where the disaster was not tried, or could not be measured. */
+type Cell = Outcome | undefined;
 
-/** An outcome, or why there is none. */
 async function cellOf(disaster: Disaster, pods: DeployedPods): Promise<Cell> {
   try {
-    return await strike(disaster, pods);
+    const outcome = await strike(disaster, pods);
+    progress(`${disaster.id}: ${formatOutcome(outcome)}`);
+    return outcome;
   } catch (error) {
     signal.throwIfAborted();
-    return `not measured: ${messageOf(error).split("\n")[0] ?? ""}`;
+    process.exitCode = 1;
+    progress(`${disaster.id}: not measured: ${messageOf(error)}`);
+    return undefined;
   }
 }
 
@@ -142,9 +149,7 @@ async function column(kind: PodsKind, settings: ServerSettings): Promise<Cell[]>
         continue;
       }
       pods ??= await deploy(kind, settings);
-      const cell = await cellOf(disaster, pods);
-      cells.push(cell);
-      progress(`${disaster.id}: ${formatOutcome(cell)}`);
+      cells.push(await cellOf(disaster, pods));
       if (await isWholeAgain(pods)) continue;
       await pods.close();
       pods = undefined;
@@ -212,16 +217,22 @@ async function main(words: readonly string[]): Promise<void> {
     for (const [title, settings] of PERSISTENCE) {
       progress(`${word}, ${title}`);
       columns.push(await column(kind, settings));
+      writeTable(word, kind, columns);
     }
-    const rows = possible(kind).map(({ title }, index) => [title, columns.map((cells) => cells[index])] as const);
-    const table = { columns: PERSISTENCE.map(([title]) => title), rows };
-    writeFileSync(DOCUMENT, replaceTable(readFileSync(DOCUMENT, "utf8"), tableName(word), table));
-    process.stdout.write(`${formatTable(table)}\n`);
   }
 }
 
+/** Writes what is measured so far: an interruption loses one column at most. */
+function writeTable(word: string, kind: PodsKind, columns: readonly (readonly Cell[])[]): void {
+  const rows = possible(kind).map(
+    ({ title }, row) => [title, PERSISTENCE.map((_each, index) => columns[index]?.[row])] as const,
+  );
+  const table = { columns: PERSISTENCE.map(([title]) => title), rows };
+  writeFileSync(DOCUMENT, replaceTable(readFileSync(DOCUMENT, "utf8"), tableName(word), table));
+}
+
 void main(process.argv.slice(2)).then(
-  () => process.exit(0),
+  () => process.exit(),
   (error: unknown) => {
     progress(messageOf(error));
     process.exit(error instanceof BadInput ? 2 : 1);
