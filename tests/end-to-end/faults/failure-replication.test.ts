@@ -1,9 +1,18 @@
 /** Faults in a replication deployment of real servers while a client writes; short scenarios. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { DeploymentObserver } from "../../../faults/observation/deployment-observer";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import type { Dialer } from "../../../faults/writes/connection-pool";
+import { awaitCondition } from "../../../lib/polling";
+import type { DeploymentNode } from "../../../valkey/node";
 import { truncateAppendOnlyFile, lostWriteNames } from "../../support/faults/induced-loss";
 import { Sandbox } from "../../support/valkey/real";
 import { PATIENT_LOAD, injectFault, openFaultSubject } from "../../support/faults/fault-subject";
+
+/** The same IPv4 address, spelled as no node has it. */
+const asNumber = (address: string): string =>
+  String(address.split(".").reduce((number, part) => number * 256 + Number(part), 0));
 
 let sandbox: Sandbox;
 let replication: FaultSubject;
@@ -24,6 +33,28 @@ describe("replication", () => {
     expect(
       await injectFault(replication, { kind: "rolling-restart", home: undefined }, { load: PATIENT_LOAD }),
     ).toMatchObject({ errors: [], lost: { count: 0 }, writes: { failed: 0, unknown: 0 } });
+  });
+
+  it("is redundant also while replicas follow the primary by a name that is no node's, as the Service of pods is", async () => {
+    const { injector, shape } = replication;
+    const dial: Dialer = (endpoint) => injector.dial(endpoint, 1000);
+    const observer = new DeploymentObserver(() => ({ mode: "replication", ...shape }), injector.nodes, dial);
+    await observer.start();
+    try {
+      const isPrimary = ({ name }: DeploymentNode): boolean => observer.state(name).role === "primary";
+      const primary = injector.nodes().find(isPrimary);
+      const replicas = injector.nodes().filter((node) => !isPrimary(node));
+      for (const { endpoint } of replicas) {
+        const connection = await dial(endpoint);
+        await connection.replicaof(asNumber(primary?.endpoint.host ?? ""), primary?.endpoint.port ?? 0);
+        connection.disconnect();
+      }
+      await sleep(200);
+      await awaitCondition("replicas are linked", () => observer.isRedundant, { timeoutMs: 10_000, intervalMs: 20 });
+      expect(replicas.map(({ name }) => observer.state(name).follows)).toEqual(replicas.map(() => primary?.name));
+    } finally {
+      await observer.stop();
+    }
   });
 
   it("recovers from the SIGKILL of all nodes, at other addresses", async () => {
