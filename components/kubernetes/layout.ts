@@ -20,6 +20,8 @@ export const SERVER_CONTAINER = "valkey";
 export const DATA_VOLUME = "data";
 /** The part of a StatefulSet that `Volumes` changes: by itself the engine would delete all pods and make them again. */
 export const GROWN_BY_VOLUMES = ["spec.volumeClaimTemplates"];
+/** The part of a disruption budget that `TopologyCheck` changes. */
+export const CHANGED_BY_SHARDS = ["spec"];
 
 /** Seconds that a primary may take to hand its slots over before its pod stops. */
 export const HAND_OVER_SECONDS = 30;

@@ -4,7 +4,7 @@ import type { ClientWay } from "../../valkey/verification/client-ways";
 import type { DeploymentContext } from "./deployment-context";
 import { AWAIT_CREATION_ONLY, objectMetadata } from "./deployment-context";
 import * as k8s from "./kubernetes-sdk";
-import { BUS_PORT, CLIENT_PORT, DATA_VOLUME, GROWN_BY_VOLUMES } from "./layout";
+import { BUS_PORT, CHANGED_BY_SHARDS, CLIENT_PORT, DATA_VOLUME, GROWN_BY_VOLUMES } from "./layout";
 import { objectLabels, POD_NAME_LABEL, selectorLabels } from "./names";
 
 /** Gives every pod a DNS name before it is ready: nodes of an unformed cluster find each other by these names. */
@@ -50,7 +50,10 @@ export function createServiceAccount(context: DeploymentContext): k8s.core.v1.Se
   );
 }
 
-/** Lets one pod leave at a time: a primary and its replica never leave together. */
+/**
+ * Lets one pod leave at a time: a primary and its replica never leave together. `TopologyCheck` lets more pods of a cluster go, by the
+ * shards that it has found.
+ */
 export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
   const name = context.names.disruptionBudget;
   return new k8s.policy.v1.PodDisruptionBudget(
@@ -59,7 +62,7 @@ export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v
       metadata: objectMetadata(context, name),
       spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(context.deployment) } },
     },
-    context.options,
+    { ...context.options, ignoreChanges: CHANGED_BY_SHARDS },
   );
 }
 

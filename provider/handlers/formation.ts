@@ -2,6 +2,7 @@
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { form } from "../../valkey/formation/form";
+import { tightenBudgets } from "../budgets";
 import { inspectDeployment } from "../drift";
 import type { ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
@@ -31,6 +32,7 @@ export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   create: async ({ target, password, timeoutSeconds }, context) => {
     const options = waitOptions(target.name, timeoutSeconds, context);
     const deployment = await openDeployment(target, password, options);
+    await tightenBudgets(target);
     const { milliseconds } = await form(deployment, target.shape, {
       timeoutMs: options.timeoutMs,
       signal: context.signal,

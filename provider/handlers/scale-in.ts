@@ -10,6 +10,7 @@ import { readMemberStates } from "../../valkey/formation/members";
 import { ownAllSlots } from "../../valkey/resize/resize-facts";
 import { nodeCount } from "../../valkey/topology/placement";
 import { listNames } from "../../valkey/verification/assertion";
+import { tightenBudgets } from "../budgets";
 import type { ResourceHandler } from "../resource-handler";
 import type { WaitOptions } from "../waiting";
 import { waitOptions } from "../waiting";
@@ -116,6 +117,7 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
     if (absent.length > 0)
       context.report(`${target.name}: ${listNames(absent)} leave without running; the others have all slots`);
     const staying = { ...deployment, shape: target.shape, nodes };
+    await tightenBudgets(target);
     await form(staying, target.shape, { leaving, absent, timeoutMs: options.timeoutMs, signal: context.signal });
     return { emptiedAt: now };
   },

@@ -7,6 +7,7 @@ import { openDeployment } from "../../platforms/deployment-reference";
 import { tellZones } from "../../valkey/availability-zone";
 import { formatVerification } from "../../valkey/verification/format";
 import { verifyUntilPass } from "../../valkey/verification/verify";
+import { loosenBudgets } from "../budgets";
 import { inspectDeployment } from "../drift";
 import type { ResourceHandler } from "../resource-handler";
 import { waitOptions } from "../waiting";
@@ -38,7 +39,10 @@ export interface TopologyCheckOutputs {
 /** Pods are ready a little before primaries count their replicas and all views agree. */
 const SETTLING_MS = 30_000;
 
-/** Changes nothing. A failure leaves the record of the last verification that passed; the next update verifies again, whatever changed. */
+/**
+ * Changes no server. A failure leaves the record of the last verification that passed, and lets one pod of a cluster be evicted at a
+ * time if nodes have moved; the next update verifies again, whatever changed.
+ */
 export const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
   recordsAttempts: true,
   create: async ({ target, password, formationMs, timeoutSeconds }, context) => {
@@ -54,6 +58,7 @@ export const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs>
         `${target.name} does not pass verification\n${rows}\nNothing is rolled back. The next update verifies again.`,
       );
     }
+    await loosenBudgets(target, verification.verdict.shards);
     const topology = topologyOf(verification, formationMs);
     return { id: target.name, outputs: { topology, verifiedAt: new Date().toISOString(), drift: [] } };
   },

@@ -13,6 +13,7 @@ import type {
   CustomObjectsApi,
   DiscoveryV1Api,
   KubeConfig,
+  PolicyV1Api,
   StorageV1Api,
 } from "@kubernetes/client-node";
 import { closest, distance } from "fastest-levenshtein";
@@ -45,6 +46,7 @@ export class KubernetesClient implements ApiServer {
   readonly authorization: AuthorizationV1Api;
   readonly custom: CustomObjectsApi;
   readonly discovery: DiscoveryV1Api;
+  readonly policy: PolicyV1Api;
   /** For a patch: an object as it is to be, which is made where there is none. */
   readonly serverSideApply: ConfigurationOptions;
 
@@ -62,6 +64,7 @@ export class KubernetesClient implements ApiServer {
     this.authorization = new library.AuthorizationV1Api(configuration);
     this.custom = new library.CustomObjectsApi(configuration);
     this.discovery = new library.DiscoveryV1Api(configuration);
+    this.policy = new library.PolicyV1Api(configuration);
     this.serverSideApply = library.setHeaderOptions("Content-Type", library.PatchStrategy.ServerSideApply);
   }
 

@@ -6,6 +6,7 @@ import type * as ClientNode from "@kubernetes/client-node";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { holdsInTime } from "../../../lib/polling";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { KubernetesObject } from "./kubernetes-objects";
 
 /** Path of a kubeconfig whose current context is a cluster that tests may do anything to. */
@@ -84,6 +85,18 @@ export class ThrowAway {
       .map(([name, value]) => `${name}=${value}`)
       .join(",");
     return (await this.core.listNamespacedPod({ namespace: this.namespace, labelSelector })).items;
+  }
+
+  async budgets(): Promise<ClientNode.V1PodDisruptionBudget[]> {
+    const policy = this.config.makeApiClient(this.library.PolicyV1Api);
+    return (await policy.listNamespacedPodDisruptionBudget({ namespace: this.namespace })).items;
+  }
+
+  /** @throws the API server's refusal where a disruption budget does not let the pod go */
+  async evict(name: string): Promise<void> {
+    const { namespace } = this;
+    const body: Plain<ClientNode.V1Eviction> = { metadata: { name, namespace } };
+    await this.core.createNamespacedPodEviction({ name, namespace, body });
   }
 
   /** @throws Error with the last of what was missing when the time is up */
