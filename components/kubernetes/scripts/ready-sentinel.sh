@@ -1,8 +1,8 @@
 #!/bin/sh
 # Readiness of a Sentinel: it answers. One that watches a replica for two probes, or nothing, watches the primary: Sentinels learn of each
 # other at the primary, so it would never hear of that one. One whose certificate has changed ends, because it loads another only when
-# it starts; its container starts it again, with what it knows. Files with which no server starts are not waited for: it keeps
-# those that it has.
+# it starts; its container starts it again, with what it knows. Files that clients would refuse are not waited for:
+# it keeps those that it has.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 . "${0%/*}/sentinels.sh"
@@ -31,10 +31,15 @@ watch_primary() {
 echo PING | tell localhost 5 26379 | grep -q PONG || exit 1
 watch_primary
 [ -n "${VALKEY_TLS_CA-}" ] && [ "$(certificate)" != "$(cat /data/certificate)" ] || exit 0
+# Clients of the authority beside the files must accept them: Sentinels with others would neither agree nor see the servers.
 files=${VALKEY_TLS_CA%/*}
-# A server that starts runs until the time is up.
-timeout 1 valkey-server --port 0 --save '' --dir /data --tls-replication yes --tls-cert-file "$files/tls.crt" \
-  --tls-key-file "$files/tls.key" --tls-ca-cert-file "$VALKEY_TLS_CA" >/dev/null
-# After the time GNU timeout exits with 124, and busybox timeout with the server's own status after SIGTERM.
-case $? in 0 | 124 | 143) echo SHUTDOWN | tell localhost 3 26379 >/dev/null ;; esac
+timeout 3 valkey-server --port 0 --tls-port 26380 --bind 127.0.0.1 --save '' --dir /data --tls-auth-clients no \
+  --tls-cert-file "$files/tls.crt" --tls-key-file "$files/tls.key" --tls-ca-cert-file "$VALKEY_TLS_CA" >/dev/null &
+for _ in 1 2 3 4 5; do
+  sleep 0.2
+  timeout 1 valkey-cli -h 127.0.0.1 -p 26380 --tls --cacert "$VALKEY_TLS_CA" PING 2>/dev/null | grep -q PONG || continue
+  echo SHUTDOWN | tell localhost 3 26379 >/dev/null
+  break
+done
+kill $! 2>/dev/null
 exit 0

@@ -6,14 +6,16 @@ import { openDeployment } from "../../../platforms/deployment-reference";
 import { handler as rollout } from "../../../provider/handlers/rollout";
 import { formSentinels } from "../../../valkey/sentinel/form-sentinels";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
-import { issueCertificate } from "../../support/kubernetes/certificates";
+import { CertificateAuthority } from "../../support/kubernetes/certificates";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
 const SETTINGS = { save: "", "repl-diskless-sync-delay": 0 } as const;
 const KEYS = 300;
+const SENTINEL_LABELS = { "app.kubernetes.io/name": "valkey-sentinel" };
 
 /** Commands to the pods of one deployment. */
 class Subject {
@@ -162,16 +164,21 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
   });
 
   describe("with Sentinels and TLS", () => {
+    const authority = new CertificateAuthority();
     let watched: Subject;
+    /** Another certificate, of the authority that stays in the Secret or of another one. */
+    let renew: (issuer?: CertificateAuthority) => Promise<void>;
     beforeAll(async () => {
       const here = await ThrowAway.open();
       const suffix = `${here.namespace}.svc.cluster.local`;
       const hosts = [`watched-write.${suffix}`, `*.watched-headless.${suffix}`, `*.watched-sentinel.${suffix}`];
-      const certificate = {
-        ...{ apiVersion: "v1", kind: "Secret", metadata: { name: "certificate", namespace: here.namespace } },
-        data: issueCertificate(hosts),
+      renew = (issuer = authority) => {
+        const head = { apiVersion: "v1", kind: "Secret", metadata: { name: "certificate", namespace: here.namespace } };
+        return here.apply([
+          { ...head, data: { ...issuer.issue(hosts), "ca.crt": authority.certificate } } as KubernetesObject,
+        ]);
       };
-      await here.apply([certificate]);
+      await renew();
       const sentinel = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
       const kind = { mode: "replication", shape: SHAPE, sentinel } as const;
       const options = { settings: SETTINGS, tls: { secretName: "certificate" } };
@@ -216,6 +223,36 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       await watched.isWhole();
     });
 
+    it("has Sentinels that load another certificate when the Secret changes, but none that clients would refuse", async () => {
+      const { here } = watched.deployed;
+      const { namespace } = here;
+      const names = ["watched-sentinel-0", "watched-sentinel-1", "watched-sentinel-2"];
+      /** Until every Sentinel has other files, or has loaded those that it has. The change of a pod makes its kubelet look. */
+      const until = async (state: "loaded" | "other", label: string): Promise<void> => {
+        const body = [{ op: "add", path: "/metadata/labels/look", value: label }];
+        for (const name of names) await here.core.patchNamespacedPod({ namespace, name, body });
+        const script =
+          '. "/valkey/scripts/sentinels.sh"; [ "$(certificate)" = "$(cat /data/certificate)" ] && echo loaded || echo other';
+        await here.until(120, async () => {
+          for (const name of names)
+            if (!(await here.run(name, "sentinel", script).catch(String)).startsWith(state))
+              return `${name} is not ${state}`;
+          return undefined;
+        });
+      };
+      const restarts = async (): Promise<string> =>
+        (await here.pods(SENTINEL_LABELS)).map(({ status }) => status?.containerStatuses?.[0]?.restartCount).join();
+      await renew(new CertificateAuthority());
+      await until("other", "foreign");
+      // For two probes of each.
+      await sleep(25_000);
+      expect(await restarts()).toBe("0,0,0");
+      await renew();
+      await here.until(120, async () => ((await restarts()) === "1,1,1" ? undefined : `restarts: ${await restarts()}`));
+      await until("loaded", "own");
+      await watched.isWhole();
+    });
+
     it("has no Sentinel for long that watches a replica", async () => {
       const [primary = ""] = await watched.primaries();
       const [replica = ""] = watched.pods.filter((pod) => pod !== primary);
@@ -239,7 +276,7 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
     it("finds the primary again when all Sentinels have lost their memory, and hands over when its pod stops", async () => {
       const [primary = ""] = await watched.primaries();
       await watched.delete(undefined, "watched-sentinel-0", "watched-sentinel-1", "watched-sentinel-2");
-      await watched.deployed.here.untilReady({ "app.kubernetes.io/name": "valkey-sentinel" }, 3, 60);
+      await watched.deployed.here.untilReady(SENTINEL_LABELS, 3, 60);
       await watched.isWhole();
       expect(await watched.primaries()).toEqual([primary]);
       await watched.delete(undefined, primary);
