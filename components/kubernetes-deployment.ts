@@ -24,8 +24,8 @@ import type { DeploymentArgs } from "./deployment-args";
 import { DEFAULT_IMAGE, DEFAULT_OVERLAP_SECONDS, DEFAULT_RESOURCES, serverArgs } from "./deployment-args";
 import type { ServerArgs, UserArgs } from "./kubernetes/arguments";
 import { certificateHosts, createCertificate } from "./kubernetes/certificate";
-import { createConfigMap } from "./kubernetes/config-map";
 import { checkedSettings } from "./kubernetes/checked-settings";
+import { createConfig } from "./kubernetes/files";
 import { checkExternal, externalServices } from "./kubernetes/external-services";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import { DATA_VOLUME, METRICS_PORT } from "./kubernetes/layout";
@@ -234,7 +234,7 @@ function createExternalAddresses(
   );
   if (mode === "cluster" && external !== undefined) {
     const context = { deployment: name, names: objectNames(name), args, options: { parent: options.parent } };
-    createConfigMap(context, context.names.announced, addresses.files);
+    createConfig(context, context.names.announced, addresses.files);
   }
   return [addresses];
 }

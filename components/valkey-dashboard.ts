@@ -1,6 +1,6 @@
 /** A Grafana dashboard of the servers of a namespace. */
 import * as pulumi from "@pulumi/pulumi";
-import * as k8s from "./kubernetes/kubernetes-sdk";
+import { createConfigMap } from "./kubernetes/files";
 
 /** Label that the sidecar of Grafana's chart selects by. */
 const SIDECAR_LABELS = { grafana_dashboard: "1" };
@@ -36,14 +36,8 @@ export class ValkeyDashboard extends pulumi.ComponentResource {
       const { grafanaDashboard } = await import("./grafana-dashboard.js");
       return JSON.stringify(grafanaDashboard(where, heading));
     });
-    new k8s.core.v1.ConfigMap(
-      name,
-      {
-        metadata: { name, namespace: configMapNamespace ?? namespace, labels, annotations },
-        data: { "valkey.json": this.json },
-      },
-      { parent: this },
-    );
+    const metadata = { name, namespace: configMapNamespace ?? namespace, labels, annotations };
+    createConfigMap(name, metadata, { "valkey.json": this.json }, { parent: this });
     this.registerOutputs({ json: this.json });
   }
 }

@@ -11,6 +11,9 @@ const SECRET_FLAG = /^(-a|--pass|--requirepass|--masterauth|--primaryauth|--auth
 const SECRET_DIRECTIVE = /^\s*(requirepass|masterauth|primaryauth)\s+(?!["']?\s*$)/m;
 const ACL_PASSWORD = /^\s*user\s+.*\s>\S/m;
 
+/** Types of resources with the data of ConfigMaps. */
+const CONFIG_MAPS: ReadonlySet<string> = new Set(["kubernetes:core/v1:ConfigMap", "kubernetes:core/v1:ConfigMapPatch"]);
+
 const isVariable = (text: string): boolean => /^\$[({]?\w+[)}]?$/.test(text);
 
 export const noPlainSecrets: Rule = {
@@ -40,7 +43,7 @@ function inContainer(container: unknown): string[] {
 }
 
 function inConfigMap(type: string, props: unknown): string[] {
-  if (type !== "kubernetes:core/v1:ConfigMap") return [];
+  if (!CONFIG_MAPS.has(type)) return [];
   return entriesAt(props, "data")
     .filter(
       ([key, value]) =>

@@ -14,8 +14,14 @@ export interface DeploymentContext {
   readonly options: pulumi.CustomResourceOptions;
 }
 
-/** Pulumi waits until the object exists, and `Rollout` waits for its pods. Deletion is awaited. */
-export const AWAIT_CREATION_ONLY = { "pulumi.com/waitFor": "jsonpath={.metadata.uid}" };
+/**
+ * For Pulumi: it waits until the object exists, and `Rollout` waits for its pods; deletion is awaited. What others have changed, `Rollout`
+ * among them, is set again and no conflict.
+ */
+export const ENGINE_ANNOTATIONS = {
+  "pulumi.com/waitFor": "jsonpath={.metadata.uid}",
+  "pulumi.com/patchForce": "true",
+};
 
 /** Changes with the pod template. */
 export function podRevision(made: pulumi.Input<unknown>): pulumi.Output<string> {

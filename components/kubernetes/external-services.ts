@@ -2,7 +2,7 @@
 import type { types } from "@pulumi/kubernetes";
 import { BadInput } from "../../lib/errors";
 import type { DeploymentContext } from "./deployment-context";
-import { AWAIT_CREATION_ONLY, objectMetadata } from "./deployment-context";
+import { ENGINE_ANNOTATIONS, objectMetadata } from "./deployment-context";
 import { externalProblems } from "./external-problems";
 import * as k8s from "./kubernetes-sdk";
 import { CLIENT_PORT } from "./layout";
@@ -71,7 +71,7 @@ function createExternalService(
       metadata: {
         ...objectMetadata(context, name, "external"),
         // `ExternalAddresses` waits, and says why there is no address.
-        annotations: { ...annotations, ...AWAIT_CREATION_ONLY },
+        annotations: { ...annotations, ...ENGINE_ANNOTATIONS },
       },
       spec: {
         type,

@@ -1,13 +1,61 @@
-/** Files for the pods to read. */
-import type * as pulumi from "@pulumi/pulumi";
-import * as k8s from "./kubernetes-sdk";
+/**
+ * Files for pods to read, in ConfigMaps and in a Secret. Pulumi's Kubernetes provider by default deletes an object whose data changes,
+ * and makes it again: pods that start meanwhile would wait for it, and an interruption would leave them waiting. So the object
+ * is made empty, and a patch has the data: it changes in place whatever the options of the provider are, by server-side apply.
+ */
+import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
+import * as k8s from "./kubernetes-sdk";
+import type { SecretFiles } from "./server-config";
 
+/** Text of each file, by name. */
+export type Files = pulumi.Input<Readonly<Record<string, pulumi.Input<string>>>>;
+
+/** @returns the resource after which the files are there */
 export function createConfigMap(
-  context: DeploymentContext,
   name: string,
-  files: pulumi.Input<Readonly<Record<string, string>>>,
-): k8s.core.v1.ConfigMap {
-  return new k8s.core.v1.ConfigMap(name, { metadata: objectMetadata(context, name), data: files }, context.options);
+  metadata: FileMetadata,
+  files: Files,
+  options: pulumi.CustomResourceOptions,
+): k8s.core.v1.ConfigMapPatch {
+  const object = new k8s.core.v1.ConfigMap(name, { metadata }, options);
+  return new k8s.core.v1.ConfigMapPatch(name, { metadata: patched(metadata), data: files }, after(object, options));
+}
+
+/** A ConfigMap of a deployment. @returns the resource after which the files are there */
+export function createConfig(context: DeploymentContext, name: string, files: Files): k8s.core.v1.ConfigMapPatch {
+  return createConfigMap(name, objectMetadata(context, name), files, context.options);
+}
+
+/**
+ * The deployment's secret: who may log in, in the form that each reader needs. Encrypted in the state whether or not the given password
+ * is marked as secret.
+ * @returns the resource after which the files are there
+ */
+export function createSecret(context: DeploymentContext, files: SecretFiles): k8s.core.v1.SecretPatch {
+  const { names, args, options } = context;
+  const metadata = objectMetadata(context, names.secret);
+  const credentials = pulumi.secret(pulumi.output({ password: args.password, users: args.users ?? {} }));
+  const object = new k8s.core.v1.Secret(names.secret, { metadata }, options);
+  return new k8s.core.v1.SecretPatch(
+    names.secret,
+    {
+      metadata: patched(metadata),
+      stringData: Object.fromEntries(Object.entries(files).map(([name, text]) => [name, credentials.apply(text)])),
+    },
+    after(object, options),
+  );
+}
+
+type FileMetadata = k8s.types.input.meta.v1.ObjectMeta & { readonly name: pulumi.Input<string> };
+
+/** A patch takes over what others have changed. */
+const patched = (metadata: FileMetadata): k8s.types.input.meta.v1.ObjectMetaPatch => ({
+  ...metadata,
+  annotations: pulumi.output(metadata.annotations ?? {}).apply((own) => ({ ...own, "pulumi.com/patchForce": "true" })),
+});
+
+function after(object: pulumi.Resource, options: pulumi.CustomResourceOptions): pulumi.CustomResourceOptions {
+  return pulumi.mergeOptions(options, { dependsOn: [object] });
 }

@@ -2,10 +2,10 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { ClientWay } from "../../valkey/verification/client-ways";
 import type { ServerArgs } from "./arguments";
-import { createConfigMap } from "./config-map";
 import type { DeploymentContext } from "./deployment-context";
 import { podRevision } from "./deployment-context";
 import type * as k8s from "./kubernetes-sdk";
+import { createConfig, createSecret } from "./files";
 import { createMetrics, EXPORTER_FILE, exporterPasswords } from "./metrics";
 import { createNetworkPolicy } from "./network-policy";
 import type { ServerRole } from "./pods/server-pod";
@@ -15,7 +15,6 @@ import { serverPods } from "./pods/server-pods";
 import { hasVolumes } from "./pods/volumes";
 import { scriptFiles } from "./scripts";
 import type { ScriptSet } from "./scripts";
-import { createSecret } from "./secret";
 import type { SecretFiles } from "./server-config";
 import { PASSWORD_FILE } from "./server-config";
 import {
@@ -48,7 +47,7 @@ export interface NativeServers {
   readonly pods: ServerPods;
   /** Changes with the pod template. */
   readonly revision: pulumi.Output<string>;
-  readonly secret: k8s.core.v1.Secret;
+  readonly secret: k8s.core.v1.SecretPatch;
 }
 
 /**
@@ -63,8 +62,8 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
   const needed = [
     createHeadlessService(context, role.ports),
     // Scripts of replication ask as many others. A change restarts no pod.
-    createConfigMap(context, names.config, { "valkey.conf": config, servers: `${nodes}\n` }),
-    createConfigMap(context, names.scripts, scriptFiles(plan.scripts)),
+    createConfig(context, names.config, { "valkey.conf": config, servers: `${nodes}\n` }),
+    createConfig(context, names.scripts, scriptFiles(plan.scripts)),
     secret,
     createServiceAccount(context),
     createNetworkPolicy(context, role.ports, watched),

@@ -2,7 +2,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { ClientWay } from "../../valkey/verification/client-ways";
 import type { DeploymentContext } from "./deployment-context";
-import { AWAIT_CREATION_ONLY, objectMetadata } from "./deployment-context";
+import { ENGINE_ANNOTATIONS, objectMetadata } from "./deployment-context";
 import * as k8s from "./kubernetes-sdk";
 import { BUS_PORT, CHANGED_BY_SHARDS, CLIENT_PORT, DATA_VOLUME, GROWN_BY_VOLUMES } from "./layout";
 import { objectLabels, POD_NAME_LABEL, selectorLabels } from "./names";
@@ -33,7 +33,7 @@ export function createService(context: DeploymentContext, { service: name, to }:
   return new k8s.core.v1.Service(
     name,
     {
-      metadata: { ...objectMetadata(context, name, component), annotations: AWAIT_CREATION_ONLY },
+      metadata: { ...objectMetadata(context, name, component), annotations: ENGINE_ANNOTATIONS },
       spec: { selector: { ...selectorLabels(deployment), ...only }, ports: [servicePort("valkey", CLIENT_PORT)] },
     },
     context.options,
@@ -81,7 +81,7 @@ export function createStatefulSet(
   new k8s.apps.v1.StatefulSet(
     names.statefulSet,
     {
-      metadata: { ...objectMetadata(context, names.statefulSet), annotations: AWAIT_CREATION_ONLY },
+      metadata: { ...objectMetadata(context, names.statefulSet), annotations: ENGINE_ANNOTATIONS },
       spec: {
         serviceName: names.headless,
         replicas: nodes,

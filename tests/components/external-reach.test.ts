@@ -44,7 +44,7 @@ describe("a cluster that is reached from outside", () => {
     });
     expect(addresses.secrets).toContain("password");
     // Pods read it when they start; without it they start as well.
-    const { inputs: announced } = onlyResource(resources, "kubernetes:core/v1:ConfigMap", "orders-announced");
+    const { inputs: announced } = onlyResource(resources, "kubernetes:core/v1:ConfigMapPatch", "orders-announced");
     expect(announced["data"]).toEqual({ "orders-0.conf": "cluster-announce-client-ipv4 203.0.113.1\n" });
     expect(await outputValue(cluster.externalEndpoints)).toEqual(["203.0.113.1:6379", "203.0.113.2:6379"]);
     expect(await outputValue(cluster.externalUrl)).toBe("redis://default:pass%2Fword@203.0.113.1:6379");

@@ -4,7 +4,7 @@ import { ValkeyDashboard } from "../../components/valkey-dashboard";
 import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
 
-const CONFIG_MAP = "kubernetes:core/v1:ConfigMap";
+const CONFIG_MAP = "kubernetes:core/v1:ConfigMapPatch";
 
 async function configMap(program: () => unknown): Promise<DeclaredResource> {
   return onlyResource(await evaluateProgram(program), CONFIG_MAP);

@@ -250,7 +250,7 @@ const CASES: Readonly<
       "a configuration": of("kubernetes:core/v1:ConfigMap", {
         data: { "valkey.conf": "port 6379\nrequirepass hunter2\n" },
       }),
-      "an ACL": of("kubernetes:core/v1:ConfigMap", { data: { "users.acl": "user default on >hunter2 ~* +@all" } }),
+      "an ACL": of("kubernetes:core/v1:ConfigMapPatch", { data: { "users.acl": "user default on >hunter2 ~* +@all" } }),
       "a chart's values": chart({ values: { auth: { password: "hunter2" } } }),
     },
     conforming: {

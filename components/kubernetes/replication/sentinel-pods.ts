@@ -2,7 +2,7 @@
 import type { types } from "@pulumi/kubernetes";
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
-import { AWAIT_CREATION_ONLY } from "../deployment-context";
+import { ENGINE_ANNOTATIONS } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 import { DATA_DIRECTORY, SENTINEL_PORT } from "../layout";
 import { sentinelLabels } from "../names";
@@ -47,7 +47,7 @@ export function createSentinelPods(context: DeploymentContext, settings: Sentine
   new k8s.apps.v1.StatefulSet(
     name,
     {
-      metadata: { ...metadata, annotations: AWAIT_CREATION_ONLY },
+      metadata: { ...metadata, annotations: ENGINE_ANNOTATIONS },
       spec: {
         serviceName: name,
         replicas: settings.count,

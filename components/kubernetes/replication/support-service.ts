@@ -1,7 +1,7 @@
 /** The Service and the disruption budget of pods that support a deployment's servers: Sentinels, proxies. */
 import type { types } from "@pulumi/kubernetes";
 import type { DeploymentContext } from "../deployment-context";
-import { AWAIT_CREATION_ONLY, objectMetadata } from "../deployment-context";
+import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 
 export interface SupportService {
@@ -16,7 +16,7 @@ export interface SupportService {
 export function createSupportService(
   context: DeploymentContext,
   { name, labels, service }: SupportService,
-): types.input.meta.v1.ObjectMeta {
+): types.input.meta.v1.ObjectMeta & { readonly name: string } {
   const { options } = context;
   const metadata = {
     ...objectMetadata(context, name),
@@ -24,7 +24,7 @@ export function createSupportService(
   };
   new k8s.core.v1.Service(
     name,
-    { metadata: { ...metadata, annotations: AWAIT_CREATION_ONLY }, spec: { ...service, selector: labels } },
+    { metadata: { ...metadata, annotations: ENGINE_ANNOTATIONS }, spec: { ...service, selector: labels } },
     options,
   );
   new k8s.policy.v1.PodDisruptionBudget(

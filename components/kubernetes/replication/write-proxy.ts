@@ -3,7 +3,8 @@ import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
 import type { DeploymentContext } from "../deployment-context";
-import { AWAIT_CREATION_ONLY } from "../deployment-context";
+import { ENGINE_ANNOTATIONS } from "../deployment-context";
+import { createConfigMap } from "../files";
 import * as k8s from "../kubernetes-sdk";
 import { CLIENT_PORT } from "../layout";
 import { writeProxyLabels } from "../names";
@@ -26,7 +27,7 @@ const LISTENS: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, peri
  * @param nodes number of servers, with the primary
  * @param secret with the password: proxies start after it, and so with its password
  */
-export function createWriteProxy(context: DeploymentContext, nodes: number, secret: k8s.core.v1.Secret): void {
+export function createWriteProxy(context: DeploymentContext, nodes: number, secret: k8s.core.v1.SecretPatch): void {
   const { deployment, names, options } = context;
   const labels = writeProxyLabels(deployment);
   const name = names.writeProxy;
@@ -37,11 +38,11 @@ export function createWriteProxy(context: DeploymentContext, nodes: number, secr
   });
   const { tls } = context.args;
   const config = serverHosts(context, nodes).apply((hosts) => writeProxyConfig(hosts, tls !== undefined));
-  new k8s.core.v1.ConfigMap(name, { metadata, data: { [CONFIG_FILE]: config } }, options);
+  const files = createConfigMap(name, metadata, { [CONFIG_FILE]: config }, options);
   new k8s.apps.v1.Deployment(
     name,
     {
-      metadata: { ...metadata, annotations: AWAIT_CREATION_ONLY },
+      metadata: { ...metadata, annotations: ENGINE_ANNOTATIONS },
       spec: {
         replicas: PROXY_COUNT,
         // Another proxy would need another machine where proxies are kept apart.
@@ -56,7 +57,7 @@ export function createWriteProxy(context: DeploymentContext, nodes: number, secr
         },
       },
     },
-    options,
+    pulumi.mergeOptions(options, { dependsOn: [files] }),
   );
 }
 
@@ -66,7 +67,7 @@ export function createWriteProxy(context: DeploymentContext, nodes: number, secr
  */
 function passwordChecksum(
   { args }: DeploymentContext,
-  { metadata }: k8s.core.v1.Secret,
+  { metadata }: k8s.core.v1.SecretPatch,
 ): Record<string, pulumi.Output<string>> {
   const password = pulumi.secret(args.password);
   return { "checksum/password": pulumi.all([metadata.uid, password]).apply(([key, text]) => keyedChecksum(key, text)) };

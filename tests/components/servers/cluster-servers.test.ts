@@ -26,9 +26,12 @@ describe("ClusterServers", () => {
     expect(resources.map(({ type, name }) => `${type} ${name}`)).toEqual([
       "valkey:kubernetes:ClusterServers cluster",
       "kubernetes:core/v1:Secret cluster-password",
+      "kubernetes:core/v1:SecretPatch cluster-password",
       "kubernetes:core/v1:Service cluster-headless",
       "kubernetes:core/v1:ConfigMap cluster-config",
+      "kubernetes:core/v1:ConfigMapPatch cluster-config",
       "kubernetes:core/v1:ConfigMap cluster-scripts",
+      "kubernetes:core/v1:ConfigMapPatch cluster-scripts",
       "kubernetes:core/v1:ServiceAccount cluster",
       "kubernetes:networking.k8s.io/v1:NetworkPolicy cluster",
       "kubernetes:policy/v1:PodDisruptionBudget cluster",
@@ -49,9 +52,9 @@ describe("ClusterServers", () => {
   it("waits with the pods for what they need and the clients' Service for nothing that waits for pods", async () => {
     const resources = await cluster();
     expect(onlyResource(resources, "kubernetes:apps/v1:StatefulSet").dependsOn).toEqual([
-      "kubernetes:core/v1:ConfigMap cluster-config",
-      "kubernetes:core/v1:ConfigMap cluster-scripts",
-      "kubernetes:core/v1:Secret cluster-password",
+      "kubernetes:core/v1:ConfigMapPatch cluster-config",
+      "kubernetes:core/v1:ConfigMapPatch cluster-scripts",
+      "kubernetes:core/v1:SecretPatch cluster-password",
       "kubernetes:core/v1:Service cluster-headless",
       "kubernetes:core/v1:ServiceAccount cluster",
       "kubernetes:networking.k8s.io/v1:NetworkPolicy cluster",
@@ -62,7 +65,7 @@ describe("ClusterServers", () => {
 
   it("keeps the password a secret, in files alone, quoted for valkey.conf", async () => {
     const resources = await cluster({ password: 'a "b" \\c' });
-    const secret = onlyResource(resources, "kubernetes:core/v1:Secret");
+    const secret = onlyResource(resources, "kubernetes:core/v1:SecretPatch");
     expect(secret.secrets.every((path) => path.startsWith("stringData"))).toBe(true);
     expect(secret.secrets.length).toBeGreaterThan(0);
     expect(secret.inputs["stringData"]).toEqual({
@@ -71,7 +74,7 @@ describe("ClusterServers", () => {
       "users.acl": `user default on #${passwordHash('a "b" \\c')} ~* &* +@all\n`,
     });
     for (const { type, inputs } of resources)
-      if (type !== "kubernetes:core/v1:Secret") expect(JSON.stringify(inputs)).not.toContain("\\\\c");
+      if (type !== "kubernetes:core/v1:SecretPatch") expect(JSON.stringify(inputs)).not.toContain("\\\\c");
   });
 
   it("publishes every pod's name, ready or not, and only ready pods to clients", async () => {
@@ -238,9 +241,11 @@ describe("ClusterServers", () => {
     expect(await without(larger)).toEqual(await without({}));
     const resources = await cluster(larger);
     expect(onlyResource(resources, "kubernetes:apps/v1:StatefulSet").inputs["spec"]).toMatchObject({ replicas: 10 });
-    expect(onlyResource(resources, "kubernetes:core/v1:ConfigMap", "cluster-config").inputs["data"]).toMatchObject({
-      servers: "10\n",
-    });
+    expect(onlyResource(resources, "kubernetes:core/v1:ConfigMapPatch", "cluster-config").inputs["data"]).toMatchObject(
+      {
+        servers: "10\n",
+      },
+    );
   });
 
   it("takes storage, resources and settings as they are given", async () => {
@@ -256,7 +261,7 @@ describe("ClusterServers", () => {
       ],
     });
     expect(podOf(set).spec.containers[0]).toMatchObject({ resources: studyServers.resources });
-    expect(onlyResource(resources, "kubernetes:core/v1:ConfigMap", "cluster-config").inputs["data"]).toEqual({
+    expect(onlyResource(resources, "kubernetes:core/v1:ConfigMapPatch", "cluster-config").inputs["data"]).toEqual({
       "valkey.conf": [
         "port 6379",
         "dir /data",
@@ -335,7 +340,7 @@ describe("ClusterServers", () => {
         { name: "REDIS_PASSWORD_FILE", value: "/valkey/secret/exporter.json" },
       ],
     });
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({
+    expect(onlyResource(resources, "kubernetes:core/v1:SecretPatch").inputs["stringData"]).toMatchObject({
       "exporter.json": '{"redis://localhost:6379":"a secret"}',
     });
     const service = onlyResource(resources, "kubernetes:core/v1:Service", "cluster-metrics");
@@ -353,7 +358,10 @@ describe("ClusterServers", () => {
   it("speaks TLS everywhere when it has a certificate", async () => {
     const resources = await cluster({ tls: { secretName: "certificate" }, metrics: { serviceMonitor: false } });
     const config = (
-      onlyResource(resources, "kubernetes:core/v1:ConfigMap", "cluster-config").inputs["data"] as Record<string, string>
+      onlyResource(resources, "kubernetes:core/v1:ConfigMapPatch", "cluster-config").inputs["data"] as Record<
+        string,
+        string
+      >
     )["valkey.conf"];
     for (const line of [
       "port 0",

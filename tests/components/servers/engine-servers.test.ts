@@ -54,12 +54,15 @@ describe("Redis in replication mode", () => {
 
   it("reads a configuration with its settings, and its password from the secret", () => {
     const config = (
-      onlyResource(resources, "kubernetes:core/v1:ConfigMap", "server-config").inputs["data"] as Record<string, string>
+      onlyResource(resources, "kubernetes:core/v1:ConfigMapPatch", "server-config").inputs["data"] as Record<
+        string,
+        string
+      >
     )["valkey.conf"];
     expect(config).toBe(
       'port 6379\ndir /data\nshutdown-on-sigterm save\nmaxmemory 1000000000\nsave ""\nio-threads 2\ninclude /valkey/secret/password.conf\n',
     );
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({
+    expect(onlyResource(resources, "kubernetes:core/v1:SecretPatch").inputs["stringData"]).toEqual({
       password: "a secret",
       "password.conf": 'requirepass "a secret"\nmasterauth "a secret"\n',
     });
@@ -111,7 +114,7 @@ describe("Dragonfly", () => {
       "--conn_use_incoming_cpu",
       "--proactor_threads=8",
     ]);
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toEqual({
+    expect(onlyResource(resources, "kubernetes:core/v1:SecretPatch").inputs["stringData"]).toEqual({
       password: "a secret",
       flags: "--requirepass=a secret\n--masterauth=a secret\n",
     });
@@ -180,7 +183,7 @@ describe("a cluster of Redis", () => {
     });
     const [container] = setOf(resources, "cluster").template.spec.containers;
     expect(container?.command[4]).toBe("redis-server");
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({
+    expect(onlyResource(resources, "kubernetes:core/v1:SecretPatch").inputs["stringData"]).toMatchObject({
       "password.conf": 'requirepass "a secret"\nmasterauth "a secret"\n',
     });
   });

@@ -12,7 +12,7 @@ const plain: ReplicationServersArgs = { ...plainServers, replicas: 3 };
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
 const SERVERS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": "replication" };
 const SET = "kubernetes:apps/v1:StatefulSet";
-const CONFIG_MAP = "kubernetes:core/v1:ConfigMap";
+const CONFIG_MAP = "kubernetes:core/v1:ConfigMapPatch";
 const SERVICE = "kubernetes:core/v1:Service";
 
 type Changes = Partial<ReplicationServersArgs>;
@@ -66,9 +66,12 @@ describe("ReplicationServers", () => {
     expect(resources.map(({ type, name }) => `${type} ${name}`)).toEqual([
       "valkey:kubernetes:ReplicationServers replication",
       "kubernetes:core/v1:Secret replication-password",
+      "kubernetes:core/v1:SecretPatch replication-password",
       "kubernetes:core/v1:Service replication-headless",
       "kubernetes:core/v1:ConfigMap replication-config",
+      "kubernetes:core/v1:ConfigMapPatch replication-config",
       "kubernetes:core/v1:ConfigMap replication-scripts",
+      "kubernetes:core/v1:ConfigMapPatch replication-scripts",
       "kubernetes:core/v1:ServiceAccount replication",
       "kubernetes:networking.k8s.io/v1:NetworkPolicy replication",
       "kubernetes:policy/v1:PodDisruptionBudget replication",
@@ -90,9 +93,9 @@ describe("ReplicationServers", () => {
   it("starts pods when all that they need exists, and leaves waiting for them to Rollout", async () => {
     const set = await statefulSet();
     expect(set.dependsOn).toEqual([
-      "kubernetes:core/v1:ConfigMap replication-config",
-      "kubernetes:core/v1:ConfigMap replication-scripts",
-      "kubernetes:core/v1:Secret replication-password",
+      "kubernetes:core/v1:ConfigMapPatch replication-config",
+      "kubernetes:core/v1:ConfigMapPatch replication-scripts",
+      "kubernetes:core/v1:SecretPatch replication-password",
       "kubernetes:core/v1:Service replication-headless",
       "kubernetes:core/v1:ServiceAccount replication",
       "kubernetes:networking.k8s.io/v1:NetworkPolicy replication",
@@ -183,7 +186,7 @@ describe("ReplicationServers", () => {
 
   it("keeps the password a secret, in files only, quoted for valkey.conf", async () => {
     const resources = await replication({ password: 'a "b" \\c', sentinel: SENTINEL });
-    const secret = onlyResource(resources, "kubernetes:core/v1:Secret");
+    const secret = onlyResource(resources, "kubernetes:core/v1:SecretPatch");
     expect(secret.secrets.length).toBeGreaterThan(0);
     expect(secret.secrets.every((path) => path.startsWith("stringData"))).toBe(true);
     expect(secret.inputs["stringData"]).toEqual({
@@ -192,7 +195,7 @@ describe("ReplicationServers", () => {
       "users.acl": `user default on #${passwordHash('a "b" \\c')} ~* &* +@all\n`,
     });
     for (const { type, inputs } of resources)
-      if (type !== "kubernetes:core/v1:Secret") expect(JSON.stringify(inputs)).not.toContain("\\\\c");
+      if (type !== "kubernetes:core/v1:SecretPatch") expect(JSON.stringify(inputs)).not.toContain("\\\\c");
   });
 
   it("meets the restricted Pod Security Standard with each container, and gives no pod a token", async () => {
@@ -227,7 +230,7 @@ describe("ReplicationServers", () => {
         { name: "REDIS_PASSWORD_FILE", value: "/valkey/secret/exporter.json" },
       ],
     });
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({
+    expect(onlyResource(resources, "kubernetes:core/v1:SecretPatch").inputs["stringData"]).toMatchObject({
       "exporter.json": '{"redis://localhost:6379":"a secret"}',
     });
     const service = onlyResource(resources, SERVICE, "replication-metrics");
@@ -501,13 +504,13 @@ describe("a change of running servers", () => {
         JSON.stringify(inputs) === JSON.stringify(before[index]?.inputs) ? [] : [`${type} ${name}`],
       );
     };
-    const config = "kubernetes:core/v1:ConfigMap replication-config";
+    const config = "kubernetes:core/v1:ConfigMapPatch replication-config";
     const set = "kubernetes:apps/v1:StatefulSet replication";
     expect(await changed({}, { settings: { maxmemory: 1 } })).toEqual([config]);
     expect(await changed({}, { replicas: 5 })).toEqual([config, set]);
     // Proxies read the servers' names when they start.
     const proxies = [
-      "kubernetes:core/v1:ConfigMap replication-write",
+      "kubernetes:core/v1:ConfigMapPatch replication-write",
       "kubernetes:apps/v1:Deployment replication-write",
     ];
     expect(await changed({ sentinel: SENTINEL }, { replicas: 5 })).toEqual([config, set, ...proxies]);
@@ -547,7 +550,7 @@ describe("TLS of servers", () => {
       { name: "REDIS_PASSWORD_FILE", value: "/valkey/secret/exporter.json" },
       { name: "REDIS_EXPORTER_TLS_CA_CERT_FILE", value: "/valkey/tls/ca.crt" },
     ]);
-    expect(onlyResource(resources, "kubernetes:core/v1:Secret").inputs["stringData"]).toMatchObject({
+    expect(onlyResource(resources, "kubernetes:core/v1:SecretPatch").inputs["stringData"]).toMatchObject({
       "exporter.json": '{"rediss://localhost:6379":"a secret"}',
     });
     const without = await replication({ sentinel: SENTINEL });

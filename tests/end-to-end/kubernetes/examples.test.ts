@@ -35,6 +35,8 @@ interface Example {
   readonly host: string;
   /** Makes a copy of the example ready to run: with images and machines as a throw-away cluster has them. */
   readonly prepare: (directory: string, variables: Readonly<Record<string, string>>) => void;
+  /** Changes a setting, a user and the password in the copy. @default nothing is changed */
+  readonly change?: (directory: string) => void;
 }
 
 function rewrite(file: string, change: (text: string) => string): void {
@@ -101,10 +103,20 @@ const EXAMPLES: readonly Example[] = [
       );
       useCheckout(directory);
     },
+    change: (directory) => {
+      rewrite(join(directory, "index.ts"), (text) =>
+        text
+          .replace("allkeys-lru", "volatile-lru")
+          .replace(
+            /^( +)zones: .*$/m,
+            `$&\n$1passwordVersion: 1,\n$1users: { app: { password: "of-the-application", rules: "+@read ~app:*" } },`,
+          ),
+      );
+    },
   },
 ];
 
-describe.each(EXAMPLES)("the example in $name", ({ name, host, prepare }) => {
+describe.each(EXAMPLES)("the example in $name", ({ name, host, prepare, change }) => {
   const note = skipNote(host);
   describe.skipIf(note !== "")(`on the Pulumi engine${note}`, { timeout: 400_000 }, () => {
     let here: ThrowAway;
@@ -121,7 +133,7 @@ describe.each(EXAMPLES)("the example in $name", ({ name, host, prepare }) => {
       await here.close();
     });
 
-    it("ends in a cluster that is verified, changes nothing the second time, and is destroyed", async () => {
+    it("ends in a cluster that is verified, changes nothing the second time, replaces no object, and is destroyed", async () => {
       cpSync(join(ROOT, "examples", name), directory, { recursive: true });
       mkdirSync(join(directory, ".state"));
       process.env["PATH"] = pulumiPath();
@@ -147,6 +159,16 @@ describe.each(EXAMPLES)("the example in $name", ({ name, host, prepare }) => {
       expect(state).not.toContain(url.password);
       const { summary } = await stack.up({ expectNoChanges: true });
       expect(Object.keys(summary.resourceChanges ?? {})).toEqual(["same"]);
+      if (change !== undefined) {
+        const identities = async (): Promise<(string | undefined)[]> =>
+          (await here.pods({})).map(({ metadata }) => metadata?.uid).sort();
+        const before = await identities();
+        change(directory);
+        const changed = await stack.up();
+        expect(Object.keys(changed.summary.resourceChanges ?? {}).sort()).toEqual(["same", "update"]);
+        expect(changed.outputs["url"]?.value).not.toBe(url.href);
+        expect(await identities()).toEqual(before);
+      }
       await stack.destroy();
       expect(await here.pods({})).toEqual([]);
     });

@@ -13,9 +13,17 @@ export interface KubernetesObject {
   readonly spec?: unknown;
 }
 
-/** Objects of every native Kubernetes resource that a program registers; charts are not rendered. */
+/** Objects of every native Kubernetes resource that a program registers, patches included; charts are not rendered. */
 export async function renderObjects(program: () => unknown): Promise<KubernetesObject[]> {
-  return (await evaluateProgram(program)).filter(isObject).map(({ inputs }) => inputs as unknown as KubernetesObject);
+  const objects = new Map<string, KubernetesObject>();
+  for (const { inputs } of (await evaluateProgram(program)).filter(isObject)) {
+    const object = inputs as unknown as KubernetesObject;
+    const { kind, metadata } = object;
+    const id = [kind, metadata.namespace, metadata.name].join(" ");
+    const known = objects.get(id);
+    objects.set(id, known === undefined ? object : { ...object, metadata: { ...known.metadata, ...metadata } });
+  }
+  return [...objects.values()];
 }
 
 function isObject({ type, inputs }: DeclaredResource): boolean {
