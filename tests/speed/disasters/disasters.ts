@@ -5,6 +5,8 @@ import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objec
 import { CertificateAuthority } from "../../support/kubernetes/certificates";
 import type { DeployedPods } from "../../support/kubernetes/deployed-pods";
 import { podLabels } from "../../support/kubernetes/deployed-pods";
+import { openDeployment } from "../../../platforms/deployment-reference";
+import { verify } from "../../../valkey/verification/verify";
 import { isReady } from "../../support/kubernetes/throw-away";
 
 /** Secret with the certificate of a deployment that disasters strike. */
@@ -67,14 +69,14 @@ export const DISASTERS: readonly Disaster[] = [
     title: "certificate expired",
     seconds: 120,
     strike: (struck) => replaceCertificate(struck, { days: -1 }),
-    undo: (struck) => replaceCertificate(struck, {}),
+    undo: restoreCertificate,
   },
   {
     id: "authority",
     title: "wrong authority",
     seconds: 120,
     strike: (struck) => replaceCertificate(struck, { foreignAuthority: true }),
-    undo: (struck) => replaceCertificate(struck, {}),
+    undo: restoreCertificate,
   },
   {
     id: "image",
@@ -154,6 +156,17 @@ interface CertificateChange {
 
 function replaceCertificate({ pods: { here, target } }: Struck, change: CertificateChange): Promise<void> {
   return here.apply([certificateObject(target.name, here.namespace, change)]);
+}
+
+/** Servers and Sentinels load a certificate when their kubelet has seen that the Secret changed. */
+async function restoreCertificate(struck: Struck): Promise<void> {
+  const { here, target, password } = struck.pods;
+  await replaceCertificate(struck, {});
+  await here.until(180, async () => {
+    const { verdict } = await verify(await openDeployment(target, password));
+    return verdict.assertions.find(({ id, pass }) => !pass && (id === "reachable" || id.startsWith("sentinels-")))
+      ?.found;
+  });
 }
 
 const images = new Map<string, string>();
