@@ -52,14 +52,34 @@ own_slots() {
   done
 }
 
+# acceptable: whether clients of the authority beside the files of TLS accept these. A server without data shows them.
+acceptable() {
+  files=${VALKEY_TLS_CA%/*} client=${VALKEY_CLI:-valkey-cli} found=1
+  timeout 3 "${client%cli}server" --port 0 --tls-port 16390 --bind 127.0.0.1 --save '' --dir / --tls-auth-clients no \
+    --tls-cert-file "$files/tls.crt" --tls-key-file "$files/tls.key" --tls-ca-cert-file "$VALKEY_TLS_CA" >/dev/null &
+  for _ in 1 2 3 4 5; do
+    sleep 0.2
+    said=$(timeout 1 "$client" -h 127.0.0.1 -p 16390 --tls --cacert "$VALKEY_TLS_CA" PING 2>&1)
+    case $said in
+      PONG) found=0 && break ;;
+      *certificate*) break ;;
+    esac
+  done
+  kill $! 2>/dev/null
+  return "$found"
+}
+
 # reload_certificate: after look. Where connections are encrypted, makes this node load its files again when Kubernetes has changed them,
-# and once after each start. A server refuses files that do not match and keeps what it has; the next probe tries again.
+# and once after each start. Files that clients would refuse are not loaded: a server with others than its replicas and
+# Sentinels accept is cut off from them one by one. The next probe tries again.
 reload_certificate() {
   [ -n "${VALKEY_TLS_CA-}" ] || return 0
   files=${VALKEY_TLS_CA%/*} loaded=$DATA/loaded-certificate
   current="$run $(cat "$files/tls.crt" "$files/tls.key" "$VALKEY_TLS_CA" | cksum)"
   [ -z "$run" ] || [ "$current" != "$(cat "$loaded" 2>/dev/null)" ] || return 0
-  echo "CONFIG SET tls-cert-file $files/tls.crt tls-key-file $files/tls.key tls-ca-cert-file $VALKEY_TLS_CA" |
-    tell localhost 3 | grep -q '^OK' && echo "$current" >"$loaded"
+  if acceptable; then
+    echo "CONFIG SET tls-cert-file $files/tls.crt tls-key-file $files/tls.key tls-ca-cert-file $VALKEY_TLS_CA" |
+      tell localhost 3 | grep -q '^OK' && echo "$current" >"$loaded"
+  fi
   [ -n "$run" ] || look
 }

@@ -1,6 +1,6 @@
 /** A real server whose certificate no client accepts: what Kubernetes and the scripts of its pod do then. */
 import { execFile } from "node:child_process";
-import { chmodSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -26,6 +26,7 @@ beforeAll(async () => {
   const signed = ["-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial"];
   // It ended a day before it was made.
   await openssl("x509", "-req", "-in", "tls.csr", ...signed, "-days", "-1", "-out", "tls.crt");
+  await openssl("x509", "-req", "-in", "tls.csr", ...signed, "-days", "1", "-out", "valid.crt");
   server = await startTlsServer(sandbox, join(directory, "tls"), {
     "tls-cert-file": join(directory, "tls.crt"),
     "tls-key-file": join(directory, "tls.key"),
@@ -33,11 +34,10 @@ beforeAll(async () => {
   });
   writeFileSync(join(directory, "password"), PASSWORD);
   // `localhost` in the pod, at the port of a pod.
-  writeFileSync(
-    join(directory, "valkey-cli"),
-    `#!/bin/sh\nshift 4\nexec '${sandbox.host.programs.cli}' -h 127.0.0.1 -p ${server.port} "$@"\n`,
-  );
-  chmodSync(join(directory, "valkey-cli"), 0o755);
+  const { cli, server: program } = sandbox.host.programs;
+  const here = `[ "$4" != 6379 ] || { shift 4 && set -- -h 127.0.0.1 -p ${server.port} "$@"; }`;
+  writeFileSync(join(directory, "valkey-cli"), `#!/bin/sh\n${here}\nexec '${cli}' "$@"\n`, { mode: 0o755 });
+  writeFileSync(join(directory, "valkey-server"), `#!/bin/sh\nexec '${program}' "$@"\n`, { mode: 0o755 });
 });
 afterAll(async () => {
   server.stop();
@@ -72,5 +72,34 @@ describe.each([
     const script = `. ${SCRIPTS}/node.sh; echo PING | tell 127.0.0.1 3`;
     const { stdout } = await run("sh", ["-c", script], { env: environment(join(directory, authority)) });
     expect(stdout).toBe("");
+  });
+});
+
+describe("a certificate that changes in the Secret", () => {
+  /** Whether the script of a probe has the server load files: the authority beside them, the certificate and its key. */
+  async function isLoaded(certificate: string, key: string): Promise<boolean> {
+    const files = join(directory, "files");
+    mkdirSync(files);
+    for (const [from, to] of [
+      ["ca.crt", "ca.crt"],
+      [certificate, "tls.crt"],
+      [key, "tls.key"],
+    ] as const)
+      copyFileSync(join(directory, from), join(files, to));
+    const script = `. ${SCRIPTS}/node.sh; look; reload_certificate`;
+    try {
+      await run("sh", ["-c", script], { env: { ...environment(join(files, "ca.crt")), DATA: files } });
+      return existsSync(join(files, "loaded-certificate"));
+    } finally {
+      rmSync(files, { recursive: true });
+    }
+  }
+
+  it("is loaded only if clients of its authority accept it", async () => {
+    expect(await isLoaded("tls.crt", "tls.key")).toBe(false);
+    expect(await isLoaded("tls/cert.pem", "tls/key.pem")).toBe(false);
+    expect(await isLoaded("valid.crt", "tls.key")).toBe(true);
+    // A key of another certificate.
+    expect(await isLoaded("valid.crt", "tls/key.pem")).toBe(false);
   });
 });
