@@ -2,6 +2,8 @@
 import { messageOf } from "../lib/errors";
 import type { DeploymentReference } from "../platforms/deployment-reference";
 import { openDeployment } from "../platforms/deployment-reference";
+import type { SeenData } from "../valkey/verification/kept-data";
+import { withKeptData } from "../valkey/verification/kept-data";
 import type { Verification } from "../valkey/verification/verify";
 import { verifyUntilPass } from "../valkey/verification/verify";
 import { describeLeftoverSettings } from "../valkey/formation/temporary-settings";
@@ -21,15 +23,23 @@ export interface Inspection {
   readonly drift: readonly string[];
 }
 
+/** Comparison and end of an inspection. */
+export interface InspectionOptions {
+  /** Data that an earlier verification saw. @default data is not compared */
+  readonly former?: SeenData | undefined;
+  readonly signal: AbortSignal;
+}
+
 /** Never throws: a refresh has to show a deployment that is broken or gone. */
 export async function inspectDeployment(
   target: DeploymentReference,
   password: string,
-  signal: AbortSignal,
+  { former, signal }: InspectionOptions,
 ): Promise<Inspection> {
   try {
     const deployment = await openDeployment(target, password, { timeoutMs: ANSWER_MS, signal });
-    const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
+    const settled = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
+    const verification = former === undefined ? settled : withKeptData(settled, former);
     const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
     const drift = [
       ...failed.map(({ id, found }) => `${id}: ${found}`),

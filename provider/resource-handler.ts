@@ -1,4 +1,5 @@
 /** Operations of a custom resource, apart from how a program declares it and from which engine asks for it. */
+import { Failure } from "../lib/errors";
 import type { ReportProgress } from "../lib/progress";
 
 /** Context that an update gives a handler, besides the resource's inputs. */
@@ -15,6 +16,16 @@ export interface InputProblem {
   readonly property: string;
   /** A sentence. */
   readonly reason: string;
+}
+
+/** An update that failed, and outputs that the state gets all the same. For resources whose updates record attempts. */
+export class FailedButSeen extends Failure {
+  constructor(
+    message: string,
+    readonly outputs: object,
+  ) {
+    super(message);
+  }
 }
 
 /**

@@ -10,6 +10,7 @@ import type { AnyHandler } from "./handlers";
 import { loadHandler } from "./handlers";
 import { takePackageVersion } from "./package-version";
 import type { HandlerContext } from "./resource-handler";
+import { FailedButSeen } from "./resource-handler";
 import type { ResourceName } from "./resource-names";
 import { resourceNameOf } from "./resource-names";
 
@@ -89,7 +90,8 @@ export class ValkeyProvider implements provider.Provider {
     } catch (error) {
       if (handler.recordsAttempts !== true) throw error;
       const hidden = new Set([...before.secrets, ...(secrets.size > 0 ? [ATTEMPTS] : [])]);
-      const kept = { ...state, [ATTEMPTS]: addAttempt(attempts, values) };
+      const seen = error instanceof FailedButSeen ? error.outputs : {};
+      const kept = { ...state, ...seen, [ATTEMPTS]: addAttempt(attempts, values) };
       throw new UpdateFailed(error, id, withSecrets(handler, kept, hidden));
     }
   };

@@ -21,7 +21,7 @@ export async function printStatus(stack: string, detail: Detail, signal: AbortSi
   const inspected = await Promise.all(
     targets.map(async (each) => ({
       ...each,
-      inspection: await inspectDeployment(each.target, each.password, signal),
+      inspection: await inspectDeployment(each.target, each.password, { signal }),
     })),
   );
   signal.throwIfAborted();

@@ -41,7 +41,7 @@ export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   },
   read: async (_id, { target, password, milliseconds }, { signal }) => ({
     milliseconds,
-    drift: (await inspectDeployment(target, password, signal)).drift,
+    drift: (await inspectDeployment(target, password, { signal })).drift,
   }),
   drifted: ({ drift }) => drift.length > 0,
 };

@@ -13,6 +13,11 @@ export class TopologyCheck extends ValkeyResource {
   declare readonly verifiedAt: Output<string>;
 
   constructor(name: string, inputs: InputsOf<TopologyCheckInputs>, options: CustomResourceOptions = {}) {
-    super("TopologyCheck", name, { ...inputs, topology: undefined, verifiedAt: undefined, drift: undefined }, options);
+    super(
+      "TopologyCheck",
+      name,
+      { ...inputs, topology: undefined, data: undefined, verifiedAt: undefined, drift: undefined },
+      options,
+    );
   }
 }

@@ -8,6 +8,7 @@ import { VERSION } from "../../lib/system/package";
 import type { AnyHandler } from "../../provider/handlers";
 import { loadHandler } from "../../provider/handlers";
 import { withPackageVersion } from "../../provider/package-version";
+import { FailedButSeen } from "../../provider/resource-handler";
 import { RESOURCE_NAMES, resourceType } from "../../provider/resource-names";
 import { ValkeyProvider } from "../../provider/valkey-provider";
 import { waitOptions } from "../../provider/waiting";
@@ -276,6 +277,17 @@ describe("the provider", () => {
     expect(await provider.update("7", URN, again, before)).toEqual({ outs: { ...before, told: true } });
     expect(seen.at(-1)).toEqual([{ ...before, told: true }, before, [{ size: 2, password: "p" }, third]]);
     expect(await provider.diff("7", URN, { ...before, told: true }, before)).toMatchObject({ changes: false });
+  });
+
+  it("keeps what an update saw that failed", async () => {
+    const provider = providerOf({
+      recordsAttempts: true,
+      update: () => Promise.reject(new FailedButSeen("data is gone", { data: "empty" })),
+    });
+    const error: unknown = await provider
+      .update("7", URN, { size: 1, data: "full" }, { size: 1 })
+      .catch((each: unknown) => each);
+    expect(error).toMatchObject({ message: "data is gone", properties: { size: 1, data: "empty" } });
   });
 
   it("keeps nothing of an update that failed and changed nothing", async () => {

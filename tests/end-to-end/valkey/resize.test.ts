@@ -67,7 +67,7 @@ describe("resizing", () => {
       directives: Object.fromEntries(directives),
     };
     const drift = async (): Promise<readonly string[]> =>
-      (await inspectDeployment(target, access.password ?? "", never)).drift;
+      (await inspectDeployment(target, access.password ?? "", { signal: never })).drift;
     expect(await drift()).toEqual([
       expect.stringMatching(/^3 of 3 primaries are in zone a: cluster-\d is to take over from cluster-\d$/),
       expect.stringMatching(/^3 of 3 primaries are in zone a: /),

@@ -14,6 +14,8 @@ import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import type { Deployment } from "../../../valkey/deployment";
 import type { ServerSettings } from "../../../valkey/settings";
+import type { SeenData } from "../../../valkey/verification/kept-data";
+import { seenData, withKeptData } from "../../../valkey/verification/kept-data";
 import { verify } from "../../../valkey/verification/verify";
 import type { PodsKind } from "../../support/kubernetes/deployed-pods";
 import { DeployedPods } from "../../support/kubernetes/deployed-pods";
@@ -83,9 +85,10 @@ function injectorOf(
   };
 }
 
-/** Assertions of the verdict that fail at this moment. */
-async function failing(deployment: Deployment): Promise<string[]> {
-  const { verdict } = await verify(deployment);
+/** Assertions of the verdict that fail at this moment. @param former data to compare with */
+async function failing(deployment: Deployment, former?: SeenData): Promise<string[]> {
+  const verification = await verify(deployment);
+  const { verdict } = former === undefined ? verification : withKeptData(verification, former);
   return verdict.assertions.filter(({ pass }) => !pass).map(({ id }) => id);
 }
 
@@ -100,6 +103,7 @@ async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> 
     ...{ beforeSeconds: 2, afterSeconds: 1, recoveryTimeoutSeconds: RECOVERY_SECONDS },
   };
   const subject = await pods.subject(injectorOf(disaster, pods, (ids) => (during = ids)));
+  const former = seenData(await verify(await openDeployment(pods.target, pods.password)));
   const records: ScenarioResult["record"][] = [];
   await runScenarios([{ scenario, repeats: 1, subject }], {
     signal,
@@ -119,7 +123,8 @@ async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> 
     lost: record.lost.count,
     outSeconds: record.outage.overMs === null ? null : record.outage.longestMs / 1000,
     during,
-    after: record.recoveryFailure === null ? [] : await failing(await openDeployment(pods.target, pods.password)),
+    after:
+      record.recoveryFailure === null ? [] : await failing(await openDeployment(pods.target, pods.password), former),
   };
 }
 

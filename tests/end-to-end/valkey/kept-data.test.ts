@@ -1,0 +1,114 @@
+/** Whether a verification sees that data of the last one is gone: real servers. */
+import { afterEach, expect, it } from "vitest";
+import type { Deployment } from "../../../valkey/deployment";
+import { form } from "../../../valkey/formation/form";
+import type { ServerSettings } from "../../../valkey/settings";
+import type { Shape } from "../../../valkey/topology/placement";
+import type { SeenData } from "../../../valkey/verification/kept-data";
+import { seenData, withKeptData } from "../../../valkey/verification/kept-data";
+import type { Verification } from "../../../valkey/verification/verify";
+import { verifyUntilPass } from "../../../valkey/verification/verify";
+import { eventually, never, Sandbox, withNode } from "../../support/valkey/real";
+
+const NAME = "kept";
+const SETTLING = { settlingMs: 30_000 };
+
+let sandbox: Sandbox | undefined;
+afterEach(async () => {
+  await sandbox?.close();
+});
+
+interface Opened {
+  readonly sandbox: Sandbox;
+  readonly deployment: Deployment;
+  readonly shape: Shape;
+}
+
+async function open(shape: Shape, settings: ServerSettings): Promise<Opened> {
+  const opened = await Sandbox.open();
+  sandbox = opened;
+  const all = { "repl-diskless-sync-delay": 0, ...settings };
+  const deployment =
+    shape.primaries === 1
+      ? await opened.replication(NAME, shape.replicasPerPrimary, all)
+      : await opened.cluster(NAME, shape.primaries, shape.replicasPerPrimary, { "cluster-node-timeout": 1500, ...all });
+  await form(deployment, shape);
+  return { sandbox: opened, deployment, shape };
+}
+
+const settled = (deployment: Deployment): Promise<Verification> => verifyUntilPass(deployment, SETTLING);
+
+/** A verification of a deployment that gets some writes first, which all replicas have. */
+async function seeWrites(deployment: Deployment): Promise<SeenData> {
+  for (const [index] of deployment.nodes.entries())
+    await withNode(deployment, index, async (connection) => {
+      // Some of them are not of the shard.
+      for (let each = 0; each < 50; each++) await connection.set(`key:${each}`, "x").catch(() => undefined);
+      await connection.wait(1, 5000).catch(() => undefined);
+    });
+  return seenData(await settled(deployment));
+}
+
+const keptRow = async (deployment: Deployment, former: SeenData): Promise<unknown> => {
+  const { verdict } = withKeptData(await settled(deployment), former);
+  const { pass, found } = verdict.assertions.find(({ id }) => id === "data-kept") ?? {};
+  expect(verdict.pass).toBe(pass);
+  return pass === true ? "kept" : found;
+};
+
+async function killAll({ sandbox, deployment, shape }: Opened): Promise<void> {
+  const names = deployment.nodes.map(({ name }) => name);
+  await sandbox.host.signal(NAME, names, "SIGKILL");
+  await sandbox.host.restart(NAME, names, { newAddresses: false }, never);
+  await form(deployment, shape);
+}
+
+const REPLICATION = { primaries: 1, replicasPerPrimary: 1 };
+const CLUSTER = { primaries: 3, replicasPerPrimary: 1 };
+
+/** Has the replicas of all shards take over. */
+async function failOver(deployment: Deployment): Promise<void> {
+  const { verdict } = await settled(deployment);
+  const replicas = verdict.shards.flatMap((shard) => shard.replicas);
+  for (const [index, { name }] of deployment.nodes.entries())
+    if (replicas.includes(name))
+      await withNode(deployment, index, (connection) => connection.call("CLUSTER", "FAILOVER"));
+  await eventually("all of them are primaries", async () =>
+    (await settled(deployment)).verdict.shards.every(({ primary = "" }) => replicas.includes(primary)),
+  );
+}
+
+it("holds while primaries change twice, and for servers that read their append-only files", async () => {
+  const opened = await open(CLUSTER, { appendonly: true });
+  const { deployment } = opened;
+  const former = await seeWrites(deployment);
+  await failOver(deployment);
+  expect(await keptRow(deployment, former)).toBe("kept");
+  await failOver(deployment);
+  expect(await keptRow(deployment, former)).toBe("kept");
+  await killAll(opened);
+  expect(await keptRow(deployment, former)).toBe("kept");
+});
+
+it("fails once all servers have started without their data, also for a shard of a cluster that goes on", async () => {
+  const opened = await open(CLUSTER, {});
+  const { deployment } = opened;
+  const former = await seeWrites(deployment);
+  await failOver(deployment);
+  await killAll(opened);
+  const row = await keptRow(deployment, former);
+  expect(row).toContain("its data began anew after the last verification: no server had what was verified");
+  expect(await keptRow(deployment, await seeWrites(deployment))).toBe("kept");
+});
+
+it("fails for servers that have started from an older snapshot", async () => {
+  const opened = await open(REPLICATION, { save: "3600 100000" });
+  const { deployment } = opened;
+  await seeWrites(deployment);
+  await withNode(deployment, 0, (connection) => connection.save());
+  const saved = await settled(deployment);
+  const former = await seeWrites(deployment);
+  await killAll(opened);
+  expect(await keptRow(deployment, former)).toMatch(/its data is older than what was verified: it goes to byte \d+/);
+  expect(await keptRow(deployment, seenData(saved))).toBe("kept");
+});
