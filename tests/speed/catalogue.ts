@@ -4,6 +4,7 @@ import { didYouMean } from "../../lib/did-you-mean";
 import type { Benchmark } from "./benchmark";
 import { change } from "./rows/change";
 import { crash } from "./rows/crash";
+import { drain } from "./rows/drain";
 import { failure } from "./rows/failure";
 import { spuriousFailovers } from "./rows/spurious-failovers";
 import { formation } from "./rows/formation";
@@ -31,6 +32,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   openLoop,
   failure,
   crash,
+  drain,
   spuriousFailovers,
   largeClusters,
   largeLimit,

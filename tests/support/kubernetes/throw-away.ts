@@ -99,6 +99,28 @@ export class ThrowAway {
     await this.core.createNamespacedPodEviction({ name, namespace, body });
   }
 
+  /** @returns whether a disruption budget let the pod go */
+  async tryToEvict(name: string): Promise<boolean> {
+    try {
+      await this.evict(name);
+      return true;
+    } catch (error) {
+      if (error instanceof this.library.ApiException && error.code === 429) return false;
+      throw error;
+    }
+  }
+
+  /** Machines that run pods, and the zone of each. */
+  async machines(): Promise<{ readonly name: string; readonly zone: string | undefined }[]> {
+    const { items } = await this.core.listNode();
+    return items.map(({ metadata }) => ({ name: metadata?.name ?? "", zone: metadata?.labels?.[ZONE] }));
+  }
+
+  /** @param isCordoned whether no further pods go to that machine */
+  async cordon(machine: string, isCordoned: boolean): Promise<void> {
+    await this.core.patchNode({ name: machine, body: [{ op: "add", path: "/spec/unschedulable", value: isCordoned }] });
+  }
+
   /** @throws Error with the last of what was missing when the time is up */
   async until(seconds: number, missing: () => Promise<string | undefined>): Promise<void> {
     let last: string | undefined;
