@@ -11,6 +11,7 @@ import { formation } from "./rows/formation";
 import { kubernetes } from "./rows/kubernetes";
 import { largeClusters } from "./rows/large-clusters";
 import { largeLimit } from "./rows/large-limit";
+import { memory } from "./rows/memory";
 import { openLoop } from "./rows/open-loop";
 import { plan } from "./rows/plan";
 import { programEvaluation } from "./rows/program";
@@ -33,6 +34,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   failure,
   crash,
   drain,
+  memory,
   spuriousFailovers,
   largeClusters,
   largeLimit,

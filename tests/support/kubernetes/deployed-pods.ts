@@ -32,6 +32,8 @@ export interface DeployedPodsOptions {
   readonly settings: ServerSettings;
   /** Whether data is gone with its pod. @default false */
   readonly ephemeral?: boolean;
+  /** @default those of plain servers */
+  readonly resources?: typeof plainServers.resources;
   /** @default plain TCP */
   readonly tls?: Tls | undefined;
   /** Changes the objects before they are applied. @default as they are */
@@ -66,7 +68,7 @@ export class DeployedPods {
   static async open(
     name: string,
     kind: PodsKind,
-    { settings, ephemeral, tls, change }: DeployedPodsOptions,
+    { settings, ephemeral, resources = plainServers.resources, tls, change }: DeployedPodsOptions,
     where?: ThrowAway,
   ): Promise<DeployedPods> {
     const here = where ?? (await ThrowAway.open());
@@ -77,6 +79,7 @@ export class DeployedPods {
       const zones = (await here.zones()).slice(0, 3);
       const args = {
         ...{ ...plainServers, namespace, imagePullPolicy: "IfNotPresent" as const, password, settings, tls },
+        resources,
         storage: { ...plainServers.storage, ...(ephemeral === true && { ephemeral }) },
         placement: { zones, hostAntiAffinity: "preferred" as const },
       };
