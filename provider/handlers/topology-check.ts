@@ -85,11 +85,9 @@ async function check(
   const data = seenData(settled);
   if (!verification.verdict.pass) {
     const rows = formatVerification(verification).join("\n");
-    const message = `${target.name} does not pass verification\n${rows}\nNothing is rolled back. The next update verifies again.`;
-    if (!settled.verdict.pass) throw new Failure(message);
-    throw new FailedButSeen(`${message} It compares with the data that is there now: restore a backup before it.`, {
-      data,
-    });
+    const message = `${target.name} does not pass verification\n${rows}\nNothing is rolled back. The next update verifies again`;
+    if (!settled.verdict.pass) throw new Failure(`${message}.`);
+    throw new FailedButSeen(`${message}, and no longer asks for the data that is gone. Is there a backup?`, { data });
   }
   await loosenBudgets(target, verification.verdict.shards);
   return { topology: topologyOf(verification, formationMs), data, verifiedAt: new Date().toISOString(), drift: [] };

@@ -22,8 +22,8 @@ const IDS = ["memory-killed", "memory-refused"] as const;
 const NAME = "brim";
 const LARGE = { primaries: 4, replicasPerPrimary: 1 };
 const SMALL = { primaries: 3, replicasPerPrimary: 1 };
-const LIMIT_BYTES = 128 * 2 ** 20;
-const LIMIT = { ...plainServers.resources, limits: { cpu: "500m", memory: "128Mi" } };
+const LIMIT_BYTES = 96 * 2 ** 20;
+const LIMIT = { ...plainServers.resources, limits: { cpu: "500m", memory: "96Mi" } };
 const SETTINGS: ServerSettings = { "repl-diskless-sync-delay": 0, "enable-debug-command": "local" };
 /** The part of a limit that is often given to data. */
 const BY_HAND = 0.8;
