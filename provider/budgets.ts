@@ -1,9 +1,10 @@
 /** Disruption budgets of a cluster, which follow its shards. Other deployments keep the budget that they come with. */
+import { compact } from "../lib/compact";
 import type { DeploymentReference } from "../platforms/deployment-reference";
 import { openKubernetesClient } from "../platforms/deployment-reference";
 import { evictOneAtATime, evictOneOfEach } from "../platforms/kubernetes/pods/disruption-budgets";
 import { disruptionGroups } from "../valkey/topology/disruption-groups";
-import type { Shard } from "../valkey/verification/shards";
+import type { Verification } from "../valkey/verification/verify";
 
 /** Lets one pod of a cluster be evicted at a time: its nodes may move to other shards. @throws Failure as the API server */
 export async function tightenBudgets(target: DeploymentReference): Promise<void> {
@@ -14,12 +15,15 @@ export async function tightenBudgets(target: DeploymentReference): Promise<void>
 
 /**
  * Lets as many pods of a cluster be evicted at a time as its shards allow.
- * @param shards of a cluster that passes verification
+ * @param verification that passes
  * @throws Failure as the API server
  */
-export async function loosenBudgets(target: DeploymentReference, shards: readonly Shard[]): Promise<void> {
+export async function loosenBudgets(target: DeploymentReference, { facts, verdict }: Verification): Promise<void> {
   if (target.platform !== "kubernetes" || target.mode !== "cluster") return;
   const { namespace, statefulSet: name } = target;
-  const members = shards.map(({ primary, replicas }) => (primary === undefined ? replicas : [primary, ...replicas]));
+  const places = new Map(facts.nodes.map(({ node }) => [node.name, compact([node.machine, node.zone])]));
+  const members = verdict.shards.map(({ primary, replicas }) =>
+    compact([primary, ...replicas]).map((each) => ({ name: each, places: places.get(each) ?? [] })),
+  );
   await evictOneOfEach(await openKubernetesClient(target), { namespace, name }, disruptionGroups(members));
 }

@@ -89,6 +89,6 @@ async function check(
     if (!settled.verdict.pass) throw new Failure(`${message}.`);
     throw new FailedButSeen(`${message}, and no longer asks for the data that is gone. Is there a backup?`, { data });
   }
-  await loosenBudgets(target, verification.verdict.shards);
+  await loosenBudgets(target, verification);
   return { topology: topologyOf(verification, formationMs), data, verifiedAt: new Date().toISOString(), drift: [] };
 }

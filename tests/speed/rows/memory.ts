@@ -127,7 +127,7 @@ async function fillOnce(pods: DeployedPods): Promise<number[]> {
     } finally {
       await Promise.all(fillers.map((filler) => filler.stop()));
     }
-    await pods.shards();
+    await pods.verified();
     await withConnections(deployment, async (all) => {
       // Replicas refuse it.
       await Promise.all([...all.values()].map((each) => each.flushall().catch(() => undefined)));

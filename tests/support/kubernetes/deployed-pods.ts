@@ -20,7 +20,7 @@ import {
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings";
 import { nodeCount } from "../../../valkey/topology/placement";
-import type { Shard } from "../../../valkey/verification/shards";
+import type { Verification } from "../../../valkey/verification/verify";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { never } from "../valkey/real";
 import { plainServers } from "../valkey/servers";
@@ -116,15 +116,14 @@ export class DeployedPods {
     };
   }
 
-  /** Shards of a deployment that passes verification. */
-  async shards(): Promise<readonly Shard[]> {
-    const deployment = await openDeployment(this.target, this.password);
-    return (await verifyUntilPass(deployment, { settlingMs: 30_000 })).verdict.shards;
+  /** The verification of a deployment that passes it after a while. */
+  async verified(): Promise<Verification> {
+    return verifyUntilPass(await openDeployment(this.target, this.password), { settlingMs: 30_000 });
   }
 
   /** Names of the primaries of a deployment that passes verification. */
   async primaries(): Promise<string[]> {
-    return compact((await this.shards()).map(({ primary }) => primary));
+    return compact((await this.verified()).verdict.shards.map(({ primary }) => primary));
   }
 
   /** Has pods made again one after the other, each in order, so that their containers count as never restarted. */
