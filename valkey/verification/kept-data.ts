@@ -5,8 +5,8 @@ import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
 import type { DeploymentFacts } from "./facts";
 import type { Shard } from "./shards";
-import type { Verification } from "./verify";
 import { makeVerdict } from "./verdict";
+import type { Verification } from "./verify";
 
 /** Data of a shard. */
 export interface ShardData {
@@ -16,37 +16,56 @@ export interface ShardData {
   readonly replicationId: string;
   /** Bytes of the replication stream that every node of it had. */
   readonly offset: number;
+  /** Keys in all databases of its primary. */
+  readonly keys: number;
+  /** Whether its primary had keys that no snapshot had yet. */
+  readonly unsaved: boolean;
+  /** Whether its primary kept an append-only file. */
+  readonly appendOnly: boolean;
 }
 
 /** Data of a deployment as a verification saw it. */
 export interface SeenData {
   /** ISO 8601. */
   readonly seenAt: string;
+  /** Those with replicas, of which an unplanned end of one server takes nothing. */
   readonly shards: readonly ShardData[];
 }
 
-/** Data for the next verification to compare with. Shards whose primary reports no replication ID are left out. */
+/** Data for the next verification to compare with. Shards of servers that report no such figures are left out. */
 export function seenData({ facts, verdict }: Verification, now = new Date()): SeenData {
   const shards = verdict.shards.flatMap(({ primary, replicas }): ShardData[] => {
-    if (primary === undefined) return [];
-    const nodes = [primary, ...replicas];
-    const replicationId = infoOf(facts, primary)?.get("master_replid");
+    const nodes = compact([primary, ...replicas]);
+    const info = infoOf(facts, primary);
+    const keys = facts.nodes.find(({ node }) => node.name === primary)?.keys;
     const offsets = compact(nodes.map((name) => offsetOf(infoOf(facts, name))));
-    return replicationId === undefined ? [] : [{ nodes, replicationId, offset: Math.min(...offsets) }];
+    const replicationId = info?.get("master_replid");
+    if (info === undefined || replicationId === undefined || keys?.known !== true) return [];
+    if (replicas.length === 0 || offsets.length < nodes.length || !info.has("rdb_last_load_keys_loaded")) return [];
+    return [
+      {
+        ...{ nodes, replicationId, offset: Math.min(...offsets), keys: keys.value },
+        unsaved: info.get("rdb_changes_since_last_save") !== "0",
+        appendOnly: keepsAppendOnlyFile(info),
+      },
+    ];
   });
   return { seenAt: now.toISOString(), shards };
 }
 
 /**
- * Adds the row `data-kept` to a verdict. It holds for a shard that is gone on purpose, for servers that read an append-only file, as their
- * replication begins anew with all data, and for a shard that had never replicated anything.
+ * Adds the row `data-kept` to a verdict. It fails where a shard's primary has started from nothing or from an older copy since then. It
+ * holds wherever that is not certain: for a shard whose nodes are not the same ones, for servers that read an append-only file, and mostly
+ * where another server has taken over since the loss.
  */
 export function withKeptData({ facts, verdict }: Verification, former: SeenData, now = new Date()): Verification {
   const seconds = (now.getTime() - Date.parse(former.seenAt)) / 1000;
   const violations = former.shards.flatMap((data): Violation[] => {
-    const shard = successorOf(data, verdict.shards, facts);
+    const shard = verdict.shards.find((each) => isSame(data, each));
+    const keys = facts.nodes.find(({ node }) => node.name === shard?.primary)?.keys;
     const info = infoOf(facts, shard?.primary);
-    const problem = info === undefined ? undefined : problemOf(data, info, seconds);
+    if (info === undefined || keys?.known !== true) return [];
+    const problem = problemOf(data, info, { seconds, keys: keys.value });
     return problem === undefined ? [] : [{ node: shard?.primary ?? "", problem }];
   });
   const assertions = [...verdict.assertions, keptData(former, violations)];
@@ -67,46 +86,35 @@ const infoOf = ({ nodes }: DeploymentFacts, name: string | undefined): Info | un
 const offsetOf = (info: Info | undefined): number | undefined =>
   info === undefined ? undefined : infoNumber(info, "master_repl_offset");
 
-/** The shard that continues a former one: by its replication, else by most of its nodes. Undefined where it is gone. */
-function successorOf(
-  { nodes, replicationId }: ShardData,
-  shards: readonly Shard[],
-  facts: DeploymentFacts,
-): Shard | undefined {
-  const continuing = shards.find(({ primary }) => {
-    const info = infoOf(facts, primary);
-    return info?.get("master_replid") === replicationId || info?.get("master_replid2") === replicationId;
-  });
-  if (continuing !== undefined) return continuing;
-  const common = shards.map((shard) => {
-    const members = [shard.primary, ...shard.replicas];
-    return { shard, count: nodes.filter((name) => members.includes(name)).length };
-  });
-  const most = Math.max(0, ...common.map(({ count }) => count));
-  if (most === 0) return undefined;
-  const candidates = common.filter(({ count }) => count === most).map(({ shard }) => shard);
-  const [formerPrimary] = nodes;
-  return candidates.find(({ primary, replicas }) => [primary, ...replicas].includes(formerPrimary)) ?? candidates[0];
+const keepsAppendOnlyFile = (info: Info): boolean => info.get("aof_enabled") === "1";
+
+/** Whether a shard has the same nodes as before. Others may have the data of those that left. */
+function isSame({ nodes }: ShardData, { primary, replicas }: Shard): boolean {
+  const present = compact([primary, ...replicas]);
+  return present.length === nodes.length && present.every((name) => nodes.includes(name));
 }
 
 /** ID of a server's former replication where it has none. */
 const NO_ID = /^0*$/;
 
-/** Why the primary of a shard lacks data that was seen `seconds` ago. */
-function problemOf({ replicationId, offset }: ShardData, info: Info, seconds: number): string | undefined {
-  const [own, former, ends, uptime] = [
-    info.get("master_replid"),
-    info.get("master_replid2") ?? "",
-    infoNumber(info, "second_repl_offset") ?? 0,
-    infoNumber(info, "uptime_in_seconds") ?? Infinity,
-  ];
-  const now = offsetOf(info) ?? offset;
-  if (offset === 0 || info.get("aof_enabled") === "1") return undefined;
-  // A server that keeps running takes a new ID too, after an hour without replicas.
-  if (own !== replicationId && NO_ID.test(former) && uptime < seconds)
-    return "its data began anew after the last verification: no server had what was verified";
-  const reached = former === replicationId && own !== replicationId ? ends - 1 : now;
-  return reached < offset
-    ? `its data is older than what was verified: it goes to byte ${reached} of the replication, and ${offset} were there`
-    : undefined;
+/** Why the primary of a shard lacks data that was seen `seconds` ago. @param now keys that it has */
+function problemOf(
+  data: ShardData,
+  info: Info,
+  now: { readonly seconds: number; readonly keys: number },
+): string | undefined {
+  const [own, former = ""] = [info.get("master_replid"), info.get("master_replid2")];
+  if (data.keys === 0 || own === data.replicationId) return undefined;
+  // Servers count in whole seconds.
+  const hasStarted = (infoNumber(info, "uptime_in_seconds") ?? Infinity) < now.seconds + 1;
+  const hasLoaded = info.get("rdb_last_load_keys_loaded") !== "0";
+  const isEmpty = NO_ID.test(former) && hasStarted && !hasLoaded;
+  // An append-only file is read under a new ID.
+  const reads = data.appendOnly || keepsAppendOnlyFile(info);
+  if (isEmpty && (!reads || now.keys === 0))
+    return `it has started without the ${data.keys} keys that were verified, and no other server had them`;
+  // A server that starts from a snapshot goes on from there under a new ID.
+  const from = (infoNumber(info, "second_repl_offset") ?? Infinity) - 1;
+  if (former !== data.replicationId || !hasStarted || reads || !data.unsaved || from >= data.offset) return undefined;
+  return `it has started from an older copy: from byte ${from} of the replication, and ${data.offset} were verified`;
 }
