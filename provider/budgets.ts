@@ -21,9 +21,12 @@ export async function tightenBudgets(target: DeploymentReference): Promise<void>
 export async function loosenBudgets(target: DeploymentReference, { facts, verdict }: Verification): Promise<void> {
   if (target.platform !== "kubernetes" || target.mode !== "cluster") return;
   const { namespace, statefulSet: name } = target;
-  const places = new Map(facts.nodes.map(({ node }) => [node.name, compact([node.machine, node.zone])]));
+  const nodes = new Map(facts.nodes.map(({ node }) => [node.name, node]));
   const members = verdict.shards.map(({ primary, replicas }) =>
-    compact([primary, ...replicas]).map((each) => ({ name: each, places: places.get(each) ?? [] })),
+    compact([primary, ...replicas]).map((each) => {
+      const { machine = each, zone = "" } = nodes.get(each) ?? {};
+      return { name: each, machine, zone };
+    }),
   );
   await evictOneOfEach(await openKubernetesClient(target), { namespace, name }, disruptionGroups(members));
 }

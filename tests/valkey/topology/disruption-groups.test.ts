@@ -7,8 +7,8 @@ import { disruptionGroups } from "../../../valkey/topology/disruption-groups";
 const shardsOf = (count: number, size: number): DisruptedNode[][] =>
   Array.from({ length: count }, (_shard, shard) =>
     Array.from({ length: size }, (_node, node) => ({
-      name: `${shard}.${node}`,
-      places: [`zone ${(shard + node) % 3}`],
+      ...{ name: `${shard}.${node}`, machine: `machine ${shard}.${node}` },
+      zone: `zone ${(shard + node) % 3}`,
     })),
   );
 const namesOf = (shards: readonly (readonly DisruptedNode[])[]): string[] => shards.flat().map(({ name }) => name);
@@ -37,12 +37,20 @@ describe("groups of nodes of which one may be away", () => {
     const zoneOf = new Map(nodes.map(({ name, zone }) => [name, zone]));
     const { shards } = planCluster(nodes, { primaries: 15, replicasPerPrimary: 1 });
     const members = shards.map(({ primary, replicas }) =>
-      [primary, ...replicas].map((name) => ({ name, places: [zoneOf.get(name) ?? ""] })),
+      [primary, ...replicas].map((name) => ({ name, machine: name, zone: zoneOf.get(name) ?? "" })),
     );
     const crowds = disruptionGroups(members).flatMap((group) =>
       zones.map((zone) => group.filter((name) => zoneOf.get(name) === zone).length),
     );
     expect(Math.max(...crowds)).toBe(2);
+  });
+
+  it("keep shards on the same machines apart", () => {
+    const on = (shard: number, ...machines: readonly string[]): DisruptedNode[] =>
+      machines.map((machine, node) => ({ name: `${shard}.${node}`, machine, zone: `zone ${node}` }));
+    const shards = [on(0, "a", "b"), on(1, "c", "d"), on(2, "a", "b"), on(3, "e", "f"), on(4, "g", "h")];
+    const groups = disruptionGroups(shards);
+    expect(groups.filter((group) => group.includes("0.0") && group.includes("2.0"))).toEqual([]);
   });
 
   it("have all nodes of a shard in the same group", () => {
@@ -54,7 +62,7 @@ describe("groups of nodes of which one may be away", () => {
   });
 
   it("are a single one where a shard has one node, or there is one shard", () => {
-    expect(disruptionGroups([...shardsOf(6, 2), [{ name: "alone", places: [] }]])).toHaveLength(1);
+    expect(disruptionGroups([...shardsOf(6, 2), [{ name: "alone", machine: "", zone: "" }]])).toHaveLength(1);
     expect(disruptionGroups(shardsOf(1, 3))).toHaveLength(1);
   });
 });
