@@ -66,6 +66,8 @@ acceptable() {
     esac
   done
   kill $! 2>/dev/null
+  # The server is process 1, which would keep what this shell leaves behind.
+  wait $! 2>/dev/null
   return "$found"
 }
 
