@@ -87,7 +87,10 @@ async function check(
     const rows = formatVerification(verification).join("\n");
     const message = `${target.name} does not pass verification\n${rows}\nNothing is rolled back. The next update verifies again`;
     if (!settled.verdict.pass) throw new Failure(`${message}.`);
-    throw new FailedButSeen(`${message}, and no longer asks for the data that is gone. Is there a backup?`, { data });
+    throw new FailedButSeen(
+      `${message} and accepts the data that is there now. Restore a backup first if you need what is lost.`,
+      { data },
+    );
   }
   await loosenBudgets(target, verification);
   return { topology: topologyOf(verification, formationMs), data, verifiedAt: new Date().toISOString(), drift: [] };

@@ -28,11 +28,11 @@ export interface ShardData {
 export interface SeenData {
   /** ISO 8601. */
   readonly seenAt: string;
-  /** Those with replicas, of which an unplanned end of one server takes nothing. */
+  /** Shards with replicas. The only node of a shard loses its data whenever it restarts without a file. */
   readonly shards: readonly ShardData[];
 }
 
-/** Data for the next verification to compare with. Shards of servers that report no such figures are left out. */
+/** Data for the next verification to compare with. Shards without replicas are left out, and servers that do not report these figures. */
 export function seenData({ facts, verdict }: Verification, now = new Date()): SeenData {
   const shards = verdict.shards.flatMap(({ primary, replicas }): ShardData[] => {
     const nodes = compact([primary, ...replicas]);
