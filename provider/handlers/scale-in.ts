@@ -1,4 +1,4 @@
-/** Empties the nodes that a smaller shape removes. */
+/** Readies a deployment for what it loses: empties the nodes that a smaller shape removes, and stops Sentinels that leave. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openRunningPart, openRunningServers } from "../../platforms/deployment-reference";
@@ -12,6 +12,7 @@ import { nodeCount } from "../../valkey/topology/placement";
 import { listNames } from "../../valkey/verification/assertion";
 import { tightenBudgets } from "../budgets";
 import type { ResourceHandler } from "../resource-handler";
+import { settleSentinels } from "../sentinel-retirement";
 import type { WaitOptions } from "../waiting";
 import { waitOptions } from "../waiting";
 
@@ -90,22 +91,39 @@ async function openFormerNodes(
   }
 }
 
+/** Where clients write once Sentinels come or go. */
+function describeSentinels(before: DeploymentReference, after: DeploymentReference): string[] {
+  if (before.platform !== "kubernetes" || after.platform !== "kubernetes") return [];
+  if ((before.sentinel === undefined) === (after.sentinel === undefined)) return [];
+  const [from, to] = [before, after].map(({ service }) => service);
+  const how =
+    after.sentinel === undefined ? "pod 0 takes over first, and nobody fails over any more" : "Sentinels fail over";
+  return [`url changes: clients write to ${to ?? ""}, no longer to ${from ?? ""}; ${how}`];
+}
+
 /**
  * A failure leaves slots anywhere between their former and their new primaries, all served, and emptied nodes outside the cluster. The
- * next update with fewer nodes goes on; one with the former number has `Formation` take the nodes in again.
+ * next update with fewer nodes goes on; one with the former number has `Formation` take the nodes in again. Sentinels that leave are stopped
+ * then, and nobody fails over; they run again once the change is taken back.
  */
 export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
   announce: ({ target: before }, { target: after = before }) => {
     const [from, to] = [nodeCount(before.shape), nodeCount(after.shape)];
-    if (from === to) return [];
     const how = after.mode === "cluster" ? "slots move while clients work" : "the last replicas join or leave";
-    return [`${from} nodes become ${to}: ${how}, in about a minute, longer with much data; no node restarts`];
+    return [
+      ...(from === to
+        ? []
+        : [`${from} nodes become ${to}: ${how}, in about a minute, longer with much data; no node restarts`]),
+      ...describeSentinels(before, after),
+    ];
   },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   recordsAttempts: true,
   update: async (_id, olds, { target, password, timeoutSeconds }, context, attempts = []) => {
     const after = nodeCount(target.shape);
     const { emptiedAt } = olds;
+    const former = [olds, ...attempts].map((each) => each.target);
+    await settleSentinels({ former, target, password }, waitOptions(target.name, timeoutSeconds, context));
     const now = new Date().toISOString();
     if (target.mode !== "cluster" || after >= nodeCount(olds.target.shape))
       return { emptiedAt: attempts.length > 0 ? now : emptiedAt };

@@ -45,7 +45,7 @@ export class Deadline {
     private readonly deployment: string,
     nodes: number,
     private readonly options: FormationOptions,
-    private readonly goal: "formed" | "resized" | "ready to be resized" = "formed",
+    private readonly goal: "formed" | "resized" | "ready to be resized" | "ready for another primary" = "formed",
   ) {
     this.#timeoutMs = options.timeoutMs ?? 60_000 + 500 * nodes;
     this.#deadline = this.#began + this.#timeoutMs;

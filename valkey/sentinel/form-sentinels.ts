@@ -122,7 +122,7 @@ async function awaitWholeView(
 }
 
 /** Endpoint by which a node wants to be known. A pod announces its host name, which outlives its address. */
-async function announcedEndpoint(deployment: Deployment, node: DeploymentNode): Promise<Endpoint> {
+export async function announcedEndpoint(deployment: Deployment, node: DeploymentNode): Promise<Endpoint> {
   const directive = "replica-announce-ip";
   const found = await withConnections({ ...deployment, nodes: [node] }, (connections) =>
     Promise.all([...connections.values()].map((connection) => connection.config("GET", directive))),

@@ -49,6 +49,10 @@ fail_over() {
   return 1
 }
 
+# begin_anew: has all Sentinels connect to the primary that they name again, and end a failover that has begun. They know replicas again once
+# the primary says which ones it has.
+begin_anew() { ask_sentinels "SENTINEL RESET $DEPLOYMENT" >/dev/null; }
+
 # monitor HOST: prints the commands by which a Sentinel watches that primary.
 monitor() {
   echo "SENTINEL MONITOR $DEPLOYMENT $1 6379 $QUORUM"

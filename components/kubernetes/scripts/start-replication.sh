@@ -97,12 +97,15 @@ may_follow() {
   esac
 }
 
+# may_lead: whether this server may start as the primary.
+may_lead() { true; }
+
 # find_source: sets primary to the host that this server is to follow; empty where it is to be the primary.
 find_source() {
   primary=''
   [ -n "$(peers)" ] || return 0
   own_copy
-  asking=$(now) began='' told='' chosen=''
+  asking=$(now) began='' begun='' told='' chosen=''
   while :; do
     primary=$(named)
     [ "$primary" = "$POD_NAME$SERVERS" ] || return 0
@@ -113,7 +116,7 @@ find_source() {
     # shellcheck disable=SC2046
     set -- $(best)
     kind=${1-} position=${2-} host=${3-}
-    if [ "$waited" -ge "$limit" ] && [ "$kind$watching" != primaryyes ]; then
+    if [ "$waited" -ge "$limit" ] && may_lead; then
       [ "$limit" = 0 ] || say "starts with its own data ($disk): after $waited s no replica has handed over newer data"
       return
     fi
@@ -122,7 +125,7 @@ find_source() {
       chosen=$host
       follow && return
     else
-      [ -n "$told" ] || say "waits for replicas for up to $limit s: they may have newer data than this server's disk ($disk)"
+      [ -n "$told" ] || [ "$limit" = 0 ] || say "waits for replicas for up to $limit s: they may have newer data than this server's disk ($disk)"
       told=yes
     fi
     sleep 0.2
@@ -135,9 +138,12 @@ if [ -n "${SENTINELS-}" ]; then
   . "${0%/*}/sentinels.sh"
   watching=yes
   rm -f "$DATA/outvoted"
-  # named: the primary by most Sentinels. Until most answer the server waits, for up to 30 s: they may name another one by now.
+  # named: the primary by most Sentinels. Until most answer the server waits, for up to 30 s: they may name another one by now. Then one is
+  # enough, or the primary that the other servers name.
   named() {
     until primary=$(watched "$([ $(($(now) - asking)) -lt 30 ] && most || echo 1)") && [ -n "$primary" ]; do
+      [ $(($(now) - asking)) -lt 30 ] || primary=$(leading)
+      [ -z "$primary" ] || break
       say "waits for most Sentinels to name the primary"
       sleep 1
     done
@@ -146,6 +152,17 @@ if [ -n "${SENTINELS-}" ]; then
   # even: whether all other servers that answer have the same data as $host. A Sentinel may promote any of them, because what it knows of
   # their data is up to ten seconds old.
   even() { ! has busy && echo "$seen" | awk -v position="$position" '$1 != "silent" && $2 < position { lesser = 1 } END { exit lesser }'; }
+  # may_lead: not beside another primary, and not before Sentinels have begun anew with this server. At a pod's new address they look
+  # after 15 s only; until then they take it for down, and would promote a replica while clients write here.
+  may_lead() {
+    [ "$kind" != primary ] || return 1
+    [ -z "$begun" ] || return 0
+    [ "$waited" -ge 10 ] || ! failing_over || return 1
+    begin_anew
+    begun=yes
+    # A replica may have been promoted meanwhile.
+    return 1
+  }
   # follow: has $host become the primary, and fails: Sentinels name it soon. If any replica will do, they are asked for a failover. If
   # replicas differ, or Sentinels know no replica yet or have not noticed a primary for 5 s, they are told. While one of them promotes a
   # replica by itself, nothing is done.

@@ -1,0 +1,38 @@
+/** The number of a StatefulSet's pods. */
+import { awaitCondition } from "../../../lib/polling";
+import type { KubernetesClient } from "../api/client";
+import type { SetName, SetWaitOptions } from "../volumes/set-volumes";
+import { findSet, POLL_MS } from "../volumes/set-volumes";
+
+/**
+ * Sets the number of pods, and waits until so many are ready and no others exist. Does nothing where there is no such StatefulSet.
+ * @throws Failure when it may not be changed, or its pods are not as wanted when the time is up
+ */
+export async function scaleSet(
+  kubernetes: KubernetesClient,
+  set: SetName,
+  replicas: number,
+  { timeoutMs, signal }: SetWaitOptions,
+): Promise<void> {
+  const { namespace, statefulSet: name } = set;
+  const found = await findSet(kubernetes, set);
+  if (found === undefined) return;
+  if (found.spec?.replicas !== replicas)
+    await kubernetes.call(
+      `scaling StatefulSet ${name} of namespace ${namespace}`,
+      kubernetes.apps.patchNamespacedStatefulSet({
+        ...{ namespace, name },
+        body: [{ op: "replace", path: "/spec/replicas", value: replicas }],
+      }),
+    );
+  const isScaled = async (): Promise<boolean> => {
+    const { metadata, status } = (await findSet(kubernetes, set)) ?? {};
+    if (metadata?.generation !== status?.observedGeneration) return false;
+    return (status?.replicas ?? 0) <= replicas && (status?.readyReplicas ?? 0) >= replicas;
+  };
+  await awaitCondition(`${name} has ${replicas} pods, which are ready`, isScaled, {
+    intervalMs: POLL_MS,
+    timeoutMs,
+    signal,
+  });
+}
