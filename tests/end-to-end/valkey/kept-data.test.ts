@@ -107,6 +107,41 @@ it("fails once all servers have started without their data, and holds again from
   expect(await keptRow(deployment, await seeWrites(deployment))).toBe("kept");
 });
 
+it("fails where another server has taken over since the loss", async () => {
+  const opened = await open(CLUSTER, {});
+  const { deployment } = opened;
+  const former = await seeWrites(deployment);
+  await killAll(opened);
+  await failOver(deployment);
+  expect(await keptRow(deployment, former)).toMatch(LOST);
+});
+
+it("holds where clients have deleted all keys, and servers restart in turn", async () => {
+  const opened = await open(REPLICATION, {});
+  const { deployment, sandbox: here } = opened;
+  const former = await seeWrites(deployment);
+  await withNode(deployment, 0, (connection) => connection.call("FLUSHALL"));
+  for (const [from, to] of [
+    [0, 1],
+    [1, 0],
+  ] as const) {
+    await withNode(deployment, from, async (connection) => {
+      await connection.wait(1, 5000);
+      await connection.call("FAILOVER");
+    });
+    await eventually("the other one is the primary", () =>
+      withNode(deployment, to, async (connection) => (await connection.role())[0] === "master"),
+    );
+    const { name } = deployment.nodes[from] ?? { name: "" };
+    await here.host.signal(NAME, [name], "SIGKILL");
+    await here.host.restart(NAME, [name], { newAddresses: false }, never);
+    const { host, port } = deployment.nodes[to]?.endpoint ?? { host: "", port: 0 };
+    await withNode(deployment, from, (connection) => connection.call("REPLICAOF", host, String(port)));
+    await settled(deployment);
+  }
+  expect(await keptRow(deployment, former)).toBe("kept");
+});
+
 it("fails for servers that have started from an older snapshot", async () => {
   const opened = await open(REPLICATION, { save: "3600 100000" });
   const { deployment } = opened;

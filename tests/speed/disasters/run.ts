@@ -52,11 +52,18 @@ const PERSISTENCE: readonly (readonly [title: string, settings: ServerSettings])
 /** The first Ctrl-C ends after the pods are gone, the second one at once. */
 const { signal } = listenForInterruption(() => process.exit(130));
 
-/** Injector whose `kill` strikes, and whose `start` judges the deployment and undoes the disaster first. */
+/** Verifications of a deployment before a disaster, and during it. */
+interface Observer {
+  /** The last verification before it. */
+  readonly onVerified: (seen: SeenData) => void;
+  readonly onJudged: (failing: string[]) => void;
+}
+
+/** Injector whose `kill` verifies, as `up` does, and strikes, and whose `start` judges the deployment and undoes the disaster first. */
 function injectorOf(
   disaster: Disaster,
   pods: DeployedPods,
-  onJudged: (failing: string[]) => void,
+  { onVerified, onJudged }: Observer,
 ): typeof PodFaultInjector {
   return class extends PodFaultInjector {
     constructor(...options: ConstructorParameters<typeof PodFaultInjector>) {
@@ -64,6 +71,7 @@ function injectorOf(
       const { start } = this;
       let struck: Struck[] = [];
       const strike = async (names: readonly string[]): Promise<void> => {
+        onVerified(seenData(await verify({ ...this.deployment, nodes: this.nodes() })));
         struck = await Promise.all(names.map((victim) => this.#reach(victim)));
         await Promise.all(struck.map((each) => disaster.strike(each)));
       };
@@ -100,10 +108,16 @@ async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> 
     name: disaster.id,
     fault: disaster.strikes === "all" ? { kind: "kill-all", newAddresses: true } : { kind: "kill-primary", restart },
     ...{ load: LOAD, settings: new Map<string, string>(), repair: true },
-    ...{ beforeSeconds: 2, afterSeconds: 1, recoveryTimeoutSeconds: RECOVERY_SECONDS },
+    // Where everything may be lost, more is written before than after: verification compares the lengths of replication streams.
+    ...{
+      beforeSeconds: disaster.strikes === "all" ? 20 : 2,
+      afterSeconds: 1,
+      recoveryTimeoutSeconds: RECOVERY_SECONDS,
+    },
   };
-  const subject = await pods.subject(injectorOf(disaster, pods, (ids) => (during = ids)));
-  const former = seenData(await verify(await openDeployment(pods.target, pods.password)));
+  let former: SeenData | undefined;
+  const observer: Observer = { onVerified: (seen) => (former = seen), onJudged: (ids) => (during = ids) };
+  const subject = await pods.subject(injectorOf(disaster, pods, observer));
   const records: ScenarioResult["record"][] = [];
   await runScenarios([{ scenario, repeats: 1, subject }], {
     signal,
