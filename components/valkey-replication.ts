@@ -6,22 +6,30 @@ import { BadInput } from "../lib/errors";
 import { compact } from "../lib/compact";
 import type { SentinelSettings } from "../valkey/sentinel/plan";
 import type { SentinelRequest } from "../valkey/sentinel/sentinel-request";
-import { describeSentinels, sentinelProblems, sentinelSettings } from "../valkey/sentinel/sentinel-request";
+import {
+  describeSentinels,
+  requestedSentinels,
+  sentinelProblems,
+  sentinelSettings,
+} from "../valkey/sentinel/sentinel-request";
 import type { ReplicationServersArgs } from "./servers/replication-servers";
 import { ReplicationServers } from "./servers/replication-servers";
 
 export interface ValkeyReplicationArgs
   extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "failoverNodeSelectors"> {
-  /** Sentinels that promote a replica when the primary fails; `{}` is enough. @default no failover */
-  readonly sentinel?: SentinelRequest | undefined;
+  /**
+   * Sentinels that promote a replica when the primary fails. `true` is `{}`, with every default; without Sentinels pod 0 is always the
+   * primary.
+   * @default true in at least three zones, with a name of at most 43 characters; else false
+   */
+  readonly sentinel?: boolean | SentinelRequest | undefined;
 }
 
 /**
- * A primary with its replicas. Resources that depend on it find the replicas linked and the verification passed. Without
- * Sentinels pod 0 is always the primary. The name is part of every object's name: a new name makes a new deployment.
+ * A primary with its replicas. Resources that depend on it find the replicas linked and the verification passed. The name is part of every object's name: a new name makes a new deployment.
  *
  * @example
- * const sessions = new ValkeyReplication("sessions", { replicas: 2, zones: ["us-west-2a", "us-west-2b"] });
+ * const sessions = new ValkeyReplication("sessions", { replicas: 2, zones: ["us-west-2a", "us-west-2b", "us-west-2c"] });
  * export const url = sessions.url;
  */
 export class ValkeyReplication extends KubernetesDeployment {
@@ -57,16 +65,17 @@ export class ValkeyReplication extends KubernetesDeployment {
   }
 }
 
-/** The settings of Sentinels, as stack files have them. @throws BadInput with every problem */
+/** Settings of the Sentinels; undefined without any. @throws BadInput with every problem */
 function checkedSentinels(
   name: string,
   { sentinel, replicas, zones }: ValkeyReplicationArgs,
 ): SentinelSettings | undefined {
-  if (sentinel === undefined) return undefined;
   const subject = { name, replicas, zones: new Set(zones).size };
-  const problems = sentinelProblems(sentinel, subject).map(
+  const request = requestedSentinels(sentinel, subject);
+  if (request === undefined) return undefined;
+  const problems = sentinelProblems(request, subject).map(
     ({ field, reason }) => `${["sentinel", ...compact([field])].join(".")}: ${reason}`,
   );
   if (problems.length > 0) throw new BadInput(name, problems);
-  return sentinelSettings(sentinel);
+  return sentinelSettings(request);
 }

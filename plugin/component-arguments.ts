@@ -59,6 +59,8 @@ class ArgumentCheck {
 
   async #known(spec: ValueSpec, value: unknown, path: string): Promise<unknown> {
     const { $ref, oneOf, items, additionalProperties, type } = spec;
+    const ofObjects = oneOf?.find((each) => each.$ref !== undefined);
+    if (ofObjects !== undefined && isObject(value)) return this.#known(ofObjects, value, path);
     const named = $ref === undefined ? undefined : this.schema.types[$ref.replace("#/types/", "")];
     if (named?.enum !== undefined) {
       const allowed = named.enum.map((each) => each.value);
@@ -79,9 +81,9 @@ class ArgumentCheck {
       return Object.fromEntries(await Promise.all(entries));
     }
     // The schema says `Any` of everything else.
-    const types = (oneOf ?? [spec]).flatMap((each) => each.type ?? []);
+    const types = (oneOf ?? [spec]).flatMap((each) => each.type ?? (each.$ref === undefined ? [] : "object"));
     const isAllowed = (type === undefined && oneOf === undefined) || types.some((each) => each === typeof value);
-    return isAllowed ? value : this.#refuse(path, `expected a ${types.join(" or a ")}`);
+    return isAllowed ? value : this.#refuse(path, `expected ${types.map(withArticle).join(" or ")}`);
   }
 
   #form({ by, of }: FormsSpec, object: object, names: readonly string[], at: (name: string) => string): void {
@@ -100,6 +102,10 @@ class ArgumentCheck {
     this.problems.push(`${path}: ${why}`);
     return REFUSED;
   }
+}
+
+function withArticle(type: string): string {
+  return `${/^[aeiou]/.test(type) ? "an" : "a"} ${type}`;
 }
 
 function isObject(value: unknown): value is object {

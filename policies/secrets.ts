@@ -8,7 +8,8 @@ const SECRET_NAME = /(pass(word|wd|phrase)?|secret|token|auth|credential|private
  * `-a x`, `--pass x`, `--requirepass x`: a list of processes shows the password. A reference to a variable is allowed.
  */
 const SECRET_FLAG = /^(-a|--pass|--requirepass|--masterauth|--primaryauth|--authenticate)$/;
-const SECRET_DIRECTIVE = /^\s*(requirepass|masterauth|primaryauth)\s+(?!["']?\s*$)/m;
+/** A script may take the password from a variable. */
+const SECRET_DIRECTIVE = /^\s*(requirepass|masterauth|primaryauth)\s+(?!["']?(\$[({]?\w+[)}]?["']?)?\s*$)/m;
 const ACL_PASSWORD = /^\s*user\s+.*\s>\S/m;
 
 /** Types of resources with the data of ConfigMaps. */

@@ -7,17 +7,17 @@ import * as k8s from "./kubernetes-sdk";
 import { objectLabels, objectNames } from "./names";
 import type { DeploymentKind } from "./reference";
 
-/** Hosts whose names the certificate must have: where clients write, and every pod of servers and Sentinels. */
+/** Hosts whose names the certificate must have: where clients connect, and every pod of servers and Sentinels. */
 export function certificateHosts(
   deployment: string,
-  { mode, shape, sentinel }: Pick<DeploymentKind, "mode" | "shape" | "sentinel">,
+  { shape, sentinel }: Pick<DeploymentKind, "shape" | "sentinel">,
   { namespace, clusterDomain = CLUSTER_DOMAIN }: Pick<ServerArgs, "namespace" | "clusterDomain">,
 ): pulumi.Output<string[]> {
   const names = objectNames(deployment);
   const numbered = (set: string, count: number, service: string): string[] =>
     Array.from({ length: count }, (_, index) => `${set}-${index}.${service}`);
   const hosts = [
-    mode === "replication" && sentinel !== undefined ? names.writeProxy : names.client,
+    names.client,
     ...numbered(names.statefulSet, nodeCount(shape), names.headless),
     ...numbered(names.sentinel, sentinel?.count ?? 0, names.sentinel),
   ];
@@ -36,8 +36,8 @@ export function createCertificate(
   { name, kind = "Issuer" }: CertificateIssuer,
   parent: pulumi.Resource,
 ): pulumi.Resource {
-  const { client, read, writeProxy, headless, sentinel } = objectNames(deployment);
-  const hosts = [client, read, writeProxy, `*.${headless}`, `*.${sentinel}`];
+  const { client, read, headless, sentinel } = objectNames(deployment);
+  const hosts = [client, read, `*.${headless}`, `*.${sentinel}`];
   return new k8s.apiextensions.CustomResource(
     `${deployment}-certificate`,
     {

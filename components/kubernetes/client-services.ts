@@ -15,7 +15,8 @@ interface ServedKind {
 }
 
 /**
- * Services for clients; the first one is the deployment's endpoint. With Sentinels clients write through proxies, which follow the primary.
+ * Services for clients; the first one is the deployment's endpoint, whatever its kind. With Sentinels it leads to proxies, which follow the
+ * primary.
  */
 export function clientServices(
   names: ObjectNames,
@@ -24,9 +25,9 @@ export function clientServices(
   const everyNode = { service: names.client, to: "all" } as const;
   if (mode === "cluster") return [everyNode];
   if (engine !== "valkey") return [everyNode, { service: names.primary, to: "primary" }];
-  const primary: ClientWay =
-    sentinel === undefined
-      ? { service: names.client, to: "primary" }
-      : { service: names.writeProxy, to: "primary", proxies: PROXY_COUNT };
-  return [primary, { service: names.read, to: "all" }];
+  const proxies = sentinel === undefined ? {} : { proxies: PROXY_COUNT };
+  return [
+    { service: names.client, to: "primary", ...proxies },
+    { service: names.read, to: "all" },
+  ];
 }

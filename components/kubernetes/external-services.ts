@@ -6,7 +6,8 @@ import { ENGINE_ANNOTATIONS, objectMetadata } from "./deployment-context";
 import { externalProblems } from "./external-problems";
 import * as k8s from "./kubernetes-sdk";
 import { CLIENT_PORT } from "./layout";
-import { objectNames, POD_NAME_LABEL, selectorLabels, writeProxyLabels } from "./names";
+import { firstPodLabels } from "./server-objects";
+import { objectNames, POD_NAME_LABEL, selectorLabels, proxyLabels } from "./names";
 import type { DeploymentKind } from "./reference";
 import type { ExternalReach, ServerArgs } from "./arguments";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -48,11 +49,11 @@ export function createNodeServices(context: DeploymentContext, nodes: number): v
     });
 }
 
-/** @param failsOver whether proxies know the primary, which is pod 0 otherwise */
-export function createReplicationServices(context: DeploymentContext, failsOver: boolean): void {
+/** @param proxies in front of the primary, which is pod 0 without them */
+export function createReplicationServices(context: DeploymentContext, proxies?: k8s.apps.v1.Deployment): void {
   const { deployment, names } = context;
-  const first = { ...selectorLabels(deployment), [POD_NAME_LABEL]: `${names.statefulSet}-0` };
-  createExternalService(context, names.external, { selector: failsOver ? writeProxyLabels(deployment) : first });
+  const selector = proxies === undefined ? firstPodLabels(context) : proxyLabels(deployment);
+  createExternalService(context, names.external, { selector }, proxies);
   createExternalService(context, names.externalRead, { selector: selectorLabels(deployment) });
 }
 
@@ -61,6 +62,7 @@ function createExternalService(
   context: DeploymentContext,
   name: string,
   spec: Pick<types.input.core.v1.ServiceSpec, "selector" | "publishNotReadyAddresses">,
+  proxies?: k8s.apps.v1.Deployment,
 ): void {
   const { external }: ServerArgs = context.args;
   if (external === undefined) return;
@@ -80,6 +82,6 @@ function createExternalService(
         ...(sourceRanges === undefined ? {} : { loadBalancerSourceRanges: [...sourceRanges] }),
       },
     },
-    context.options,
+    { ...context.options, ...(proxies === undefined ? {} : { dependsOn: [proxies] }) },
   );
 }

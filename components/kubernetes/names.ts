@@ -24,7 +24,7 @@ export interface ObjectNames {
   /** StatefulSet, Service and all else of the Sentinels; only replication that fails over has them. */
   readonly sentinel: string;
   /** Proxies in front of the primary. */
-  readonly writeProxy: string;
+  readonly proxy: string;
   readonly config: string;
   readonly scripts: string;
   readonly secret: string;
@@ -59,7 +59,7 @@ export function objectNames(deployment: string): ObjectNames {
     announced: `${deployment}-announced`,
     metrics: `${deployment}-metrics`,
     sentinel: `${deployment}-sentinel`,
-    writeProxy: `${deployment}-write`,
+    proxy: `${deployment}-proxy`,
     config: `${deployment}-config`,
     scripts: `${deployment}-scripts`,
     secret: `${deployment}-password`,
@@ -91,8 +91,8 @@ export function sentinelLabels(deployment: string): Record<string, string> {
 }
 
 /** Labels of the proxies in front of its primary. */
-export function writeProxyLabels(deployment: string): Record<string, string> {
-  return { "app.kubernetes.io/name": "valkey-write", "app.kubernetes.io/instance": deployment };
+export function proxyLabels(deployment: string): Record<string, string> {
+  return { "app.kubernetes.io/name": "valkey-proxy", "app.kubernetes.io/instance": deployment };
 }
 
 export function objectLabels(deployment: string): Record<string, string> {

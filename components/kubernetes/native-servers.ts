@@ -1,6 +1,5 @@
 /** The servers of a deployment: everything that all topologies and engines have in common. */
 import type * as pulumi from "@pulumi/pulumi";
-import type { ClientWay } from "../../valkey/verification/client-ways";
 import type { ServerArgs } from "./arguments";
 import type { DeploymentContext } from "./deployment-context";
 import { podRevision } from "./deployment-context";
@@ -20,7 +19,6 @@ import { PASSWORD_FILE } from "./server-config";
 import {
   createDisruptionBudget,
   createHeadlessService,
-  createService,
   createServiceAccount,
   createStatefulSet,
 } from "./server-objects";
@@ -34,8 +32,6 @@ export interface NativeServersPlan {
   readonly restarting: string;
   readonly scripts: ScriptSet;
   readonly role: ServerRole;
-  /** Services for clients. Those with proxies are made with the proxies. */
-  readonly services: readonly ClientWay[];
   /** Files of the secret that tell the server who may log in. */
   readonly accessFiles: SecretFiles;
   /** Whether Sentinels and proxies ask the servers. @default false */
@@ -51,12 +47,12 @@ export interface NativeServers {
 }
 
 /**
- * StatefulSet, Services, configuration, password, disruption budget, network policy, service account, and the
+ * StatefulSet, Service of the pods' names, configuration, password, disruption budget, network policy, service account, and the
  * exporter's objects where metrics are configured.
  */
 export function createNativeServers(context: DeploymentContext, plan: NativeServersPlan): NativeServers {
   const { names, args } = context;
-  const { nodes, config, restarting, role, services, watched } = plan;
+  const { nodes, config, restarting, role, watched } = plan;
   const template = serverPod(context, restarting, role);
   const secret = createSecret(context, secretFiles(args, plan.accessFiles));
   const needed = [
@@ -70,7 +66,6 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
     createDisruptionBudget(context),
   ];
   createStatefulSet(context, nodes, template, needed, hasVolumes(args));
-  for (const each of services) if (each.proxies === undefined) createService(context, each);
   createMetrics(context);
   return { pods: serverPods(context, nodes), revision: podRevision(template), secret };
 }

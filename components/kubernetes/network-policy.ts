@@ -7,7 +7,7 @@ import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";
-import { selectorLabels, sentinelLabels, writeProxyLabels } from "./names";
+import { selectorLabels, sentinelLabels, proxyLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 
@@ -30,7 +30,7 @@ export function createNetworkPolicy(
     watched && !isAmongNodes
       ? [
           { podSelector: { matchLabels: sentinelLabels(deployment) } },
-          { podSelector: { matchLabels: writeProxyLabels(deployment) } },
+          { podSelector: { matchLabels: proxyLabels(deployment) } },
         ]
       : [];
   const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
@@ -90,7 +90,7 @@ export function createFailoverPolicies(context: DeploymentContext): void {
     new k8s.networking.v1.NetworkPolicy(name, { metadata: objectMetadata(context, name), spec }, options);
   };
   policy(names.sentinel, sentinelLabels(deployment), SENTINEL_PORT, servers);
-  policy(names.writeProxy, writeProxyLabels(deployment), CLIENT_PORT, []);
+  policy(names.proxy, proxyLabels(deployment), CLIENT_PORT, []);
 }
 
 /**

@@ -5,7 +5,7 @@ import type { DeploymentContext } from "./deployment-context";
 import { ENGINE_ANNOTATIONS, objectMetadata } from "./deployment-context";
 import * as k8s from "./kubernetes-sdk";
 import { BUS_PORT, CHANGED_BY_SHARDS, CLIENT_PORT, DATA_VOLUME, GROWN_BY_VOLUMES } from "./layout";
-import { objectLabels, POD_NAME_LABEL, selectorLabels } from "./names";
+import { objectLabels, POD_NAME_LABEL, proxyLabels, selectorLabels } from "./names";
 
 /** Gives every pod a DNS name before it is ready: nodes of an unformed cluster find each other by these names. */
 export function createHeadlessService(context: DeploymentContext, ports: readonly number[]): k8s.core.v1.Service {
@@ -25,19 +25,42 @@ export function createHeadlessService(context: DeploymentContext, ports: readonl
   );
 }
 
-/** A Service of pods that are ready. It keeps its address when they come back with another one. */
-export function createService(context: DeploymentContext, { service: name, to }: ClientWay): k8s.core.v1.Service {
+/**
+ * Services of pods that are ready. They keep their addresses when pods come back with others.
+ * @param proxies to which some of the Services lead, once they are ready
+ */
+export function createServices(
+  context: DeploymentContext,
+  ways: readonly ClientWay[],
+  proxies?: k8s.apps.v1.Deployment,
+): void {
+  for (const way of ways) createService(context, way, way.proxies === undefined ? undefined : proxies);
+}
+
+function createService(
+  context: DeploymentContext,
+  { service: name, to }: ClientWay,
+  proxies: k8s.apps.v1.Deployment | undefined,
+): void {
   const { deployment, names } = context;
-  const only = to === "all" ? {} : { [POD_NAME_LABEL]: `${names.statefulSet}-0` };
+  const servers = to === "all" ? selectorLabels(deployment) : firstPodLabels(context);
   const component = name === names.client ? "client" : name.slice(deployment.length + 1);
-  return new k8s.core.v1.Service(
+  new k8s.core.v1.Service(
     name,
     {
       metadata: { ...objectMetadata(context, name, component), annotations: ENGINE_ANNOTATIONS },
-      spec: { selector: { ...selectorLabels(deployment), ...only }, ports: [servicePort("valkey", CLIENT_PORT)] },
+      spec: {
+        selector: proxies === undefined ? servers : proxyLabels(deployment),
+        ports: [servicePort("valkey", CLIENT_PORT)],
+      },
     },
-    context.options,
+    { ...context.options, ...(proxies === undefined ? {} : { dependsOn: [proxies] }) },
   );
+}
+
+/** Labels of pod 0, which is the primary where no Sentinels watch. */
+export function firstPodLabels({ deployment, names }: DeploymentContext): Record<string, string> {
+  return { ...selectorLabels(deployment), [POD_NAME_LABEL]: `${names.statefulSet}-0` };
 }
 
 /** An account without rights: the pods never call the API server. */

@@ -11,6 +11,7 @@ import { createNodeServices } from "../kubernetes/external-services";
 import { objectNames } from "../kubernetes/names";
 import { createNativeServers } from "../kubernetes/native-servers";
 import { clusterRole } from "../kubernetes/pods/cluster-role";
+import { createServices } from "../kubernetes/server-objects";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
 import { serviceEndpoint } from "../kubernetes/pods/server-pods";
 import { planClusterZones } from "../kubernetes/pods/zone-plan";
@@ -49,10 +50,10 @@ export class ClusterServers extends pulumi.ComponentResource {
       restarting: clusterConfig(restart, args.tls),
       scripts: "cluster",
       role: clusterRole(context),
-      services: clientServices(names, { engine: args.engine, mode: "cluster" }),
       accessFiles: accessFiles(directiveEngine(args.engine)),
     });
 
+    createServices(context, clientServices(names, { engine: args.engine, mode: "cluster" }));
     createNodeServices(context, nodes);
     this.pods = servers.pods;
     this.revision = servers.revision;

@@ -9,6 +9,7 @@ import { directiveEngine, DRAGONFLY_FLAGS_FILE, dragonflyFlags, dragonflyPasswor
 import { objectNames } from "../kubernetes/names";
 import { createNativeServers } from "../kubernetes/native-servers";
 import { comparedRole } from "../kubernetes/pods/replication-role";
+import { createServices } from "../kubernetes/server-objects";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
 import { serviceEndpoint } from "../kubernetes/pods/server-pods";
 import { planZones } from "../kubernetes/pods/zone-plan";
@@ -47,10 +48,10 @@ export class EngineServers extends pulumi.ComponentResource {
       restarting: config,
       scripts: "compared",
       role: comparedRole(context),
-      services: clientServices(names, { engine: args.engine, mode: "replication" }),
       accessFiles,
     });
 
+    createServices(context, clientServices(names, { engine: args.engine, mode: "replication" }));
     this.pods = servers.pods;
     this.revision = servers.revision;
     this.endpoint = serviceEndpoint(names.client, context);

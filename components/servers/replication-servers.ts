@@ -13,6 +13,7 @@ import { replicationRole } from "../kubernetes/pods/replication-role";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
 import { serviceEndpoint } from "../kubernetes/pods/server-pods";
 import { planZones } from "../kubernetes/pods/zone-plan";
+import { createServices } from "../kubernetes/server-objects";
 import type { FailoverNodeSelectors } from "../kubernetes/replication/failover";
 import { createFailover } from "../kubernetes/replication/failover";
 import { accessFiles, replicationConfig } from "../kubernetes/server-config";
@@ -57,14 +58,14 @@ export class ReplicationServers extends pulumi.ComponentResource {
       restarting: replicationConfig(splitDirectives(directives).restart, { tls, watched }),
       scripts: watched ? "sentinel" : "replication",
       role: replicationRole(context, sentinel),
-      services,
       accessFiles: accessFiles(),
       watched,
     });
 
-    if (sentinel !== undefined)
-      createFailover(context, { settings: sentinel, nodes, secret, selectors: args.failoverNodeSelectors });
-    createReplicationServices(context, watched);
+    const plan = { nodes, secret, selectors: args.failoverNodeSelectors };
+    const proxies = sentinel === undefined ? undefined : createFailover(context, { ...plan, settings: sentinel });
+    createServices(context, services, proxies);
+    createReplicationServices(context, proxies);
     this.pods = pods;
     this.revision = revision;
     this.endpoint = serviceEndpoint(services[0].service, context);

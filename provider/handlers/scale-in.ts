@@ -91,14 +91,13 @@ async function openFormerNodes(
   }
 }
 
-/** Where clients write once Sentinels come or go. */
+/** Sentences about a primary that fails, once Sentinels come or go. */
 function describeSentinels(before: DeploymentReference, after: DeploymentReference): string[] {
   if (before.platform !== "kubernetes" || after.platform !== "kubernetes") return [];
   if ((before.sentinel === undefined) === (after.sentinel === undefined)) return [];
-  const [from, to] = [before, after].map(({ service }) => service);
-  const how =
-    after.sentinel === undefined ? "pod 0 takes over first, and nobody fails over any more" : "Sentinels fail over";
-  return [`url changes: clients write to ${to ?? ""}, no longer to ${from ?? ""}; ${how}`];
+  return after.sentinel === undefined
+    ? ["Sentinels leave: pod 0 takes over first, and no replica takes over any more when it fails"]
+    : ["Sentinels come: a replica takes over when the primary fails, and clients connect through proxies"];
 }
 
 /**

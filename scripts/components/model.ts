@@ -71,6 +71,7 @@ export function reachable(
 ): Set<string> {
   const visit = (shape: Shape): void => {
     if (shape.kind === "list" || shape.kind === "map") visit(shape.of.shape);
+    if (shape.kind === "union") shape.of.forEach(visit);
     if (shape.kind !== "named" || seen.has(shape.name)) return;
     seen.add(shape.name);
     const type = types.get(shape.name);

@@ -92,13 +92,13 @@ export class TypeReader {
   #union(type: ts.UnionType, path: string, name: string): Shape {
     const isObject = (each: ts.Type): boolean => (each.flags & ts.TypeFlags.Object) !== 0;
     if (type.types.every(isObject)) return this.#formsOf(type, path, name);
-    if (!type.types.some(isObject)) {
-      // `true | false` is one type.
-      const shapes = type.types.map((each) => JSON.stringify(this.#shape(each, path, name)));
-      return { kind: "union", of: [...new Set(shapes)].map((each) => JSON.parse(each) as Shape) };
+    if (type.types.filter(isObject).length > 1) {
+      this.problems.push(`${path}: a union of values and several objects; let one object have a property for each`);
+      return { kind: "any" };
     }
-    this.problems.push(`${path}: a union of values and objects; let an object have a property for each`);
-    return { kind: "any" };
+    // `true | false` is one type.
+    const shapes = type.types.map((each) => JSON.stringify(this.#shape(each, path, name)));
+    return { kind: "union", of: [...new Set(shapes)].map((each) => JSON.parse(each) as Shape) };
   }
 
   #enumeration(type: ts.UnionType, name: string): Shape {

@@ -1,12 +1,28 @@
-/** Derived settings: those that follow from a deployment's size. Pure. */
+/** Sentinels and settings that follow from a deployment's size and zones. Pure. */
+import { requestedSentinels } from "../../valkey/sentinel/sentinel-request";
 import { nodeCount } from "../../valkey/topology/placement";
 import { supportsPingInterval, derivedSettings } from "../../valkey/topology/derived-settings";
 import { withinMemory } from "../../valkey/memory/memory-plan";
 import { configuredShape } from "../plan/benchmark-plans";
 import { memoryDemand } from "../plan/memory";
-import { isPodPlatform, podSettings } from "../plan/pods";
+import { deploymentZones, isPodPlatform, podSettings } from "../plan/pods";
 import type { DeploymentConfig } from "./schema/deployments";
+import { DEFAULT_SENTINELS } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";
+
+/** The deployment with its Sentinels, or `false`, where it leaves them to the project. */
+export function withDerivedSentinels(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PlatformConfig,
+): DeploymentConfig {
+  if (deployment.mode !== "replication" || typeof deployment.sentinel === "object") return deployment;
+  const { replicas, engine, sentinel } = deployment;
+  const zones = new Set(deploymentZones(platform, deployment)).size;
+  const isLeft = sentinel === undefined && engine === "valkey";
+  const request = requestedSentinels(isLeft ? undefined : (sentinel ?? false), { name, replicas, zones });
+  return { ...deployment, sentinel: request === undefined ? false : DEFAULT_SENTINELS };
+}
 
 /**
  * The deployment with derived settings where it names none. Servers of this machine get those that their version knows.

@@ -3,7 +3,7 @@
  */
 import { BadInput } from "../../lib/errors";
 import { studyTreatments } from "../plan/benchmark-plans";
-import { withDerivedSettings } from "./derive";
+import { withDerivedSentinels, withDerivedSettings } from "./derive";
 import type { OptionOverrides } from "./option-overrides";
 import { NO_OVERRIDES } from "./option-overrides";
 import type { BenchmarkConfig } from "./schema/benchmark";
@@ -27,7 +27,7 @@ export function parseConfig(
   overrides: OptionOverrides = NO_OVERRIDES,
 ): StackConfig {
   const parser = new SectionParser(raw, overrides);
-  const sections = parser.parseAll();
+  const sections = withSentinels(parser.parseAll());
   const measures = ["benchmark", "workloads", "capacity"].some((name) => name in raw);
   const isLoadUsed = measures || overrides !== NO_OVERRIDES;
   const problems = [...parser.problems, ...validate(sections, isLoadUsed, machine, parser, overrides)];
@@ -47,6 +47,14 @@ export function parseConfig(
     capacity,
     study,
   };
+}
+
+/** Sections whose deployments say whether they have Sentinels: problems between fields depend on it. */
+function withSentinels(sections: Sections): Sections {
+  const { platform, deployments } = sections;
+  if (platform === undefined) return sections;
+  const chosen = deployments.map(([name, each]) => [name, withDerivedSentinels(name, each, platform)] as const);
+  return { ...sections, deployments: chosen };
 }
 
 /**

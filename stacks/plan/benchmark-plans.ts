@@ -27,7 +27,7 @@ export function configuredShape(deployment: DeploymentConfig): Shape {
 
 /** Sentinels of a deployment; undefined where it has none. */
 export function configuredSentinels(deployment: DeploymentConfig): SentinelSettings | undefined {
-  if (deployment.mode !== "replication" || deployment.sentinel === undefined) return undefined;
+  if (deployment.mode !== "replication" || typeof deployment.sentinel !== "object") return undefined;
   return sentinelSettings(sentinelRequest(deployment.sentinel));
 }
 

@@ -106,7 +106,7 @@ function describeBus(bus: NonNullable<DeploymentPlan["bus"]>): string {
 
 function sentinelLine({ name, sentinel, pods }: DeploymentPlan): string[] {
   if (sentinel === null) return [];
-  const service = pods === null ? "" : `; the Service ${name}-write follows the primary`;
+  const service = pods === null ? "" : `; the Service ${name} leads to the primary through proxies`;
   return [`  ${describeSentinels(sentinel)}${service}`];
 }
 

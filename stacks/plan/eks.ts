@@ -132,7 +132,7 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
     clientPodGroup({
       ...common,
       name: `proxies of ${name}`,
-      label: names.writeProxy,
+      label: names.proxy,
       count: PROXY_COUNT,
       zones: proxyZones,
       images: [proxyImage(platform)],

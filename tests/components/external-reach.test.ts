@@ -97,7 +97,7 @@ describe("replication that is reached from outside", () => {
           replicas: 2,
           zones,
           external: { type: "NodePort" },
-          ...(sentinel ? { sentinel: { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 } } : {}),
+          sentinel,
         }),
     );
   const selectorOf = (resources: readonly DeclaredResource[], name: string): unknown =>
@@ -123,10 +123,10 @@ describe("replication that is reached from outside", () => {
   it("has one for the proxies, which know the primary, where Sentinels choose it", async () => {
     const { resources } = await program(true);
     expect(selectorOf(resources, "sessions-external")).toEqual({
-      "app.kubernetes.io/name": "valkey-write",
+      "app.kubernetes.io/name": "valkey-proxy",
       "app.kubernetes.io/instance": "sessions",
     });
-    expect(ingressOf(resources, "sessions-write")).toContainEqual(ANYWHERE);
+    expect(ingressOf(resources, "sessions-proxy")).toContainEqual(ANYWHERE);
     expect(ingressOf(resources, "sessions-sentinel")).toHaveLength(1);
   });
 

@@ -110,7 +110,6 @@ describe("a whole cluster", () => {
         dnsNames: [
           "orders.shop.svc.cluster.local",
           "orders-read.shop.svc.cluster.local",
-          "orders-write.shop.svc.cluster.local",
           "*.orders-headless.shop.svc.cluster.local",
           "*.orders-sentinel.shop.svc.cluster.local",
           "localhost",

@@ -6,12 +6,12 @@ import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
 
 const zones = ["a", "b", "c"];
-const declare = (args: Partial<ValkeyReplicationArgs>): Promise<readonly DeclaredResource[]> =>
-  evaluateProgram(() => new ValkeyReplication("sessions", { replicas: 2, zones, ...args }));
+const declare = (args: Partial<ValkeyReplicationArgs>, name = "sessions"): Promise<readonly DeclaredResource[]> =>
+  evaluateProgram(() => new ValkeyReplication(name, { replicas: 2, zones, ...args }));
 
 describe("ValkeyReplication", () => {
   it("chooses everything about Sentinels and metrics by itself", async () => {
-    const resources = await declare({ sentinel: {}, metrics: {} });
+    const resources = await declare({ metrics: {} });
     expect(onlyResource(resources, "valkey:index:TopologyCheck", "sessions").inputs["target"]).toMatchObject({
       sentinel: { settings: { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 } },
     });
@@ -20,11 +20,18 @@ describe("ValkeyReplication", () => {
     expect(resources.some(({ type }) => type.endsWith(":ServiceMonitor"))).toBe(false);
   });
 
-  it("has no exporter and no Sentinels unless they are asked for", async () => {
-    const resources = await declare({});
+  it("has no exporter unless it is asked for, and no Sentinels where it is told so", async () => {
+    const resources = await declare({ sentinel: false });
     const { spec } = onlyResource(resources, "kubernetes:apps/v1:StatefulSet").inputs;
     expect((spec as { template: { spec: { containers: unknown[] } } }).template.spec.containers).toHaveLength(1);
-    expect(resources.filter(({ name }) => /sentinel|write|metrics/.test(name))).toEqual([]);
+    expect(resources.filter(({ name }) => /sentinel|proxy|metrics/.test(name))).toEqual([]);
+  });
+
+  it.each<[string, Partial<ValkeyReplicationArgs>, string | undefined]>([
+    ["in two zones", { zones: ["a", "b"] }, undefined],
+    ["of a name that their pods could not have", {}, "a".repeat(44)],
+  ])("has no Sentinels by default %s", async (_what, args, name) => {
+    expect((await declare(args, name)).filter((each) => /sentinel|proxy/.test(each.name))).toEqual([]);
   });
 
   it("keeps data on the machine where it is told to", async () => {
@@ -37,15 +44,15 @@ describe("ValkeyReplication", () => {
     });
   });
 
-  it.each<[string, Partial<ValkeyReplicationArgs>, string, number]>([
-    ["with Sentinels", { sentinel: {} }, "sessions-write", 3],
-    ["without Sentinels", {}, "sessions", 0],
-  ])("has a certificate for where clients write and for every pod %s", async (_what, args, service, sentinels) => {
+  it.each<[string, Partial<ValkeyReplicationArgs>, number]>([
+    ["with Sentinels", {}, 3],
+    ["without Sentinels", { sentinel: false }, 0],
+  ])("has a certificate for where clients connect and for every pod %s", async (_what, args, sentinels) => {
     const resources = await declare({ ...args, tls: { issuer: { name: "internal" } } });
     const numbered = (set: string, count: number, headless: string): string[] =>
       Array.from({ length: count }, (_each, index) => `${set}-${index}.${headless}`);
     const hosts = [
-      service,
+      "sessions",
       ...numbered("sessions", 3, "sessions-headless"),
       ...numbered("sessions-sentinel", sentinels, "sessions-sentinel"),
     ].map((host) => `${host}.default.svc.cluster.local`);

@@ -142,6 +142,18 @@ describe("arguments of a component", () => {
     ]);
   });
 
+  it.each<[unknown, string[]]>([
+    [true, []],
+    [{ count: 5 }, []],
+    ["yes", ["sentinel: expected a boolean or an object"]],
+    [
+      { count: "5", quorums: 3 },
+      ["sentinel.count: expected a number", "sentinel.quorums: unknown; did you mean quorum?"],
+    ],
+  ])("may be a value or an object: %j", async (sentinel, expected) => {
+    expect(await problemsOf(REPLICATION, { replicas: 2, zones, sentinel })).toEqual(expected);
+  });
+
   it.each<[string, object, string[]]>([
     ["one form", { from: "repository", url: "https://packages", version: "1" }, []],
     ["another form", { from: "path", path: "/packages/valkey" }, []],

@@ -250,6 +250,7 @@ const CASES: Readonly<
       "a configuration": of("kubernetes:core/v1:ConfigMap", {
         data: { "valkey.conf": "port 6379\nrequirepass hunter2\n" },
       }),
+      "a script's password": of("kubernetes:core/v1:ConfigMap", { data: { "start.sh": "requirepass $ecret-9\n" } }),
       "an ACL": of("kubernetes:core/v1:ConfigMapPatch", { data: { "users.acl": "user default on >hunter2 ~* +@all" } }),
       "a chart's values": chart({ values: { auth: { password: "hunter2" } } }),
     },
@@ -264,6 +265,9 @@ const CASES: Readonly<
       }),
       "a configuration": of("kubernetes:core/v1:ConfigMap", {
         data: { "valkey.conf": "port 6379\naclfile /etc/valkey/users.acl\n" },
+      }),
+      "a script's variable": of("kubernetes:core/v1:ConfigMap", {
+        data: { "start.sh": 'cat <<CONF\nrequirepass $password\nprimaryauth "${password}"\nCONF\n' },
       }),
       "a hash": of("kubernetes:core/v1:ConfigMap", {
         data: {

@@ -51,6 +51,19 @@ export function sentinelSettings(request: SentinelRequest): SentinelSettings {
   };
 }
 
+/**
+ * The request that a choice stands for; undefined for no Sentinels. Without a choice a deployment has Sentinels if its zones and its name
+ * carry them: three zones have at least two replicas.
+ */
+export function requestedSentinels(
+  choice: SentinelRequest | boolean | undefined,
+  subject: SentinelSubject,
+): SentinelRequest | undefined {
+  if (choice === false) return undefined;
+  if (choice !== undefined) return choice === true ? {} : choice;
+  return sentinelProblems({}, subject).length === 0 ? {} : undefined;
+}
+
 /** Every problem of a request. After the loss of any zone, a majority of the Sentinels and a replica must be left. */
 export function sentinelProblems(request: SentinelRequest, subject: SentinelSubject): SentinelProblem[] {
   const { name, replicas, zones } = subject;

@@ -1,13 +1,13 @@
 /**
  * Automatic failover of replication on Kubernetes: Sentinels in every zone, servers that ask the Sentinels for the
- * primary before they start, and a Service whose proxies send every command to the primary.
+ * primary before they start, and proxies that send every command to the primary.
  */
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
 import type * as k8s from "../kubernetes-sdk";
 import { createFailoverPolicies } from "../network-policy";
 import { createSentinelPods } from "./sentinel-pods";
-import { createWriteProxy } from "./write-proxy";
+import { createProxies } from "./proxies";
 
 /** Labels that machines must have. */
 export interface FailoverNodeSelectors {
@@ -25,10 +25,14 @@ interface FailoverPlan {
   readonly selectors?: FailoverNodeSelectors | undefined;
 }
 
-export function createFailover(context: DeploymentContext, { settings, nodes, secret, selectors }: FailoverPlan): void {
+/** @returns the proxies, to which the Services for writing lead */
+export function createFailover(
+  context: DeploymentContext,
+  { settings, nodes, secret, selectors }: FailoverPlan,
+): k8s.apps.v1.Deployment {
   createFailoverPolicies(context);
   createSentinelPods(onMachines(context, selectors?.sentinels), settings);
-  createWriteProxy(onMachines(context, selectors?.proxies), nodes, secret);
+  return createProxies(onMachines(context, selectors?.proxies), nodes, secret);
 }
 
 function onMachines(context: DeploymentContext, nodeSelector?: Readonly<Record<string, string>>): DeploymentContext {

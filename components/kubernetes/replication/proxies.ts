@@ -1,4 +1,4 @@
-/** The Service at which clients reach the primary, and the HAProxy pods behind it. */
+/** The HAProxy pods in front of the primary. */
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
@@ -7,7 +7,7 @@ import { ENGINE_ANNOTATIONS } from "../deployment-context";
 import { createConfigMap } from "../files";
 import * as k8s from "../kubernetes-sdk";
 import { CLIENT_PORT } from "../layout";
-import { writeProxyLabels } from "../names";
+import { proxyLabels } from "../names";
 import { PROXY_IMAGE } from "../pods/default-images";
 import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
@@ -15,8 +15,8 @@ import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES, PROXY_COUNT } from "../pods/sidecar-resources";
 import { tlsMounts, tlsVolumes } from "../pods/volumes";
 import { checksum, keyedChecksum, PASSWORD_FILE } from "../server-config";
-import { createSupportService } from "./support-service";
-import { writeProxyConfig } from "./write-proxy-config";
+import { createSupportBudget } from "./support-budget";
+import { proxyConfig } from "./proxy-config";
 
 const CONFIG_DIRECTORY = "/valkey/proxy";
 const CONFIG_FILE = "haproxy.cfg";
@@ -27,19 +27,19 @@ const LISTENS: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, peri
  * @param nodes number of servers, with the primary
  * @param secret with the password: proxies start after it, and so with its password
  */
-export function createWriteProxy(context: DeploymentContext, nodes: number, secret: k8s.core.v1.SecretPatch): void {
+export function createProxies(
+  context: DeploymentContext,
+  nodes: number,
+  secret: k8s.core.v1.SecretPatch,
+): k8s.apps.v1.Deployment {
   const { deployment, names, options } = context;
-  const labels = writeProxyLabels(deployment);
-  const name = names.writeProxy;
-  const metadata = createSupportService(context, {
-    name,
-    labels,
-    service: { ports: [{ name: "valkey", port: CLIENT_PORT, targetPort: "valkey" }] },
-  });
+  const labels = proxyLabels(deployment);
+  const name = names.proxy;
+  const metadata = createSupportBudget(context, { name, labels });
   const { tls } = context.args;
-  const config = serverHosts(context, nodes).apply((hosts) => writeProxyConfig(hosts, tls !== undefined));
+  const config = serverHosts(context, nodes).apply((hosts) => proxyConfig(hosts, tls !== undefined));
   const files = createConfigMap(name, metadata, { [CONFIG_FILE]: config }, options);
-  new k8s.apps.v1.Deployment(
+  return new k8s.apps.v1.Deployment(
     name,
     {
       metadata: { ...metadata, annotations: ENGINE_ANNOTATIONS },
@@ -89,7 +89,7 @@ function podSpec(context: DeploymentContext, labels: Record<string, string>): ty
   return {
     ...podBasics(context, { labels, placement }),
     containers: [proxyContainer(context)],
-    volumes: [{ name: "config", configMap: { name: names.writeProxy } }, ...tlsVolumes(args.tls)],
+    volumes: [{ name: "config", configMap: { name: names.proxy } }, ...tlsVolumes(args.tls)],
   };
 }
 

@@ -16,7 +16,7 @@ const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
  * @param hosts DNS names of the servers, whose addresses may change
  * @param tls whether connections are encrypted: those of clients are passed through, and the proxy's own check certificate and name
  */
-export function writeProxyConfig(hosts: readonly string[], tls: boolean): string {
+export function proxyConfig(hosts: readonly string[], tls: boolean): string {
   const servers = hosts.map((host) => {
     const secure = tls
       ? ` check-ssl verify required ca-file ${TLS_FILES.authority} check-sni ${host} verifyhost ${host}`

@@ -15,7 +15,7 @@ import { podVolumes, scriptEnvironment, serverMounts } from "../pods/volumes";
 import { scriptCommand } from "../scripts";
 import { TLS_FILES } from "../server-config";
 import { sentinelVariables } from "./sentinel-environment";
-import { createSupportService } from "./support-service";
+import { createSupportBudget } from "./support-budget";
 
 /** Seconds that a Sentinel has to stop. */
 const GRACE_SECONDS = 5;
@@ -35,15 +35,20 @@ export function createSentinelPods(context: DeploymentContext, settings: Sentine
   const { deployment, names, options } = context;
   const labels = sentinelLabels(deployment);
   const name = names.sentinel;
-  const metadata = createSupportService(context, {
+  const metadata = createSupportBudget(context, { name, labels });
+  new k8s.core.v1.Service(
     name,
-    labels,
-    service: {
-      clusterIP: "None",
-      publishNotReadyAddresses: true,
-      ports: [{ name: "sentinel", port: SENTINEL_PORT, targetPort: "sentinel" }],
+    {
+      metadata: { ...metadata, annotations: ENGINE_ANNOTATIONS },
+      spec: {
+        clusterIP: "None",
+        publishNotReadyAddresses: true,
+        selector: labels,
+        ports: [{ name: "sentinel", port: SENTINEL_PORT, targetPort: "sentinel" }],
+      },
     },
-  });
+    options,
+  );
   new k8s.apps.v1.StatefulSet(
     name,
     {

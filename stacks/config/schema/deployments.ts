@@ -97,6 +97,8 @@ const sentinelSchema = z.strictObject({
 });
 /** Sentinels of a deployment, parsed. */
 export type SentinelConfig = z.infer<typeof sentinelSchema>;
+/** Sentinels with every default. */
+export const DEFAULT_SENTINELS: SentinelConfig = sentinelSchema.parse({});
 
 const mode = <const M extends string>(name: M): z.ZodLiteral<M> =>
   z.literal(name).meta({ description: "Mode of the deployment." });
@@ -105,9 +107,9 @@ const replicationSchema = z
   .strictObject({
     mode: mode("replication"),
     replicas: count(0, 100).default(1).meta({ description: "Number of replicas of the one primary." }),
-    sentinel: sentinelSchema.optional().meta({
-      description: "Sentinels that promote a replica when the primary fails.",
-      fallback: "no failover",
+    sentinel: z.union([z.boolean(), sentinelSchema]).optional().meta({
+      description: "Sentinels that promote a replica when the primary fails. `true` is `{}`, with every default.",
+      fallback: "`true` for Valkey in three zones, with a name of at most 43 characters; else `false`",
     }),
     ...deploymentKeys,
   })

@@ -98,8 +98,9 @@ function sentinelConflicts(
   platform: PlatformConfig,
   label: Label,
 ): string[] {
-  if (deployment.mode !== "replication" || deployment.sentinel === undefined) return [];
+  if (deployment.mode !== "replication") return [];
   const { sentinel, replicas, engine } = deployment;
+  if (typeof sentinel !== "object") return [];
   const path = label(["deployments", name, "sentinel"]);
   const zones = new Set(deploymentZones(platform, deployment)).size;
   return [

@@ -125,12 +125,16 @@ function createDeployment(
   const { replicas } = deployment;
   if (engine !== "valkey") return new EngineReplication(name, { ...args, engine, replicas }, options);
   const sentinel = configuredSentinels(deployment);
-  const { sentinel: sentinels, writeProxy: proxies } = objectNames(name);
+  const { sentinel: sentinels, proxy: proxies } = objectNames(name);
   const failoverNodeSelectors =
     sentinel === undefined
       ? undefined
       : { sentinels: { ...on(sentinels).nodeSelector }, proxies: { ...on(proxies).nodeSelector } };
-  return new ValkeyReplication(name, { ...args, replicas, sentinel, failoverNodeSelectors }, options);
+  return new ValkeyReplication(
+    name,
+    { ...args, replicas, sentinel: sentinel ?? false, failoverNodeSelectors },
+    options,
+  );
 }
 
 function onMachines(placement: Placement, object: string, selectors: PodDestination["nodeSelectors"]): Placement {

@@ -15,7 +15,7 @@ describe("names", () => {
       "shop-announced",
       "shop-metrics",
       "shop-sentinel",
-      "shop-write",
+      "shop-proxy",
       "shop-config",
       "shop-scripts",
       "shop-password",

@@ -422,17 +422,17 @@ describe("the Services of servers", () => {
   it("select the proxies to write and all pods to read with Sentinels, and never pod 0 only", async () => {
     const { component, resources } = await declare({ sentinel: SENTINEL });
     expect(services(resources)).toEqual([
+      "replication",
       "replication-headless",
       "replication-read",
       "replication-sentinel",
-      "replication-write",
     ]);
-    expect(selectorOf(resources, "replication-write")).toEqual({
-      "app.kubernetes.io/name": "valkey-write",
+    expect(selectorOf(resources, "replication")).toEqual({
+      "app.kubernetes.io/name": "valkey-proxy",
       "app.kubernetes.io/instance": "replication",
     });
     expect(selectorOf(resources, "replication-read")).toEqual(SERVERS);
-    expect(await outputValue(component.endpoint)).toBe("replication-write.valkey.svc.cluster.local:6379");
+    expect(await outputValue(component.endpoint)).toBe("replication.valkey.svc.cluster.local:6379");
     expect(await outputValue(component.readEndpoint)).toBe("replication-read.valkey.svc.cluster.local:6379");
   });
 
@@ -510,8 +510,8 @@ describe("a change of running servers", () => {
     expect(await changed({}, { replicas: 5 })).toEqual([config, set]);
     // Proxies read the servers' names when they start.
     const proxies = [
-      "kubernetes:core/v1:ConfigMapPatch replication-write",
-      "kubernetes:apps/v1:Deployment replication-write",
+      "kubernetes:core/v1:ConfigMapPatch replication-proxy",
+      "kubernetes:apps/v1:Deployment replication-proxy",
     ];
     expect(await changed({ sentinel: SENTINEL }, { replicas: 5 })).toEqual([config, set, ...proxies]);
     const resources = await replication({ replicas: 5 });
@@ -575,13 +575,13 @@ describe("TLS of servers", () => {
 
   it("passes through the proxies, whose own checks verify the authority and the name of each server", async () => {
     const resources = await replication({ ...TLS, sentinel: SENTINEL });
-    const { spec } = podOf(onlyResource(resources, "kubernetes:apps/v1:Deployment", "replication-write"));
-    expect(spec.volumes).toEqual([{ name: "config", configMap: { name: "replication-write" } }, VOLUME]);
+    const { spec } = podOf(onlyResource(resources, "kubernetes:apps/v1:Deployment", "replication-proxy"));
+    expect(spec.volumes).toEqual([{ name: "config", configMap: { name: "replication-proxy" } }, VOLUME]);
     expect(spec.containers[0].volumeMounts).toEqual([
       { name: "config", mountPath: "/valkey/proxy", readOnly: true },
       MOUNT,
     ]);
-    const config = dataOf(resources, "replication-write")["haproxy.cfg"] ?? "";
+    const config = dataOf(resources, "replication-proxy")["haproxy.cfg"] ?? "";
     const lines = config.split("\n").map((line) => line.trim());
     expect(lines.filter((line) => line.startsWith("server "))).toEqual(
       [0, 1, 2, 3].map((index) => {

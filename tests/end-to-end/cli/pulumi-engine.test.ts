@@ -33,7 +33,7 @@ const config = (
         "tcp-backlog": changes.backlog ?? 511,
       },
     },
-    replication: { mode: "replication", replicas: changes.replicas ?? 2, settings: { save: "" } },
+    replication: { mode: "replication", replicas: changes.replicas ?? 2, sentinel: false, settings: { save: "" } },
   },
   benchmark: {
     tests: ["get"],

@@ -60,7 +60,12 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
             "tcp-backlog": backlog,
           },
         },
-        replication: { mode: "replication", replicas: 2, settings: { maxmemory, "tcp-backlog": backlog } },
+        replication: {
+          mode: "replication",
+          replicas: 2,
+          sentinel: false,
+          settings: { maxmemory, "tcp-backlog": backlog },
+        },
       },
       benchmark: { tests: ["get"], clients: 12, threads: 1, duration: 1, warmup: 0, repeats: 1, keySpace: 16_384 },
     });

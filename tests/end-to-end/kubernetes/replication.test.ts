@@ -171,7 +171,7 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
     beforeAll(async () => {
       const here = await ThrowAway.open();
       const suffix = `${here.namespace}.svc.cluster.local`;
-      const hosts = [`watched-write.${suffix}`, `*.watched-headless.${suffix}`, `*.watched-sentinel.${suffix}`];
+      const hosts = [`watched.${suffix}`, `*.watched-headless.${suffix}`, `*.watched-sentinel.${suffix}`];
       renew = (issuer = authority) => {
         const head = { apiVersion: "v1", kind: "Secret", metadata: { name: "certificate", namespace: here.namespace } };
         return here.apply([
@@ -187,14 +187,14 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
     afterAll(() => watched.deployed.close(), 200_000);
 
     it("promotes no replica that has less than another one", async () => {
-      await watched.fill("watched-write");
+      await watched.fill("watched");
       const [primary = ""] = await watched.primaries();
       const [lesser = ""] = watched.pods.filter((pod) => pod !== primary);
       // Sentinels prefer it. They ask for it every 10 s.
       await watched.tell(lesser, "CONFIG SET replica-priority 10");
       await sleep(11_000);
       await watched.tell(lesser, "REPLICAOF 127.0.0.1 1");
-      await watched.write("watched-write");
+      await watched.write("watched");
       await watched.crash(primary);
       await watched.isWhole();
       await watched.tell(lesser, "CONFIG SET replica-priority 100");
@@ -288,13 +288,13 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       const { here, target, password } = watched.deployed;
       const scale = (replicas: number): Promise<unknown> =>
         here.apps.patchNamespacedDeployment({
-          ...{ namespace: here.namespace, name: "watched-write" },
+          ...{ namespace: here.namespace, name: "watched-proxy" },
           body: [{ op: "replace", path: "/spec/replicas", value: replicas }],
         });
       await scale(1);
       await here.until(30, async () => {
         const failing = JSON.stringify(await watched.failing());
-        return failing.includes("watched-write has 1 of 2 proxies") ? undefined : failing;
+        return failing.includes("watched has 1 of 2 proxies") ? undefined : failing;
       });
       await scale(2);
       const { verdict } = await verifyUntilPass(await openDeployment(target, password), { settlingMs: 60_000 });

@@ -140,10 +140,9 @@ const AUTHORITY = new CertificateAuthority();
 /** Names of all servers, Sentinels and Services of a deployment in a namespace. */
 export function certificateObject(name: string, namespace: string, change: CertificateChange): KubernetesObject {
   const suffix = `${namespace}.svc.cluster.local`;
-  const services = [name, `${name}-write`].map((service) => `${service}.${suffix}`);
   const pods = [`${name}-headless`, `${name}-sentinel`].map((service) => `*.${service}.${suffix}`);
   const issuer = change.foreignAuthority === true ? new CertificateAuthority() : AUTHORITY;
-  const data = { ...issuer.issue([...services, ...pods], change.days), "ca.crt": AUTHORITY.certificate };
+  const data = { ...issuer.issue([`${name}.${suffix}`, ...pods], change.days), "ca.crt": AUTHORITY.certificate };
   return { apiVersion: "v1", kind: "Secret", metadata: { name: CERTIFICATE, namespace }, data } as KubernetesObject;
 }
 

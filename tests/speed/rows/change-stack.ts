@@ -208,7 +208,7 @@ function configOf(
   const settings = { maxmemory, save: "", "tcp-backlog": backlog };
   const deployments = {
     cluster: { mode: "cluster", primaries, ...password, settings: { ...settings, "cluster-node-timeout": 5000 } },
-    replication: { mode: "replication", replicas: 2, ...password, settings },
+    replication: { mode: "replication", replicas: 2, sentinel: false, ...password, settings },
   };
   return {
     platform: {

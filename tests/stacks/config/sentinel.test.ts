@@ -25,16 +25,21 @@ const problems = (deployment: object, platform?: object): readonly string[] => {
 };
 
 describe("a deployment's Sentinels", () => {
-  it("are none unless they are asked for, and then three with a majority as quorum", () => {
-    const plans = (config: StackConfig): unknown => hostPlans(config.platform as HostConfig, config)[0]?.sentinel;
-    expect(plans(parse({}))).toBeUndefined();
-    expect(plans(parse({ sentinel: {} }))).toEqual({
-      count: 3,
-      quorum: 2,
-      downAfterMs: 5000,
-      failoverTimeoutMs: 10_000,
-    });
+  const plans = (config: StackConfig): unknown => hostPlans(config.platform as HostConfig, config)[0]?.sentinel;
+
+  it("are three with a majority as quorum, unless they are given or turned off", () => {
+    const standard = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
+    for (const deployment of [{}, { sentinel: true }, { sentinel: {} }])
+      expect(plans(parse(deployment))).toEqual(standard);
     expect(plans(parse({ sentinel: { count: 5, quorum: 2 } }))).toMatchObject({ count: 5, quorum: 2 });
+    expect(plans(parse({ sentinel: false }))).toBeUndefined();
+  });
+
+  it.each<[string, object, object]>([
+    ["in two zones", {}, { type: "host", zones: ["a", "b"] }],
+    ["of another engine", { engine: "redis" }, { type: "kubernetes", zones: ["a", "b", "c"] }],
+  ])("are none by default %s", (_what, deployment, platform) => {
+    expect(plans(parse(deployment, platform))).toBeUndefined();
   });
 
   it("are told in the plan", () => {
@@ -55,13 +60,13 @@ describe("a deployment's Sentinels", () => {
       )
         .eks?.machines.filter(({ pool }) => pool === "servers")
         .reduce((sum, { count }) => sum + count, 0);
-    expect([servers({}, "1"), servers({ sentinel: {} }, "1")]).toEqual([3, 3]);
+    expect([servers({ sentinel: false }, "1"), servers({}, "1")]).toEqual([3, 3]);
     // 1,750m are left on an r7g.large: for a Sentinel, and not for one of the two proxies as well.
-    expect([servers({}, "1700m"), servers({ sentinel: {} }, "1700m")]).toEqual([3, 5]);
-    expect(servers({}, "1740m")).toBe(3);
+    expect([servers({ sentinel: false }, "1700m"), servers({}, "1700m")]).toEqual([3, 5]);
+    expect(servers({ sentinel: false }, "1740m")).toBe(3);
     expect(
       problems(
-        {},
+        { sentinel: false },
         {
           type: "eks",
           metrics: {},
@@ -93,6 +98,13 @@ describe("a deployment's Sentinels", () => {
       { type: "kubernetes", zones: ["a", "b", "c"] },
       /^valkey:deployments\.r\.sentinel: with 2 zones the loss of one can take the majority; at least 3$/,
     ],
+    [
+      "of one zone, where they are wanted",
+      { sentinel: true, replicas: 1 },
+      { type: "host", zones: ["a", "b"] },
+      /at least 3$/,
+    ],
+    ["of another kind", { sentinel: "yes" }, undefined, /sentinel is "yes": expected true or false or a map/],
     ["an even number of them", { sentinel: { count: 4 } }, undefined, /sentinel\.count: expected an odd number/],
     [
       "a quorum of more than there are",

@@ -313,7 +313,7 @@ describe("the row about the ways that clients take", () => {
     judgeFacts({ ...replication, nodes, ways: observed(ways) }).assertions.find(({ id }) => id === "clients-led")
       ?.found;
   const through = (...proxies: readonly (readonly [pod: string, runId: string | undefined])[]): ClientWayFacts => ({
-    ...{ service: "r-write", to: "primary", proxies: 2 },
+    ...{ service: "r", to: "primary", proxies: 2 },
     endpoints: proxies.map(([pod, runId]) => ({
       pod,
       runId: runId === undefined ? unobserved("the server refuses the password") : observed(runId),
@@ -329,7 +329,7 @@ describe("the row about the ways that clients take", () => {
     expect(found(to("primary", "r-0"), { ...to("all", "r-0", "r-1", "r-2"), service: "r-read" })).toBe(
       "r to the primary, r-read to all",
     );
-    expect(found(through(["p-1", "run-0"], ["p-2", "run-0"]))).toBe("r-write to the primary");
+    expect(found(through(["p-1", "run-0"], ["p-2", "run-0"]))).toBe("r to the primary");
   });
 
   it.each<[string, ClientWayFacts, string]>([
@@ -340,21 +340,21 @@ describe("the row about the ways that clients take", () => {
       "r-1: r leads to it, which is not the primary; r-0: r does not lead to it",
     ],
     ["leaves out a node", to("all", "r-0", "r-2"), "r-1: r does not lead to it"],
-    ["has fewer proxies than wanted", through(["p-1", "run-0"]), "r-write has 1 of 2 proxies"],
+    ["has fewer proxies than wanted", through(["p-1", "run-0"]), "r has 1 of 2 proxies"],
     [
       "has a proxy at a former primary",
       through(["p-1", "run-0"], ["p-2", "run-2"]),
-      "r-2: r-write leads to it, which is not the primary",
+      "r-2: r leads to it, which is not the primary",
     ],
     [
       "has a proxy that refuses clients",
       through(["p-1", "run-0"], ["p-2", undefined]),
-      "r-write does not let clients through p-2 (the server refuses the password)",
+      "r does not let clients through p-2 (the server refuses the password)",
     ],
     [
       "leads to a server of another deployment",
       through(["p-1", "run-0"], ["p-2", "run-9"]),
-      "an unknown server behind p-2: r-write leads to it, which is not the primary",
+      "an unknown server behind p-2: r leads to it, which is not the primary",
     ],
   ])("fails where a Service %s", (_what, way, text) => {
     expect(found(way)).toBe(text);

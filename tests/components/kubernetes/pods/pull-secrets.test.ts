@@ -26,6 +26,6 @@ it("gives every pod the pull secrets", async () => {
     ["engine", both],
     ["replication", both],
     ["replication-sentinel", both],
-    ["replication-write", both],
+    ["replication-proxy", both],
   ]);
 });

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { writeProxyConfig } from "../../../../components/kubernetes/replication/write-proxy-config";
+import { proxyConfig } from "../../../../components/kubernetes/replication/proxy-config";
 import { ReplicationServers } from "../../../../components/servers/replication-servers";
 import type { DeclaredResource } from "../../../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource } from "../../../support/pulumi/pulumi-mocks";
@@ -132,15 +132,15 @@ describe("Sentinels of replication", () => {
     expect(container && variablesOf(container)).toMatchObject(SCRIPT_VARIABLES);
   });
 
-  it("have a Service in front of the primary, whose proxies are not selected by any other", async () => {
+  it("have proxies behind the Service that leads to the primary, which no other Service selects", async () => {
     const resources = await replication();
-    const { spec } = onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-write")
+    const { spec } = onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-proxy")
       .inputs as unknown as Workload;
     expect(spec).toMatchObject({
       replicas: 2,
       // No third proxy during an update: it would need a third machine.
       strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
-      selector: { matchLabels: { "app.kubernetes.io/name": "valkey-write", "app.kubernetes.io/instance": "shop" } },
+      selector: { matchLabels: { "app.kubernetes.io/name": "valkey-proxy", "app.kubernetes.io/instance": "shop" } },
     });
     const [container] = spec.template.spec.containers;
     expect(container).toMatchObject({ image: "docker.io/library/haproxy:3.2.26" });
@@ -148,8 +148,8 @@ describe("Sentinels of replication", () => {
     expect(container?.env).toEqual([
       { name: "PASSWORD", valueFrom: { secretKeyRef: { name: "shop-password", key: "password" } } },
     ]);
-    expect(onlyResource(resources, "kubernetes:core/v1:Service", "shop-write").inputs["spec"]).toMatchObject({
-      selector: { "app.kubernetes.io/name": "valkey-write" },
+    expect(onlyResource(resources, "kubernetes:core/v1:Service", "shop").inputs["spec"]).toMatchObject({
+      selector: { "app.kubernetes.io/name": "valkey-proxy" },
       ports: [{ port: 6379 }],
     });
   });
@@ -159,7 +159,7 @@ describe("Sentinels of replication", () => {
       const resources = await evaluateProgram(() => {
         new ReplicationServers("shop", { ...plainServers, password, replicas: 2, sentinel: SENTINEL });
       });
-      const { spec } = onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-write").inputs as {
+      const { spec } = onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-proxy").inputs as {
         spec: { template: { metadata: { annotations: Record<string, string> } } };
       };
       return spec.template.metadata.annotations;
@@ -177,7 +177,7 @@ describe("Sentinels of replication", () => {
     const { spec } = onlyResource(await replication(), "kubernetes:networking.k8s.io/v1:NetworkPolicy", "shop")
       .inputs as { spec: { ingress: { from: unknown[] }[]; egress: unknown[] } };
     expect(JSON.stringify(spec.ingress[0]?.from)).toContain("valkey-sentinel");
-    expect(JSON.stringify(spec.ingress[0]?.from)).toContain("valkey-write");
+    expect(JSON.stringify(spec.ingress[0]?.from)).toContain("valkey-proxy");
     expect(JSON.stringify(spec.egress)).toContain("26379");
   });
 
@@ -185,7 +185,7 @@ describe("Sentinels of replication", () => {
     const without = await evaluateProgram(() => {
       new ReplicationServers("shop", { ...plainServers, replicas: 2 });
     });
-    expect(without.map(({ name }) => name).filter((name) => /sentinel|write/.test(name))).toEqual([]);
+    expect(without.map(({ name }) => name).filter((name) => /sentinel|proxy/.test(name))).toEqual([]);
     expect(JSON.stringify(without)).not.toContain("26379");
   });
 });
@@ -194,7 +194,7 @@ describe("the proxies' configuration", () => {
   const hosts = ["shop-0.shop-headless.x.svc.cluster.local", "shop-1.shop-headless.x.svc.cluster.local"];
 
   it("asks every node whether it is the primary, and drops who is connected to one that is no more", () => {
-    const text = writeProxyConfig(hosts, false);
+    const text = proxyConfig(hosts, false);
     expect(text).toContain("  server shop-1 shop-1.shop-headless.x.svc.cluster.local:6379 check\n");
     expect(text).toContain("tcp-check expect min-recv 64 string role:master");
     expect(text).toContain("on-marked-down shutdown-sessions");
@@ -202,7 +202,7 @@ describe("the proxies' configuration", () => {
   });
 
   it("differs with TLS in the checks only: the connections of clients are passed through", () => {
-    const [without, secure] = [false, true].map((tls) => writeProxyConfig(hosts, tls).split("\n"));
+    const [without, secure] = [false, true].map((tls) => proxyConfig(hosts, tls).split("\n"));
     const changed = secure?.filter((line, index) => line !== without?.[index]) ?? [];
     expect(secure).toHaveLength(without?.length ?? 0);
     expect(changed.map((line) => line.split(/ check(?= )/)[0]?.trim())).toEqual(

@@ -1,0 +1,28 @@
+/** The disruption budget of pods that support a deployment's servers: Sentinels, proxies. */
+import type { types } from "@pulumi/kubernetes";
+import type { DeploymentContext } from "../deployment-context";
+import { objectMetadata } from "../deployment-context";
+import * as k8s from "../kubernetes-sdk";
+
+export interface SupportPods {
+  /** Name of their objects. */
+  readonly name: string;
+  readonly labels: Record<string, string>;
+}
+
+/** Lets one pod leave at a time. @returns metadata for the other objects of these pods */
+export function createSupportBudget(
+  context: DeploymentContext,
+  { name, labels }: SupportPods,
+): types.input.meta.v1.ObjectMeta & { readonly name: string } {
+  const metadata = {
+    ...objectMetadata(context, name),
+    labels: { ...labels, "app.kubernetes.io/managed-by": "pulumi" },
+  };
+  new k8s.policy.v1.PodDisruptionBudget(
+    name,
+    { metadata, spec: { maxUnavailable: 1, selector: { matchLabels: labels } } },
+    context.options,
+  );
+  return metadata;
+}
