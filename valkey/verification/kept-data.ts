@@ -56,7 +56,7 @@ export function seenData({ facts, verdict }: Verification, now = new Date()): Se
 /**
  * Adds the row `data-kept` to a verdict. It fails where a shard's primary has started from nothing or from an older copy since then. It
  * holds wherever that is not certain: for a shard whose nodes are not the same ones, for servers that read an append-only file, and where
- * another server has taken over since the loss and clients have written more than was there before.
+ * another server has taken over since the loss and clients have written as much as was there before.
  */
 export function withKeptData({ facts, verdict }: Verification, former: SeenData, now = new Date()): Verification {
   const seconds = (now.getTime() - Date.parse(former.seenAt)) / 1000;
@@ -66,8 +66,8 @@ export function withKeptData({ facts, verdict }: Verification, former: SeenData,
     const info = infoOf(facts, shard?.primary);
     if (info === undefined || keys?.known !== true) return [];
     const all = compact(data.nodes.map((name) => infoOf(facts, name)));
-    const areEmpty = all.length === data.nodes.length && all.every((each) => startedEmpty(each, seconds));
-    const problem = problemOf(data, info, { seconds, areEmpty, keys: keys.value });
+    const allStarted = all.length === data.nodes.length && all.every((each) => hasStartedIn(each, seconds));
+    const problem = problemOf(data, info, { seconds, allStarted, keys: keys.value });
     return problem === undefined ? [] : [{ node: shard?.primary ?? "", problem }];
   });
   const assertions = [...verdict.assertions, keptData(former, violations)];
@@ -103,16 +103,12 @@ const NO_ID = /^0*$/;
 const hasStartedIn = (info: Info, seconds: number): boolean =>
   (infoNumber(info, "uptime_in_seconds") ?? Infinity) < seconds + 1;
 
-/** Whether a server has started since then, and has had no keys of a file or of a primary that it copied. */
-const startedEmpty = (info: Info, seconds: number): boolean =>
-  hasStartedIn(info, seconds) && info.get("rdb_last_load_keys_loaded") === "0";
-
 /** A shard now. */
 interface Now {
   /** Since the data was seen. */
   readonly seconds: number;
-  /** Whether all of its nodes have started empty since then. */
-  readonly areEmpty: boolean;
+  /** Whether all of its nodes have started since then. */
+  readonly allStarted: boolean;
   /** Keys of its primary. */
   readonly keys: number;
 }
@@ -121,16 +117,23 @@ interface Now {
 function problemOf(data: ShardData, info: Info, now: Now): string | undefined {
   const [own, former = ""] = [info.get("master_replid"), info.get("master_replid2")];
   if (data.keys === 0 || own === data.replicationId) return undefined;
-  // Whoever takes over goes on with the offset of the former primary.
-  const beganAnew = now.areEmpty && former !== data.replicationId && (offsetOf(info) ?? Infinity) < data.offset;
-  const isEmpty = beganAnew || (NO_ID.test(former) && startedEmpty(info, now.seconds));
+  const hasStarted = hasStartedIn(info, now.seconds);
+  const isEmpty = NO_ID.test(former) && hasStarted && info.get("rdb_last_load_keys_loaded") === "0";
   // An append-only file is read under a new ID.
   const reads = data.appendOnly || keepsAppendOnlyFile(info);
   if (isEmpty && (!reads || now.keys === 0))
     return `it has started without the ${data.keys} keys that were verified, and no other server had them`;
-  // A server that starts from a snapshot goes on from there under a new ID.
-  const from = (infoNumber(info, "second_repl_offset") ?? Infinity) - 1;
-  const hasStarted = hasStartedIn(info, now.seconds);
-  if (former !== data.replicationId || !hasStarted || reads || !data.unsaved || from >= data.offset) return undefined;
-  return `it has started from an older copy: from byte ${from} of the replication, and ${data.offset} were verified`;
+  if (!hasStarted || reads || !data.unsaved) return undefined;
+  if (former === data.replicationId) {
+    // A server that starts from a snapshot goes on from there under a new ID.
+    const from = (infoNumber(info, "second_repl_offset") ?? Infinity) - 1;
+    return from < data.offset
+      ? `it has started from an older copy: from byte ${from} of the replication, and ${data.offset} were verified`
+      : undefined;
+  }
+  // Whoever takes over goes on with the offset of the former primary, also after clients have deleted keys.
+  const isShorter = (offsetOf(info) ?? Infinity) < data.offset && now.keys < data.keys;
+  return now.allStarted && isShorter
+    ? `all servers have started since then, without some of the ${data.keys} keys that were verified`
+    : undefined;
 }
