@@ -84,6 +84,7 @@ export interface DeploymentArgs
 /** Pods have a new password at most 90 s late; the rest is for clients in pods to read it. */
 export const DEFAULT_OVERLAP_SECONDS = 120;
 export const DEFAULT_IMAGE = "docker.io/valkey/valkey:9.1.2";
+export const DEFAULT_TIMEOUT_SECONDS = 600;
 export const DEFAULT_RESOURCES: Resources = {
   requests: { cpu: "500m", memory: "1Gi" },
   limits: { cpu: "2", memory: "1Gi" },

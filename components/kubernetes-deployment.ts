@@ -2,8 +2,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { TopologyRecord } from "../benchmarks/results/schema";
-import type { StorageRequest } from "../provider/handlers/volumes";
-import { rulesOf } from "../valkey/access/users";
 import { connectionUrl } from "../valkey/connection-url";
 import { Access } from "../provider/resources/access";
 import { ExternalAddresses } from "../provider/resources/external-addresses";
@@ -21,24 +19,27 @@ import { memoryDirectives } from "../valkey/live-settings";
 import type { Survival } from "../valkey/survival/survival";
 import { survivalWarning } from "../valkey/survival/survival";
 import type { DeploymentArgs } from "./deployment-args";
-import { DEFAULT_IMAGE, DEFAULT_OVERLAP_SECONDS, DEFAULT_RESOURCES, serverArgs } from "./deployment-args";
-import type { ServerArgs, UserArgs } from "./kubernetes/arguments";
+import {
+  DEFAULT_IMAGE,
+  DEFAULT_OVERLAP_SECONDS,
+  DEFAULT_RESOURCES,
+  DEFAULT_TIMEOUT_SECONDS,
+  serverArgs,
+} from "./deployment-args";
+import type { ServerArgs } from "./kubernetes/arguments";
 import { certificateHosts, createCertificate } from "./kubernetes/certificate";
 import { checkedSettings } from "./kubernetes/checked-settings";
 import { createConfig } from "./kubernetes/files";
 import { checkExternal, externalServices } from "./kubernetes/external-services";
 import * as k8s from "./kubernetes/kubernetes-sdk";
-import { DATA_VOLUME, METRICS_PORT } from "./kubernetes/layout";
+import { METRICS_PORT } from "./kubernetes/layout";
 import { objectNames } from "./kubernetes/names";
 import { requireTag } from "./kubernetes/pods/image";
 import { imageCheckPod } from "./kubernetes/pods/image-check-pod";
-import { hasVolumes } from "./kubernetes/pods/volumes";
 import { deploymentSurvivals } from "./kubernetes/survival";
 import { wantedPassword } from "./kubernetes/wanted-password";
 import type { DeploymentKind } from "./kubernetes/reference";
-import { podReference } from "./kubernetes/reference";
-
-const DEFAULT_TIMEOUT_SECONDS = 600;
+import { plannedReference, storageRequest } from "./kubernetes/resource-inputs";
 
 /** The servers of a deployment: one of `components/servers`. */
 interface Servers extends pulumi.Resource {
@@ -95,7 +96,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const access = new Access(
       name,
       {
-        ...{ target: planned, password: wanted, engine: kind.engine, overlapSeconds, timeoutSeconds },
+        ...{ target: planned, password: wanted, overlapSeconds, timeoutSeconds },
         users: args.users === undefined ? {} : pulumi.secret(args.users),
       },
       inside,
@@ -110,22 +111,19 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     if (warning !== undefined) void pulumi.log.warn(`${name}: ${warning}`, this);
     this.survives = pulumi.output(survives);
     const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
-    // Before anything changes. The other engines are there to compare Valkey with.
-    const images =
-      kind.engine === "valkey"
-        ? [new ImageCheck(name, { target: planned, password, timeoutSeconds, image: own.image, pod }, inside)]
-        : [];
+    // Before anything changes.
+    const imageCheck = new ImageCheck(
+      name,
+      { target: planned, password, timeoutSeconds, image: own.image, pod },
+      inside,
+    );
     const tlsCheck = createTlsCheck(name, kind, planned, own, args, this);
-    const afterImages = { ...inside, dependsOn: [...images, tlsCheck] };
-    const scaleIn = new ScaleIn(name, { target: planned, password, timeoutSeconds }, afterImages);
+    const checked = { ...inside, dependsOn: [imageCheck, tlsCheck] };
+    const scaleIn = new ScaleIn(name, { target: planned, password, timeoutSeconds }, checked);
     const memoryLimit = own.resources.limits.memory;
     // Before the servers' files change: what a server refuses is not written.
-    const settings = new Settings(
-      name,
-      { target: planned, password, engine: kind.engine, memoryLimit, timeoutSeconds },
-      afterImages,
-    );
-    const storage = storageRequest(kind, own);
+    const settings = new Settings(name, { target: planned, password, memoryLimit, timeoutSeconds }, checked);
+    const storage = storageRequest(own);
     const volumes = new Volumes(
       name,
       { target: planned, storage, timeoutSeconds },
@@ -143,10 +141,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     );
     const running = { ...inside, dependsOn: [rollout] };
     // Servers take more memory when their pods have it.
-    const maxmemory =
-      kind.engine === "valkey"
-        ? [createMaxmemory(name, { target: planned, password, memoryLimit, timeoutSeconds }, running)]
-        : [];
+    const maxmemory = createMaxmemory(name, { target: planned, password, memoryLimit, timeoutSeconds }, running);
     const outside = createExternalAddresses(name, kind, { target, password, revision }, own, timeoutSeconds, running);
     const retirement = new PasswordRetirement(
       name,
@@ -163,7 +158,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
         ? new Formation(
             name,
             { target, password, emptiedAt: scaleIn.emptiedAt, timeoutSeconds },
-            { ...inside, dependsOn: [rollout, ...maxmemory, ...outside] },
+            { ...inside, dependsOn: [rollout, maxmemory, ...outside] },
           ).milliseconds
         : pulumi.output(null);
     const check = new TopologyCheck(
@@ -172,7 +167,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
         ...{ target, password, formationMs: this.formationMs, revision, timeoutSeconds, trigger },
         rolledOutAt: rollout.rolledOutAt,
       },
-      { ...inside, dependsOn: [rollout, ...maxmemory, retirement] },
+      { ...inside, dependsOn: [rollout, maxmemory, retirement] },
     );
     this.topology = check.topology;
     this.verifiedAt = check.verifiedAt;
@@ -223,8 +218,8 @@ function createExternalAddresses(
   timeoutSeconds: number,
   options: pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource },
 ): ExternalAddresses[] {
-  const { engine, mode } = kind;
-  if (engine !== "valkey" || (mode === "replication" && args.external === undefined)) return [];
+  const { mode } = kind;
+  if (mode === "replication" && args.external === undefined) return [];
   const external = args.external && { type: args.external.type, services: [...externalServices(name, kind)] };
   const { image } = args;
   const addresses = new ExternalAddresses(
@@ -237,38 +232,6 @@ function createExternalAddresses(
     createConfig(context, context.names.announced, addresses.files);
   }
   return [addresses];
-}
-
-function storageRequest({ engine }: DeploymentKind, { storage }: ServerArgs): pulumi.Output<StorageRequest> {
-  const { className, size, onDestroy } = storage;
-  return pulumi.output({
-    template: DATA_VOLUME,
-    ephemeral: !hasVolumes({ engine, storage }),
-    className,
-    size,
-    onDestroy,
-  });
-}
-
-/** The reference before the servers exist. */
-function plannedReference(
-  name: string,
-  kind: DeploymentKind,
-  { namespace, settings, placement: { zones }, tls, clusterDomain, users }: ServerArgs,
-  { kubeconfig, context, tuning }: DeploymentArgs,
-): pulumi.Output<KubernetesReference> {
-  return pulumi.all([namespace, kubeconfig, plainRules(users)]).apply(([where, access, rules]) => ({
-    ...podReference(name, kind, { namespace: where, zones, settings, tls, clusterDomain, users: rules, tuning }),
-    kubeconfig: access,
-    context,
-  }));
-}
-
-/** Rules by user. They are no secret, and a preview knows them although it does not know a password yet. */
-function plainRules(users: UserArgs = {}): pulumi.Output<Record<string, string>> {
-  if (pulumi.Output.isInstance(users) || users instanceof Promise)
-    return pulumi.unsecret(pulumi.output(users).apply((each) => rulesOf({ users: each })));
-  return pulumi.output(Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules])));
 }
 
 function createTlsCheck(

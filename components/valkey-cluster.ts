@@ -1,4 +1,4 @@
-/** A Valkey cluster on Kubernetes, formed and verified; or a Redis cluster to compare it with. */
+/** A Valkey cluster on Kubernetes, formed and verified. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { Shape } from "../valkey/topology/placement";
 import type { DeploymentArgs } from "./deployment-args";
@@ -8,8 +8,6 @@ import { ClusterServers } from "./servers/cluster-servers";
 export interface ValkeyClusterArgs extends DeploymentArgs {
   /** Shards, and replicas of each. A new shape moves slots while clients work. */
   readonly shape: Shape;
-  /** Engine that the servers run. @default "valkey" */
-  readonly engine?: "valkey" | "redis" | undefined;
 }
 
 /**
@@ -29,14 +27,14 @@ export class ValkeyCluster extends KubernetesDeployment {
 
   /** @throws BadInput when the name is no host name, or the zones cannot keep replicas apart from their primaries */
   constructor(name: string, args: ValkeyClusterArgs, options?: pulumi.ComponentResourceOptions) {
-    const { shape, engine = "valkey" } = args;
+    const { shape } = args;
     super(
       "valkey:index:ValkeyCluster",
       name,
-      { engine, mode: "cluster", shape },
+      { mode: "cluster", shape },
       args,
       options,
-      (own, inside) => new ClusterServers(name, { ...own, engine, shape }, inside),
+      (own, inside) => new ClusterServers(name, { ...own, shape }, inside),
     );
   }
 }

@@ -49,7 +49,7 @@ export class ValkeyReplication extends KubernetesDeployment {
     super(
       "valkey:index:ValkeyReplication",
       name,
-      { engine: "valkey", mode: "replication", shape, sentinel },
+      { mode: "replication", shape, sentinel },
       args,
       options,
       (own, inside) => {

@@ -1,6 +1,5 @@
 /** Settings that running servers take by CONFIG SET, without a restart. Pure. */
 import { compact } from "../lib/compact";
-import type { Engine } from "./engines";
 
 /**
  * Directives that every Valkey from 8.1 to 9.1 takes by CONFIG SET, with the default that all of them have: the value
@@ -79,12 +78,8 @@ export interface SplitDirectives {
   readonly restart: ReadonlyMap<string, string>;
 }
 
-/** @param engine other engines than Valkey take every change by a restart. @default "valkey" */
-export function splitDirectives(
-  directives: ReadonlyMap<string, string>,
-  engine: Engine | undefined = "valkey",
-): SplitDirectives {
-  const takes = ([name, value]: [string, string]): boolean => engine === "valkey" && isLive(name, value);
+export function splitDirectives(directives: ReadonlyMap<string, string>): SplitDirectives {
+  const takes = ([name, value]: [string, string]): boolean => isLive(name, value);
   const entries = [...directives];
   return { live: new Map(entries.filter(takes)), restart: new Map(entries.filter((each) => !takes(each))) };
 }

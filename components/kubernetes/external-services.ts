@@ -31,7 +31,6 @@ export function checkExternal(deployment: string, kind: DeploymentKind, external
   const { type, sourceRanges = [] } = external;
   const tooLong = externalServices(deployment, kind).find((name) => name.length > LONGEST);
   const problems = [
-    ...(kind.engine === "valkey" ? [] : [`external: needs Valkey, and this is ${kind.engine}`]),
     ...externalProblems({ type, sourceRanges }).map(({ key, reason }) => `external.${key}: ${reason}`),
     ...(tooLong === undefined ? [] : [`external: a Service would be named ${tooLong}; at most ${LONGEST} characters`]),
   ];

@@ -13,7 +13,8 @@ import { objectNames } from "./names";
 
 /** Topology, settings and promises of a deployment, whichever platform runs it. */
 export interface DeploymentKind {
-  readonly engine: Engine;
+  /** @default "valkey" */
+  readonly engine?: Engine | undefined;
   readonly mode: Mode;
   readonly shape: Shape;
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */

@@ -7,7 +7,7 @@ import type { DeploymentKind } from "./reference";
 
 /** Consequences of each event. */
 export function deploymentSurvivals(
-  { engine, mode, shape, sentinel }: DeploymentKind,
+  { engine = "valkey", mode, shape, sentinel }: DeploymentKind,
   { settings, placement, storage }: Pick<ServerArgs, "settings" | "placement" | "storage">,
 ): readonly Survival[] {
   return survivals({

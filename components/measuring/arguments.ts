@@ -6,7 +6,7 @@ import type { Mode } from "../../valkey/node";
 import type { OptionalAssertion } from "../../valkey/verification/facts";
 
 /**
- * A deployment that a component has made. `ValkeyCluster`, `ValkeyReplication`, `EngineReplication` and
+ * A deployment that a component has made. `ValkeyCluster`, `ValkeyReplication`, `EngineDeployment` and
  * `HostDeployment` have these outputs: give the component itself, and it is measured once it is verified.
  */
 export interface MeasuredDeployment {

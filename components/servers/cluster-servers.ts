@@ -42,7 +42,8 @@ export class ClusterServers extends pulumi.ComponentResource {
     super("valkey:kubernetes:ClusterServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
     const directives = toDirectives(args.settings);
-    const { restart } = splitDirectives(directives, args.engine);
+    // Redis takes every change by a restart.
+    const restart = args.engine === "redis" ? directives : splitDirectives(directives).restart;
 
     const servers = createNativeServers(context, {
       nodes,

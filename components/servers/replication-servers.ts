@@ -49,7 +49,7 @@ export class ReplicationServers extends pulumi.ComponentResource {
     super("valkey:kubernetes:ReplicationServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
     const directives = toDirectives(args.settings);
-    const services = clientServices(names, { engine: "valkey", mode: "replication", sentinel });
+    const services = clientServices(names, { mode: "replication", sentinel });
     const watched = sentinel !== undefined;
 
     const { pods, revision, secret } = createNativeServers(context, {

@@ -22,7 +22,6 @@ import {
   userNameProblem,
 } from "../../valkey/access/users";
 import type { Deployment } from "../../valkey/deployment";
-import type { Engine } from "../../valkey/engines";
 import { nodeCount } from "../../valkey/topology/placement";
 import { canonicalJson } from "../engine-values";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../resource-handler";
@@ -30,8 +29,6 @@ import { waitOptions } from "../waiting";
 
 export interface AccessInputs extends Credentials {
   readonly target: DeploymentReference;
-  /** Other engines than Valkey keep the password that they started with. */
-  readonly engine: Engine;
   /** How long two passwords are valid: see `PasswordRetirement`. */
   readonly overlapSeconds: number;
   /** Time limit for nodes to answer. */
@@ -59,9 +56,7 @@ function rulesIn(target: DeploymentReference | undefined): WantedRules {
   return target?.platform === "kubernetes" ? (target.users ?? {}) : {};
 }
 
-function problemsOf({ target, engine, password, users = {}, overlapSeconds }: Partial<AccessInputs>): InputProblem[] {
-  if (engine !== undefined && engine !== "valkey" && Object.keys(rulesIn(target)).length > 0)
-    return [{ property: "users", reason: `${engine} has \`default\` alone here` }];
+function problemsOf({ target, password, users = {}, overlapSeconds }: Partial<AccessInputs>): InputProblem[] {
   const isPlain = target?.platform === "kubernetes" && target.sentinel !== undefined;
   const passwords = Object.entries(users).map(([name, user]) => [`users.${name}.password`, user.password] as const);
   const problems = [["password", password] as const, ...passwords].flatMap(([property, value]): InputProblem[] => {
@@ -146,13 +141,7 @@ async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
  * refuse the passwords that were taken back, and deletes the Secret.
  */
 export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
-  check: (olds, news) => {
-    const problems = problemsOf(news);
-    const { engine = "valkey" } = news;
-    if (olds !== undefined && engine !== "valkey" && news.password !== olds.password)
-      problems.push({ property: "password", reason: `a running ${engine} keeps its password: destroy it first` });
-    return Promise.resolve(problems);
-  },
+  check: (_olds, news) => Promise.resolve(problemsOf(news)),
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: { changedAt: "", drift: [] } }),
   recordsAttempts: true,
   update: async (_id, olds, news, context, attempts = []) => {
@@ -163,8 +152,7 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
     if ((same && drift.length + attempts.length === 0) || !(await anyServerRuns(olds))) return { changedAt, drift: [] };
     return tellNodes(olds, news, context, attempts);
   },
-  read: async (_id, { target, password, users, engine, changedAt, drift }, { signal }) => {
-    if (engine !== "valkey") return { changedAt, drift: [] };
+  read: async (_id, { target, password, users, changedAt, drift }, { signal }) => {
     try {
       const deployment = await openDeployment(target, password, { timeoutMs: 15_000, signal });
       return { changedAt, drift: await differingAccess(deployment, { password, users }) };

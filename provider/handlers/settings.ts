@@ -4,7 +4,6 @@ import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient, openRunningServers } from "../../platforms/deployment-reference";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
-import type { Engine } from "../../valkey/engines";
 import { describeSettingsChange, liveChanges, splitDirectives, withoutMemoryRaise } from "../../valkey/live-settings";
 import { applySettings, differingSettings } from "../../valkey/apply-settings";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -16,8 +15,6 @@ export interface SettingsInputs {
   /** With the directives that every node has or is to have. */
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Other engines than Valkey take every change by a restart. @default "valkey" */
-  readonly engine?: Engine | undefined;
   /**
    * Memory limit of each pod, as Kubernetes writes it. A higher maxmemory is not set on a pod with a lower limit: `Maxmemory` sets
    * it when the pods have their new limit. @default pods have no limit
@@ -39,8 +36,6 @@ const MOST_SECONDS = 60;
 const UNCHANGED: SettingsOutputs = { pending: false, drift: [] };
 /** Decides which of its files a server reads when it starts. */
 const APPEND_ONLY = "appendonly";
-
-const takesLive = ({ engine = "valkey" }: Pick<SettingsInputs, "engine">): boolean => engine === "valkey";
 
 const directivesOf = ({ target }: SettingsInputs): ReadonlyMap<string, string> =>
   new Map(Object.entries(target.directives));
@@ -98,14 +93,6 @@ function changesFiles(olds: SettingsInputs, target: DeploymentReference): boolea
  * former ones. Where a server refuses a value, all get their former ones back. The next update sets what it wants on all servers.
  */
 export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
-  check: (olds, { target, engine = "valkey" }) => {
-    if (olds === undefined || target === undefined || takesLive({ engine }) || !changesFiles(olds, target))
-      return Promise.resolve([]);
-    const reason =
-      `a running ${engine} takes another value by a restart only, and then does not read the file that has its data. ` +
-      "Undo the change; or destroy the deployment first, with its data";
-    return Promise.resolve([{ property: `settings.${APPEND_ONLY}`, reason }]);
-  },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: UNCHANGED }),
   recordsAttempts: true,
   update: (_id, olds, news, context, attempts = []) => {
@@ -113,7 +100,7 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
     const former = [olds, ...attempts];
     const changed = former.flatMap((each) => [...liveChanges(directivesOf(each), directivesOf(news))]);
     const changes = new Map([...changed, ...mended]);
-    if (changes.size === 0 || !takesLive(news)) return Promise.resolve(UNCHANGED);
+    if (changes.size === 0) return Promise.resolve(UNCHANGED);
     return setOnNodes(
       olds,
       news,
@@ -122,7 +109,6 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
     );
   },
   read: async (_id, { target, password, pending, drift, ...state }, { signal }) => {
-    if (!takesLive(state)) return UNCHANGED;
     try {
       const deployment = await openDeployment(target, password, { timeoutMs: 15_000, signal });
       const { live } = splitDirectives(directivesOf({ target, password, ...state }));
@@ -133,8 +119,8 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
     }
   },
   drifted: ({ pending, drift }) => pending || drift.length > 0,
-  announce: (olds, { target, engine, memoryLimit }) => {
-    if (target === undefined || !takesLive({ engine })) return [];
+  announce: (olds, { target, memoryLimit }) => {
+    if (target === undefined) return [];
     const nodes = nodeCount(target.shape);
     const before = directivesOf(olds);
     const after = new Map(Object.entries(target.directives));
@@ -150,5 +136,4 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
     ];
   },
   // A deployment of a former version has none.
-  silentInputs: ["engine"],
 };

@@ -24,7 +24,7 @@ const target = (
 ): KubernetesReference =>
   podReference(
     "orders",
-    { engine: "valkey", mode, shape: { ...shape, primaries } },
+    { mode, shape: { ...shape, primaries } },
     { namespace: "valkey", zones: ["a", "b", "c"], settings: values, users },
   );
 
@@ -108,7 +108,7 @@ describe("a preview", () => {
 
   it("says that another password restarts nothing, and refuses one that cannot be", async () => {
     const inputs = {
-      ...({ target: target(), engine: "valkey", users: {}, overlapSeconds: 120, timeoutSeconds: 60 } as const),
+      ...({ target: target(), users: {}, overlapSeconds: 120, timeoutSeconds: 60 } as const),
       password: "the first password",
     };
     expect(access.announce?.(inputs, { ...inputs, password: "the second password" })).toEqual([
@@ -137,9 +137,6 @@ describe("a preview", () => {
     // Sentinels log in as `default` only.
     const app = { rules: "+@read ~app:*", password: "with a space too" };
     expect(await problems({ ...watched, password: "letters.digits_1-2", users: { app } })).toEqual([]);
-    expect(await problems({ engine: "redis", password: "the second password" })).toEqual([
-      "password: a running redis keeps its password: destroy it first",
-    ]);
   });
 
   it("says that nodes move to other zones", () => {
@@ -171,7 +168,7 @@ describe("a preview", () => {
       users,
     });
     const inputs = {
-      ...({ engine: "valkey", overlapSeconds: 120, timeoutSeconds: 60, password: "the first password" } as const),
+      ...({ overlapSeconds: 120, timeoutSeconds: 60, password: "the first password" } as const),
       ...to({ app, old: app }),
     };
     const news = to({ app: { rules: "+get ~app:*", password: "the app's second" }, late: app });
@@ -196,9 +193,6 @@ describe("a preview", () => {
     expect(
       (await access.check?.(inputs, { ...inputs, ...wrong }, HANDLER_CONTEXT))?.map(({ property }) => property),
     ).toEqual(["users.app.password", "users.default", "users.valkey-measured-x", "users.a b", "users.app.rules"]);
-    expect(await access.check?.(inputs, { ...inputs, ...news, engine: "redis" }, HANDLER_CONTEXT)).toEqual([
-      { property: "users", reason: "redis has `default` alone here" },
-    ]);
   });
 
   it("says on the platform host when servers are replaced, and refuses what would lose data unasked", async () => {

@@ -65,7 +65,7 @@ describe("a refresh", () => {
     const inputs = { target, password: "p", timeoutSeconds };
     const found = await settings.read?.("", { ...inputs, pending: false, drift }, HANDLER_CONTEXT);
     expect(found).toEqual({ pending: false, drift });
-    const users = { users: {}, engine: "valkey", overlapSeconds: 90 } as const;
+    const users = { users: {}, overlapSeconds: 90 } as const;
     const state = { ...inputs, ...users, changedAt: "", drift };
     expect(await access.read?.("", state, HANDLER_CONTEXT)).toEqual({ changedAt: "", drift });
   });

@@ -1,7 +1,7 @@
 /** Deployments as pods, on any Kubernetes. */
 import type * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
-import { EngineReplication } from "../../../components/engine-replication";
+import { EngineDeployment } from "../../../components/engine-deployment";
 import type { DeploymentArgs } from "../../../components/deployment-args";
 import type { Labels } from "../../../platforms/kubernetes/pods/pods";
 import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
@@ -119,11 +119,10 @@ function createDeployment(
   options: pulumi.ComponentResourceOptions,
 ): VerifiedDeployment["component"] {
   const { engine, mode } = deployment;
-  if (mode === "cluster" && engine !== "dragonfly")
-    return new ValkeyCluster(name, { ...args, engine, shape: configuredShape(deployment) }, options);
-  if (mode === "cluster") throw new Error(`${name}: the configuration lets ${engine} have no cluster`);
+  const shape = configuredShape(deployment);
+  if (engine !== "valkey") return new EngineDeployment(name, { ...args, engine, mode, shape }, options);
+  if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape }, options);
   const { replicas } = deployment;
-  if (engine !== "valkey") return new EngineReplication(name, { ...args, engine, replicas }, options);
   const sentinel = configuredSentinels(deployment);
   const { sentinel: sentinels, proxy: proxies } = objectNames(name);
   const failoverNodeSelectors =

@@ -47,7 +47,7 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
   const target = (name: string): KubernetesReference => ({
     ...podReference(
       name,
-      { engine: "valkey", mode: "cluster", shape: SHAPE },
+      { mode: "cluster", shape: SHAPE },
       { namespace: here.namespace, zones: ["a"], settings: {}, tls: { secretName: "certificate" } },
     ),
     kubeconfig: KUBECONFIG,

@@ -26,7 +26,7 @@ const PASSWORD = "known to all of them";
 const SETTINGS = { save: "", "cluster-node-timeout": 2000 } as const;
 const LABELS = { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": NAME };
 const SHAPE = { primaries: 3, replicasPerPrimary: 0 };
-const KIND = { engine: "valkey", mode: "cluster", shape: SHAPE } as const;
+const KIND = { mode: "cluster", shape: SHAPE } as const;
 /** For documentation: nothing else has them. */
 const BALANCERS = ["198.51.100.1", "198.51.100.2", "198.51.100.3"];
 

@@ -30,11 +30,7 @@ describe.skipIf(KUBECONFIG === undefined)(`another image${WHERE}`, { timeout: 12
   });
   const inputs = (image: string): ImageCheckInputs => ({
     target: {
-      ...podReference(
-        "shop",
-        { engine: "valkey", mode: "cluster", shape: SHAPE },
-        { namespace: here.namespace, zones, settings: {} },
-      ),
+      ...podReference("shop", { mode: "cluster", shape: SHAPE }, { namespace: here.namespace, zones, settings: {} }),
       kubeconfig: KUBECONFIG,
     },
     password: "secret",

@@ -28,11 +28,7 @@ describe.skipIf(KUBECONFIG === undefined)(`nodes that lost their data${WHERE}`, 
   let all: string[];
 
   const targetIn = (name: string, zones: readonly string[]): KubernetesReference => ({
-    ...podReference(
-      name,
-      { engine: "valkey", mode: "cluster", shape: SHAPE },
-      { namespace: here.namespace, zones, settings: SETTINGS },
-    ),
+    ...podReference(name, { mode: "cluster", shape: SHAPE }, { namespace: here.namespace, zones, settings: SETTINGS }),
     kubeconfig: KUBECONFIG,
   });
   const apply = async (name: string, zones: string[], ephemeral: boolean, backlog = 511): Promise<void> => {

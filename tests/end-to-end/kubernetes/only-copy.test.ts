@@ -65,7 +65,7 @@ describe.skipIf(KUBECONFIG === undefined)(`the only copy of the data${WHERE}`, {
     await here.untilReady(labels("alone"), 3, 120);
     const location = { namespace: here.namespace, zones, settings: SETTINGS };
     const target: KubernetesReference = {
-      ...podReference("alone", { engine: "valkey", mode: "cluster", shape }, location),
+      ...podReference("alone", { mode: "cluster", shape }, location),
       kubeconfig: KUBECONFIG,
     };
     await form(await openDeployment(target, PASSWORD), shape);

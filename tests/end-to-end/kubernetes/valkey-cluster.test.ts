@@ -143,7 +143,7 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
     const target = (maxmemory: number): SettingsInputs["target"] => ({
       ...podReference(
         "shop",
-        { engine: "valkey", mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } },
+        { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } },
         { namespace: here.namespace, zones: zones.slice(0, 3), settings: { maxmemory } },
       ),
       kubeconfig: KUBECONFIG,

@@ -153,7 +153,7 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
   const target = (name: string): KubernetesReference => ({
     ...podReference(
       name,
-      { engine: "valkey", mode: "cluster", shape: { primaries: 1, replicasPerPrimary: 0 } },
+      { mode: "cluster", shape: { primaries: 1, replicasPerPrimary: 0 } },
       { namespace: here.namespace, zones: ["a"], settings: {} },
     ),
     kubeconfig: KUBECONFIG,

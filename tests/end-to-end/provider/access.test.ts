@@ -35,7 +35,7 @@ afterEach(async () => {
 
 const first = (): string => deployment.access.password ?? "";
 const inputs = (password: string): AccessInputs => ({
-  ...{ target, engine: "valkey", password, users: {}, overlapSeconds: 90, timeoutSeconds: 5 },
+  ...{ target, password, users: {}, overlapSeconds: 90, timeoutSeconds: 5 },
 });
 const update = (olds: AccessInputs & AccessOutputs, password: string): Promise<AccessOutputs> | undefined =>
   access.update?.("guarded", olds, inputs(password), HANDLER_CONTEXT);

@@ -169,23 +169,3 @@ describe("a higher maxmemory", () => {
     ]);
   });
 });
-
-describe("settings of engines that take every change by a restart", () => {
-  it("do not decide which of its files a server reads", async () => {
-    const redis = { ...inputs(), engine: "redis" } as const;
-    const check = (directives: Record<string, string>): Promise<unknown> | undefined =>
-      handler.check?.(redis, { ...inputs(directives), engine: "redis" }, HANDLER_CONTEXT);
-    expect(await check({ appendonly: "yes" })).toEqual([
-      {
-        property: "settings.appendonly",
-        reason: expect.stringContaining("does not read the file that has its data") as string,
-      },
-    ]);
-    expect(await check({ appendonly: "no", hz: "50" })).toEqual([]);
-    expect(await handler.check?.(inputs(), inputs({ appendonly: "yes" }), HANDLER_CONTEXT)).toEqual([]);
-    const news = { ...inputs({ hz: "50" }), engine: "redis" } as const;
-    const requests = api.requests.length;
-    expect(await handler.update?.("changing", { ...redis, ...NOTHING }, news, HANDLER_CONTEXT)).toEqual(NOTHING);
-    expect(api.requests.length).toBe(requests);
-  });
-});

@@ -51,7 +51,7 @@ describe("a new password that not every server took, taken back", () => {
   it("is a change, after which servers refuse it", async () => {
     const password = deployment.access.password ?? "";
     const common = { target, users: {}, timeoutSeconds: 5 };
-    const before = { ...common, password, engine: "valkey", overlapSeconds: 90 };
+    const before = { ...common, password, overlapSeconds: 90 };
     // The second step fails on one server: both accept both passwords.
     await withNode(deployment, 1, (node) => node.call("ACL", "SETUSER", "default", "-config|set"));
     const state = await failedUpdate("Access", { ...before, changedAt: "", drift: [] }, { ...before, password: NEXT });

@@ -63,6 +63,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:ExternalAddresses",
   "valkey:index:Formation",
   "valkey:index:TopologyCheck",
+  "valkey:index:EngineDeployment",
   "valkey:index:ValkeyCluster",
   "valkey:index:ValkeyReplication",
   "valkey:kubernetes:ClusterServers",

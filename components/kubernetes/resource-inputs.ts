@@ -1,0 +1,54 @@
+/** Inputs that several custom resources of a deployment have, known before its servers exist. */
+import * as pulumi from "@pulumi/pulumi";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import type { StorageRequest } from "../../provider/handlers/volumes";
+import { rulesOf } from "../../valkey/access/users";
+import type { PromisedTuning } from "../../valkey/verification/machine-settings";
+import type { ServerArgs, UserArgs } from "./arguments";
+import { DATA_VOLUME } from "./layout";
+import { hasVolumes } from "./pods/volumes";
+import type { DeploymentKind } from "./reference";
+import { podReference } from "./reference";
+
+/** How the pods are reached, and what their machines promise. */
+interface ReferenceAccess {
+  readonly kubeconfig?: pulumi.Input<string> | undefined;
+  readonly context?: string | undefined;
+  readonly tuning?: PromisedTuning | undefined;
+}
+
+/** The reference before the servers exist. */
+export function plannedReference(
+  name: string,
+  kind: DeploymentKind,
+  { namespace, settings, placement: { zones }, tls, clusterDomain, users }: ServerArgs,
+  { kubeconfig, context, tuning }: ReferenceAccess,
+): pulumi.Output<KubernetesReference> {
+  return pulumi.all([namespace, kubeconfig, plainRules(users)]).apply(([where, access, rules]) => ({
+    ...podReference(name, kind, { namespace: where, zones, settings, tls, clusterDomain, users: rules, tuning }),
+    kubeconfig: access,
+    context,
+  }));
+}
+
+/** Rules by user. They are no secret, and a preview knows them although it does not know a password yet. */
+function plainRules(users: UserArgs = {}): pulumi.Output<Record<string, string>> {
+  if (pulumi.Output.isInstance(users) || users instanceof Promise)
+    return pulumi.unsecret(pulumi.output(users).apply((each) => rulesOf({ users: each })));
+  return pulumi.output(Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules])));
+}
+
+/** Volumes of the servers, for the handlers that make and change them. */
+export function storageRequest({
+  engine,
+  storage,
+}: Pick<ServerArgs, "engine" | "storage">): pulumi.Output<StorageRequest> {
+  const { className, size, onDestroy } = storage;
+  return pulumi.output({
+    template: DATA_VOLUME,
+    ephemeral: !hasVolumes({ engine, storage }),
+    className,
+    size,
+    onDestroy,
+  });
+}
