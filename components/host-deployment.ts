@@ -2,13 +2,10 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../benchmarks/results/schema";
 import type { DeploymentReference } from "../platforms/deployment-reference";
-import { Formation } from "../provider/resources/formation";
-import type { HostServersArgs } from "../provider/resources/host-servers";
-import { HostServers } from "../provider/resources/host-servers";
-import { Password } from "../provider/resources/password";
-import { TopologyCheck } from "../provider/resources/topology-check";
+import type { HostServersInputs } from "../provider/handlers/host-servers";
+import { Formation, HostServers, Password, TopologyCheck } from "../provider/resources";
 
-export interface HostDeploymentArgs extends Omit<HostServersArgs, "password"> {
+export interface HostDeploymentArgs extends Omit<HostServersInputs, "password"> {
   /** Change this number to verify the deployment again. */
   readonly trigger: number;
   /** Any number. Another one generates another password. @default 0 */

@@ -3,18 +3,20 @@ import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { TopologyRecord } from "../benchmarks/results/schema";
 import { connectionUrl } from "../valkey/connection-url";
-import { Access } from "../provider/resources/access";
-import { ExternalAddresses } from "../provider/resources/external-addresses";
-import { Formation } from "../provider/resources/formation";
-import { ImageCheck } from "../provider/resources/image-check";
-import { Maxmemory } from "../provider/resources/maxmemory";
-import { PasswordRetirement } from "../provider/resources/password-retirement";
-import { Rollout } from "../provider/resources/rollout";
-import { ScaleIn } from "../provider/resources/scale-in";
-import { Settings } from "../provider/resources/settings";
-import { TlsCheck } from "../provider/resources/tls-check";
-import { TopologyCheck } from "../provider/resources/topology-check";
-import { Volumes } from "../provider/resources/volumes";
+import {
+  Access,
+  ExternalAddresses,
+  Formation,
+  ImageCheck,
+  Maxmemory,
+  PasswordRetirement,
+  Rollout,
+  ScaleIn,
+  Settings,
+  TlsCheck,
+  TopologyCheck,
+  Volumes,
+} from "../provider/resources";
 import { memoryDirectives } from "../valkey/live-settings";
 import type { Survival } from "../valkey/survival/survival";
 import { survivalWarning } from "../valkey/survival/survival";
@@ -200,7 +202,7 @@ function createMaxmemory(
     readonly timeoutSeconds: number;
   },
   options: pulumi.CustomResourceOptions,
-): Maxmemory {
+): InstanceType<typeof Maxmemory> {
   const directives = inputs.target.apply(({ directives }) => memoryDirectives(directives));
   return new Maxmemory(name, { ...inputs, directives }, options);
 }
@@ -217,7 +219,7 @@ function createExternalAddresses(
   args: ServerArgs,
   timeoutSeconds: number,
   options: pulumi.CustomResourceOptions & { readonly parent: pulumi.Resource },
-): ExternalAddresses[] {
+): InstanceType<typeof ExternalAddresses>[] {
   const { mode } = kind;
   if (mode === "replication" && args.external === undefined) return [];
   const external = args.external && { type: args.external.type, services: [...externalServices(name, kind)] };
@@ -241,7 +243,7 @@ function createTlsCheck(
   own: ServerArgs,
   { tls, allowDowntime = false, timeoutSeconds = DEFAULT_TIMEOUT_SECONDS }: DeploymentArgs,
   parent: pulumi.Resource,
-): TlsCheck {
+): InstanceType<typeof TlsCheck> {
   const certificate =
     tls?.issuer === undefined || own.tls === undefined
       ? []

@@ -6,13 +6,13 @@ import { Failure } from "../lib/errors";
 import { addAttempt, ATTEMPTS, takeAttempts, UpdateFailed } from "./attempts";
 import { canonicalJson, engineValues, plainValues } from "./engine-values";
 import type { Values } from "./engine-values";
-import type { AnyHandler } from "./handlers";
-import { loadHandler } from "./handlers";
+import type { AnyHandler } from "./kinds";
+import { loadHandler } from "./kinds";
 import { takePackageVersion } from "./package-version";
 import type { HandlerContext } from "./resource-handler";
 import { FailedButSeen } from "./resource-handler";
-import type { ResourceName } from "./resource-names";
-import { resourceNameOf } from "./resource-names";
+import type { ResourceName } from "./kinds";
+import { resourceNameOf } from "./kinds";
 
 /** Milliseconds that a handler has to end by itself after the update was cancelled. */
 const CANCEL_GRACE_MS = 5_000;

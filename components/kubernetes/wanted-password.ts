@@ -1,7 +1,7 @@
 /** The password of the user `default`: given, read from a Secret that exists, or generated. */
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../lib/errors";
-import { Password } from "../../provider/resources/password";
+import { Password } from "../../provider/resources";
 import type { SecretKey } from "./arguments";
 import * as k8s from "./kubernetes-sdk";
 

@@ -9,7 +9,7 @@ import type { ExternalServers } from "../../platforms/external-servers";
 import type { DeploymentNode } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
 import type { MeasuredTarget } from "../../provider/handlers/load-generator";
-import { Measurement } from "../../provider/resources/measurement";
+import { Measurement } from "../../provider/resources";
 import type { ExternalNode, ExternalTarget, LoadGeneratorArgs, MeasuredDeployment, MeasuringArgs } from "./arguments";
 
 const DEFAULT_PORT = 6379;
@@ -30,7 +30,7 @@ export abstract class MeasuringComponent extends pulumi.ComponentResource {
   readonly summary: pulumi.Output<string>;
   /** Path of report.html: from the program's current directory where it is inside, else absolute. */
   readonly report: pulumi.Output<string>;
-  protected readonly measurement: Measurement;
+  protected readonly measurement: InstanceType<typeof Measurement>;
 
   constructor(
     type: string,

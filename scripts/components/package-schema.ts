@@ -2,7 +2,7 @@
 import { camelCase } from "../../plugin/property-names";
 import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
 import { meaning } from "./model";
-import { PROVIDER } from "../../provider/resource-names";
+import { PROVIDER } from "../../provider/kinds";
 import { description } from "../../package.json";
 
 const LANGUAGES = ["nodejs", "python", "go", "csharp", "java"];

@@ -13,7 +13,7 @@ import { setNodeSelectors } from "../../../platforms/eks/machine-sets";
 import type { EksPlanArgs } from "../../../platforms/eks/plan";
 import { planEks } from "../../../platforms/eks/plan";
 import { cachedImage, cachePrefix } from "../../../platforms/eks/scale/image-pulls";
-import { VolumeDeletionWait } from "../../../provider/resources/volume-deletion-wait";
+import { VolumeDeletionWait } from "../../../provider/resources";
 import { eksLoad, eksPlanArgs } from "../../plan/eks";
 import { withImages } from "../../plan/images";
 import type { Deployed } from "../deployed";

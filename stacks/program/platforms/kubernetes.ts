@@ -4,7 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { Toleration } from "../../../platforms/kubernetes/pods/pods";
 import type { KubernetesRequirements } from "../../../platforms/kubernetes/requirements/requirements";
 import { nodeCount } from "../../../valkey/topology/placement";
-import { ClusterCheck } from "../../../provider/resources/cluster-check";
+import { ClusterCheck } from "../../../provider/resources";
 import { configuredShape } from "../../plan/benchmark-plans";
 import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/pods";
 import type { VerifiedDeployment } from "../deployed";

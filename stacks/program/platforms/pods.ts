@@ -7,7 +7,7 @@ import type { Labels } from "../../../platforms/kubernetes/pods/pods";
 import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
-import { Password } from "../../../provider/resources/password";
+import { Password } from "../../../provider/resources";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
 import { ValkeyAlerts } from "../../../components/valkey-alerts";
 import { ValkeyDashboard } from "../../../components/valkey-dashboard";

@@ -6,7 +6,7 @@ import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { messageOf } from "../../../lib/errors";
 import { ROOT } from "../../../lib/system/package";
-import { resourceType } from "../../../provider/resource-names";
+import { resourceType } from "../../../provider/kinds";
 import { form } from "../../../valkey/formation/form";
 import { InstalledPackage } from "../../support/installed-package";
 import { ProviderProcess } from "../../support/pulumi/provider-process";

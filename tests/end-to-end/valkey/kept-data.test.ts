@@ -1,7 +1,7 @@
 /** Whether a verification sees that data of the last one is gone, by itself and in updates: real servers. */
 import { afterEach, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
-import { resourceType } from "../../../provider/resource-names";
+import { resourceType } from "../../../provider/kinds";
 import { ValkeyProvider } from "../../../provider/valkey-provider";
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings";

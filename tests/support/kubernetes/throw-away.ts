@@ -24,9 +24,13 @@ export class ThrowAway {
     readonly namespace: string,
   ) {}
 
+  static #opened = 0;
+
   /** A fresh namespace in which only pods of the restricted Pod Security Standard are let in. */
   static async open(): Promise<ThrowAway> {
-    const here = await ThrowAway.at(`valkey-test-${process.pid}-${Date.now().toString(36)}`);
+    // Several may be opened in the same millisecond.
+    const unique = `${process.pid}-${Date.now().toString(36)}-${ThrowAway.#opened++}`;
+    const here = await ThrowAway.at(`valkey-test-${unique}`);
     await here.apply([
       {
         apiVersion: "v1",

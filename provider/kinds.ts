@@ -1,11 +1,11 @@
-/** The handlers of all custom resources. Each is loaded when a resource of its name is first met. */
+/** The kinds of custom resources of the provider `valkey`: their names, their types in Pulumi and their handlers. */
 import type { Values } from "./engine-values";
 import type { ResourceHandler } from "./resource-handler";
-import type { ResourceName } from "./resource-names";
 
 export type AnyHandler = ResourceHandler<Values, Values>;
 
-const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly handler: unknown }>>> = {
+/** Each is loaded when a resource of its name is first met. `provider/resources.ts` declares them for programs. */
+const HANDLERS = {
   Password: () => import("./handlers/password.js"),
   ClusterCheck: () => import("./handlers/cluster-check.js"),
   HostServers: () => import("./handlers/host-servers.js"),
@@ -23,9 +23,28 @@ const LOADERS: Readonly<Record<ResourceName, () => Promise<{ readonly handler: u
   TopologyCheck: () => import("./handlers/topology-check.js"),
   Measurement: () => import("./handlers/measurement.js"),
   VolumeDeletionWait: () => import("./handlers/volume-deletion-wait.js"),
-};
+} satisfies Readonly<Record<string, () => Promise<{ readonly handler: unknown }>>>;
+
+export type ResourceName = keyof typeof HANDLERS;
+export const RESOURCE_NAMES = Object.keys(HANDLERS) as readonly ResourceName[];
+
+/** The name of the provider, with which the types of its resources begin. */
+export const PROVIDER = "valkey";
+
+/** The type of a resource, such as `valkey:index:Formation`. */
+export function resourceType(name: ResourceName): string {
+  return `${PROVIDER}:index:${name}`;
+}
+
+/** The name of the resource that a URN is of. @throws Error when it is none of this provider's */
+export function resourceNameOf(urn: string): ResourceName {
+  const type = urn.split("::")[2]?.split("$").at(-1) ?? "";
+  const name = RESOURCE_NAMES.find((each) => resourceType(each) === type);
+  if (name === undefined) throw new Error(`the provider ${PROVIDER} has no resource of the type ${type}`);
+  return name;
+}
 
 /** The handler of a resource. The engine gives it only what the resource of that name was declared with. */
 export async function loadHandler(name: ResourceName): Promise<AnyHandler> {
-  return (await LOADERS[name]()).handler as AnyHandler;
+  return (await HANDLERS[name]()).handler as unknown as AnyHandler;
 }
