@@ -53,7 +53,8 @@ export class EngineDeployment extends pulumi.ComponentResource {
     const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
     requireTag(image);
     const kind = { engine, mode, shape };
-    const { settings } = checkedSettings(name, kind, { ...args, image, resources });
+    const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources });
+    for (const each of derived) void pulumi.log.info(each, this);
     const password = wantedPassword(name, args, this);
     const own = serverArgs(name, { ...args, settings }, password);
     const inside = { parent: this };

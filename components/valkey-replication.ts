@@ -35,6 +35,8 @@ export interface ValkeyReplicationArgs
 export class ValkeyReplication extends KubernetesDeployment {
   /** `HOST:PORT` of all nodes, with the primary. */
   readonly readEndpoint: pulumi.Output<string>;
+  /** `HOST:PORT` of each Sentinel, for clients that ask them for the primary of this component's name; empty without Sentinels. */
+  readonly sentinels: pulumi.Output<readonly string[]>;
   /** `HOST:PORT` of the primary for clients outside the Kubernetes cluster; undefined without `external`. */
   readonly externalEndpoint: pulumi.Output<string | undefined>;
   /** `HOST:PORT` of all nodes for clients outside the Kubernetes cluster; undefined without `external`. */
@@ -60,6 +62,7 @@ export class ValkeyReplication extends KubernetesDeployment {
     if (servers === undefined) throw new Error(`${name} has no servers`);
     if (sentinel !== undefined) void pulumi.log.info(`sentinel: ${describeSentinels(sentinel)}`, this);
     this.readEndpoint = servers.readEndpoint;
+    this.sentinels = servers.sentinels;
     this.externalEndpoint = this.externalEndpoints.apply(([primary]) => primary);
     this.externalReadEndpoint = this.externalEndpoints.apply(([, all]) => all);
   }

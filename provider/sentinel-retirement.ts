@@ -1,6 +1,7 @@
 /** Sentinels that leave a deployment on Kubernetes: before its servers change, they decide no longer, and pod 0 is the primary. */
 import type { DeploymentReference, KubernetesReference } from "../platforms/deployment-reference";
 import { openKubernetesClient, openRunningPart } from "../platforms/deployment-reference";
+import { findSet } from "../platforms/kubernetes/volumes/set-volumes";
 import { scaleSet } from "../platforms/kubernetes/pods/scale";
 import { movePrimary } from "../valkey/sentinel/move-primary";
 import type { WaitOptions } from "./waiting";
@@ -33,7 +34,8 @@ export async function settleSentinels(
     return;
   }
   const watched = pods.find(({ sentinel }) => sentinel !== undefined);
-  if (watched === undefined) return;
+  // An update that failed early may have made nothing.
+  if (watched === undefined || (await findSet(kubernetes, watched)) === undefined) return;
   const { sentinel: _watching, ...servers } = watched;
   const deployment = await openRunningPart(kubernetes, servers, password);
   const first = `${watched.statefulSet}-0`;
@@ -43,7 +45,7 @@ export async function settleSentinels(
     // It copies the newest data before it serves.
     else await stop();
   } catch (error) {
-    await scale(watched);
+    await scale(watched).catch(() => undefined);
     throw error;
   }
 }

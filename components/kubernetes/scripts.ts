@@ -3,12 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SCRIPTS_DIRECTORY } from "./layout";
 
-const REPLICATION = ["node.sh", "copies.sh", "start-replication.sh", "ready-replication.sh"] as const;
-
 export const SCRIPTS = {
   cluster: ["node.sh", "copies.sh", "start-cluster.sh", "join.sh", "ready-cluster.sh", "hand-over.sh"],
-  replication: REPLICATION,
-  sentinel: [...REPLICATION, "sentinels.sh", "sentinel.sh", "ready-sentinel.sh", "hand-over-replication.sh"],
+  // With and without Sentinels: pods of both kinds run while Sentinels come or go.
+  replication: [
+    ...["node.sh", "copies.sh", "start-replication.sh", "ready-replication.sh"],
+    ...["sentinels.sh", "sentinel.sh", "ready-sentinel.sh", "hand-over-replication.sh"],
+  ],
   compared: ["node.sh", "ready-replication.sh", "start-replica.sh"],
 } as const;
 

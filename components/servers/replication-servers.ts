@@ -7,11 +7,12 @@ import type { ServerArgs } from "../kubernetes/arguments";
 import { clientServices } from "../kubernetes/client-services";
 import type { DeploymentContext } from "../kubernetes/deployment-context";
 import { createReplicationServices } from "../kubernetes/external-services";
+import { SENTINEL_PORT } from "../kubernetes/layout";
 import { objectNames } from "../kubernetes/names";
 import { createNativeServers } from "../kubernetes/native-servers";
 import { replicationRole } from "../kubernetes/pods/replication-role";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
-import { serviceEndpoint } from "../kubernetes/pods/server-pods";
+import { serviceEndpoint, serviceHost } from "../kubernetes/pods/server-pods";
 import { planZones } from "../kubernetes/pods/zone-plan";
 import { createServices } from "../kubernetes/server-objects";
 import type { FailoverNodeSelectors } from "../kubernetes/replication/failover";
@@ -40,6 +41,8 @@ export class ReplicationServers extends pulumi.ComponentResource {
   readonly endpoint: pulumi.Output<string>;
   /** `HOST:PORT` of all nodes, with the primary. */
   readonly readEndpoint: pulumi.Output<string>;
+  /** `HOST:PORT` of each Sentinel; empty without them. */
+  readonly sentinels: pulumi.Output<readonly string[]>;
 
   /** @throws BadInput when the name is no host name, or there are too few zones */
   constructor(name: string, args: ReplicationServersArgs, options?: pulumi.ComponentResourceOptions) {
@@ -56,7 +59,7 @@ export class ReplicationServers extends pulumi.ComponentResource {
       nodes,
       config: replicationConfig(directives, { tls, watched }),
       restarting: replicationConfig(splitDirectives(directives).restart, { tls, watched }),
-      scripts: watched ? "sentinel" : "replication",
+      scripts: "replication",
       role: replicationRole(context, sentinel),
       accessFiles: accessFiles(),
       watched,
@@ -70,6 +73,12 @@ export class ReplicationServers extends pulumi.ComponentResource {
     this.revision = revision;
     this.endpoint = serviceEndpoint(services[0].service, context);
     this.readEndpoint = serviceEndpoint(names.read, context);
+    const host = serviceHost(names.sentinel, context);
+    this.sentinels = pulumi.all(
+      Array.from({ length: sentinel?.count ?? 0 }, (_, index) => {
+        return pulumi.interpolate`${names.sentinel}-${index}.${host}:${SENTINEL_PORT}`;
+      }),
+    );
     this.registerOutputs({ namespace: pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
   }
 }

@@ -135,5 +135,4 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
       `${later.map((each) => each.join(" ")).join(", ")}: set on ${nodes} nodes when their pods have the new memory limit`,
     ];
   },
-  // A deployment of a former version has none.
 };

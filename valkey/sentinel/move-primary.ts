@@ -1,9 +1,11 @@
 /** Moves the primary of a deployment in replication mode to a node, in order, while no Sentinel decides. */
+import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
 import type { FormationOptions } from "../formation/deadline";
 import { Deadline } from "../formation/deadline";
+import type { Endpoint } from "../node";
 import { infoNumber, parseInfo } from "../topology/info";
 import { announcedEndpoint } from "./form-sentinels";
 
@@ -11,11 +13,11 @@ import { announcedEndpoint } from "./form-sentinels";
 const PAUSE_MS = 10_000;
 
 /**
- * Has a node take over when it has every write, and the other nodes follow it; not if it does not answer. Where this stops
- * half-way, the former primary or the node is the primary, with every write.
+ * Has a node take over when it has every write, and the other nodes follow it. Where this stops half-way, the former primary or the node
+ * is the primary, with every write.
  * @param before called when the node is linked to the primary, or is the primary itself
- * @throws Failure when the node is no linked replica of a sole primary in time, or does not take over; the former primary takes writes again
- *   then
+ * @throws Failure when the node does not answer, is no linked replica of a sole primary in time, or does not take over; the former primary
+ *   takes writes again then
  */
 export function movePrimary(
   deployment: Deployment,
@@ -30,21 +32,40 @@ export function movePrimary(
     );
     const target = deployment.nodes.find(({ name }) => name === to);
     const own = connections.get(to);
-    // One that starts later finds the newest data by itself.
-    if (target === undefined || own === undefined) return before();
-    await deadline.poll(async () => notReady(to, await rolesOf(connections)));
+    if (target === undefined || own === undefined)
+      throw new Failure(
+        `${to}, which is to be the primary, does not answer. Nothing has changed: run this again when it does`,
+      );
+    const isReady = async (): Promise<string | undefined> => notReady(to, await rolesOf(connections));
+    await deadline.poll(isReady);
     await before();
+    // Sentinels may have failed over until then.
+    await deadline.poll(isReady);
     const [[from, former] = [to, own]] = await primariesAmong(connections);
     const { host, port } = await announcedEndpoint(deployment, target);
-    if (from !== to) {
-      await former.call("FAILOVER", "TO", host, String(port), "TIMEOUT", String(PAUSE_MS));
-      const isPrimary = async (): Promise<boolean> => (await readInfo(own)).get("role") === "master";
-      await deadline.poll(async () => ((await isPrimary()) ? undefined : `${to} does not take over from ${from}`));
-    }
+    if (from !== to) await takeOver(own, former, { host, port }, deadline);
     for (const [name, connection] of connections)
       if (name !== to && !(await follows(connection, host, port)))
         await connection.call("REPLICAOF", host, String(port));
   });
+}
+
+/** Asks again where a failover was given up because the node was late. */
+async function takeOver(own: Connection, former: Connection, to: Endpoint, deadline: Deadline): Promise<void> {
+  const ask = (): Promise<unknown> =>
+    former.call("FAILOVER", "TO", to.host, String(to.port), "TIMEOUT", String(PAUSE_MS));
+  await ask();
+  try {
+    await deadline.poll(async () => {
+      if ((await readInfo(own)).get("role") === "master") return undefined;
+      const info = await readInfo(former);
+      if (info.get("role") === "master" && info.get("master_failover_state") === "no-failover") await ask();
+      return `${to.host} does not take over`;
+    });
+  } catch (error) {
+    await former.call("FAILOVER", "ABORT").catch(() => undefined);
+    throw error;
+  }
 }
 
 type Info = ReadonlyMap<string, string>;

@@ -42,7 +42,8 @@ export function createProxies(
   return new k8s.apps.v1.Deployment(
     name,
     {
-      metadata: { ...metadata, annotations: ENGINE_ANNOTATIONS },
+      // Clients are led to them once one is ready.
+      metadata: { ...metadata, annotations: { ...ENGINE_ANNOTATIONS, "pulumi.com/waitFor": "condition=Available" } },
       spec: {
         replicas: PROXY_COUNT,
         // Another proxy would need another machine where proxies are kept apart.

@@ -32,7 +32,10 @@ take_back() {
 
 # step_back: a former helper of pod 0 follows it again where pod 0 serves. Only pods that are ready are behind the Service.
 step_back() {
-  echo ROLE | tell "$PRIMARY_SERVICE" 2 | grep -q '^master' || return 0
+  found=$(printf 'ROLE\nINFO server\n' | tell "$PRIMARY_SERVICE" 2)
+  echo "$found" | grep -q '^master' || return 0
+  # Through proxies it may be this one.
+  ! echo "$found" | grep -q "^run_id:$run" || return 0
   echo "REPLICAOF $PRIMARY_SERVICE 6379" | tell localhost 2 >/dev/null
 }
 

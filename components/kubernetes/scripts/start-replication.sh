@@ -105,7 +105,7 @@ find_source() {
   primary=''
   [ -n "$(peers)" ] || return 0
   own_copy
-  asking=$(now) began='' begun='' told='' chosen=''
+  asking=$(now) began='' told='' chosen=''
   while :; do
     primary=$(named)
     [ "$primary" = "$POD_NAME$SERVERS" ] || return 0
@@ -152,14 +152,15 @@ if [ -n "${SENTINELS-}" ]; then
   # even: whether all other servers that answer have the same data as $host. A Sentinel may promote any of them, because what it knows of
   # their data is up to ten seconds old.
   even() { ! has busy && echo "$seen" | awk -v position="$position" '$1 != "silent" && $2 < position { lesser = 1 } END { exit lesser }'; }
-  # may_lead: not beside another primary, and not before Sentinels have begun anew with this server. At a pod's new address they look
-  # after 15 s only; until then they take it for down, and would promote a replica while clients write here.
+  # may_lead: not beside another primary, nor while Sentinels are about to promote a replica. At a pod's new address they look after 15 s
+  # only, and would promote one while clients write here: they begin anew with this server. A container that starts again keeps its
+  # address, so that Sentinels can fail over from one that never comes up.
   may_lead() {
     [ "$kind" != primary ] || return 1
-    [ -z "$begun" ] || return 0
     [ "$waited" -ge 10 ] || ! failing_over || return 1
+    [ "$(cat "$DATA/address" 2>/dev/null)" != "${POD_IP-}" ] || return 0
     begin_anew
-    begun=yes
+    echo "${POD_IP-}" >"$DATA/address"
     # A replica may have been promoted meanwhile.
     return 1
   }

@@ -8,6 +8,7 @@ import { formSentinels } from "../../../valkey/sentinel/form-sentinels";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { CertificateAuthority } from "../../support/kubernetes/certificates";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import { ObserverPod } from "../../support/kubernetes/observer-pod";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
@@ -281,6 +282,25 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       expect(await watched.primaries()).toEqual([primary]);
       await watched.delete(undefined, primary);
       await watched.isWhole();
+      expect(await watched.primaries()).not.toEqual([primary]);
+    });
+
+    it("lets a client that asks the Sentinels go on writing while its primary's pod stops", async () => {
+      const { here } = watched.deployed;
+      const host = `watched-sentinel.${here.namespace}.svc.cluster.local`;
+      const client = await ObserverPod.start(
+        ...([here, "sentinel-client", "sentinel-client-main.ts"] as const),
+        {
+          sentinels: [0, 1, 2].map((index) => ({ host: `watched-sentinel-${index}.${host}`, port: 26_379 })),
+          name: "watched",
+          ca: Buffer.from(authority.certificate, "base64").toString(),
+        },
+        { secret: "watched-password", key: "password" },
+      );
+      const [primary = ""] = await watched.primaries();
+      const writes = await client.during(() => watched.delete(undefined, primary), 15_000);
+      expect(writes).toMatchObject({ failed: [], lost: 0 });
+      expect(writes.acknowledged).toBeGreaterThan(100);
       expect(await watched.primaries()).not.toEqual([primary]);
     });
 

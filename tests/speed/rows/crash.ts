@@ -163,18 +163,17 @@ async function runCase(
   const own = kind.mode === "cluster" ? { ...COMMON, ...CLUSTER_SETTINGS } : COMMON;
   const pods = await DeployedPods.open(name, kind, { settings: { ...own, ...settings }, ephemeral, change });
   const crashed = new Set<string>();
-  /** Primaries, first those that have not crashed: a kubelet lets a container wait longer each time that it ends. */
-  const victims = async (): Promise<string[]> => {
+  /** Primaries, of which the first is struck. It has not crashed: a kubelet lets a container wait longer each time that it ends. */
+  const freshPrimaries = async (): Promise<string[]> => {
     const primaries = await pods.primaries();
-    const fresh = primaries.filter((primary) => !crashed.has(primary));
-    if (fresh.length > 0) return [...fresh, ...primaries.filter((primary) => crashed.has(primary))];
+    if (!crashed.has(primaries[0] ?? "")) return primaries;
     await pods.renew([...crashed]);
     crashed.clear();
     return pods.primaries();
   };
   const once = async (formed: FaultSubject, replicas: number): Promise<ScenarioRecord> => {
     // Each round begins with the roles that the last one has left.
-    const subject = { ...formed, initialPrimaries: await victims() };
+    const subject = { ...formed, initialPrimaries: await freshPrimaries() };
     const scenario: Scenario = {
       ...{ name: fault.kind, fault, load: load(replicas), settings: new Map(), repair: true },
       ...{ beforeSeconds: 1, afterSeconds: 0.3, recoveryTimeoutSeconds: RECOVERY_SECONDS },

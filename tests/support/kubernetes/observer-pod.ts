@@ -6,6 +6,7 @@ import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../compo
 import type { KubernetesObject } from "./kubernetes-objects";
 import type { FloodedWrites, FloodOrder } from "./flood-main";
 import type { ObservedWrites, ObserverOrder } from "./observer-main";
+import type { SentinelClientOrder, SentinelClientWrites } from "./sentinel-client-main";
 import type { ThrowAway } from "./throw-away";
 
 const CONTAINER = "observer";
@@ -15,6 +16,7 @@ const STOP_FILE = "/tmp/stop";
 interface Programs {
   "observer-main.ts": [ObserverOrder, ObservedWrites];
   "flood-main.ts": [FloodOrder, FloodedWrites];
+  "sentinel-client-main.ts": [SentinelClientOrder, SentinelClientWrites];
 }
 type Program = keyof Programs;
 type Result<P extends Program> = Programs[P][1];
