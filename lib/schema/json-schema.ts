@@ -37,11 +37,11 @@ export function propertiesOf(node: SchemaNode): Readonly<Record<string, SchemaNo
 }
 
 /**
- * The schema at a path. Of a union, the alternative whose constants (its discriminator) the input has.
+ * The schema at a path. Of a union, the alternative whose constants (its discriminator) the input has, or the only one that is a map.
  * @returns undefined where the schema has nothing at the path
  */
 export function nodeAt(node: SchemaNode, path: Path, input: unknown): SchemaNode | undefined {
-  const chosen = alternatives(node).find((each) => matchesConstants(each, input)) ?? node;
+  const chosen = alternatives(node).find((each) => matchesConstants(each, input)) ?? onlyMap(node, input) ?? node;
   const [key, ...rest] = path;
   if (key === undefined) return chosen;
   const child = childOf(chosen, key);
@@ -86,6 +86,11 @@ function childOf(node: SchemaNode, key: PropertyKey): SchemaNode | undefined {
   if (named !== undefined) return named;
   const child = typeof key === "number" ? node.items : node.additionalProperties;
   return isNode(child) ? child : undefined;
+}
+
+function onlyMap(node: SchemaNode, input: unknown): SchemaNode | undefined {
+  const maps = alternatives(node).filter(({ type }) => type === "object");
+  return isMap(input) && maps.length === 1 ? maps[0] : undefined;
 }
 
 function matchesConstants(node: SchemaNode, input: unknown): boolean {

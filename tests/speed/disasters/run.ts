@@ -137,8 +137,7 @@ async function strike(disaster: Disaster, pods: DeployedPods): Promise<Outcome> 
     lost: record.lost.count,
     outSeconds: record.outage.overMs === null ? null : record.outage.longestMs / 1000,
     during,
-    after:
-      record.recoveryFailure === null ? [] : await failing(await openDeployment(pods.target, pods.password), former),
+    after: await failing(await openDeployment(pods.target, pods.password), former),
   };
 }
 

@@ -105,6 +105,12 @@ describe("a deployment's Sentinels", () => {
       /at least 3$/,
     ],
     ["of another kind", { sentinel: "yes" }, undefined, /sentinel is "yes": expected true or false or a map/],
+    [
+      "with a misspelt key",
+      { sentinel: { quorums: 2 } },
+      undefined,
+      /sentinel\.quorums: unknown key; did you mean quorum\? Known here: count, quorum, down-after-milliseconds, failover-timeout/,
+    ],
     ["an even number of them", { sentinel: { count: 4 } }, undefined, /sentinel\.count: expected an odd number/],
     [
       "a quorum of more than there are",
