@@ -46,7 +46,7 @@ export class EngineDeployment extends pulumi.ComponentResource {
   /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */
   readonly reference: pulumi.Output<KubernetesReference>;
 
-  /** @throws BadInput when the name is no host name, there are too few zones, or settings are refused */
+  /** @throws BadInput when the name is not a host name, there are too few zones, or settings are refused */
   constructor(name: string, args: EngineDeploymentArgs, options?: pulumi.ComponentResourceOptions) {
     super("valkey:index:EngineDeployment", name, {}, options);
     const { engine, mode, shape, image, resources = DEFAULT_RESOURCES } = args;

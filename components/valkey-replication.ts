@@ -26,7 +26,8 @@ export interface ValkeyReplicationArgs
 }
 
 /**
- * A primary with its replicas. Resources that depend on it find the replicas linked and the verification passed. The name is part of every object's name: a new name makes a new deployment.
+ * A primary with its replicas. Resources that depend on it find the replicas linked and the verification passed. The name is part of every
+ * object's name: a new name makes a new deployment.
  *
  * @example
  * const sessions = new ValkeyReplication("sessions", { replicas: 2, zones: ["us-west-2a", "us-west-2b", "us-west-2c"] });

@@ -129,7 +129,7 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
 });
 
 /**
- * Updated after the servers' files. Waits while two passwords are valid, and then leaves the new one alone. An update that is
+ * Updated after the servers' files. Waits while two passwords are valid, and then has servers refuse the former one. An update that is
  * interrupted meanwhile waits again.
  */
 export const PasswordRetirement = resource<PasswordRetirementInputs>("PasswordRetirement", {});

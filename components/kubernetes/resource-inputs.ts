@@ -31,7 +31,7 @@ export function plannedReference(
   }));
 }
 
-/** Rules by user. They are no secret, and a preview knows them although it does not know a password yet. */
+/** Rules by user. They are not secret, so that a preview knows them before it knows a password. */
 function plainRules(users: UserArgs = {}): pulumi.Output<Record<string, string>> {
   if (pulumi.Output.isInstance(users) || users instanceof Promise)
     return pulumi.unsecret(pulumi.output(users).apply((each) => rulesOf({ users: each })));

@@ -16,8 +16,8 @@ const PAUSE_MS = 10_000;
  * Has a node take over when it has every write, and the other nodes follow it. Where this stops half-way, the former primary or the node
  * is the primary, with every write.
  * @param before called when the node is linked to the primary, or is the primary itself
- * @throws Failure when the node does not answer, is no linked replica of a sole primary in time, or does not take over; the former primary
- *   takes writes again then
+ * @throws Failure when the node does not answer, is not linked to the only primary in time, or does not take over; the former primary then
+ *   takes writes again
  */
 export function movePrimary(
   deployment: Deployment,

@@ -5,7 +5,7 @@ import type { SetName, SetWaitOptions } from "../volumes/set-volumes";
 import { findSet, POLL_MS } from "../volumes/set-volumes";
 
 /**
- * Sets the number of pods, and waits until so many are ready and no others exist. Does nothing where there is no such StatefulSet.
+ * Sets the number of pods, and waits until all of them are ready and no other exists. Does nothing if the StatefulSet does not exist.
  * @throws Failure when it may not be changed, or its pods are not as wanted when the time is up
  */
 export async function scaleSet(

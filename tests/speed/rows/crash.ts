@@ -163,7 +163,7 @@ async function runCase(
   const own = kind.mode === "cluster" ? { ...COMMON, ...CLUSTER_SETTINGS } : COMMON;
   const pods = await DeployedPods.open(name, kind, { settings: { ...own, ...settings }, ephemeral, change });
   const crashed = new Set<string>();
-  /** Primaries, of which the first is struck. It has not crashed: a kubelet lets a container wait longer each time that it ends. */
+  /** All primaries. The first one is struck, and has not crashed before: a kubelet waits longer before each further start of a container. */
   const freshPrimaries = async (): Promise<string[]> => {
     const primaries = await pods.primaries();
     if (!crashed.has(primaries[0] ?? "")) return primaries;

@@ -90,7 +90,7 @@ export class DeployedPods {
       await here.apply(change === undefined ? objects : objects.map(change));
       await here.untilReady(podLabels(name), nodeCount(shape), 180);
       const location = { namespace, zones, settings, tls };
-      const target = { ...podReference(name, { ...kind }, location), kubeconfig: KUBECONFIG };
+      const target = { ...podReference(name, kind, location), kubeconfig: KUBECONFIG };
       const kubernetes = await openKubernetesClient(target);
       const deployment = await openKubernetesDeployment(kubernetes, target, password);
       // Servers in replication mode find their primary by themselves.

@@ -79,7 +79,7 @@ export class EnginelessStack {
     await scaleIn.update?.("", inputsOf(this.#target), inputsOf(target), HANDLER_CONTEXT, attempts.map(inputsOf));
   }
 
-  /** In the engine's order; objects that are no longer wanted go last. @returns what the check found */
+  /** Applies objects in the engine's order, and deletes those that are no longer wanted at the end. @returns what the check found */
   async bringTo(deployment: object): Promise<TopologyRecord> {
     const { objects, target } = await this.render(deployment);
     const [password, timeoutSeconds] = [PASSWORD, TIMEOUT_SECONDS];
