@@ -1,0 +1,249 @@
+/** Steps of a deployment on Kubernetes: each declares resources, and names those that it waits for. `KubernetesDeployment` has the order. */
+import * as pulumi from "@pulumi/pulumi";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import {
+  Access,
+  ExternalAddresses,
+  Formation,
+  ImageCheck,
+  Maxmemory,
+  PasswordRetirement,
+  Rollout,
+  ScaleIn,
+  Settings,
+  TlsCheck,
+  TopologyCheck,
+  Volumes,
+} from "../../provider/resources";
+import { memoryDirectives } from "../../valkey/live-settings";
+import type { Survival } from "../../valkey/survival/survival";
+import { survivalWarning } from "../../valkey/survival/survival";
+import type { DeploymentArgs } from "../deployment-args";
+import {
+  DEFAULT_IMAGE,
+  DEFAULT_OVERLAP_SECONDS,
+  DEFAULT_RESOURCES,
+  DEFAULT_TIMEOUT_SECONDS,
+  serverArgs,
+} from "../deployment-args";
+import type { ServerArgs } from "./arguments";
+import { certificateHosts, createCertificate } from "./certificate";
+import { checkedSettings } from "./checked-settings";
+import { checkExternal, externalServices } from "./external-services";
+import { createConfig } from "./files";
+import { METRICS_PORT } from "./layout";
+import { objectNames } from "./names";
+import { requireTag } from "./pods/image";
+import { imageCheckPod } from "./pods/image-check-pod";
+import type { DeploymentKind } from "./reference";
+import { plannedReference, storageRequest } from "./resource-inputs";
+import { deploymentSurvivals } from "./survival";
+import { wantedPassword } from "./wanted-password";
+
+/** The servers of a deployment: one of `components/servers`. */
+export interface Servers extends pulumi.Resource {
+  readonly revision: pulumi.Output<string>;
+  readonly endpoint: pulumi.Output<string>;
+}
+
+/** A deployment whose plain arguments hold. */
+interface Request {
+  readonly name: string;
+  readonly kind: DeploymentKind;
+  readonly args: DeploymentArgs;
+  readonly parent: pulumi.Resource;
+}
+
+/** Derives settings, and says which. @throws BadInput with everything that is wrong */
+export function checkArguments({ name, kind, args: given, parent }: Request): Request {
+  checkExternal(name, kind, given.external);
+  const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
+  requireTag(image);
+  const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources });
+  for (const each of derived) void pulumi.log.info(each, parent);
+  return { name, kind, args: { ...given, settings }, parent };
+}
+
+/** How a resource reaches the servers, and for how long it may wait for them. */
+interface ReachedServers {
+  readonly target: pulumi.Output<KubernetesReference>;
+  readonly password: pulumi.Output<string>;
+  readonly timeoutSeconds: number;
+}
+
+export class DeploymentSteps {
+  /** The reference before the servers exist: a preview knows it. */
+  readonly #planned: pulumi.Output<KubernetesReference>;
+  readonly #access: InstanceType<typeof Access>;
+  /** Arguments of the servers, with passwords and users that all running servers accept. */
+  readonly servers: ServerArgs;
+  readonly password: pulumi.Output<string>;
+  readonly #timeoutSeconds: number;
+  readonly #overlapSeconds: number;
+
+  /** Passwords and users come first: what follows has them when all nodes accept them. */
+  constructor(private readonly request: Request) {
+    const { name, kind, args, parent } = request;
+    this.#timeoutSeconds = args.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
+    this.#overlapSeconds = args.passwordOverlapSeconds ?? DEFAULT_OVERLAP_SECONDS;
+    const wanted = wantedPassword(name, args, parent);
+    this.#planned = plannedReference(name, kind, serverArgs(name, args, wanted), args);
+    this.#access = new Access(
+      name,
+      {
+        ...{ target: this.#planned, password: wanted, timeoutSeconds: this.#timeoutSeconds },
+        overlapSeconds: this.#overlapSeconds,
+        users: args.users === undefined ? {} : pulumi.secret(args.users),
+      },
+      { parent },
+    );
+    this.password = pulumi.secret(this.#access.password);
+    this.servers = serverArgs(name, { ...args, users: this.#access.users }, this.password);
+  }
+
+  /** Computes what the deployment survives, and warns of an event that it does not. */
+  survival(): readonly Survival[] {
+    const { name, kind, parent } = this.request;
+    const survives = deploymentSurvivals(kind, this.servers);
+    const warning = survivalWarning(survives);
+    if (warning !== undefined) void pulumi.log.warn(`${name}: ${warning}`, parent);
+    return survives;
+  }
+
+  /** Checks the image and the certificate, before anything changes. */
+  check(): { readonly image: pulumi.Resource; readonly tls: InstanceType<typeof TlsCheck> } {
+    const { name } = this.request;
+    const own = this.servers;
+    const pod = pulumi.output(imageCheckPod({ deployment: name, names: objectNames(name), args: own, options: {} }));
+    const image = new ImageCheck(name, { ...this.#before(), image: own.image, pod }, this.#after());
+    return { image, tls: this.#checkTls() };
+  }
+
+  #checkTls(): InstanceType<typeof TlsCheck> {
+    const { name, kind, args, parent } = this.request;
+    const own = this.servers;
+    const { tls } = own;
+    const issuer = args.tls?.issuer;
+    const certificate =
+      issuer === undefined || tls === undefined ? [] : [createCertificate(name, own, tls.secretName, issuer, parent)];
+    const wanted = tls && pulumi.output({ secretName: tls.secretName, hosts: certificateHosts(name, kind, own) });
+    const keepsData = this.#planned.apply(
+      ({ directives: { appendonly, save } }) =>
+        own.storage.ephemeral !== true && (appendonly === "yes" || (save ?? "default") !== ""),
+    );
+    const { allowDowntime = false } = args;
+    return new TlsCheck(
+      name,
+      { target: this.#planned, tls: wanted, allowDowntime, keepsData, timeoutSeconds: this.#timeoutSeconds },
+      this.#after(certificate),
+    );
+  }
+
+  /** Changes running servers before their objects: they lose what leaves, take settings that they do not refuse, and get larger volumes. */
+  changeRunning(checks: pulumi.Resource[]): {
+    readonly scaleIn: InstanceType<typeof ScaleIn>;
+    readonly volumes: pulumi.Resource;
+  } {
+    const { name } = this.request;
+    const scaleIn = new ScaleIn(name, this.#before(), this.#after(checks));
+    const settings = new Settings(name, { ...this.#before(), memoryLimit: this.#memoryLimit }, this.#after(checks));
+    const volumes = new Volumes(
+      name,
+      { target: this.#planned, storage: storageRequest(this.servers), timeoutSeconds: this.#timeoutSeconds },
+      this.#after([scaleIn, settings]),
+    );
+    return { scaleIn, volumes };
+  }
+
+  /** Declares the servers, and waits until all pods are as declared. */
+  rollOut(servers: Servers): RunningSteps {
+    const { name } = this.request;
+    const target = pulumi.all([this.#planned, servers.endpoint]).apply(([known, service]) => ({ ...known, service }));
+    const inputs = { target, password: this.password, timeoutSeconds: this.#timeoutSeconds };
+    const { revision } = servers;
+    const storage = storageRequest(this.servers);
+    const rollout = new Rollout(name, { ...inputs, revision, storage }, this.#after([servers]));
+    return { revision, rollout, inputs };
+  }
+
+  /** Servers take more memory when their pods have it. */
+  raiseMemory({ rollout }: RunningSteps): pulumi.Resource {
+    const directives = this.#planned.apply(({ directives: known }) => memoryDirectives(known));
+    const inputs = { ...this.#before(), memoryLimit: this.#memoryLimit, directives };
+    return new Maxmemory(this.request.name, inputs, this.#after([rollout]));
+  }
+
+  /**
+   * Has nodes of a cluster give addresses to clients outside, or forget them when nobody outside connects any more; of replication, waits
+   * for the addresses of Services.
+   */
+  announce({ inputs, revision, rollout }: RunningSteps): InstanceType<typeof ExternalAddresses> | undefined {
+    const { name, kind, parent } = this.request;
+    const { external, image } = this.servers;
+    if (kind.mode === "replication" && external === undefined) return undefined;
+    const wanted = external && { type: external.type, services: [...externalServices(name, kind)] };
+    const addresses = new ExternalAddresses(
+      name,
+      { ...inputs, revision, external: wanted ?? null, image },
+      this.#after([rollout]),
+    );
+    if (kind.mode === "cluster" && external !== undefined) {
+      const context = { deployment: name, names: objectNames(name), args: this.servers, options: { parent } };
+      createConfig(context, context.names.announced, addresses.files);
+    }
+    return addresses;
+  }
+
+  /** Takes former passwords and users away when everybody has the new ones. */
+  retirePasswords({ inputs, rollout }: RunningSteps): pulumi.Resource {
+    const { changedAt, users } = this.#access;
+    const exporterPort = this.servers.metrics === undefined ? null : METRICS_PORT;
+    return new PasswordRetirement(
+      this.request.name,
+      { ...inputs, users, overlapSeconds: this.#overlapSeconds, changedAt, exporterPort },
+      this.#after([rollout]),
+    );
+  }
+
+  /** Forms a cluster; servers in replication mode find their primary by themselves. @returns milliseconds that it took */
+  form(
+    { inputs }: RunningSteps,
+    { emptiedAt }: InstanceType<typeof ScaleIn>,
+    after: pulumi.Resource[],
+  ): pulumi.Output<number | null> {
+    const { name, kind } = this.request;
+    if (kind.mode !== "cluster") return pulumi.output(null);
+    return new Formation(name, { ...inputs, emptiedAt }, this.#after(after)).milliseconds;
+  }
+
+  verify(
+    { inputs, revision, rollout }: RunningSteps,
+    formationMs: pulumi.Output<number | null>,
+    after: pulumi.Resource[],
+  ): InstanceType<typeof TopologyCheck> {
+    const { name, args } = this.request;
+    const { rolledOutAt } = rollout;
+    const { trigger = 0 } = args;
+    return new TopologyCheck(name, { ...inputs, formationMs, revision, trigger, rolledOutAt }, this.#after(after));
+  }
+
+  get #memoryLimit(): pulumi.Input<string> {
+    return this.servers.resources.limits.memory;
+  }
+
+  /** Inputs of resources that change servers before their objects change. */
+  #before(): ReachedServers {
+    return { target: this.#planned, password: this.password, timeoutSeconds: this.#timeoutSeconds };
+  }
+
+  #after(resources: pulumi.Resource[] = []): pulumi.CustomResourceOptions {
+    return { parent: this.request.parent, dependsOn: resources };
+  }
+}
+
+/** Servers that run, for the steps after that. */
+interface RunningSteps {
+  readonly revision: pulumi.Output<string>;
+  readonly rollout: InstanceType<typeof Rollout>;
+  readonly inputs: ReachedServers;
+}
