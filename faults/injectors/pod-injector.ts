@@ -43,11 +43,11 @@ export class PodFaultInjector implements FaultInjector {
 
   constructor(
     public deployment: KubernetesDeployment,
-    private readonly options: PodInjectorOptions,
+    protected readonly options: PodInjectorOptions,
   ) {
     this.#configured = deployment.directives;
     this.#watcher = new PodWatcher(options.kubernetes, deployment, options.signal);
-    // In replication mode without Sentinels pod 0 is the primary.
+    // In replication mode Sentinels decide, or `up` does.
     this.supportsHandOver = deployment.mode === "cluster";
   }
 

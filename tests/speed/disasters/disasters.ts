@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { CertificateAuthority } from "../../support/kubernetes/certificates";
 import type { DeployedPods } from "../../support/kubernetes/deployed-pods";
-import { podLabels } from "../../support/kubernetes/deployed-pods";
+import { deleteSentinels, podLabels } from "../../support/kubernetes/deployed-pods";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import { verify } from "../../../valkey/verification/verify";
 import { isReady } from "../../support/kubernetes/throw-away";
@@ -119,11 +119,7 @@ async function loseVolume(struck: Struck): Promise<void> {
 
 async function loseSentinels(struck: Struck): Promise<void> {
   const { here, target } = struck.pods;
-  const sentinels = await here.pods({ ...podLabels(target.name), "app.kubernetes.io/name": "valkey-sentinel" });
-  for (const { metadata } of sentinels)
-    await here.core.deleteNamespacedPod({
-      ...{ namespace: here.namespace, name: metadata?.name ?? "", gracePeriodSeconds: 0 },
-    });
+  await deleteSentinels(here.core, target);
   await crash(struck);
 }
 

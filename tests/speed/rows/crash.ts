@@ -8,7 +8,7 @@ import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { ServerSettings } from "../../../valkey/settings";
 import type { PodsKind } from "../../support/kubernetes/deployed-pods";
-import { DeployedPods, ProcessCrashInjector } from "../../support/kubernetes/deployed-pods";
+import { DeployedPods, LostSentinelsInjector, ProcessCrashInjector } from "../../support/kubernetes/deployed-pods";
 import { THROWAWAY } from "../../support/kubernetes/kubernetes";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
@@ -81,6 +81,14 @@ const CASES: readonly Case[] = [
   },
   ...processCases("replication", "the primary without Sentinels", REPLICATION),
   ...processCases("sentinels", "the primary with Sentinels", SENTINELS, atMost(3)),
+  {
+    id: "crash-all-sentinels",
+    what: "all Sentinels, then the process of the primary, default snapshots",
+    kind: SENTINELS,
+    settings: {},
+    fault: KILL,
+    Injector: LostSentinelsInjector,
+  },
 ];
 
 const COMMON: ServerSettings = { "repl-diskless-sync-delay": 0 };
@@ -187,7 +195,7 @@ async function runCase(
     report(
       `${id} ${name}, WAIT ${replicas}: ${seconds(outage.overMs).toFixed(1)} s, ${writes.failed} failed, ${lost.count} lost`,
     );
-    if (Injector === ProcessCrashInjector) for (const each of record.victims) crashed.add(each);
+    if (subject.injector instanceof ProcessCrashInjector) for (const each of record.victims) crashed.add(each);
     return record;
   };
   try {

@@ -1,5 +1,6 @@
 /** A formed deployment of pods in a namespace of its own, as the components make them, and faults in it. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { CoreV1Api } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
 import type { Tls } from "../../../components/kubernetes/arguments";
@@ -17,6 +18,7 @@ import {
   openKubernetesClient,
   openKubernetesDeployment,
 } from "../../../platforms/deployment-reference";
+import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -151,7 +153,9 @@ export class DeployedPods {
 
 /** Ends the server's process alone, as the kernel does when it is short of memory; its kubelet starts the container again. */
 export class ProcessCrashInjector extends PodFaultInjector {
-  override readonly kill = async (names: readonly string[]): Promise<void> => {
+  override readonly kill: PodFaultInjector["kill"] = (names) => this.crash(names);
+
+  protected async crash(names: readonly string[]): Promise<void> {
     await Promise.all(
       names.map(async (name) => {
         const node = this.nodes().find((each) => each.name === name);
@@ -162,5 +166,22 @@ export class ProcessCrashInjector extends PodFaultInjector {
         connection.disconnect();
       }),
     );
+  }
+}
+
+/** Deletes all Sentinels, which lose their memory, and ends the server's process then. */
+export class LostSentinelsInjector extends ProcessCrashInjector {
+  override readonly kill: PodFaultInjector["kill"] = async (names) => {
+    await deleteSentinels(this.options.kubernetes.core, this.deployment);
+    await this.crash(names);
   };
+}
+
+/** Deletes the pods of all Sentinels without grace; their StatefulSet makes them again, without their memory. */
+export async function deleteSentinels(
+  core: CoreV1Api,
+  { namespace, name }: Pick<KubernetesDeployment, "namespace" | "name">,
+): Promise<void> {
+  const labelSelector = formatLabelSelector({ ...podLabels(name), "app.kubernetes.io/name": "valkey-sentinel" });
+  await core.deleteCollectionNamespacedPod({ namespace, labelSelector, gracePeriodSeconds: 0 });
 }
