@@ -16,10 +16,10 @@ import type { ReplicationServersArgs } from "./servers/replication-servers";
 import { ReplicationServers } from "./servers/replication-servers";
 
 export interface ValkeyReplicationArgs
-  extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "failoverNodeSelectors"> {
+  extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "maxLagSeconds" | "failoverNodeSelectors"> {
   /**
-   * Sentinels that promote a replica when the primary fails. `true` is `{}`, with every default; without Sentinels pod 0 is always the
-   * primary.
+   * Sentinels that promote a replica when the primary fails. `true` is `{}`, with every default; without Sentinels nobody takes over from
+   * a primary that fails.
    * @default true in at least three zones, with a name of at most 43 characters; else false
    */
   readonly sentinel?: boolean | SentinelRequest | undefined;
@@ -45,7 +45,8 @@ export class ValkeyReplication extends KubernetesDeployment {
 
   /** @throws BadInput when the name is not a host name, there are too few zones, or the Sentinels are refused */
   constructor(name: string, args: ValkeyReplicationArgs, options?: pulumi.ComponentResourceOptions) {
-    const { replicas, failoverNodeSelectors } = args;
+    const { replicas, maxLagSeconds, failoverNodeSelectors } = args;
+    checkLag(name, maxLagSeconds);
     const sentinel = checkedSentinels(name, args);
     const shape = { primaries: 1, replicasPerPrimary: replicas };
     let servers: ReplicationServers | undefined;
@@ -56,7 +57,11 @@ export class ValkeyReplication extends KubernetesDeployment {
       args,
       options,
       (own, inside) => {
-        servers = new ReplicationServers(name, { ...own, replicas, sentinel, failoverNodeSelectors }, inside);
+        servers = new ReplicationServers(
+          name,
+          { ...own, replicas, sentinel, maxLagSeconds, failoverNodeSelectors },
+          inside,
+        );
         return servers;
       },
     );
@@ -67,6 +72,12 @@ export class ValkeyReplication extends KubernetesDeployment {
     this.externalEndpoint = this.externalEndpoints.apply(([primary]) => primary);
     this.externalReadEndpoint = this.externalEndpoints.apply(([, all]) => all);
   }
+}
+
+/** @throws BadInput where it is no whole number in its limits */
+function checkLag(name: string, seconds = 1): void {
+  if (!Number.isInteger(seconds) || seconds < 1 || seconds > 3600)
+    throw new BadInput(name, [`maxLagSeconds: it is ${seconds}; expected a whole number from 1 to 3600`]);
 }
 
 /** Settings of the Sentinels; undefined without any. @throws BadInput with every problem */

@@ -4,6 +4,7 @@
 import { connect } from "../valkey/connection";
 import type { Access, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
+import type { PrimaryLead } from "./kubernetes/access/primary-lead";
 import { lookAtTlsSecret, pemOf } from "./kubernetes/access/tls-secret";
 import type { ReportProgress } from "../lib/progress";
 import { KubernetesClient } from "./kubernetes/api/client";
@@ -66,6 +67,8 @@ export interface KubernetesReference extends ReferenceBase {
   readonly service: string;
   /** The Services at which clients connect, and what each leads to. @default Services are not looked at */
   readonly ways?: readonly ClientWay[] | undefined;
+  /** Objects that lead to the primary, where it can be another pod than the first. @default nothing */
+  readonly lead?: PrimaryLead | undefined;
 }
 
 /** A deployment somewhere. */

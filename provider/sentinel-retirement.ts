@@ -1,9 +1,9 @@
-/** Sentinels that leave a deployment on Kubernetes: before its servers change, they decide no longer, and pod 0 is the primary. */
+/** Sentinels that leave a deployment on Kubernetes: before its servers change, they decide no longer, and the primary is designated. */
 import type { DeploymentReference, KubernetesReference } from "../platforms/deployment-reference";
-import { openKubernetesClient, openRunningPart } from "../platforms/deployment-reference";
+import { openKubernetesClient } from "../platforms/deployment-reference";
 import { findSet } from "../platforms/kubernetes/volumes/set-volumes";
 import { scaleSet } from "../platforms/kubernetes/pods/scale";
-import { movePrimary } from "../valkey/sentinel/move-primary";
+import { isLed, PrimaryMoves } from "./primary-moves";
 import type { WaitOptions } from "./waiting";
 
 /** A change of a deployment. */
@@ -15,10 +15,10 @@ export interface SentinelChange {
 }
 
 /**
- * Sentinels that leave are stopped before servers start without them: they would make pod 0, which is the primary then, a replica again.
+ * Sentinels that leave are stopped before servers start without them: they would elect others than the designated primary.
  * Where such a change is taken back, they run again. Where the program is killed half-way, nobody fails over until the next update, or
  * until a refresh finds that they are gone.
- * @throws Failure when Sentinels do not stop, or pod 0 runs and does not take over; the Sentinels run again then
+ * @throws Failure when Sentinels do not stop, or there is not one primary; the Sentinels run again then
  */
 export async function settleSentinels(
   { former, target, password }: SentinelChange,
@@ -35,15 +35,9 @@ export async function settleSentinels(
   }
   const watched = pods.find(({ sentinel }) => sentinel !== undefined);
   // An update that failed early may have made nothing.
-  if (watched === undefined || (await findSet(kubernetes, watched)) === undefined) return;
-  const { sentinel: _watching, ...servers } = watched;
-  const deployment = await openRunningPart(kubernetes, servers, password);
-  const first = `${watched.statefulSet}-0`;
-  const stop = (): Promise<void> => scale(watched, 0);
+  if (watched === undefined || !isLed(watched) || (await findSet(kubernetes, watched)) === undefined) return;
   try {
-    if (deployment.nodes.some(({ name }) => name === first)) await movePrimary(deployment, first, stop, options);
-    // It copies the newest data before it serves.
-    else await stop();
+    await new PrimaryMoves(kubernetes, watched, password, options).designateElected(() => scale(watched, 0));
   } catch (error) {
     await scale(watched).catch(() => undefined);
     throw error;

@@ -1,13 +1,14 @@
 /** Services for clients outside the Kubernetes cluster. */
 import type { types } from "@pulumi/kubernetes";
+import { POD_NAME_LABEL } from "../../platforms/kubernetes/pods/pods";
 import { BadInput } from "../../lib/errors";
 import type { DeploymentContext } from "./deployment-context";
 import { ENGINE_ANNOTATIONS, objectMetadata } from "./deployment-context";
 import { externalProblems } from "./external-problems";
 import * as k8s from "./kubernetes-sdk";
 import { CLIENT_PORT } from "./layout";
-import { firstPodLabels } from "./server-objects";
-import { objectNames, POD_NAME_LABEL, selectorLabels, proxyLabels } from "./names";
+import { leadToPrimary } from "./server-objects";
+import { objectNames, selectorLabels } from "./names";
 import type { DeploymentKind } from "./reference";
 import type { ExternalReach, ServerArgs } from "./arguments";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -48,11 +49,11 @@ export function createNodeServices(context: DeploymentContext, nodes: number): v
     });
 }
 
-/** @param proxies in front of the primary, which is pod 0 without them */
+/** @param proxies in front of the primary. @default no proxies */
 export function createReplicationServices(context: DeploymentContext, proxies?: k8s.apps.v1.Deployment): void {
   const { deployment, names } = context;
-  const selector = proxies === undefined ? firstPodLabels(context) : proxyLabels(deployment);
-  createExternalService(context, names.external, { selector }, proxies);
+  const { selector, options } = leadToPrimary(context, proxies);
+  createExternalService(context, names.external, { selector }, options);
   createExternalService(context, names.externalRead, { selector: selectorLabels(deployment) });
 }
 
@@ -61,7 +62,7 @@ function createExternalService(
   context: DeploymentContext,
   name: string,
   spec: Pick<types.input.core.v1.ServiceSpec, "selector" | "publishNotReadyAddresses">,
-  proxies?: k8s.apps.v1.Deployment,
+  options = context.options,
 ): void {
   const { external }: ServerArgs = context.args;
   if (external === undefined) return;
@@ -81,6 +82,6 @@ function createExternalService(
         ...(sourceRanges === undefined ? {} : { loadBalancerSourceRanges: [...sourceRanges] }),
       },
     },
-    { ...context.options, ...(proxies === undefined ? {} : { dependsOn: [proxies] }) },
+    options,
   );
 }

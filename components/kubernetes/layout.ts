@@ -1,4 +1,5 @@
 /** Ports, mount paths and time limits that all pods share. */
+import { DESIGNATED } from "../../platforms/kubernetes/access/primary-lead";
 
 export const CLIENT_PORT = 6379;
 /** Port of the cluster bus: the client port + 10000, as servers expect it. */
@@ -12,6 +13,9 @@ export const CONFIG_FILE = `${CONFIG_DIRECTORY}/valkey.conf`;
 export const SCRIPTS_DIRECTORY = "/valkey/scripts";
 /** Holds a file for each pod, where clients are outside the Kubernetes cluster. */
 export const ANNOUNCED_DIRECTORY = "/valkey/announced";
+/** Holds the name of the primary's pod, for scripts where no Sentinel decides. */
+export const PRIMARY_DIRECTORY = "/valkey/primary";
+export const PRIMARY_FILE = `${PRIMARY_DIRECTORY}/${DESIGNATED}`;
 export const SECRET_DIRECTORY = "/valkey/secret";
 export const TLS_DIRECTORY = "/valkey/tls";
 
@@ -20,6 +24,9 @@ export const SERVER_CONTAINER = "valkey";
 export const DATA_VOLUME = "data";
 /** The part of a StatefulSet that `Volumes` changes: by itself the engine would delete all pods and make them again. */
 export const GROWN_BY_VOLUMES = ["spec.volumeClaimTemplates"];
+/** The parts of a Service and of a ConfigMap that `Rollout` changes when another server becomes the primary. */
+export const LED_BY_ROLLOUT = ["spec.selector"];
+export const DESIGNATED_BY_ROLLOUT = ["data"];
 /** The part of a disruption budget that `TopologyCheck` changes. */
 export const CHANGED_BY_SHARDS = ["spec"];
 

@@ -2,6 +2,7 @@
 import { BadInput } from "../../lib/errors";
 import type { TlsSource } from "./arguments";
 import { overlapSecret } from "../../platforms/kubernetes/access/overlap-names";
+import type { PrimaryLead } from "../../platforms/kubernetes/access/primary-lead";
 
 /** Names of a deployment's objects in its namespace. */
 export interface ObjectNames {
@@ -10,7 +11,7 @@ export interface ObjectNames {
   readonly headless: string;
   /** Service that clients find the deployment by. */
   readonly client: string;
-  /** Service of pod 0, where it is always the primary; only engines to compare Valkey with have it. */
+  /** ConfigMap with the name of the primary's pod. Of engines to compare Valkey with it is a Service: pod 0 is always the primary. */
   readonly primary: string;
   /** Service of every pod that may be read from; only replication has it. */
   readonly read: string;
@@ -77,8 +78,16 @@ export function tlsSecretName(deployment: string, { secretName, issuer }: TlsSou
   return secretName ?? `${deployment}-tls`;
 }
 
-/** The label that a StatefulSet gives each of its pods. */
-export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
+/** Objects that lead to the primary of a deployment in replication mode. @param watched whether Sentinels decide who it is */
+export function primaryLead(deployment: string, watched: boolean): PrimaryLead {
+  const { client, external, primary } = objectNames(deployment);
+  return {
+    services: [client, external],
+    servers: selectorLabels(deployment),
+    ...(watched ? { proxies: proxyLabels(deployment) } : {}),
+    configMap: primary,
+  };
+}
 
 /** Labels that select a deployment's pods and nothing else. */
 export function selectorLabels(deployment: string): Record<string, string> {

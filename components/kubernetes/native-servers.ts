@@ -19,6 +19,7 @@ import { PASSWORD_FILE } from "./server-config";
 import {
   createDisruptionBudget,
   createHeadlessService,
+  createPrimaryFile,
   createServiceAccount,
   createStatefulSet,
 } from "./server-objects";
@@ -34,8 +35,11 @@ export interface NativeServersPlan {
   readonly role: ServerRole;
   /** Files of the secret that tell the server who may log in. */
   readonly accessFiles: SecretFiles;
-  /** Whether Sentinels and proxies ask the servers. @default false */
-  readonly watched?: boolean | undefined;
+  /**
+   * Whether Sentinels elect the primary, and ask the servers, or `up` designates it.
+   * @default neither: nodes of a cluster decide, or nobody does
+   */
+  readonly primary?: "elected" | "designated" | undefined;
 }
 
 /** Where the servers are, for whatever connects to them. */
@@ -52,7 +56,7 @@ export interface NativeServers {
  */
 export function createNativeServers(context: DeploymentContext, plan: NativeServersPlan): NativeServers {
   const { names, args } = context;
-  const { nodes, config, restarting, role, watched } = plan;
+  const { nodes, config, restarting, role, primary } = plan;
   const template = serverPod(context, restarting, role);
   const secret = createSecret(context, secretFiles(args, plan.accessFiles));
   const needed = [
@@ -62,10 +66,11 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
     createConfig(context, names.scripts, scriptFiles(plan.scripts)),
     secret,
     createServiceAccount(context),
-    createNetworkPolicy(context, role.ports, watched),
+    createNetworkPolicy(context, role.ports, primary === "elected"),
     createDisruptionBudget(context),
+    ...(primary === undefined ? [] : [createPrimaryFile(context)]),
   ];
-  createStatefulSet(context, nodes, template, needed, hasVolumes(args));
+  createStatefulSet(context, nodes, template, needed, hasVolumes(args), primary === "designated");
   createMetrics(context);
   return { pods: serverPods(context, nodes), revision: podRevision(template), secret };
 }

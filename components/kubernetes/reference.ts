@@ -9,7 +9,7 @@ import type { Shape } from "../../valkey/topology/placement";
 import type { PromisedTuning } from "../../valkey/verification/machine-settings";
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "./layout";
 import { clientServices } from "./client-services";
-import { objectNames } from "./names";
+import { objectNames, primaryLead } from "./names";
 
 /** Topology, settings and promises of a deployment, whichever platform runs it. */
 export interface DeploymentKind {
@@ -65,5 +65,8 @@ export function podReference(
       : { sentinel: { statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel } }),
     service: `${ways[0].service}.${namespace}`,
     ways,
+    ...(mode === "cluster" || (engine ?? "valkey") !== "valkey"
+      ? {}
+      : { lead: primaryLead(name, sentinel !== undefined) }),
   };
 }

@@ -1,11 +1,21 @@
 /** Kubernetes objects that the servers of a native deployment have in common, in cluster and replication mode. */
-import type * as pulumi from "@pulumi/pulumi";
+import * as pulumi from "@pulumi/pulumi";
+import { DESIGNATED, leadLabels } from "../../platforms/kubernetes/access/primary-lead";
+import type { Labels } from "../../platforms/kubernetes/pods/pods";
 import type { ClientWay } from "../../valkey/verification/client-ways";
 import type { DeploymentContext } from "./deployment-context";
 import { ENGINE_ANNOTATIONS, objectMetadata } from "./deployment-context";
 import * as k8s from "./kubernetes-sdk";
-import { BUS_PORT, CHANGED_BY_SHARDS, CLIENT_PORT, DATA_VOLUME, GROWN_BY_VOLUMES } from "./layout";
-import { objectLabels, POD_NAME_LABEL, proxyLabels, selectorLabels } from "./names";
+import {
+  BUS_PORT,
+  CHANGED_BY_SHARDS,
+  CLIENT_PORT,
+  DATA_VOLUME,
+  DESIGNATED_BY_ROLLOUT,
+  GROWN_BY_VOLUMES,
+  LED_BY_ROLLOUT,
+} from "./layout";
+import { objectLabels, primaryLead, selectorLabels } from "./names";
 
 /** Gives every pod a DNS name before it is ready: nodes of an unformed cluster find each other by these names. */
 export function createHeadlessService(context: DeploymentContext, ports: readonly number[]): k8s.core.v1.Service {
@@ -43,24 +53,46 @@ function createService(
   proxies: k8s.apps.v1.Deployment | undefined,
 ): void {
   const { deployment, names } = context;
-  const servers = to === "all" ? selectorLabels(deployment) : firstPodLabels(context);
+  const lead = leadToPrimary(context, proxies);
   const component = name === names.client ? "client" : name.slice(deployment.length + 1);
   new k8s.core.v1.Service(
     name,
     {
       metadata: { ...objectMetadata(context, name, component), annotations: ENGINE_ANNOTATIONS },
       spec: {
-        selector: proxies === undefined ? servers : proxyLabels(deployment),
+        selector: to === "all" ? selectorLabels(deployment) : lead.selector,
         ports: [servicePort("valkey", CLIENT_PORT)],
       },
     },
-    { ...context.options, ...(proxies === undefined ? {} : { dependsOn: [proxies] }) },
+    to === "all" ? context.options : lead.options,
   );
 }
 
-/** Labels of pod 0, which is the primary where no Sentinels watch. */
-export function firstPodLabels({ deployment, names }: DeploymentContext): Record<string, string> {
-  return { ...selectorLabels(deployment), [POD_NAME_LABEL]: `${names.statefulSet}-0` };
+/**
+ * Selector and options of a Service of the primary: at first of pod 0, or of the proxies, once they are ready. `Rollout` leads it elsewhere.
+ */
+export function leadToPrimary(
+  { deployment, names, options }: DeploymentContext,
+  proxies: k8s.apps.v1.Deployment | undefined,
+): { readonly selector: Labels; readonly options: pulumi.CustomResourceOptions } {
+  const lead = primaryLead(deployment, proxies !== undefined);
+  return {
+    selector: leadLabels(lead, `${names.statefulSet}-0`),
+    options: pulumi.mergeOptions(options, {
+      ignoreChanges: LED_BY_ROLLOUT,
+      ...(proxies === undefined ? {} : { dependsOn: [proxies] }),
+    }),
+  };
+}
+
+/** The name of the primary's pod, at first of pod 0, for scripts to read. */
+export function createPrimaryFile(context: DeploymentContext): k8s.core.v1.ConfigMap {
+  const { primary, statefulSet } = context.names;
+  return new k8s.core.v1.ConfigMap(
+    primary,
+    { metadata: objectMetadata(context, primary), data: { [DESIGNATED]: `${statefulSet}-0` } },
+    { ...context.options, ignoreChanges: DESIGNATED_BY_ROLLOUT },
+  );
 }
 
 /** An account without rights: the pods never call the API server. */
@@ -92,6 +124,7 @@ export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v
 /**
  * Updates one pod at a time.
  * @param hasVolumes whether each pod has a volume of its own
+ * @param isRestartedByRollout whether `Rollout` restarts the pods, because another server takes over from the primary before
  */
 export function createStatefulSet(
   context: DeploymentContext,
@@ -99,6 +132,7 @@ export function createStatefulSet(
   template: k8s.types.input.core.v1.PodTemplateSpec,
   needed: pulumi.Resource[],
   hasVolumes: boolean,
+  isRestartedByRollout: boolean,
 ): void {
   const { deployment, names, args, options } = context;
   new k8s.apps.v1.StatefulSet(
@@ -110,7 +144,7 @@ export function createStatefulSet(
         replicas: nodes,
         // All pods start at once; no pod waits for another.
         podManagementPolicy: "Parallel",
-        updateStrategy: { type: "RollingUpdate" },
+        updateStrategy: { type: isRestartedByRollout ? "OnDelete" : "RollingUpdate" },
         selector: { matchLabels: selectorLabels(deployment) },
         template,
         volumeClaimTemplates: hasVolumes ? [dataVolume(context)] : [],

@@ -1,4 +1,4 @@
-/** Valkey in replication mode on Kubernetes. Without Sentinels pod 0 is the primary. */
+/** Valkey in replication mode on Kubernetes. Sentinels elect the primary, or `up` designates it: at first pod 0. */
 import * as pulumi from "@pulumi/pulumi";
 import { splitDirectives } from "../../valkey/live-settings";
 import type { SentinelSettings } from "../../valkey/sentinel/plan";
@@ -24,9 +24,13 @@ export interface ReplicationServersArgs extends ServerArgs {
   readonly replicas: number;
   /** Sentinels that promote a replica when the primary fails. @default no failover */
   readonly sentinel?: SentinelSettings | undefined;
+  /** Seconds that a replica may lag behind the primary, 1 to 3600; one that lags more is not read from at the Service `NAME-read`. @default 10 */
+  readonly maxLagSeconds?: number | undefined;
   /** Labels that machines of Sentinels and proxies must have. @default those of the servers' placement */
   readonly failoverNodeSelectors?: FailoverNodeSelectors | undefined;
 }
+
+const DEFAULT_MAX_LAG_SECONDS = 10;
 
 /**
  * All pods start at the same time. A server that would be the primary asks the others for newer data first. The name is part of every
@@ -60,9 +64,9 @@ export class ReplicationServers extends pulumi.ComponentResource {
       config: replicationConfig(directives, { tls, watched }),
       restarting: replicationConfig(splitDirectives(directives).restart, { tls, watched }),
       scripts: "replication",
-      role: replicationRole(context, sentinel),
+      role: replicationRole(context, sentinel, args.maxLagSeconds ?? DEFAULT_MAX_LAG_SECONDS),
       accessFiles: accessFiles(),
-      watched,
+      primary: watched ? "elected" : "designated",
     });
 
     const plan = { nodes, secret, selectors: args.failoverNodeSelectors };

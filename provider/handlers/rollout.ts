@@ -6,6 +6,7 @@ import { forgetGone } from "../../valkey/sentinel/form-sentinels";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../resource-handler";
 import { mendLostNodes } from "../lost-nodes";
+import { isLed, PrimaryMoves } from "../primary-moves";
 import { waitOptions } from "../waiting";
 import type { StorageRequest } from "./volumes";
 
@@ -49,9 +50,13 @@ async function rollOut(
   const mend = mendLostNodes(kubernetes, lost, options, (event) => {
     context.report(`${name}: ${event}`);
   });
+  const moves = isLed(target) ? new PrimaryMoves(kubernetes, target, password, options) : undefined;
+  if (before.length > 0) await moves?.settle();
+  const restartNext = target.sentinel === undefined ? moves?.restartNext : undefined;
   // Nodes with TLS and nodes without do not talk to each other: see `TlsCheck`.
   const atOnce = former.some(({ tls }) => (tls === undefined) !== (target.tls === undefined));
-  await awaitRollout(kubernetes, { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce, mend }, options);
+  const plan = { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce, mend, restartNext };
+  await awaitRollout(kubernetes, plan, options);
   if (target.sentinel !== undefined && before.length > 0) {
     const { sentinels, ...deployment } = await openKubernetesDeployment(kubernetes, target, password, options);
     // There may be fewer pods or Sentinels than before.
@@ -62,7 +67,8 @@ async function rollOut(
 
 /**
  * A failure leaves pods of the former and of the new template, each with its data and part of the deployment, and a StatefulSet that
- * waits to restart the next pod. Some Sentinels may have forgotten the nodes that are gone, and others not. The next update waits for its own
+ * waits to restart the next pod. Where the program was killed while a primary handed over, nobody can write for up to five minutes, or until
+ * the next update. Some Sentinels may have forgotten the nodes that are gone, and others not. The next update waits for its own
  * template on all pods, also if that is the former one.
  */
 export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
@@ -93,8 +99,8 @@ function describeRestarts(target: KubernetesReference): string {
   return `${nodes} nodes restart, one after the other, in about ${seconds} s, longer with much data; ${effectOfRestarts(target)}`;
 }
 
-function effectOfRestarts({ mode, sentinel }: KubernetesReference): string {
+function effectOfRestarts({ mode, shape }: KubernetesReference): string {
   if (mode === "cluster") return "a primary hands its slots over before it stops";
-  if (sentinel !== undefined) return "a replica takes over before the primary stops";
-  return "clients cannot write while the primary restarts";
+  if (shape.replicasPerPrimary === 0) return "clients cannot write while the primary restarts";
+  return "a replica takes over before the primary stops";
 }

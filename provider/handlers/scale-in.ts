@@ -1,4 +1,4 @@
-/** Readies a deployment for what it loses: empties the nodes that a smaller shape removes, and stops Sentinels that leave. */
+/** Readies a deployment for what it loses: empties nodes that leave, moves a primary that leaves, and stops Sentinels that leave. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openRunningPart, openRunningServers } from "../../platforms/deployment-reference";
@@ -12,6 +12,7 @@ import { nodeCount } from "../../valkey/topology/placement";
 import { listNames } from "../../valkey/verification/assertion";
 import { tightenBudgets } from "../budgets";
 import type { ResourceHandler } from "../resource-handler";
+import { isLed, PrimaryMoves } from "../primary-moves";
 import { settleSentinels } from "../sentinel-retirement";
 import type { WaitOptions } from "../waiting";
 import { waitOptions } from "../waiting";
@@ -96,7 +97,7 @@ function describeSentinels(before: DeploymentReference, after: DeploymentReferen
   if (before.platform !== "kubernetes" || after.platform !== "kubernetes") return [];
   if ((before.sentinel === undefined) === (after.sentinel === undefined)) return [];
   return after.sentinel === undefined
-    ? ["Sentinels leave: pod 0 takes over first, and no replica takes over any more when it fails"]
+    ? ["Sentinels leave: the primary stays where it is, and no replica takes over any more when it fails"]
     : ["Sentinels come: a replica takes over when the primary fails, and clients connect through proxies"];
 }
 
@@ -122,11 +123,13 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
     const after = nodeCount(target.shape);
     const { emptiedAt } = olds;
     const former = [olds, ...attempts].map((each) => each.target);
-    await settleSentinels({ former, target, password }, waitOptions(target.name, timeoutSeconds, context));
+    const options = waitOptions(target.name, timeoutSeconds, context);
+    await settleSentinels({ former, target, password }, options);
+    if (target.platform === "kubernetes" && target.sentinel === undefined && isLed(target))
+      await new PrimaryMoves(await openKubernetesClient(target), target, password, options).keep();
     const now = new Date().toISOString();
     if (target.mode !== "cluster" || after >= nodeCount(olds.target.shape))
       return { emptiedAt: attempts.length > 0 ? now : emptiedAt };
-    const options = waitOptions(target.name, timeoutSeconds, context);
     const stays = new Set(nodeNames(olds.target).slice(0, after));
     const { deployment, absent } = await openFormerNodes(olds.target, password, stays, options);
     const nodes = deployment.nodes.filter(({ name }) => stays.has(name));

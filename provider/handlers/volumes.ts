@@ -103,7 +103,7 @@ const zoneChange = (before: readonly string[], after: readonly string[]): ZoneCh
 /** Nodes move to other zones by copying their data from others: see `mendLostNodes`. */
 async function zoneRefusal(
   kubernetes: KubernetesClient,
-  { name, mode, shape, sentinel, statefulSet }: KubernetesReference,
+  { name, shape }: KubernetesReference,
   { lost, gained }: ZoneChange,
   bound: readonly V1PersistentVolumeClaim[],
 ): Promise<string[] | undefined> {
@@ -113,20 +113,14 @@ async function zoneRefusal(
   // Until nodes have moved to a new zone, none starts where two are.
   const crowds = [...inZone].flatMap(([zone, claims]) => (zone === undefined || claims.length < 2 ? [] : claims));
   const tooMany = gained.length === 0 ? [] : crowds;
-  // Replicas of a primary that nobody takes over from would copy its empty volume.
-  const mayNotMove =
-    shape.replicasPerPrimary === 0
-      ? [...there, ...tooMany]
-      : mode === "cluster" || sentinel !== undefined
-        ? []
-        : there.filter((claim) => claim.endsWith(`-${statefulSet}-0`));
+  // A node without replicas would lose its data.
+  const mayNotMove = shape.replicasPerPrimary === 0 ? [...there, ...tooMany] : [];
   if (mayNotMove.length === 0) return undefined;
   const change = there.length > 0 ? `lose ${lost.join(", ")}` : `gain ${gained.join(", ")}`;
-  const remedy = mode === "cluster" ? "add replicas first" : "add replicas and Sentinels first";
   return [
     "target.zones",
     `zones cannot ${change}: nodes of ${name} would have to move of which nobody could take over (${listNames(mayNotMove)}), and ` +
-      `a pod cannot run in another zone than its volume. Keep the zones; ${remedy}; or ${ANOTHER_WAY}`,
+      `a pod cannot run in another zone than its volume. Keep the zones; add replicas first; or ${ANOTHER_WAY}`,
   ];
 }
 

@@ -47,7 +47,7 @@ describe("a preview", () => {
       "6 nodes restart, one after the other, in about 72 s, longer with much data; a primary hands its slots over before it stops",
     ]);
     expect(rollout.announce?.(inputs, { target: target(1, {}, "replication"), revision: "2" })).toEqual([
-      "2 nodes restart, one after the other, in about 12 s, longer with much data; clients cannot write while the primary restarts",
+      "2 nodes restart, one after the other, in about 12 s, longer with much data; a replica takes over before the primary stops",
     ]);
     const timing = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
     const sentinel = { statefulSet: "orders-sentinel", port: 26_379, settings: timing };

@@ -45,7 +45,12 @@ export class Deadline {
     private readonly deployment: string,
     nodes: number,
     private readonly options: FormationOptions,
-    private readonly goal: "formed" | "resized" | "ready to be resized" | "ready for another primary" = "formed",
+    private readonly goal:
+      | "formed"
+      | "resized"
+      | "ready to be resized"
+      | "ready for another primary"
+      | "ready to run without Sentinels" = "formed",
   ) {
     this.#timeoutMs = options.timeoutMs ?? 60_000 + 500 * nodes;
     this.#deadline = this.#began + this.#timeoutMs;

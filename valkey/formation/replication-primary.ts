@@ -3,8 +3,8 @@ import { Failure } from "../../lib/errors";
 import { withConnections } from "../connections";
 import { countKeys } from "../databases";
 import type { Deployment } from "../deployment";
-import type { DeploymentNode } from "../node";
-import { infoNumber, parseInfo } from "../topology/info";
+import type { DeploymentNode, Endpoint } from "../node";
+import { infoNumber, parseFlatReply, parseInfo } from "../topology/info";
 import type { Deadline } from "./deadline";
 
 /** Part of a node that decides whether it is the primary. */
@@ -83,4 +83,14 @@ function readRoles(deployment: Deployment): Promise<ReplicationRole[]> {
       }),
     ),
   );
+}
+
+/** Endpoint by which a node wants to be known. A pod announces its host name, which outlives its address. */
+export async function announcedEndpoint(deployment: Deployment, node: DeploymentNode): Promise<Endpoint> {
+  const directive = "replica-announce-ip";
+  const found = await withConnections({ ...deployment, nodes: [node] }, (connections) =>
+    Promise.all([...connections.values()].map((connection) => connection.config("GET", directive))),
+  );
+  const announced = found.map((reply) => parseFlatReply(reply).get(directive) ?? "").join("");
+  return { ...node.endpoint, host: announced === "" ? node.endpoint.host : announced };
 }

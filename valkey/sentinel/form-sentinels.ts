@@ -4,10 +4,9 @@ import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
 import type { FormationOptions } from "../formation/deadline";
 import { Deadline } from "../formation/deadline";
-import { awaitSolePrimary } from "../formation/replication-primary";
+import { announcedEndpoint, awaitSolePrimary } from "../formation/replication-primary";
 import type { DeploymentNode, Endpoint } from "../node";
 import { formatEndpoint, nodeNameAt } from "../node";
-import { parseFlatReply } from "../topology/info";
 import type { Sentinels } from "./plan";
 import { monitorCommands } from "./plan";
 import type { SentinelView } from "./sentinel-view";
@@ -119,16 +118,6 @@ async function awaitWholeView(
   await deadline.poll(async () =>
     missingInView(node.name, await readSentinelView(connection, deployment.name), expected),
   );
-}
-
-/** Endpoint by which a node wants to be known. A pod announces its host name, which outlives its address. */
-export async function announcedEndpoint(deployment: Deployment, node: DeploymentNode): Promise<Endpoint> {
-  const directive = "replica-announce-ip";
-  const found = await withConnections({ ...deployment, nodes: [node] }, (connections) =>
-    Promise.all([...connections.values()].map((connection) => connection.config("GET", directive))),
-  );
-  const announced = found.map((reply) => parseFlatReply(reply).get(directive) ?? "").join("");
-  return { ...node.endpoint, host: announced === "" ? node.endpoint.host : announced };
 }
 
 /** @returns whether the Sentinel had to be reconfigured */

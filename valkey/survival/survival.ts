@@ -109,10 +109,10 @@ function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** Replication without Sentinels: pod 0 is the primary, and asks its replicas before it starts. */
+/** Replication without Sentinels: nobody takes over from the primary, which asks its replicas before it starts. */
 function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, ephemeral, oneMachine, zones } = subject;
-  const copied = loses("unreplicated", "until pod 0 is back and has copied the data");
+  const copied = loses("unreplicated", "until the primary is back and has copied the data");
   // A disk with every write needs no copy.
   const back = lossOnDisk(settings, "power") === "none" && !ephemeral ? restarted(subject, "power") : copied;
   const all = allAtOnce(subject);

@@ -2,34 +2,19 @@
 import type { types } from "@pulumi/kubernetes";
 import type { Placement } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
-import { selectorLabels } from "../names";
 import { pullPolicy } from "./image";
-import { scheduling } from "./placement";
 import { podBasics } from "./pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
 import { INIT_RESOURCES } from "./sidecar-resources";
 
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check" };
 
-/**
- * The version goes to where Kubernetes reads it without the right to read logs. The pod prefers the machine of pod 0, which
- * then has the image: in replication mode clients wait for pod 0.
- */
+/** The version goes to where Kubernetes reads it without the right to read logs. */
 export function imageCheckPod(context: DeploymentContext): types.input.core.v1.PodSpec {
-  const { deployment, names, args } = context;
+  const { args } = context;
   const placement: Placement = { ...args.placement, hostAntiAffinity: "none", oneMachine: false };
-  const beside = {
-    topologyKey: "kubernetes.io/hostname",
-    labelSelector: {
-      matchLabels: { ...selectorLabels(deployment), "statefulset.kubernetes.io/pod-name": `${names.statefulSet}-0` },
-    },
-  };
   return {
     ...podBasics(context, { graceSeconds: 0, labels: LABELS, placement }),
-    affinity: {
-      ...scheduling(deployment, placement, LABELS).affinity,
-      podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: beside }] },
-    },
     containers: [
       {
         name: "version",

@@ -2,15 +2,30 @@
 import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
-import { ASK_PATIENCE_SECONDS, ASK_SECONDS, CLIENT_PORT, CONFIG_FILE, HAND_OVER_SECONDS } from "../layout";
+import {
+  ASK_PATIENCE_SECONDS,
+  ASK_SECONDS,
+  CLIENT_PORT,
+  CONFIG_FILE,
+  HAND_OVER_SECONDS,
+  PRIMARY_FILE,
+} from "../layout";
 import { sentinelVariables } from "../replication/sentinel-environment";
 import { scriptCommand } from "../scripts";
 import { LISTENS, serverProbes } from "./probes";
 import type { ServerRole } from "./server-pod";
 import { hostInPod, zoneArguments } from "./server-pod";
+import { primaryVolume } from "./volumes";
 
-/** @param sentinel settings of the Sentinels; undefined where pod 0 is the primary */
-export function replicationRole(context: DeploymentContext, sentinel: SentinelSettings | undefined): ServerRole {
+/**
+ * @param sentinel settings of the Sentinels; undefined where `up` designates the primary
+ * @param maxLagSeconds by which a replica that is ready may lag behind the primary
+ */
+export function replicationRole(
+  context: DeploymentContext,
+  sentinel: SentinelSettings | undefined,
+  maxLagSeconds: number,
+): ServerRole {
   const { names, args } = context;
   const engine = directiveEngine(args.engine);
   return {
@@ -24,10 +39,13 @@ export function replicationRole(context: DeploymentContext, sentinel: SentinelSe
     variables: {
       DEPLOYMENT: context.deployment,
       SERVERS: `.${hostInPod(names.headless, context)}`,
+      PRIMARY_FILE,
+      MAX_LAG: String(maxLagSeconds),
       ...(sentinel === undefined
         ? { PRIMARY_SERVICE: hostInPod(names.client, context) }
         : sentinelVariables(context, sentinel)),
     },
+    volumes: [primaryVolume(names)],
     ports: [CLIENT_PORT],
     probes: serverProbes("replication", args.tls !== undefined, engine),
     ...(sentinel === undefined

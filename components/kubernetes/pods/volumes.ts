@@ -3,7 +3,7 @@ import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../../valkey/engines";
 import type { ServerArgs, Tls } from "../arguments";
 import { ENGINE_PROGRAMS } from "../engines";
-import { CONFIG_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
+import { CONFIG_DIRECTORY, PRIMARY_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
 import type { ObjectNames } from "../names";
 import { PASSWORD_FILE } from "../server-config";
 
@@ -22,6 +22,14 @@ export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.inpu
     secretVolume(names),
     ...tlsVolumes(tls),
   ];
+}
+
+/** The name of the primary's pod, for scripts of servers and Sentinels. */
+export function primaryVolume({ primary }: ObjectNames): {
+  readonly volume: types.input.core.v1.Volume;
+  readonly directory: string;
+} {
+  return { volume: { name: "primary", configMap: { name: primary } }, directory: PRIMARY_DIRECTORY };
 }
 
 export function tlsVolumes(tls: Tls | undefined): types.input.core.v1.Volume[] {

@@ -4,14 +4,14 @@ import type { SentinelSettings } from "../../../valkey/sentinel/plan";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
-import { DATA_DIRECTORY, SENTINEL_PORT } from "../layout";
+import { DATA_DIRECTORY, PRIMARY_FILE, SENTINEL_PORT } from "../layout";
 import { sentinelLabels } from "../names";
 import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES } from "../pods/sidecar-resources";
 import { asEnvironment, hostInPod, POD_VARIABLES } from "../pods/server-pod";
-import { podVolumes, scriptEnvironment, serverMounts } from "../pods/volumes";
+import { podVolumes, primaryVolume, scriptEnvironment, serverMounts } from "../pods/volumes";
 import { scriptCommand } from "../scripts";
 import { TLS_FILES } from "../server-config";
 import { sentinelVariables } from "./sentinel-environment";
@@ -74,7 +74,7 @@ function podSpec(
   return {
     ...podBasics(context, { graceSeconds: GRACE_SECONDS, labels }),
     containers: [sentinelContainer(context, settings)],
-    volumes: [{ name: "data", emptyDir: {} }, ...podVolumes(names, args.tls)],
+    volumes: [{ name: "data", emptyDir: {} }, primaryVolume(names).volume, ...podVolumes(names, args.tls)],
   };
 }
 
@@ -84,10 +84,12 @@ function sentinelContainer(context: DeploymentContext, settings: SentinelSetting
   const variables = {
     DEPLOYMENT: deployment,
     SERVERS: `.${hostInPod(names.headless, context)}`,
+    PRIMARY_FILE,
     ...sentinelVariables(context, settings),
     ...scriptEnvironment(tls === undefined ? undefined : TLS_FILES.authority),
   };
   const probe = ping(tls !== undefined);
+  const { volume, directory } = primaryVolume(names);
   return {
     name: "sentinel",
     image,
@@ -99,6 +101,10 @@ function sentinelContainer(context: DeploymentContext, settings: SentinelSetting
     securityContext: CONTAINER_SECURITY_CONTEXT,
     livenessProbe: { ...probe, initialDelaySeconds: 10 },
     readinessProbe: { ...probe, exec: { command: scriptCommand("ready-sentinel.sh") } },
-    volumeMounts: [{ name: "data", mountPath: DATA_DIRECTORY }, ...serverMounts(tls)],
+    volumeMounts: [
+      { name: "data", mountPath: DATA_DIRECTORY },
+      { name: volume.name, mountPath: directory, readOnly: true },
+      ...serverMounts(tls),
+    ],
   };
 }

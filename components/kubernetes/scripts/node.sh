@@ -18,20 +18,26 @@ tell() {
     timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p "${3:-6379}" -t 2 ${VALKEY_TLS_CA:+--tls ${trust:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
 }
 
+# designated: the pod that is the primary where no Sentinel decides. `up` writes it to PRIMARY_FILE when another takes over; Kubernetes may
+# take a minute or two until running pods see it.
+designated() { cat "${PRIMARY_FILE-}" 2>/dev/null || echo "$DEPLOYMENT-0"; }
+
 # look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also
 # while the node loads its data.
 look() {
-  run='' role='' loading='' link='' since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas='' lineage=''
+  run='' listener='' role='' loading='' link='' applied=0 since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas='' lineage=''
   answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\n' | tell localhost 3)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
     case $name in
       run_id) run=$value ;;
+      listener0) listener=$value ;;
       uptime_in_seconds) uptime=$value ;;
       loading) loading=$value ;;
       role) role=$value ;;
       master_host) followed=${value%.} ;;
       master_link_status) link=$value ;;
+      slave_repl_offset) applied=$value ;;
       master_link_down_since_seconds) since=$value ;;
       master_replid) lineage=$value ;;
       cluster_state) state=$value ;;

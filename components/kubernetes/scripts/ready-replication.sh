@@ -1,13 +1,38 @@
 #!/bin/sh
-# Readiness of a node in replication: its data set is loaded and, of a replica, its link to the primary is up.
-# PRIMARY_SERVICE, where it is set, is the Service of pod 0, which is the primary without Sentinels. A replica without its primary tries
+# Readiness of a node in replication: its data set is loaded and, of a replica, its link to the primary is up, and it keeps up.
+# PRIMARY_SERVICE, where it is set, is the Service of the primary without Sentinels. A replica without its primary tries
 # each second, but an attempt that nobody answers lasts for repl-timeout (60 s), and where a pod is new nobody answers at its old address.
 # The script makes such a replica begin anew: with Sentinels at the same host name, else at the Service, which keeps its address and
-# refuses connections while pod 0 is not ready. The data set stays, for a partial synchronization.
+# refuses connections while the primary is not ready. The data set stays, for a partial synchronization.
 . "${0%/*}/node.sh"
 
-# take_back: pod 0 that has copied newer data (start-replication.sh) is the primary again, with every write. Until then clients find nobody
-# at its Service.
+# lasts SECONDS FILE: whether so many seconds have passed since it was first called with FILE, which is removed when that has ended.
+lasts() {
+  [ -s "$2" ] || date +%s >"$2"
+  [ $(($(date +%s) - $(cat "$2"))) -ge "$1" ]
+}
+
+# reopen: `up` has a primary listen to its own pod only, for the moment in which another takes over. Where `up` ended in that moment, the
+# server listens to clients again.
+reopen() {
+  case $listener in
+    *=127.0.0.1,*) ! lasts 60 "$DATA/closed" || echo 'CONFIG SET bind "* -::*"' | tell localhost 2 >/dev/null ;;
+    *) rm -f "$DATA/closed" ;;
+  esac
+}
+
+# is_lent: whether the designated primary is a replica for a time: it copies newer data (start-replication.sh), or `up` ended before it
+# designated the one that took over. Until the file of a running pod is current, another may be designated. A person may have it follow a
+# server of another deployment (docs/upgrades.md).
+is_lent() {
+  [ ! -e "$DATA/lent" ] || return 0
+  case $followed in
+    "$DEPLOYMENT"-*"$SERVERS" | "$PRIMARY_SERVICE") lasts 240 "$DATA/replaced" ;;
+    *) false ;;
+  esac
+}
+
+# take_back: the designated primary has the role again, with every write. Until then clients find nobody at its Service.
 take_back() {
   # Since the last probe the other may be waiting for an answer from this pod's old address.
   echo 'FAILOVER ABORT' | tell "$followed" 2 >/dev/null
@@ -27,10 +52,11 @@ take_back() {
     look
   done
   [ "$role" = master ] || return 1
+  rm -f "$DATA/lent" "$DATA/replaced"
   remember
 }
 
-# step_back: a former helper of pod 0 follows it again where pod 0 serves. Only pods that are ready are behind the Service.
+# step_back: a primary that is not designated follows the one that is, where that serves. Only pods that are ready are behind the Service.
 step_back() {
   found=$(printf 'ROLE\nINFO server\n' | tell "$PRIMARY_SERVICE" 2)
   echo "$found" | grep -q '^master' || return 0
@@ -73,19 +99,35 @@ remember() { [ "$lineage" = "$(cat "$HISTORY" 2>/dev/null)" ] || echo "$lineage"
 # copying: whether this node receives a data set.
 copying() { echo 'INFO replication' | tell localhost 2 | grep -q '^master_sync_in_progress:1'; }
 
+# keeps_up: whether this linked replica has every write that the primary had MAX_LAG seconds ago. It notes at each probe how far the primary is,
+# by history: positions of different ones cannot be compared.
+keeps_up() {
+  [ -n "${MAX_LAG-}" ] || return 0
+  reached=$(echo 'INFO replication' | tell "$followed" 2 | sed -n 's/^master_repl_offset:\([0-9]*\).*/\1/p')
+  { cat "$DATA/reached" 2>/dev/null; [ -z "$reached" ] || echo "$(date +%s) $lineage $reached"; } |
+    awk -v due="$(($(date +%s) - MAX_LAG))" -v lineage="$lineage" '
+      $2 != lineage { next }
+      $1 <= due { last = $0; next }
+      { later = later $0 "\n" }
+      END { if (last != "") print last; printf "%s", later }' >"$DATA/reached.new"
+  mv "$DATA/reached.new" "$DATA/reached"
+  awk -v due="$(($(date +%s) - MAX_LAG))" -v applied="$applied" '$1 <= due && $3 > applied { late = 1 } END { exit late }' "$DATA/reached"
+}
+
 look
 reload_certificate
 [ "$loading" = 0 ] || exit 1
 { [ "$role" = slave ] && [ "$link" != up ]; } || remember
 if [ -n "${PRIMARY_SERVICE-}" ] && [ -n "${DEPLOYMENT-}" ]; then
-  case $POD_NAME,$role in
-    "$DEPLOYMENT-0,slave")
-      take_back
-      exit
-      ;;
-    "$DEPLOYMENT-0,"*) ;;
-    *,master) step_back ;;
-  esac
+  reopen
+  if [ "$POD_NAME" != "$(designated)" ]; then
+    [ "$role" != master ] || step_back
+  elif [ "$role" = master ]; then
+    rm -f "$DATA/lent" "$DATA/replaced"
+  elif is_lent; then
+    take_back
+    exit
+  fi
 fi
 if [ -n "${SENTINELS-}" ]; then
   . "${0%/*}/sentinels.sh"
@@ -96,7 +138,11 @@ if [ -n "${SENTINELS-}" ]; then
     resign
   fi
 fi
-[ "$role" != master ] && [ "$link" != up ] || exit 0
+[ "$role" != master ] || exit 0
+if [ "$link" = up ]; then
+  keeps_up
+  exit
+fi
 
 # Until the next probe. A probe may take 8 s.
 attempt=0

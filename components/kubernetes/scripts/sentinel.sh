@@ -1,6 +1,6 @@
 #!/bin/sh
 # sentinel.sh: starts a Sentinel. Without a memory it watches the primary that the other Sentinels name; else the one that the servers
-# name; else, in a new deployment, pod 0. The container's environment sets what sentinels.sh reads; the file `servers` in
+# name; else, in a new deployment, the designated one. The container's environment sets what sentinels.sh reads; the file `servers` in
 # /valkey/config has the number of servers.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
@@ -45,7 +45,7 @@ sentinel resolve-hostnames yes
 sentinel announce-hostnames yes
 sentinel announce-ip $POD_NAME$SENTINELS
 sentinel announce-port 26379
-sentinel monitor $DEPLOYMENT ${primary:-$DEPLOYMENT-0$SERVERS} 6379 $QUORUM
+sentinel monitor $DEPLOYMENT ${primary:-$(designated)$SERVERS} 6379 $QUORUM
 sentinel auth-pass $DEPLOYMENT $password
 sentinel down-after-milliseconds $DEPLOYMENT $DOWN_AFTER
 sentinel failover-timeout $DEPLOYMENT $FAILOVER_TIMEOUT

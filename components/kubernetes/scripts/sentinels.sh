@@ -90,8 +90,8 @@ leading() {
     number=$((number + 1))
     {
       ask "$host"
-      # Pods without Sentinels follow the Service of pod 0.
-      case $followed in "$DEPLOYMENT".*) followed=$DEPLOYMENT-0$SERVERS ;; esac
+      # Pods without Sentinels follow the Service of the primary.
+      case $followed in "$DEPLOYMENT".*) followed=$(designated)$SERVERS ;; esac
       case $role in
         master) has_data && echo "1 $replicas $host" ;;
         slave) echo "0 1 $followed" ;;

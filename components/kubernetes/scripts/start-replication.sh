@@ -1,8 +1,8 @@
 #!/bin/sh
 # start-replication.sh SECONDS PATIENCE PROGRAM CONFIG ARGUMENTS…: starts a server in replication mode; a primary first asks whether a
 # replica has newer data. If it started with what is on its disk, its replicas would copy that.
-#   without Sentinels   pod 0 is the primary. It starts as the replica of a pod that has newer data, which becomes a primary for that time;
-#                       the readiness script takes the role back when pod 0 has its copy. No other pod ever starts as a primary
+#   without Sentinels   `up` designates the primary. That pod starts as the replica of a pod that has newer data, which becomes a primary for
+#                       that time; the readiness script takes the role back when the pod has its copy. No other pod starts as a primary
 #   with Sentinels      these name the primary, of which all others start as replicas. If they still name this server, they have a
 #                       replica that has newer data take over
 # What is newer, and for how long a server waits for those that do not answer, is decided as for a cluster:
@@ -12,8 +12,8 @@
 #   no data on this disk, replicas are silent  it waits for PATIENCE: in a new deployment all answer soon
 #   a replica loads or copies its data         it waits for PATIENCE
 # Others never wait for this server, so no two wait for each other; and nothing is written down, so a script that is killed begins anew.
-# The container's environment sets DEPLOYMENT, POD_NAME and SERVERS (what follows a pod's name in its host name); PRIMARY_SERVICE, the
-# Service of pod 0, without Sentinels; and the variables of sentinels.sh with them. The file `servers` beside CONFIG has their number.
+# The container's environment sets DEPLOYMENT, POD_NAME and SERVERS (what follows a pod's name in its host name); PRIMARY_FILE and
+# PRIMARY_SERVICE, the Service of the primary, without Sentinels; and the variables of sentinels.sh with them. The file `servers` beside CONFIG has their number.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 
@@ -178,11 +178,13 @@ if [ -n "${SENTINELS-}" ]; then
     return 1
   }
 else
-  named() { [ "$POD_NAME" = "$DEPLOYMENT-0" ] && echo "$POD_NAME$SERVERS" || echo "$PRIMARY_SERVICE"; }
-  # follow: sets primary to the host to copy from.
+  rm -f "$DATA/lent" "$DATA/replaced" "$DATA/closed"
+  named() { [ "$POD_NAME" = "$(designated)" ] && echo "$POD_NAME$SERVERS" || echo "$PRIMARY_SERVICE"; }
+  # follow: sets primary to the host to copy from, which has the role until this server has its copy.
   follow() {
     take_over || return 1
     primary=$host
+    : >"$DATA/lent"
   }
 fi
 

@@ -2,6 +2,7 @@
 import type { V1PodDisruptionBudget, V1PodDisruptionBudgetSpec } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
+import { POD_NAME_LABEL } from "./pods";
 
 /** The budget that a deployment comes with: it selects all pods, and one of them may be evicted. */
 export interface BudgetName {
@@ -11,7 +12,6 @@ export interface BudgetName {
 
 type Budget = Plain<V1PodDisruptionBudget>;
 
-const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 const budgetOfGroup = (name: string, group: number): string => `${name}-group-${group + 1}`;
 
 /**

@@ -13,6 +13,9 @@ import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "./po
 
 export type Labels = Readonly<Record<string, string>>;
 
+/** The label that a StatefulSet gives each of its pods. */
+export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
+
 /** The pods of a StatefulSet, or all pods with these labels. */
 export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
 

@@ -1,4 +1,4 @@
-/** Waits until all pods of a StatefulSet are ready and have its newest template, after it was created or changed. */
+/** Waits until all pods of a StatefulSet are ready and have its newest template, after it was created or changed, or restarts them itself. */
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -20,7 +20,21 @@ export interface RolloutPlan {
   readonly atOnce?: boolean | undefined;
   /** Called again and again until all pods are ready: mends what keeps them from it. @returns what it waits for */
   readonly mend?: Mend | undefined;
+  /** Chooses the pods to restart, one after the other. @default the StatefulSet does, from the highest ordinal down */
+  readonly restartNext?: RestartNext | undefined;
 }
+
+/** A pod of a former template. */
+export interface OutdatedPod {
+  readonly name: string;
+  readonly ready: boolean;
+}
+
+/**
+ * Called while pods of a former template exist and all of the newest one are ready.
+ * @returns the name of the pod to restart; undefined to be asked again
+ */
+export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string | undefined>;
 
 /** @param pods all that are not being deleted @param run whether they are as many as wanted, and run */
 export type Mend = (pods: readonly V1Pod[], run: boolean) => Promise<string | undefined>;
@@ -53,8 +67,9 @@ export async function awaitRollout(
   for (;;) {
     const set = await readSet(kubernetes, plan);
     const { pods, run } = await watch.poll();
-    if (isSettled(set, pods, plan) && strategyOf(set) === "RollingUpdate") return;
-    await release(kubernetes, plan, set, pods);
+    if (isSettled(set, pods, plan) && strategyOf(set) === strategyAtRest(plan)) return;
+    const stuck = await release(kubernetes, plan, set, pods);
+    if (!stuck && run) await restart(kubernetes, plan, set, pods);
     const unmended = await plan.mend?.(pods, run);
     const explain = async (): Promise<string> => unmended ?? describe(set, pods);
     if (run) {
@@ -115,30 +130,50 @@ export function isPodReady({ metadata, status }: V1Pod): boolean {
  * ordered pods waits for them forever before it replaces them (kubernetes/kubernetes#67250), although the new template may fix them;
  * and one that rolls out makes a pod whose turn has not come with the old template again. While its strategy is OnDelete, it makes every
  * pod with the newest template, and replaces none.
+ * @returns whether it has more to do, or does not know yet
  */
 async function release(
   kubernetes: KubernetesClient,
   plan: RolloutPlan,
   set: V1StatefulSet,
   pods: readonly V1Pod[],
-): Promise<void> {
-  if (!isObserved(set)) return;
-  const { namespace, container, atOnce = false } = plan;
+): Promise<boolean> {
+  if (!isObserved(set)) return true;
+  const { container, atOnce = false } = plan;
   const stuck = pods.filter((pod) => !isCurrent(set, pod) && (atOnce || !isPodRunning(pod, container)));
-  const strategy = stuck.length > 0 ? "OnDelete" : "RollingUpdate";
+  const strategy = stuck.length > 0 ? "OnDelete" : strategyAtRest(plan);
   if (strategyOf(set) !== strategy) {
     await setStrategy(kubernetes, plan, strategy);
-    return;
+    return true;
   }
-  await Promise.all(
-    stuck.map((pod) =>
-      kubernetes.find(
-        `replacing pod ${resourceName(pod)} of namespace ${namespace}`,
-        kubernetes.core.deleteNamespacedPod({ namespace, name: resourceName(pod) }),
-      ),
-    ),
+  await Promise.all(stuck.map((pod) => replacePod(kubernetes, plan, resourceName(pod))));
+  return stuck.length > 0;
+}
+
+/** Has a StatefulSet make a pod again, whose strategy is OnDelete: with the newest template. */
+async function restart(
+  kubernetes: KubernetesClient,
+  plan: RolloutPlan,
+  set: V1StatefulSet,
+  pods: readonly V1Pod[],
+): Promise<void> {
+  if (plan.restartNext === undefined || pods.length < plan.nodes) return;
+  const outdated = pods.filter((pod) => !isCurrent(set, pod));
+  if (outdated.length === 0 || !pods.every((pod) => !isCurrent(set, pod) || isPodReady(pod))) return;
+  const next = await plan.restartNext(outdated.map((pod) => ({ name: resourceName(pod), ready: isPodReady(pod) })));
+  if (next !== undefined) await replacePod(kubernetes, plan, next);
+}
+
+async function replacePod(kubernetes: KubernetesClient, { namespace }: RolloutPlan, name: string): Promise<void> {
+  await kubernetes.find(
+    `replacing pod ${name} of namespace ${namespace}`,
+    kubernetes.core.deleteNamespacedPod({ namespace, name }),
   );
 }
+
+/** The strategy of a StatefulSet whose pods are all as wanted. */
+const strategyAtRest = ({ restartNext }: RolloutPlan): "OnDelete" | "RollingUpdate" =>
+  restartNext === undefined ? "RollingUpdate" : "OnDelete";
 
 const strategyOf = ({ spec }: V1StatefulSet): string => spec?.updateStrategy?.type ?? "RollingUpdate";
 

@@ -75,6 +75,7 @@ describe("ReplicationServers", () => {
       "kubernetes:core/v1:ServiceAccount replication",
       "kubernetes:networking.k8s.io/v1:NetworkPolicy replication",
       "kubernetes:policy/v1:PodDisruptionBudget replication",
+      "kubernetes:core/v1:ConfigMap replication-primary",
       "kubernetes:apps/v1:StatefulSet replication",
       "kubernetes:core/v1:Service replication",
       "kubernetes:core/v1:Service replication-read",
@@ -93,6 +94,7 @@ describe("ReplicationServers", () => {
   it("starts pods when all that they need exists, and leaves waiting for them to Rollout", async () => {
     const set = await statefulSet();
     expect(set.dependsOn).toEqual([
+      "kubernetes:core/v1:ConfigMap replication-primary",
       "kubernetes:core/v1:ConfigMapPatch replication-config",
       "kubernetes:core/v1:ConfigMapPatch replication-scripts",
       "kubernetes:core/v1:SecretPatch replication-password",
@@ -141,9 +143,11 @@ describe("ReplicationServers", () => {
           ],
         },
       },
+      { name: "primary", configMap: { name: "replication-primary" } },
     ]);
     expect(spec.containers[0].volumeMounts).toEqual([
       { name: "data", mountPath: "/data" },
+      { name: "primary", mountPath: "/valkey/primary", readOnly: true },
       { name: "config", mountPath: "/valkey/config", readOnly: true },
       { name: "scripts", mountPath: "/valkey/scripts", readOnly: true },
       { name: "secret", mountPath: "/valkey/secret", readOnly: true },
@@ -417,6 +421,21 @@ describe("the Services of servers", () => {
       publishNotReadyAddresses: true,
       selector: SERVERS,
     });
+  });
+
+  it("are led elsewhere by Rollout when another server becomes the primary, and an update leaves them there", async () => {
+    const strategyOf = (resources: readonly DeclaredResource[]): unknown => {
+      const { spec } = onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "replication").inputs;
+      return (spec as { updateStrategy: { type: string } }).updateStrategy.type;
+    };
+    const alone = await replication();
+    const { resources: watched } = await declare({ sentinel: SENTINEL });
+    for (const resources of [alone, watched]) {
+      expect(onlyResource(resources, SERVICE, "replication").options.ignoreChanges).toEqual(["spec.selector"]);
+      const file = onlyResource(resources, "kubernetes:core/v1:ConfigMap", "replication-primary");
+      expect([file.inputs["data"], file.options.ignoreChanges]).toEqual([{ pod: "replication-0" }, ["data"]]);
+    }
+    expect([strategyOf(alone), strategyOf(watched)]).toEqual(["OnDelete", "RollingUpdate"]);
   });
 
   it("select the proxies to write and all pods to read with Sentinels, and never pod 0 only", async () => {

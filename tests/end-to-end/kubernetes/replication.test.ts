@@ -289,10 +289,12 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       const { here } = watched.deployed;
       const host = `watched-sentinel.${here.namespace}.svc.cluster.local`;
       const client = await ObserverPod.start(
-        ...([here, "sentinel-client", "sentinel-client-main.ts"] as const),
+        ...([here, "sentinel-client", "ioredis-main.ts"] as const),
         {
-          sentinels: [0, 1, 2].map((index) => ({ host: `watched-sentinel-${index}.${host}`, port: 26_379 })),
-          name: "watched",
+          at: {
+            sentinels: [0, 1, 2].map((index) => ({ host: `watched-sentinel-${index}.${host}`, port: 26_379 })),
+            name: "watched",
+          },
           ca: Buffer.from(authority.certificate, "base64").toString(),
         },
         { secret: "watched-password", key: "password" },

@@ -5,9 +5,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
+import { handOver } from "../../../valkey/formation/hand-over";
 import type { ServerSettings } from "../../../valkey/settings";
 import { toDirectives } from "../../../valkey/settings";
-import { parseInfo } from "../../../valkey/topology/info";
+import { parseFlatReply, parseInfo } from "../../../valkey/topology/info";
 import { PodScripts } from "../../support/valkey/pod-scripts";
 import { eventually, never, realPrograms, Sandbox, withNode, ZONES } from "../../support/valkey/real";
 
@@ -234,5 +235,125 @@ describe.each([
     cpSync(emptyFile(), join(directoryOf(0), "appendonlydir"), { recursive: true });
     await restart([0]);
     await expectAll("kept");
+  });
+});
+
+describe("a replica that is linked", () => {
+  const MAX_LAG = 10;
+  beforeAll(() => start(NOTHING));
+  afterAll(async () => {
+    await sandbox.close();
+    pods.close();
+  });
+  const probe = (): Promise<void> =>
+    pods.runWith({ ...SERVICE, DATA: directoryOf(1), MAX_LAG: String(MAX_LAG) }, "ready-replication.sh", nameOf(1));
+  const file = (): string => join(directoryOf(1), "reached");
+  const now = (): number => Math.floor(Date.now() / 1000);
+  const offset = async (): Promise<number> => Number(await replication(1, "slave_repl_offset"));
+
+  it("is ready while it has what the primary had some seconds ago, by what it has noted of it", async () => {
+    await replicate("value");
+    await probe();
+    const [[seconds = "", lineage = "", reached = ""] = []] = noted();
+    expect(Math.abs(Number(seconds) - now())).toBeLessThan(5);
+    expect(lineage).toBe(await replication(0, "master_replid"));
+    expect(Math.abs(Number(reached) - (await offset()))).toBeLessThan(1000);
+    // Since then the primary may have had much more.
+    writeFileSync(file(), `${now() - MAX_LAG + 5} ${lineage} ${(await offset()) + 100_000}\n`);
+    await probe();
+    expect(noted()).toHaveLength(2);
+  });
+
+  it("is not ready when it lacks what the primary had before that, and forgets what is older", async () => {
+    const lineage = await replication(0, "master_replid");
+    const [far, near] = [(await offset()) + 100_000, 1];
+    writeFileSync(file(), `${now() - 30} ${lineage} ${near}\n${now() - 20} ${lineage} ${far}\n`);
+    await expect(probe()).rejects.toThrow();
+    expect(
+      noted()
+        .map(([, , reached]) => Number(reached))
+        .slice(0, -1),
+    ).toEqual([far]);
+  });
+
+  it("does not compare its position with one of another history", async () => {
+    writeFileSync(file(), `${now() - 20} ${"0".repeat(40)} ${(await offset()) + 100_000}\n`);
+    await probe();
+    expect(noted()).toHaveLength(1);
+  });
+
+  const noted = (): string[][] =>
+    readFileSync(file(), "utf8")
+      .trim()
+      .split("\n")
+      .map((line) => line.split(" "));
+});
+
+describe("a designated primary", () => {
+  beforeAll(async () => {
+    await start(NOTHING);
+    await replicate("first");
+  });
+  afterAll(async () => {
+    await sandbox.close();
+    pods.close();
+  });
+  /** Notes in a server's data directory that a state has lasted for so long. */
+  function note(index: number, state: "replaced" | "closed", seconds: number): void {
+    writeFileSync(join(directoryOf(index), state), `${Math.floor(Date.now() / 1000) - seconds}\n`);
+  }
+
+  it("has its role back after some minutes where `up` ended before it designated the one that took over", async () => {
+    const { host = "", port = 0 } = deployment.nodes[1]?.endpoint ?? {};
+    await call(0, "FAILOVER", "TO", host, String(port));
+    await eventually("another took over", async () => (await primaries()).join() === "1");
+    await ready();
+    note(0, "replaced", 200);
+    await ready();
+    expect(await primaries()).toEqual([1]);
+    note(0, "replaced", 250);
+    await expectAll("first");
+  });
+
+  it("listens to clients again where `up` ended before another had taken over", async () => {
+    // As in a pod, whose scripts connect to 127.0.0.1.
+    pods.find({
+      ...deployment,
+      nodes: deployment.nodes.map((node, index) =>
+        index === 0 ? { ...node, endpoint: { ...node.endpoint, host: "127.0.0.1" } } : node,
+      ),
+    });
+    await withNode(deployment, 0, async (connection) => {
+      const bind = async (): Promise<string> =>
+        parseFlatReply(await connection.config("GET", "bind")).get("bind") ?? "";
+      const former = await bind();
+      await connection.call("CONFIG", "SET", "bind", "127.0.0.1 -::1");
+      note(0, "closed", 50);
+      await ready([0]);
+      expect(await bind()).toBe("127.0.0.1 -::1");
+      note(0, "closed", 70);
+      await ready([0]);
+      expect(await bind()).toBe("* -::*");
+      await connection.call("CONFIG", "SET", "bind", former);
+    });
+    pods.find(deployment);
+  });
+
+  it("is whichever one `up` has designated, also when it starts again, and has all that its replicas had", async () => {
+    await handOver(deployment, {
+      to: nameOf(1),
+      lead: () => {
+        pods.designate(nameOf(1));
+        pods.find(deployment, 1);
+        return Promise.resolve();
+      },
+    });
+    await end("SIGKILL", 0);
+    await restart([0]);
+    await ready();
+    await end("SIGKILL", 1);
+    await restart([1]);
+    await eventually("it is the only primary", async () => (await ready(), (await primaries()).join() === "1"));
+    for (const index of ALL) expect(await values(index)).toEqual({ first: KEYS });
   });
 });

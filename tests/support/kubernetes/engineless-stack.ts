@@ -68,6 +68,16 @@ export class EnginelessStack {
     return { objects, target: (await outputValue(first.component.reference)) as KubernetesReference };
   }
 
+  /** Objects without those that an update leaves as a resource of the component has made them last. */
+  managed(objects: readonly KubernetesObject[], { lead }: KubernetesReference): KubernetesObject[] {
+    const known = new Set(this.#objects.map(idOf));
+    const left = new Set([
+      ...[`PodDisruptionBudget ${this.name}`, `ConfigMap ${lead?.configMap}`],
+      ...(lead?.services ?? []).map((service) => `Service ${service}`),
+    ]);
+    return objects.filter((object) => !known.has(idOf(object)) || !left.has(idOf(object)));
+  }
+
   /** Does what comes before servers change. @param attempts targets of updates that failed */
   async ready(target: KubernetesReference, attempts: readonly KubernetesReference[] = []): Promise<void> {
     if (this.#target === undefined) return;
@@ -85,11 +95,7 @@ export class EnginelessStack {
     const [password, timeoutSeconds] = [PASSWORD, TIMEOUT_SECONDS];
     const former = this.#target;
     await this.ready(target);
-    // As the component: an update leaves the budget as the last check has made it.
-    const known = new Set(this.#objects.map(idOf));
-    await this.here.apply(
-      objects.filter((object) => object.kind !== "PodDisruptionBudget" || !known.has(idOf(object))),
-    );
+    await this.here.apply(this.managed(objects, target));
     const rolled = { password, revision: "", storage: STORAGE, timeoutSeconds };
     if (former === undefined) await rollout.create({ ...rolled, target }, HANDLER_CONTEXT);
     else await rollout.update?.("", { ...rolled, target: former }, { ...rolled, target }, HANDLER_CONTEXT);

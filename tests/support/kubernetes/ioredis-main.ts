@@ -1,6 +1,6 @@
 /**
- * A client that asks Sentinels for the primary, by ioredis with its defaults and TLS, as a program for a pod: it writes until a file
- * appears, then prints what became of the writes as JSON, and deletes them. Environment: ORDER, a `SentinelClientOrder`.
+ * ioredis with its defaults as a program for a pod: it repeats a command whose connection was cut. It writes until a file appears, then
+ * prints what became of the writes as JSON, and deletes them. Environment: ORDER, an `IoredisOrder`.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,53 +8,68 @@ import { Redis } from "ioredis";
 import { messageOf } from "../../../lib/errors";
 import type { Endpoint } from "../../../valkey/node";
 
-export interface SentinelClientOrder {
-  readonly sentinels: readonly Endpoint[];
-  /** Name by which the Sentinels know the primary. */
-  readonly name: string;
-  /** Certificate of the authority, PEM. */
-  readonly ca: string;
+export interface IoredisOrder {
+  /** The Service of the primary; or Sentinels, and the name by which they know the primary. */
+  readonly at: Endpoint | { readonly sentinels: readonly Endpoint[]; readonly name: string };
+  /** Certificate of the authority, PEM. @default plain TCP */
+  readonly ca?: string | undefined;
   readonly passwordFile?: string | undefined;
   /** The file that ends the writes. */
   readonly until: string;
 }
 
-export interface SentinelClientWrites {
+export interface IoredisWrites {
   readonly acknowledged: number;
   /** Messages of the writes that failed. */
   readonly failed: readonly string[];
   /** Written keys that are not there in the end. */
   readonly lost: number;
+  /** The longest time from one acknowledgement to the next, milliseconds. */
+  readonly pauseMs: number;
 }
 
-async function writeThroughSentinels(order: SentinelClientOrder): Promise<SentinelClientWrites> {
-  const password = order.passwordFile === undefined ? undefined : readFileSync(order.passwordFile, "utf8").trim();
-  const tls = { ca: order.ca };
-  const client = new Redis({
-    sentinels: order.sentinels.map(({ host, port }) => ({ host, port })),
-    name: order.name,
-    ...(password === undefined ? {} : { password, sentinelPassword: password }),
-    ...{ tls, sentinelTLS: tls, enableTLSForSentinelMode: true },
+const PREFIX = "ioredis:";
+
+function connectAs({ at, ca, passwordFile }: IoredisOrder): Redis {
+  const password = passwordFile === undefined ? undefined : readFileSync(passwordFile, "utf8").trim();
+  const login = password === undefined ? {} : { password };
+  const tls = ca === undefined ? undefined : { ca };
+  if (!("sentinels" in at)) return new Redis({ host: at.host, port: at.port, ...login, ...(tls && { tls }) });
+  return new Redis({
+    sentinels: [...at.sentinels],
+    name: at.name,
+    ...login,
+    ...(password === undefined ? {} : { sentinelPassword: password }),
+    ...(tls && { tls, sentinelTLS: tls, enableTLSForSentinelMode: true }),
   });
+}
+
+async function write(order: IoredisOrder): Promise<IoredisWrites> {
+  const client = connectAs(order);
   client.on("error", () => undefined);
   const [acknowledged, failed]: [string[], string[]] = [[], []];
+  let [pauseMs, last]: [number, number?] = [0];
   for (let number = 0; !existsSync(order.until); number++) {
-    const key = `sentinel-client:${number}`;
+    const key = `${PREFIX}${number}`;
     try {
       await client.set(key, number);
       acknowledged.push(key);
+      const now = performance.now();
+      pauseMs = Math.max(pauseMs, now - (last ?? now));
+      last = now;
     } catch (error) {
       failed.push(messageOf(error));
     }
-    await sleep(20);
+    await sleep(10);
   }
   const values = await client.mget(acknowledged);
   await client.del(acknowledged);
   client.disconnect();
-  return { acknowledged: acknowledged.length, failed, lost: values.filter((value) => value === null).length };
+  const lost = values.filter((value) => value === null).length;
+  return { acknowledged: acknowledged.length, failed, lost, pauseMs };
 }
 
-void writeThroughSentinels(JSON.parse(process.env["ORDER"] ?? "") as SentinelClientOrder).then((writes) => {
+void write(JSON.parse(process.env["ORDER"] ?? "") as IoredisOrder).then((writes) => {
   process.stdout.write(JSON.stringify(writes));
   process.exit();
 });

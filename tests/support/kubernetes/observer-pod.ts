@@ -5,8 +5,8 @@ import { NODE_IMAGE } from "../../../benchmarks/load/jobs/default-images";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
 import type { KubernetesObject } from "./kubernetes-objects";
 import type { FloodedWrites, FloodOrder } from "./flood-main";
+import type { IoredisOrder, IoredisWrites } from "./ioredis-main";
 import type { ObservedWrites, ObserverOrder } from "./observer-main";
-import type { SentinelClientOrder, SentinelClientWrites } from "./sentinel-client-main";
 import type { ThrowAway } from "./throw-away";
 
 const CONTAINER = "observer";
@@ -16,7 +16,7 @@ const STOP_FILE = "/tmp/stop";
 interface Programs {
   "observer-main.ts": [ObserverOrder, ObservedWrites];
   "flood-main.ts": [FloodOrder, FloodedWrites];
-  "sentinel-client-main.ts": [SentinelClientOrder, SentinelClientWrites];
+  "ioredis-main.ts": [IoredisOrder, IoredisWrites];
 }
 type Program = keyof Programs;
 type Result<P extends Program> = Programs[P][1];

@@ -13,7 +13,7 @@ import type { Deployment } from "../../../valkey/deployment";
 const SCRIPTS = join(__dirname, "../../../components/kubernetes/scripts");
 /** Suffix after a pod's name in its host name. */
 const DOMAIN = ".pods";
-/** Host name of the Service of pod 0. */
+/** Host name of the Service of the primary. */
 const SERVICE = "service.pods";
 
 export class PodScripts {
@@ -41,7 +41,12 @@ export class PodScripts {
   }
 
   #startingBy(command: string): Programs {
-    const variables = { ...this.#environment(), SERVERS: DOMAIN, PRIMARY_SERVICE: SERVICE };
+    const variables = {
+      ...this.#environment(),
+      SERVERS: DOMAIN,
+      PRIMARY_SERVICE: SERVICE,
+      PRIMARY_FILE: this.#primaryFile,
+    };
     const server = this.#write(
       "server",
       [
@@ -59,10 +64,22 @@ export class PodScripts {
     return join(this.#directory, "translated-server");
   }
 
-  /** Has the scripts find nodes by the names and addresses of their pods; of two with one address it is the first. */
-  find({ nodes, access }: Pick<Deployment, "nodes" | "access">): void {
+  /** Designates a pod as the primary. */
+  designate(pod: string): void {
+    writeFileSync(this.#primaryFile, pod);
+  }
+
+  get #primaryFile(): string {
+    return join(this.#directory, "primary");
+  }
+
+  /**
+   * Has the scripts find nodes by the names and addresses of their pods; of two with one address it is the first.
+   * @param primary to which the Service leads
+   */
+  find({ nodes, access }: Pick<Deployment, "nodes" | "access">, primary = 0): void {
     writeFileSync(join(this.#directory, "password"), access.password ?? "");
-    const [first] = nodes;
+    const first = nodes[primary];
     const known = nodes.map(({ name, endpoint }) => ({ names: [`${name}${DOMAIN}`, endpoint.host], endpoint }));
     if (first !== undefined) known.push({ names: [SERVICE], endpoint: first.endpoint });
     const cases = known.map(
@@ -84,6 +101,10 @@ export class PodScripts {
     const words = known.map(
       ({ names: [name = ""], endpoint: { host, port } }) => `s/${name}[.]* 6379/${host} ${port}/`,
     );
+    // Servers follow addresses here, and pods follow names.
+    const followed = nodes.map(
+      ({ name, endpoint: { host } }) => `s/^master_host:${host}\\r*$/master_host:${name}${DOMAIN}/`,
+    );
     this.#write(
       "valkey-cli",
       [
@@ -92,7 +113,7 @@ export class PodScripts {
         `[ "$host" != localhost ] || host=$POD_NAME${DOMAIN}`,
         `case $host in\n${cases.join("\n")}\n*) exit 1 ;;\nesac`,
         `case $POD_NAME in\n${own.join("\n")}\nesac`,
-        `sed "s/^\\(CLUSTER MEET .*\\) 6379$/\\1 $ports/; ${words.join("; ")}" | exec '${this.real.cli}' "$@"`,
+        `sed "s/^\\(CLUSTER MEET .*\\) 6379$/\\1 $ports/; ${words.join("; ")}" | '${this.real.cli}' "$@" | sed "${followed.join("; ")}"`,
       ].join("\n"),
     );
   }
@@ -119,7 +140,10 @@ export class PodScripts {
     pod: string,
     ...args: readonly string[]
   ): Promise<void> {
-    const own = { POD_NAME: pod, DEPLOYMENT: pod.replace(/-\d+$/, ""), SERVERS: DOMAIN };
+    const own = {
+      ...{ POD_NAME: pod, DEPLOYMENT: pod.replace(/-\d+$/, ""), SERVERS: DOMAIN },
+      PRIMARY_FILE: this.#primaryFile,
+    };
     const env = { ...this.#environment(), ...own, ...variables };
     await promisify(execFile)("sh", [join(SCRIPTS, script), ...args], { env });
   }

@@ -106,6 +106,7 @@ describe("Sentinels of replication", () => {
       // Without a memory it asks the servers, whose number is in the configuration.
       volumeMounts: [
         { name: "data", mountPath: "/data" },
+        { name: "primary", mountPath: "/valkey/primary" },
         { name: "config", mountPath: "/valkey/config" },
         { name: "scripts", mountPath: "/valkey/scripts" },
         { name: "secret", mountPath: "/valkey/secret" },
@@ -113,6 +114,7 @@ describe("Sentinels of replication", () => {
     });
     expect(spec.template.spec.volumes).toMatchObject([
       { name: "data", emptyDir: {} },
+      { name: "primary", configMap: { name: "shop-primary" } },
       { name: "config", configMap: { name: "shop-config" } },
       { name: "scripts", configMap: { name: "shop-scripts" } },
       { name: "secret" },

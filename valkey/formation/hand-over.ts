@@ -1,0 +1,141 @@
+/** Has a replica take over from the primary in order, in replication mode where no Sentinel decides. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../../lib/errors";
+import { pause } from "../../lib/polling";
+import type { Connection } from "../connection";
+import { withEveryNode } from "../connections";
+import type { Deployment } from "../deployment";
+import type { Endpoint } from "../node";
+import { infoFields, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
+import type { FormationOptions } from "./deadline";
+import { Deadline } from "./deadline";
+import { announcedEndpoint } from "./replication-primary";
+
+/** How a primary hands over. */
+export interface HandOverPlan {
+  /** The node that takes over. */
+  readonly to: string;
+  /** Called once that node is the primary, and nobody can connect to the former one. @returns once clients are led to it */
+  readonly lead: () => Promise<void>;
+}
+
+/** Time for which clients are refused while a node takes over, milliseconds. After that the former primary takes writes again, for a moment. */
+const REFUSED_MS = 3_000;
+const ACKNOWLEDGE_MS = 500;
+/** Each attempt cuts clients off. */
+const ATTEMPTS = 5;
+const RETRY_MS = 2_000;
+const POLL_MS = 20;
+/** Bytes of the replication stream that a node gets in far less time. */
+const CLOSE_BYTES = 1_000_000;
+/** Addresses of the server's own pod. Its script `ready-replication.sh` opens it again, were this to stop half-way. */
+const CLOSED = "127.0.0.1 -::1";
+const OPEN = "* -::*";
+
+/**
+ * Clients are cut off from the former primary, and refused until `lead` has led them to the node: none of them writes to a replica. Where
+ * this stops half-way, the former primary or the node is the primary, with every write.
+ * @throws Failure when the node does not answer, is not linked to the only primary in time, or does not take over; the former primary then
+ *   takes writes again
+ */
+export function handOver(
+  deployment: Deployment,
+  { to, lead }: HandOverPlan,
+  options: FormationOptions = {},
+): Promise<void> {
+  const deadline = new Deadline(deployment.name, deployment.nodes.length, options, "ready for another primary");
+  return withEveryNode(deployment, async (attempts) => {
+    const connections = new Map(
+      attempts.flatMap(({ node, connection }) => (connection === undefined ? [] : [[node.name, connection] as const])),
+    );
+    const target = deployment.nodes.find(({ name }) => name === to);
+    const own = connections.get(to);
+    if (target === undefined || own === undefined)
+      throw new Failure(
+        `${to}, which is to be the primary, does not answer. Nothing has changed: run this again when it does`,
+      );
+    const endpoint = await announcedEndpoint(deployment, target);
+    const untilReady = (): Promise<void> =>
+      deadline.poll(async () => notReady(to, endpoint, await rolesOf(connections)));
+    await untilReady();
+    const [former] = await primariesAmong(connections);
+    if (former === undefined || former === own) return lead();
+    const bind = parseFlatReply(await former.config("GET", "bind")).get("bind") ?? "";
+    const open = bind === CLOSED ? OPEN : bind;
+    try {
+      for (let attempt = 1; !(await takeOver(own, former, endpoint)); attempt++) {
+        await former.call("CONFIG", "SET", "bind", open);
+        if (attempt === ATTEMPTS) throw new Failure(`${to} does not take over from the primary`);
+        await pause(RETRY_MS, options.signal);
+        await untilReady();
+      }
+      await lead();
+      // They follow a name that led to it before.
+      await former.call("CLIENT", "KILL", "TYPE", "replica").catch(() => undefined);
+    } finally {
+      // It may have ended, or restart next.
+      await former.call("CONFIG", "SET", "bind", open).catch(() => undefined);
+    }
+  });
+}
+
+/** @returns whether the node is the primary; if not, the former one is, and refuses clients */
+async function takeOver(own: Connection, former: Connection, { host, port }: Endpoint): Promise<boolean> {
+  const isPrimary = async (): Promise<boolean> => (await readInfo(own)).get("role") === "master";
+  await former.call("CONFIG", "SET", "bind", CLOSED);
+  await former.call("CLIENT", "KILL", "TYPE", "normal");
+  await former.call("CLIENT", "KILL", "TYPE", "pubsub");
+  // Replicas say once a second how far they are; FAILOVER waits for that, and WAIT asks them.
+  await former.wait(infoNumber(await readInfo(former), "connected_slaves") ?? 0, ACKNOWLEDGE_MS);
+  // Refused where the node has asked for it itself (ready-replication.sh).
+  await former.call("FAILOVER", "TO", host, port, "TIMEOUT", REFUSED_MS).catch(() => undefined);
+  const until = performance.now() + REFUSED_MS;
+  while (performance.now() < until) {
+    if (await isPrimary()) return true;
+    await sleep(POLL_MS);
+  }
+  await former.call("FAILOVER", "ABORT").catch(() => undefined);
+  if (!(await isPrimary())) return false;
+  // Its answer came too late. Nobody has written to the former primary meanwhile.
+  await former.call("REPLICAOF", host, port);
+  return true;
+}
+
+type Info = ReadonlyMap<string, string>;
+type Connections = ReadonlyMap<string, Connection>;
+
+const readInfo = async (connection: Connection): Promise<Info> => parseInfo(await connection.info("replication"));
+
+async function rolesOf(connections: Connections): Promise<ReadonlyMap<string, Info>> {
+  return new Map(
+    await Promise.all([...connections].map(async ([name, each]) => [name, await readInfo(each)] as const)),
+  );
+}
+
+async function primariesAmong(connections: Connections): Promise<Connection[]> {
+  const roles = await rolesOf(connections);
+  return [...connections].flatMap(([name, each]) => (roles.get(name)?.get("role") === "master" ? [each] : []));
+}
+
+/** Why a node cannot take over yet. @param announced by which its primary knows it */
+function notReady(name: string, announced: Endpoint, roles: ReadonlyMap<string, Info>): string | undefined {
+  const primaries = [...roles].filter(([, info]) => info.get("role") === "master");
+  const [only] = primaries;
+  if (only === undefined || primaries.length > 1) return `it has ${primaries.length} primaries`;
+  const [former, primary] = only;
+  if (former === name) return undefined;
+  const own = roles.get(name);
+  if (own?.get("master_link_status") !== "up") return `${name} is not linked to its primary`;
+  const lag = (infoNumber(primary, "master_repl_offset") ?? 0) - (infoNumber(own, "slave_repl_offset") ?? 0);
+  // A replica reports its link as up shortly before its primary counts it as online.
+  if (!countsOnline(primary, announced)) return `${former} does not count ${name} as online yet`;
+  return lag > CLOSE_BYTES ? `${name} lags behind its primary by ${lag} bytes` : undefined;
+}
+
+function countsOnline(primary: Info, { host, port }: Endpoint): boolean {
+  return [...primary].some(([key, value]) => {
+    if (!/^slave\d+$/.test(key)) return false;
+    const fields = infoFields(value);
+    return fields.get("ip") === host && fields.get("port") === String(port) && fields.get("state") === "online";
+  });
+}
