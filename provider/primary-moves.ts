@@ -4,7 +4,7 @@ import { pause } from "../lib/polling";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import { openRunningPart } from "../platforms/deployment-reference";
 import type { PrimaryLead } from "../platforms/kubernetes/access/primary-lead";
-import { designate, designatedPod, leadClients } from "../platforms/kubernetes/access/primary-lead";
+import { areLed, designate, designatedPod, leadClients } from "../platforms/kubernetes/access/primary-lead";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
 import type { RestartNext } from "../platforms/kubernetes/pods/rollout";
 import type { Deployment } from "../valkey/deployment";
@@ -54,12 +54,19 @@ export class PrimaryMoves {
     await leadClients(kubernetes, target, designated);
   }
 
+  /** Whether clients are led as `settle` leads them. */
+  async isSettled(): Promise<boolean> {
+    const designated = await designatedPod(this.kubernetes, this.target);
+    return designated === undefined || (await areLed(this.kubernetes, this.target, designated));
+  }
+
   /** Servers restart one after the other, the primary last, once another has taken over. */
   readonly restartNext: RestartNext = async (outdated) => {
     const running = await this.#open();
     const primary = await primaryOf(running);
     const others = outdated.filter(({ name }) => name !== primary);
-    const broken = others.find(({ ready }) => !ready);
+    const designated = await designatedPod(this.kubernetes, this.target);
+    const broken = others.find(({ name, ready }) => !ready && (name !== designated || outdated.length === 1));
     if (broken !== undefined) return broken.name;
     // All that run are replicas, for a moment: one of them may be about to be the primary.
     if (primary === undefined) return undefined;
@@ -71,20 +78,22 @@ export class PrimaryMoves {
   };
 
   /**
-   * Has a pod that stays take over, where the primary's pod leaves.
-   * @throws Failure when the primary's pod leaves and does not run: its data would be gone
+   * Has a pod that stays take over, where the primary's pod leaves. Also one that has the role for a time only may leave (start-replication.sh).
+   * @throws Failure when there is not one primary, or no pod that stays can take over: data would be gone
    */
   async keep(): Promise<void> {
     const { target, kubernetes } = this;
     const staying = new Set(Array.from({ length: nodeCount(target.shape) }, (_, at) => `${target.statefulSet}-${at}`));
     const designated = await designatedPod(kubernetes, target);
-    if (designated === undefined || staying.has(designated)) return;
+    if (designated === undefined) return;
     const running = await this.#open();
-    if (running.nodes.length === 0) throw new Failure(leavesWithData(designated));
-    const successor = running.nodes.find(({ name }) => staying.has(name));
-    if ((await primaryOf(running)) === undefined || successor === undefined)
-      throw new Failure(leavesWithData(designated));
-    await this.#move(running, successor.name);
+    // Where none runs, none of those that leave has taken the role from the one that stays.
+    if (running.nodes.length === 0 && staying.has(designated)) return;
+    const primary = await primaryOf(running);
+    if (primary === designated && staying.has(primary)) return;
+    const successor = staying.has(designated) ? designated : running.nodes.find(({ name }) => staying.has(name))?.name;
+    if (primary === undefined || successor === undefined) throw new Failure(leavesWithData(target.name));
+    await this.#move(running, successor);
   }
 
   /**
@@ -112,7 +121,11 @@ export class PrimaryMoves {
   async #move(running: Deployment, to: string): Promise<void> {
     const { kubernetes, target, options } = this;
     const lead = async (): Promise<void> => {
-      await again(() => Promise.all([designate(kubernetes, target, to), leadClients(kubernetes, target, to)]));
+      // Where only the first is done, the former primary does not take its role back: clients find the other.
+      await again(async () => {
+        await leadClients(kubernetes, target, to);
+        await designate(kubernetes, target, to);
+      });
       await pause(SETTLED_MS, options.signal);
     };
     await pause(SETTLED_MS, options.signal);
@@ -133,8 +146,9 @@ async function again(change: () => Promise<unknown>): Promise<void> {
   }
 }
 
-const leavesWithData = (pod: string): string =>
-  `${pod} is the primary and leaves with its data, and no other server can take over. Start it again, or undo the change of the shape`;
+const leavesWithData = (name: string): string =>
+  `${name} has not one primary that could hand over to a pod that stays: data would leave. Start its servers again, or undo the change of ` +
+  `the shape`;
 
 /** Name of the only primary among servers that run; undefined where there is none, or more than one. */
 async function primaryOf(running: Deployment): Promise<string | undefined> {

@@ -110,7 +110,10 @@ export const Volumes = resource<VolumesInputs>("Volumes", {});
  * Done when all pods run the StatefulSet's newest revision and are ready. It replaces Pulumi's own waiting, which does not say why pods
  * do not run.
  */
-export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", { rolledOutAt: undefined });
+export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
+  rolledOutAt: undefined,
+  unfinished: undefined,
+});
 
 /** Updated after the roll-out: servers use more memory only in pods that have it. `Settings` lowers maxmemory before the roll-out. */
 export const Maxmemory = resource<MaxmemoryInputs>("Maxmemory", {});

@@ -78,11 +78,15 @@ export function tlsSecretName(deployment: string, { secretName, issuer }: TlsSou
   return secretName ?? `${deployment}-tls`;
 }
 
-/** Objects that lead to the primary of a deployment in replication mode. @param watched whether Sentinels decide who it is */
-export function primaryLead(deployment: string, watched: boolean): PrimaryLead {
+/**
+ * Objects that lead to the primary of a deployment in replication mode.
+ * @param watched whether Sentinels decide who it is
+ * @param reachable whether clients outside the Kubernetes cluster have a Service
+ */
+export function primaryLead(deployment: string, watched: boolean, reachable: boolean): PrimaryLead {
   const { client, external, primary } = objectNames(deployment);
   return {
-    services: [client, external],
+    services: reachable ? [client, external] : [client],
     servers: selectorLabels(deployment),
     ...(watched ? { proxies: proxyLabels(deployment) } : {}),
     configMap: primary,

@@ -27,6 +27,8 @@ export interface PodLocation {
   readonly zones: readonly string[];
   readonly settings: ServerSettings;
   readonly tls?: { readonly secretName: string } | undefined;
+  /** Whether clients outside the Kubernetes cluster have Services. @default false */
+  readonly external?: boolean | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
   /** Rules of users, by name. @default none */
@@ -39,11 +41,16 @@ export interface PodLocation {
 export function podReference(
   name: string,
   kind: DeploymentKind,
-  { namespace, zones, settings, tls, clusterDomain, users = {}, tuning }: PodLocation,
+  { namespace, zones, settings, tls, clusterDomain, users = {}, tuning, external = false }: PodLocation,
 ): Omit<KubernetesReference, "kubeconfig" | "context"> {
   const names = objectNames(name);
   const { engine, mode, shape, sentinel } = kind;
-  const ways = clientServices(names, kind);
+  const inside = clientServices(names, kind);
+  const isLed = mode === "replication" && (engine ?? "valkey") === "valkey";
+  // With Sentinels the Service for clients outside leads to the proxies for ever.
+  const outside =
+    isLed && external && sentinel === undefined ? [{ service: names.external, to: "primary" as const }] : [];
+  const ways = [...inside, ...outside];
   return {
     platform: "kubernetes",
     name,
@@ -63,10 +70,8 @@ export function podReference(
     ...(sentinel === undefined
       ? {}
       : { sentinel: { statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel } }),
-    service: `${ways[0].service}.${namespace}`,
+    service: `${inside[0].service}.${namespace}`,
     ways,
-    ...(mode === "cluster" || (engine ?? "valkey") !== "valkey"
-      ? {}
-      : { lead: primaryLead(name, sentinel !== undefined) }),
+    ...(isLed ? { lead: primaryLead(name, sentinel !== undefined, external) } : {}),
   };
 }

@@ -21,11 +21,21 @@ interface ReferenceAccess {
 export function plannedReference(
   name: string,
   kind: DeploymentKind,
-  { namespace, settings, placement: { zones }, tls, clusterDomain, users }: ServerArgs,
+  { namespace, settings, placement: { zones }, tls, clusterDomain, users, external: reach }: ServerArgs,
   { kubeconfig, context, tuning }: ReferenceAccess,
 ): pulumi.Output<KubernetesReference> {
+  const external = reach !== undefined;
   return pulumi.all([namespace, kubeconfig, plainRules(users)]).apply(([where, access, rules]) => ({
-    ...podReference(name, kind, { namespace: where, zones, settings, tls, clusterDomain, users: rules, tuning }),
+    ...podReference(name, kind, {
+      namespace: where,
+      zones,
+      settings,
+      tls,
+      clusterDomain,
+      users: rules,
+      tuning,
+      external,
+    }),
     kubeconfig: access,
     context,
   }));

@@ -72,10 +72,10 @@ function createService(
  * Selector and options of a Service of the primary: at first of pod 0, or of the proxies, once they are ready. `Rollout` leads it elsewhere.
  */
 export function leadToPrimary(
-  { deployment, names, options }: DeploymentContext,
+  { deployment, names, args, options }: DeploymentContext,
   proxies: k8s.apps.v1.Deployment | undefined,
 ): { readonly selector: Labels; readonly options: pulumi.CustomResourceOptions } {
-  const lead = primaryLead(deployment, proxies !== undefined);
+  const lead = primaryLead(deployment, proxies !== undefined, args.external !== undefined);
   return {
     selector: leadLabels(lead, `${names.statefulSet}-0`),
     options: pulumi.mergeOptions(options, {

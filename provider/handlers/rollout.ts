@@ -1,7 +1,7 @@
 /** Waits for the pods of a StatefulSet. */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openKubernetesDeployment } from "../../platforms/deployment-reference";
-import { awaitRollout } from "../../platforms/kubernetes/pods/rollout";
+import { awaitRollout, outdatedPods } from "../../platforms/kubernetes/pods/rollout";
 import { forgetGone } from "../../valkey/sentinel/form-sentinels";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../resource-handler";
@@ -27,6 +27,8 @@ const SECONDS_PER_RESTART = 60;
 export interface RolloutOutputs {
   /** Time when all pods were as wanted, ISO 8601. Undefined in the state of a former version */
   readonly rolledOutAt?: string | undefined;
+  /** True where a refresh found pods of another template that only an update restarts, or clients that are led elsewhere. */
+  readonly unfinished?: true | undefined;
 }
 
 /** @param before what pods may be of, besides the inputs */
@@ -67,8 +69,8 @@ async function rollOut(
 
 /**
  * A failure leaves pods of the former and of the new template, each with its data and part of the deployment, and a StatefulSet that
- * waits to restart the next pod. Where the program was killed while a primary handed over, nobody can write for up to five minutes, or until
- * the next update. Some Sentinels may have forgotten the nodes that are gone, and others not. The next update waits for its own
+ * waits to restart the next pod. Where the program was killed while a primary handed over, nobody can write for some minutes (docs/failures.md).
+ * Some Sentinels may have forgotten the nodes that are gone, and others not. The next update waits for its own
  * template on all pods, also if that is the former one.
  */
 export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
@@ -77,6 +79,22 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
     return { id: inputs.target.name, outputs };
   },
   recordsAttempts: true,
+  // An update that was killed has left its template, and no attempt, in the state.
+  read: async (_id, { target, password, rolledOutAt, unfinished }, context) => {
+    if (!isLed(target)) return { rolledOutAt };
+    try {
+      const kubernetes = await openKubernetesClient(target);
+      const moves = new PrimaryMoves(kubernetes, target, password, waitOptions(target.name, 0, context));
+      const isDone =
+        (await moves.isSettled()) &&
+        (target.sentinel !== undefined || (await outdatedPods(kubernetes, target)).length === 0);
+      return { rolledOutAt, ...(isDone ? {} : { unfinished: true }) };
+    } catch {
+      // The check of the topology reports what does not answer. What an earlier refresh found is not known to be mended.
+      return { rolledOutAt, unfinished };
+    }
+  },
+  drifted: ({ unfinished }) => unfinished === true,
   update: (_id, olds, news, context, attempts = []) => {
     const restarts = nodeCount(news.target.shape) * SECONDS_PER_RESTART;
     const targets = [olds, ...attempts].map(({ target }) => target);

@@ -2,6 +2,7 @@
 import { Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openRunningPart, openRunningServers } from "../../platforms/deployment-reference";
+import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
@@ -92,6 +93,23 @@ async function openFormerNodes(
   }
 }
 
+/** Moves a primary that leaves, as long as the servers run without Sentinels: those that come find it where it is then. */
+async function keepPrimary(
+  former: readonly DeploymentReference[],
+  target: DeploymentReference,
+  password: string,
+  options: WaitOptions,
+): Promise<void> {
+  if (former.every(({ shape }) => nodeCount(shape) <= nodeCount(target.shape))) return;
+  const led = former.find((each) => each.platform === "kubernetes" && isLed(each));
+  if (led?.platform !== "kubernetes" || !isLed(led) || target.platform !== "kubernetes") return;
+  // Sentinels have a replica take over when a pod stops.
+  if (led.sentinel !== undefined && target.sentinel !== undefined) return;
+  const kubernetes = await openKubernetesClient(target);
+  if ((await findSet(kubernetes, led)) === undefined) return;
+  await new PrimaryMoves(kubernetes, { ...led, shape: target.shape }, password, options).keep();
+}
+
 /** Sentences about a primary that fails, once Sentinels come or go. */
 function describeSentinels(before: DeploymentReference, after: DeploymentReference): string[] {
   if (before.platform !== "kubernetes" || after.platform !== "kubernetes") return [];
@@ -125,8 +143,7 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
     const former = [olds, ...attempts].map((each) => each.target);
     const options = waitOptions(target.name, timeoutSeconds, context);
     await settleSentinels({ former, target, password }, options);
-    if (target.platform === "kubernetes" && target.sentinel === undefined && isLed(target))
-      await new PrimaryMoves(await openKubernetesClient(target), target, password, options).keep();
+    await keepPrimary(former, target, password, options);
     const now = new Date().toISOString();
     if (target.mode !== "cluster" || after >= nodeCount(olds.target.shape))
       return { emptiedAt: attempts.length > 0 ? now : emptiedAt };

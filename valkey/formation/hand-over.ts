@@ -59,9 +59,11 @@ export function handOver(
       deadline.poll(async () => notReady(to, endpoint, await rolesOf(connections)));
     await untilReady();
     const [former] = await primariesAmong(connections);
-    if (former === undefined || former === own) return lead();
-    const bind = parseFlatReply(await former.config("GET", "bind")).get("bind") ?? "";
-    const open = bind === CLOSED ? OPEN : bind;
+    if (former === undefined) throw new Failure(`${deployment.name} has no primary any more`);
+    if (former === own) return lead();
+    const open = await openAddresses(former);
+    // The former primary connects to it; an earlier hand-over that stopped half-way may have left it closed.
+    await own.call("CONFIG", "SET", "bind", await openAddresses(own));
     try {
       for (let attempt = 1; !(await takeOver(own, former, endpoint)); attempt++) {
         await former.call("CONFIG", "SET", "bind", open);
@@ -79,9 +81,20 @@ export function handOver(
   });
 }
 
+/** Addresses on which a server listens while it is open. */
+async function openAddresses(server: Connection): Promise<string> {
+  const bind = parseFlatReply(await server.config("GET", "bind")).get("bind") ?? "";
+  return bind === CLOSED ? OPEN : bind;
+}
+
 /** @returns whether the node is the primary; if not, the former one is, and refuses clients */
 async function takeOver(own: Connection, former: Connection, { host, port }: Endpoint): Promise<boolean> {
-  const isPrimary = async (): Promise<boolean> => (await readInfo(own)).get("role") === "master";
+  const isPrimary = (): Promise<boolean> =>
+    readInfo(own).then(
+      (info) => info.get("role") === "master",
+      // It may be busy for a moment.
+      () => false,
+    );
   await former.call("CONFIG", "SET", "bind", CLOSED);
   await former.call("CLIENT", "KILL", "TYPE", "normal");
   await former.call("CLIENT", "KILL", "TYPE", "pubsub");
@@ -95,7 +108,7 @@ async function takeOver(own: Connection, former: Connection, { host, port }: End
     await sleep(POLL_MS);
   }
   await former.call("FAILOVER", "ABORT").catch(() => undefined);
-  if (!(await isPrimary())) return false;
+  if (!(await isPrimary()) && (await readInfo(former)).get("role") === "master") return false;
   // Its answer came too late. Nobody has written to the former primary meanwhile.
   await former.call("REPLICAOF", host, port);
   return true;

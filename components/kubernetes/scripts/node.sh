@@ -25,13 +25,12 @@ designated() { cat "${PRIMARY_FILE-}" 2>/dev/null || echo "$DEPLOYMENT-0"; }
 # look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also
 # while the node loads its data.
 look() {
-  run='' listener='' role='' loading='' link='' applied=0 since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas='' lineage=''
+  run='' role='' loading='' link='' applied=0 since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas='' lineage=''
   answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\n' | tell localhost 3)
   while IFS=: read -r name value; do
     value=${value%"$CARRIAGE_RETURN"}
     case $name in
       run_id) run=$value ;;
-      listener0) listener=$value ;;
       uptime_in_seconds) uptime=$value ;;
       loading) loading=$value ;;
       role) role=$value ;;

@@ -6,30 +6,37 @@
 # refuses connections while the primary is not ready. The data set stays, for a partial synchronization.
 . "${0%/*}/node.sh"
 
-# lasts SECONDS FILE: whether so many seconds have passed since it was first called with FILE, which is removed when that has ended.
+# lasts SECONDS FILE: whether so many seconds have passed since it was first called with FILE.
 lasts() {
   [ -s "$2" ] || date +%s >"$2"
-  [ $(($(date +%s) - $(cat "$2"))) -ge "$1" ]
+  first=$(cat "$2")
+  [ $(($(date +%s) - ${first:-$(date +%s)})) -ge "$1" ]
 }
 
 # reopen: `up` has a primary listen to its own pod only, for the moment in which another takes over. Where `up` ended in that moment, the
 # server listens to clients again.
 reopen() {
-  case $listener in
-    *=127.0.0.1,*) ! lasts 60 "$DATA/closed" || echo 'CONFIG SET bind "* -::*"' | tell localhost 2 >/dev/null ;;
+  case $(echo 'CONFIG GET bind' | tell localhost 2) in
+    *"127.0.0.1 -::1") ! lasts 60 "$DATA/closed" || echo 'CONFIG SET bind "* -::*"' | tell localhost 2 >/dev/null ;;
     *) rm -f "$DATA/closed" ;;
   esac
 }
 
 # is_lent: whether the designated primary is a replica for a time: it copies newer data (start-replication.sh), or `up` ended before it
-# designated the one that took over. Until the file of a running pod is current, another may be designated. A person may have it follow a
-# server of another deployment (docs/upgrades.md).
+# designated the one that took over. Until the file of a running pod is current, another may be designated, to which clients are led. A
+# person may have it follow a server of another deployment (docs/upgrades.md).
 is_lent() {
   [ ! -e "$DATA/lent" ] || return 0
   case $followed in
-    "$DEPLOYMENT"-*"$SERVERS" | "$PRIMARY_SERVICE") lasts 240 "$DATA/replaced" ;;
+    "$DEPLOYMENT"-*"$SERVERS" | "$PRIMARY_SERVICE") lasts 240 "$DATA/replaced" && ! serves_elsewhere ;;
     *) false ;;
   esac
+}
+
+# serves_elsewhere: whether clients of the Service of the primary find one that is not this server.
+serves_elsewhere() {
+  found=$(printf 'ROLE\nINFO server\n' | tell "$PRIMARY_SERVICE" 2)
+  echo "$found" | grep -q '^master' && ! echo "$found" | grep -q "^run_id:$run"
 }
 
 # take_back: the designated primary has the role again, with every write. Until then clients find nobody at its Service.
@@ -58,10 +65,8 @@ take_back() {
 
 # step_back: a primary that is not designated follows the one that is, where that serves. Only pods that are ready are behind the Service.
 step_back() {
-  found=$(printf 'ROLE\nINFO server\n' | tell "$PRIMARY_SERVICE" 2)
-  echo "$found" | grep -q '^master' || return 0
   # Through proxies it may be this one.
-  ! echo "$found" | grep -q "^run_id:$run" || return 0
+  serves_elsewhere || return 0
   echo "REPLICAOF $PRIMARY_SERVICE 6379" | tell localhost 2 >/dev/null
 }
 
@@ -111,16 +116,21 @@ keeps_up() {
       { later = later $0 "\n" }
       END { if (last != "") print last; printf "%s", later }' >"$DATA/reached.new"
   mv "$DATA/reached.new" "$DATA/reached"
-  awk -v due="$(($(date +%s) - MAX_LAG))" -v applied="$applied" '$1 <= due && $3 > applied { late = 1 } END { exit late }' "$DATA/reached"
+  # A primary that does not answer may be far ahead.
+  awk -v due="$(($(date +%s) - MAX_LAG))" -v applied="$applied" '
+    $1 <= due && $3 > applied { late = 1 }
+    { newest = $1 }
+    END { exit late || newest <= due }' "$DATA/reached"
 }
 
 look
 reload_certificate
 [ "$loading" = 0 ] || exit 1
 { [ "$role" = slave ] && [ "$link" != up ]; } || remember
+[ -z "${DEPLOYMENT-}" ] || reopen
 if [ -n "${PRIMARY_SERVICE-}" ] && [ -n "${DEPLOYMENT-}" ]; then
-  reopen
   if [ "$POD_NAME" != "$(designated)" ]; then
+    rm -f "$DATA/replaced"
     [ "$role" != master ] || step_back
   elif [ "$role" = master ]; then
     rm -f "$DATA/lent" "$DATA/replaced"

@@ -1,7 +1,9 @@
 /** Objects that lead to the primary in replication mode: Services for clients, and a ConfigMap for servers that start without Sentinels. */
+import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Labels } from "../pods/pods";
-import { POD_NAME_LABEL } from "../pods/pods";
+import { resourceName } from "../pods/pod-diagnostics";
+import { formatLabelSelector, listPods, POD_NAME_LABEL } from "../pods/pods";
 
 /** Names of the objects, and labels of the pods that Services can lead to. */
 export interface PrimaryLead {
@@ -20,6 +22,8 @@ export interface LeadPlace {
   readonly namespace: string;
   readonly lead: PrimaryLead;
 }
+
+const ANNOTATION = "valkey/primary";
 
 /** File of the ConfigMap. */
 export const DESIGNATED = "pod";
@@ -41,6 +45,27 @@ export async function designatedPod(
   return found?.data?.[DESIGNATED];
 }
 
+/** Whether every Service that exists leads there. @throws Failure when a Service may not be read */
+export async function areLed(
+  kubernetes: KubernetesClient,
+  { namespace, lead }: LeadPlace,
+  pod: string,
+): Promise<boolean> {
+  const wanted = formatLabelSelector(leadLabels(lead, pod));
+  const found = await Promise.all(
+    lead.services.map((name) =>
+      kubernetes.find(
+        `reading Service ${name} of namespace ${namespace}`,
+        kubernetes.core.readNamespacedService({ namespace, name }),
+      ),
+    ),
+  );
+  return found.every((service) => service === undefined || isSame(service.spec?.selector ?? {}, wanted));
+}
+
+const isSame = (labels: Labels, wanted: string): boolean =>
+  formatLabelSelector(labels).split(",").sort().join() === wanted.split(",").sort().join();
+
 /** Leads clients to a pod, or to the proxies where there are any. @throws Failure when a Service may not be changed */
 export async function leadClients(
   kubernetes: KubernetesClient,
@@ -58,15 +83,28 @@ export async function leadClients(
   );
 }
 
-/** Has servers that start without Sentinels take this pod for the primary. @throws Failure when the ConfigMap may not be changed */
+/**
+ * Has servers that start without Sentinels take this pod for the primary. An annotation of the pods that run has their machines look at the
+ * ConfigMap soon; by themselves they do after a minute or so.
+ * @throws Failure when the ConfigMap does not exist, or may not be changed
+ */
 export async function designate(
   kubernetes: KubernetesClient,
-  { namespace, lead: { configMap: name } }: LeadPlace,
+  { namespace, lead: { configMap: name, servers } }: LeadPlace,
   pod: string,
 ): Promise<void> {
   const body = [{ op: "add", path: "/data", value: { [DESIGNATED]: pod } }];
-  await kubernetes.find(
+  await kubernetes.call(
     `naming ${pod} in ConfigMap ${name} of namespace ${namespace}`,
     kubernetes.core.patchNamespacedConfigMap({ namespace, name, body }),
   );
+  const pods = await listPods(kubernetes, namespace, formatLabelSelector(servers));
+  const note = (each: V1Pod): Promise<unknown> => {
+    const annotations = { ...each.metadata?.annotations, [ANNOTATION]: pod };
+    const patch = [{ op: "add", path: "/metadata/annotations", value: annotations }];
+    return kubernetes.core
+      .patchNamespacedPod({ namespace, name: resourceName(each), body: patch })
+      .catch(() => undefined);
+  };
+  await Promise.all(pods.map(note));
 }

@@ -6,7 +6,7 @@ import { listNames } from "../../../valkey/verification/assertion";
 import type { KubernetesClient } from "../api/client";
 import { lastWarningEvent, resourceName, isPodRunning } from "./pod-diagnostics";
 import type { PodWaitOptions } from "./pods";
-import { readPodLabels, collectPodEvidence, POD_TIMEOUT_MS, PodWatch } from "./pods";
+import { collectPodEvidence, formatLabelSelector, listPods, POD_TIMEOUT_MS, PodWatch, readPodLabels } from "./pods";
 
 /** The StatefulSet, and the pods that it should have. */
 export interface RolloutPlan {
@@ -93,9 +93,20 @@ export async function awaitRollout(
   }
 }
 
+/** Names of pods that have another template than the newest one. @throws as `awaitRollout` */
+export async function outdatedPods(
+  kubernetes: KubernetesClient,
+  plan: Pick<RolloutPlan, "namespace" | "statefulSet">,
+): Promise<string[]> {
+  const set = await readSet(kubernetes, plan);
+  const labels = await readPodLabels(kubernetes, plan.namespace, { statefulSet: plan.statefulSet });
+  const pods = await listPods(kubernetes, plan.namespace, formatLabelSelector(labels));
+  return pods.filter((pod) => !isCurrent(set, pod)).map(resourceName);
+}
+
 async function readSet(
   kubernetes: KubernetesClient,
-  { namespace, statefulSet: name }: RolloutPlan,
+  { namespace, statefulSet: name }: Pick<RolloutPlan, "namespace" | "statefulSet">,
 ): Promise<V1StatefulSet> {
   const set = await kubernetes.find(
     `reading StatefulSet ${name} of namespace ${namespace}`,
