@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
 import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
 import { declareOne, evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
 
@@ -115,6 +116,17 @@ describe("replication that is reached from outside", () => {
     expect(await outputValue(component.externalEndpoint)).toBe("203.0.113.1:6379");
     expect(await outputValue(component.externalReadEndpoint)).toBe("203.0.113.2:6379");
     expect(ingressOf(resources, "sessions")).toContainEqual(ANYWHERE);
+  });
+
+  it("is led to the primary with the other Service, also where it comes later, and verified with it", async () => {
+    const { component } = await program(false);
+    const reached = await outputValue<KubernetesReference>(component.reference);
+    expect(reached.lead?.services).toEqual(["sessions", "sessions-external"]);
+    expect(reached.ways).toContainEqual({ service: "sessions-external", to: "primary" });
+    const inside = await declareOne(() => new ValkeyReplication("sessions", { replicas: 2, zones, sentinel: false }));
+    const alone = await outputValue<KubernetesReference>(inside.component.reference);
+    // Another reference makes the roll-out lead clients again.
+    expect(alone.lead?.services).toEqual(["sessions"]);
   });
 
   it("has one for the proxies, which know the primary, where Sentinels choose it", async () => {

@@ -68,6 +68,21 @@ describe("ValkeyReplication", () => {
     expect(isNamed("sessions-read.default.svc.cluster.local")).toBe(true);
   });
 
+  it("reads from replicas that lag by ten seconds at most, or by another whole number of seconds", async () => {
+    const lagOf = async (args: Partial<ValkeyReplicationArgs>): Promise<unknown> => {
+      const { spec } = onlyResource(await declare(args), "kubernetes:apps/v1:StatefulSet", "sessions").inputs;
+      const { template } = spec as {
+        template: { spec: { containers: { env: { name: string; value?: string }[] }[] } };
+      };
+      return template.spec.containers[0]?.env.find(({ name }) => name === "MAX_LAG")?.value;
+    };
+    expect([await lagOf({}), await lagOf({ maxLagSeconds: 60 })]).toEqual(["10", "60"]);
+    for (const maxLagSeconds of [0, 1.5, 3601])
+      await expect(declare({ maxLagSeconds })).rejects.toThrow(
+        `maxLagSeconds: it is ${maxLagSeconds}; expected a whole number from 1 to 3600`,
+      );
+  });
+
   it("takes a quorum that is a majority of another number", async () => {
     const resources = await declare({ sentinel: { count: 5 } });
     expect(onlyResource(resources, "valkey:index:TopologyCheck", "sessions").inputs["target"]).toMatchObject({
