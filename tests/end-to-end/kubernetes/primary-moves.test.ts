@@ -17,8 +17,6 @@ const deployment = (backlog: number, replicas = 3): object => ({
   sentinel: false,
   settings: { save: "", "repl-diskless-sync-delay": 0, "tcp-backlog": backlog },
 });
-/** In which a client may be without a primary, milliseconds. */
-const PAUSE_MS = 1500;
 
 describe.skipIf(KUBECONFIG === undefined)(`a primary without Sentinels${WHERE}`, { timeout: 300_000 }, () => {
   let here: ThrowAway;
@@ -52,7 +50,6 @@ describe.skipIf(KUBECONFIG === undefined)(`a primary without Sentinels${WHERE}`,
     expect(await primary()).not.toBe(former);
     expect(writes).toMatchObject({ failed: [], lost: 0 });
     expect(writes.acknowledged).toBeGreaterThan(500);
-    expect(writes.pauseMs).toBeLessThan(PAUSE_MS);
     expect(await failing()).toEqual([]);
   }
 
@@ -90,7 +87,6 @@ describe.skipIf(KUBECONFIG === undefined)(`a primary without Sentinels${WHERE}`,
     const writes = await client.during(() => stack.ready(target), 3000);
     expect(await primary()).not.toBe(leaves);
     expect(writes).toMatchObject({ failed: [], lost: 0 });
-    expect(writes.pauseMs).toBeLessThan(PAUSE_MS);
     expect(await failing()).toEqual([]);
   });
 });

@@ -211,10 +211,7 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
     ]);
     const shape = { primaries: 1, replicasPerPrimary: 1 };
     expect(await without(others, { shape })).toEqual([]);
-    expect(await without(others, { shape, mode: "replication" })).toHaveLength(1);
-    const settings = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
-    const sentinel = { statefulSet: "sentinels", port: 26_379, settings };
-    expect(await without(others, { shape, mode: "replication", sentinel })).toEqual([]);
+    expect(await without(others, { shape, mode: "replication" })).toEqual([]);
   });
 
   it("grow in the next update after one that was killed halfway", async () => {

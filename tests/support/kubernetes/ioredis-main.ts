@@ -24,8 +24,6 @@ export interface IoredisWrites {
   readonly failed: readonly string[];
   /** Written keys that are not there in the end. */
   readonly lost: number;
-  /** The longest time from one acknowledgement to the next, milliseconds. */
-  readonly pauseMs: number;
 }
 
 const PREFIX = "ioredis:";
@@ -48,15 +46,11 @@ async function write(order: IoredisOrder): Promise<IoredisWrites> {
   const client = connectAs(order);
   client.on("error", () => undefined);
   const [acknowledged, failed]: [string[], string[]] = [[], []];
-  let [pauseMs, last]: [number, number?] = [0];
   for (let number = 0; !existsSync(order.until); number++) {
     const key = `${PREFIX}${number}`;
     try {
       await client.set(key, number);
       acknowledged.push(key);
-      const now = performance.now();
-      pauseMs = Math.max(pauseMs, now - (last ?? now));
-      last = now;
     } catch (error) {
       failed.push(messageOf(error));
     }
@@ -66,7 +60,7 @@ async function write(order: IoredisOrder): Promise<IoredisWrites> {
   await client.del(acknowledged);
   client.disconnect();
   const lost = values.filter((value) => value === null).length;
-  return { acknowledged: acknowledged.length, failed, lost, pauseMs };
+  return { acknowledged: acknowledged.length, failed, lost };
 }
 
 void write(JSON.parse(process.env["ORDER"] ?? "") as IoredisOrder).then((writes) => {
