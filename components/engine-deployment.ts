@@ -9,10 +9,10 @@ import type { Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
 import type { DeploymentArgs } from "./deployment-args";
 import { DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./deployment-args";
-import { checkedSettings } from "./kubernetes/checked-settings";
+import { checkedSettings } from "./kubernetes/deployment/checked-settings";
 import { requireTag } from "./kubernetes/pods/image";
-import { plannedReference, storageRequest } from "./kubernetes/resource-inputs";
-import { wantedPassword } from "./kubernetes/wanted-password";
+import { plannedReference, storageRequest } from "./kubernetes/deployment/resource-inputs";
+import { wantedPassword } from "./kubernetes/deployment/wanted-password";
 import { ClusterServers } from "./servers/cluster-servers";
 import { EngineServers } from "./servers/engine-servers";
 

@@ -7,8 +7,8 @@ import { connectionUrl } from "../valkey/connection-url";
 import type { Survival } from "../valkey/survival/survival";
 import type { DeploymentArgs } from "./deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";
-import type { Servers } from "./kubernetes/deployment-steps";
-import { checkArguments, DeploymentSteps } from "./kubernetes/deployment-steps";
+import type { Servers } from "./kubernetes/deployment/deployment-steps";
+import { checkArguments, DeploymentSteps } from "./kubernetes/deployment/deployment-steps";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import type { DeploymentKind } from "./kubernetes/reference";
 

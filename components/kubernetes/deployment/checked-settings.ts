@@ -2,17 +2,17 @@
  * Settings of a component, held against the same schema, lists and memory limit as those of a stack file, with the
  * derived ones. Pure.
  */
-import { BadInput } from "../../lib/errors";
-import { describeIssues } from "../../lib/schema/problems";
-import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
-import { settingProblems } from "../../valkey/directives/settings-problems";
-import { settingsSchema } from "../../valkey/directives/settings-schema";
-import type { MemoryDemand } from "../../valkey/memory/memory-plan";
-import { describeMemory, memoryPlan, memoryProblem, withinMemory } from "../../valkey/memory/memory-plan";
-import type { ServerSettings } from "../../valkey/settings";
-import { tagOf } from "../../valkey/version";
-import type { Resources } from "./arguments";
-import type { DeploymentKind } from "./reference";
+import { BadInput } from "../../../lib/errors";
+import { describeIssues } from "../../../lib/schema/problems";
+import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
+import { settingProblems } from "../../../valkey/directives/settings-problems";
+import { settingsSchema } from "../../../valkey/directives/settings-schema";
+import type { MemoryDemand } from "../../../valkey/memory/memory-plan";
+import { describeMemory, memoryPlan, memoryProblem, withinMemory } from "../../../valkey/memory/memory-plan";
+import type { ServerSettings } from "../../../valkey/settings";
+import { tagOf } from "../../../valkey/version";
+import type { Resources } from "../arguments";
+import type { DeploymentKind } from "../reference";
 
 /** Settings of a component, and the arguments that limit them. */
 export interface SettingsRequest {

@@ -1,9 +1,9 @@
 /** Survival of a whole deployment, computed from its arguments. Pure. */
-import type { Survival } from "../../valkey/survival/survival";
-import { survivals } from "../../valkey/survival/survival";
-import type { ServerArgs } from "./arguments";
-import { hasVolumes } from "./pods/volumes";
-import type { DeploymentKind } from "./reference";
+import type { Survival } from "../../../valkey/survival/survival";
+import { survivals } from "../../../valkey/survival/survival";
+import type { ServerArgs } from "../arguments";
+import { hasVolumes } from "../pods/volumes";
+import type { DeploymentKind } from "../reference";
 
 /** Consequences of each event. */
 export function deploymentSurvivals(

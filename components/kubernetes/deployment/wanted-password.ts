@@ -1,9 +1,9 @@
 /** The password of the user `default`: given, read from a Secret that exists, or generated. */
 import * as pulumi from "@pulumi/pulumi";
-import { BadInput } from "../../lib/errors";
-import { Password } from "../../provider/resources";
-import type { SecretKey } from "./arguments";
-import * as k8s from "./kubernetes-sdk";
+import { BadInput } from "../../../lib/errors";
+import { Password } from "../../../provider/resources";
+import type { SecretKey } from "../arguments";
+import * as k8s from "../kubernetes-sdk";
 
 /** At most one of `password`, `passwordVersion` and `passwordSecret`. */
 export interface PasswordRequest {

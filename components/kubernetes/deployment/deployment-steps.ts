@@ -1,6 +1,6 @@
 /** Steps of a deployment on Kubernetes: each declares resources, and names those that it waits for. `KubernetesDeployment` has the order. */
 import * as pulumi from "@pulumi/pulumi";
-import type { KubernetesReference } from "../../platforms/deployment-reference";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import {
   Access,
   ExternalAddresses,
@@ -14,28 +14,28 @@ import {
   TlsCheck,
   TopologyCheck,
   Volumes,
-} from "../../provider/resources";
-import { memoryDirectives } from "../../valkey/live-settings";
-import type { Survival } from "../../valkey/survival/survival";
-import { survivalWarning } from "../../valkey/survival/survival";
-import type { DeploymentArgs } from "../deployment-args";
+} from "../../../provider/resources";
+import { memoryDirectives } from "../../../valkey/live-settings";
+import type { Survival } from "../../../valkey/survival/survival";
+import { survivalWarning } from "../../../valkey/survival/survival";
+import type { DeploymentArgs } from "../../deployment-args";
 import {
   DEFAULT_IMAGE,
   DEFAULT_OVERLAP_SECONDS,
   DEFAULT_RESOURCES,
   DEFAULT_TIMEOUT_SECONDS,
   serverArgs,
-} from "../deployment-args";
-import type { ServerArgs } from "./arguments";
+} from "../../deployment-args";
+import type { ServerArgs } from "../arguments";
 import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
-import { checkExternal, externalServices } from "./external-services";
-import { createConfig } from "./files";
-import { METRICS_PORT } from "./layout";
-import { objectNames } from "./names";
-import { requireTag } from "./pods/image";
-import { imageCheckPod } from "./pods/image-check-pod";
-import type { DeploymentKind } from "./reference";
+import { checkExternal, externalServices } from "../external-services";
+import { createConfig } from "../files";
+import { METRICS_PORT } from "../layout";
+import { objectNames } from "../names";
+import { requireTag } from "../pods/image";
+import { imageCheckPod } from "../pods/image-check-pod";
+import type { DeploymentKind } from "../reference";
 import { plannedReference, storageRequest } from "./resource-inputs";
 import { deploymentSurvivals } from "./survival";
 import { wantedPassword } from "./wanted-password";
