@@ -74,9 +74,9 @@ export class ValkeyReplication extends KubernetesDeployment {
   }
 }
 
-/** @throws BadInput where it is no whole number in its limits */
-function checkLag(name: string, seconds = 1): void {
-  if (!Number.isInteger(seconds) || seconds < 1 || seconds > 3600)
+/** @throws BadInput when it is not a whole number from 1 to 3600 */
+function checkLag(name: string, seconds: number | undefined): void {
+  if (seconds !== undefined && (!Number.isInteger(seconds) || seconds < 1 || seconds > 3600))
     throw new BadInput(name, [`maxLagSeconds: it is ${seconds}; expected a whole number from 1 to 3600`]);
 }
 

@@ -4,7 +4,7 @@ import { pause } from "../lib/polling";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import { openRunningPart } from "../platforms/deployment-reference";
 import type { PrimaryLead } from "../platforms/kubernetes/access/primary-lead";
-import { areLed, designate, designatedPod, leadClients } from "../platforms/kubernetes/access/primary-lead";
+import { designate, designatedPod, leadClients } from "../platforms/kubernetes/access/primary-lead";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
 import type { RestartNext } from "../platforms/kubernetes/pods/rollout";
 import type { Deployment } from "../valkey/deployment";
@@ -54,12 +54,6 @@ export class PrimaryMoves {
     await leadClients(kubernetes, target, designated);
   }
 
-  /** Whether clients are led as `settle` leads them. */
-  async isSettled(): Promise<boolean> {
-    const designated = await designatedPod(this.kubernetes, this.target);
-    return designated === undefined || (await areLed(this.kubernetes, this.target, designated));
-  }
-
   /** Servers restart one after the other, the primary last, once another has taken over. */
   readonly restartNext: RestartNext = async (outdated) => {
     const running = await this.#open();
@@ -68,7 +62,7 @@ export class PrimaryMoves {
     const designated = await designatedPod(this.kubernetes, this.target);
     const broken = others.find(({ name, ready }) => !ready && (name !== designated || outdated.length === 1));
     if (broken !== undefined) return broken.name;
-    // All that run are replicas, for a moment: one of them may be about to be the primary.
+    // Servers may all be replicas for a moment, before one of them becomes the primary.
     if (primary === undefined) return undefined;
     const [next] = others;
     if (next !== undefined) return next.name;
@@ -78,8 +72,8 @@ export class PrimaryMoves {
   };
 
   /**
-   * Has a pod that stays take over, where the primary's pod leaves. Also one that has the role for a time only may leave (start-replication.sh).
-   * @throws Failure when there is not one primary, or no pod that stays can take over: data would be gone
+   * Has a pod that stays take over if the primary's pod leaves, also if that pod has the role only for a time (start-replication.sh).
+   * @throws Failure when the servers do not have exactly one primary, or no pod that stays runs: data could be gone
    */
   async keep(): Promise<void> {
     const { target, kubernetes } = this;
@@ -87,7 +81,7 @@ export class PrimaryMoves {
     const designated = await designatedPod(kubernetes, target);
     if (designated === undefined) return;
     const running = await this.#open();
-    // Where none runs, none of those that leave has taken the role from the one that stays.
+    // If no server runs, no other pod has the role.
     if (running.nodes.length === 0 && staying.has(designated)) return;
     const primary = await primaryOf(running);
     if (primary === designated && staying.has(primary)) return;
@@ -97,9 +91,9 @@ export class PrimaryMoves {
   }
 
   /**
-   * Designates the primary that Sentinels have elected, once they decide no longer. Does nothing else where no server runs.
+   * Designates the primary that Sentinels have elected, after they have stopped. If no server runs, it only stops them.
    * @param stop stops them
-   * @throws Failure when there is not one primary in time
+   * @throws Failure when the servers do not have exactly one primary in time
    */
   async designateElected(stop: () => Promise<void>): Promise<void> {
     const running = await this.#open();
@@ -117,11 +111,11 @@ export class PrimaryMoves {
     return openRunningPart(this.kubernetes, servers, this.password);
   }
 
-  /** Where it stops before another is designated, the former primary takes its role back (ready-replication.sh). */
+  /** If this stops before another pod is designated, the former primary takes its role back (ready-replication.sh). */
   async #move(running: Deployment, to: string): Promise<void> {
     const { kubernetes, target, options } = this;
     const lead = async (): Promise<void> => {
-      // Where only the first is done, the former primary does not take its role back: clients find the other.
+      // In this order: the former primary keeps out when clients are led to another.
       await again(async () => {
         await leadClients(kubernetes, target, to);
         await designate(kubernetes, target, to);
@@ -147,8 +141,8 @@ async function again(change: () => Promise<unknown>): Promise<void> {
 }
 
 const leavesWithData = (name: string): string =>
-  `${name} has not one primary that could hand over to a pod that stays: data would leave. Start its servers again, or undo the change of ` +
-  `the shape`;
+  `${name} cannot lose pods now, because data could be gone with them: it needs exactly one primary that runs, and a pod that stays and ` +
+  `runs. Start its servers again, or undo the change of the shape`;
 
 /** Name of the only primary among servers that run; undefined where there is none, or more than one. */
 async function primaryOf(running: Deployment): Promise<string | undefined> {

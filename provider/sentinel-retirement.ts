@@ -1,4 +1,4 @@
-/** Sentinels that leave a deployment on Kubernetes: before its servers change, they decide no longer, and the primary is designated. */
+/** Sentinels that leave a deployment on Kubernetes: before its servers change, the Sentinels stop, and the primary is designated. */
 import type { DeploymentReference, KubernetesReference } from "../platforms/deployment-reference";
 import { openKubernetesClient } from "../platforms/deployment-reference";
 import { findSet } from "../platforms/kubernetes/volumes/set-volumes";
@@ -18,7 +18,7 @@ export interface SentinelChange {
  * Sentinels that leave are stopped before servers start without them: they would elect others than the designated primary.
  * Where such a change is taken back, they run again. Where the program is killed half-way, nobody fails over until the next update, or
  * until a refresh finds that they are gone.
- * @throws Failure when Sentinels do not stop, or there is not one primary; the Sentinels run again then
+ * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary; the Sentinels run again then
  */
 export async function settleSentinels(
   { former, target, password }: SentinelChange,

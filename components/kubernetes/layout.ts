@@ -1,5 +1,5 @@
 /** Ports, mount paths and time limits that all pods share. */
-import { DESIGNATED } from "../../platforms/kubernetes/access/primary-lead";
+import { DESIGNATED_KEY } from "../../platforms/kubernetes/access/primary-lead";
 
 export const CLIENT_PORT = 6379;
 /** Port of the cluster bus: the client port + 10000, as servers expect it. */
@@ -15,7 +15,7 @@ export const SCRIPTS_DIRECTORY = "/valkey/scripts";
 export const ANNOUNCED_DIRECTORY = "/valkey/announced";
 /** Holds the name of the primary's pod, for scripts where no Sentinel decides. */
 export const PRIMARY_DIRECTORY = "/valkey/primary";
-export const PRIMARY_FILE = `${PRIMARY_DIRECTORY}/${DESIGNATED}`;
+export const PRIMARY_FILE = `${PRIMARY_DIRECTORY}/${DESIGNATED_KEY}`;
 export const SECRET_DIRECTORY = "/valkey/secret";
 export const TLS_DIRECTORY = "/valkey/tls";
 

@@ -1,6 +1,6 @@
 /** Kubernetes objects that the servers of a native deployment have in common, in cluster and replication mode. */
 import * as pulumi from "@pulumi/pulumi";
-import { DESIGNATED, leadLabels } from "../../platforms/kubernetes/access/primary-lead";
+import { DESIGNATED_KEY, leadLabels } from "../../platforms/kubernetes/access/primary-lead";
 import type { Labels } from "../../platforms/kubernetes/pods/pods";
 import type { ClientWay } from "../../valkey/verification/client-ways";
 import type { DeploymentContext } from "./deployment-context";
@@ -53,18 +53,19 @@ function createService(
   proxies: k8s.apps.v1.Deployment | undefined,
 ): void {
   const { deployment, names } = context;
-  const lead = leadToPrimary(context, proxies);
+  const { selector, options } =
+    to === "all" ? { selector: selectorLabels(deployment), options: context.options } : leadToPrimary(context, proxies);
   const component = name === names.client ? "client" : name.slice(deployment.length + 1);
   new k8s.core.v1.Service(
     name,
     {
       metadata: { ...objectMetadata(context, name, component), annotations: ENGINE_ANNOTATIONS },
       spec: {
-        selector: to === "all" ? selectorLabels(deployment) : lead.selector,
+        selector,
         ports: [servicePort("valkey", CLIENT_PORT)],
       },
     },
-    to === "all" ? context.options : lead.options,
+    options,
   );
 }
 
@@ -90,7 +91,7 @@ export function createPrimaryFile(context: DeploymentContext): k8s.core.v1.Confi
   const { primary, statefulSet } = context.names;
   return new k8s.core.v1.ConfigMap(
     primary,
-    { metadata: objectMetadata(context, primary), data: { [DESIGNATED]: `${statefulSet}-0` } },
+    { metadata: objectMetadata(context, primary), data: { [DESIGNATED_KEY]: `${statefulSet}-0` } },
     { ...context.options, ignoreChanges: DESIGNATED_BY_ROLLOUT },
   );
 }

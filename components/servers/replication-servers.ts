@@ -24,7 +24,11 @@ export interface ReplicationServersArgs extends ServerArgs {
   readonly replicas: number;
   /** Sentinels that promote a replica when the primary fails. @default no failover */
   readonly sentinel?: SentinelSettings | undefined;
-  /** Seconds that a replica may lag behind the primary, 1 to 3600; one that lags more is not read from at the Service `NAME-read`. @default 10 */
+  /**
+   * Seconds that a replica may lag behind the primary, a whole number from 1 to 3600. A replica that lags more is not ready: the Service
+   * `NAME-read` does not lead to it, and a roll-out waits for it.
+   * @default 10
+   */
   readonly maxLagSeconds?: number | undefined;
   /** Labels that machines of Sentinels and proxies must have. @default those of the servers' placement */
   readonly failoverNodeSelectors?: FailoverNodeSelectors | undefined;

@@ -1,6 +1,7 @@
 /** Waits for the pods of a StatefulSet. */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openKubernetesDeployment } from "../../platforms/deployment-reference";
+import { areLed, designatedPod } from "../../platforms/kubernetes/access/primary-lead";
 import { awaitRollout, outdatedPods } from "../../platforms/kubernetes/pods/rollout";
 import { forgetGone } from "../../valkey/sentinel/form-sentinels";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -80,13 +81,13 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   },
   recordsAttempts: true,
   // An update that was killed has left its template, and no attempt, in the state.
-  read: async (_id, { target, password, rolledOutAt, unfinished }, context) => {
+  read: async (_id, { target, rolledOutAt, unfinished }) => {
     if (!isLed(target)) return { rolledOutAt };
     try {
       const kubernetes = await openKubernetesClient(target);
-      const moves = new PrimaryMoves(kubernetes, target, password, waitOptions(target.name, 0, context));
+      const designated = await designatedPod(kubernetes, target);
       const isDone =
-        (await moves.isSettled()) &&
+        (designated === undefined || (await areLed(kubernetes, target, designated))) &&
         (target.sentinel !== undefined || (await outdatedPods(kubernetes, target)).length === 0);
       return { rolledOutAt, ...(isDone ? {} : { unfinished: true }) };
     } catch {

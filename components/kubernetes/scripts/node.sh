@@ -18,8 +18,8 @@ tell() {
     timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p "${3:-6379}" -t 2 ${VALKEY_TLS_CA:+--tls ${trust:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
 }
 
-# designated: the pod that is the primary where no Sentinel decides. `up` writes it to PRIMARY_FILE when another takes over; Kubernetes may
-# take a minute or two until running pods see it.
+# designated: the pod that is the primary where no Sentinel decides. `up` writes it to PRIMARY_FILE when another takes over. Running
+# pods see it seconds later, or at the latest after two minutes.
 designated() { cat "${PRIMARY_FILE-}" 2>/dev/null || echo "$DEPLOYMENT-0"; }
 
 # look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also

@@ -63,8 +63,9 @@ take_back() {
   remember
 }
 
-# step_back: a primary that is not designated follows the one that is, where that serves. Only pods that are ready are behind the Service.
-step_back() {
+# follow_service: a primary that is not designated follows the one that is, where that serves. So does a replica that follows a pod: FAILOVER has
+# made it one, and another may take over next. Only pods that are ready are behind the Service.
+follow_service() {
   # Through proxies it may be this one.
   serves_elsewhere || return 0
   echo "REPLICAOF $PRIMARY_SERVICE 6379" | tell localhost 2 >/dev/null
@@ -131,7 +132,7 @@ reload_certificate
 if [ -n "${PRIMARY_SERVICE-}" ] && [ -n "${DEPLOYMENT-}" ]; then
   if [ "$POD_NAME" != "$(designated)" ]; then
     rm -f "$DATA/replaced"
-    [ "$role" != master ] || step_back
+    case $role,$followed in master,* | slave,"$DEPLOYMENT"-*"$SERVERS") follow_service ;; esac
   elif [ "$role" = master ]; then
     rm -f "$DATA/lent" "$DATA/replaced"
   elif is_lent; then

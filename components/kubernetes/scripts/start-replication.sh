@@ -12,8 +12,9 @@
 #   no data on this disk, replicas are silent  it waits for PATIENCE: in a new deployment all answer soon
 #   a replica loads or copies its data         it waits for PATIENCE
 # Others never wait for this server, so no two wait for each other; and nothing is written down, so a script that is killed begins anew.
-# The container's environment sets DEPLOYMENT, POD_NAME and SERVERS (what follows a pod's name in its host name); PRIMARY_FILE and
-# PRIMARY_SERVICE, the Service of the primary, without Sentinels; and the variables of sentinels.sh with them. The file `servers` beside CONFIG has their number.
+# The container's environment sets DEPLOYMENT, POD_NAME and SERVERS (what follows a pod's name in its host name), and PRIMARY_FILE;
+# PRIMARY_SERVICE, the Service of the primary, without Sentinels; the variables of sentinels.sh with them. The file `servers` beside CONFIG has
+# their number.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 

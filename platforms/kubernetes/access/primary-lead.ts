@@ -1,4 +1,5 @@
 /** Objects that lead to the primary in replication mode: Services for clients, and a ConfigMap for servers that start without Sentinels. */
+import { isDeepStrictEqual } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Labels } from "../pods/pods";
@@ -13,7 +14,7 @@ export interface PrimaryLead {
   readonly servers: Labels;
   /** Labels of proxies, to which the Services lead where Sentinels decide. @default no proxies */
   readonly proxies?: Labels | undefined;
-  /** ConfigMap whose file `pod` names the primary's pod. */
+  /** ConfigMap that names the primary's pod. */
   readonly configMap: string;
 }
 
@@ -25,8 +26,8 @@ export interface LeadPlace {
 
 const ANNOTATION = "valkey/primary";
 
-/** File of the ConfigMap. */
-export const DESIGNATED = "pod";
+/** Key of the ConfigMap, and name of the file that pods read. */
+export const DESIGNATED_KEY = "pod";
 
 /** Labels of the one pod, or of the proxies, that a Service of the primary leads to. */
 export function leadLabels({ servers, proxies }: PrimaryLead, pod: string): Labels {
@@ -42,7 +43,7 @@ export async function designatedPod(
     `reading ConfigMap ${name} of namespace ${namespace}`,
     kubernetes.core.readNamespacedConfigMap({ namespace, name }),
   );
-  return found?.data?.[DESIGNATED];
+  return found?.data?.[DESIGNATED_KEY];
 }
 
 /** Whether every Service that exists leads there. @throws Failure when a Service may not be read */
@@ -51,7 +52,7 @@ export async function areLed(
   { namespace, lead }: LeadPlace,
   pod: string,
 ): Promise<boolean> {
-  const wanted = formatLabelSelector(leadLabels(lead, pod));
+  const wanted = leadLabels(lead, pod);
   const found = await Promise.all(
     lead.services.map((name) =>
       kubernetes.find(
@@ -60,11 +61,8 @@ export async function areLed(
       ),
     ),
   );
-  return found.every((service) => service === undefined || isSame(service.spec?.selector ?? {}, wanted));
+  return found.every((service) => service === undefined || isDeepStrictEqual(service.spec?.selector, wanted));
 }
-
-const isSame = (labels: Labels, wanted: string): boolean =>
-  formatLabelSelector(labels).split(",").sort().join() === wanted.split(",").sort().join();
 
 /** Leads clients to a pod, or to the proxies where there are any. @throws Failure when a Service may not be changed */
 export async function leadClients(
@@ -93,7 +91,7 @@ export async function designate(
   { namespace, lead: { configMap: name, servers } }: LeadPlace,
   pod: string,
 ): Promise<void> {
-  const body = [{ op: "add", path: "/data", value: { [DESIGNATED]: pod } }];
+  const body = [{ op: "add", path: "/data", value: { [DESIGNATED_KEY]: pod } }];
   await kubernetes.call(
     `naming ${pod} in ConfigMap ${name} of namespace ${namespace}`,
     kubernetes.core.patchNamespacedConfigMap({ namespace, name, body }),

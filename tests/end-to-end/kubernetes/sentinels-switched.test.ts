@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openDeployment } from "../../../platforms/deployment-reference";
+import { openDeployment, openKubernetesClient } from "../../../platforms/deployment-reference";
+import { designatedPod } from "../../../platforms/kubernetes/access/primary-lead";
 import { handler as scaleIn } from "../../../provider/handlers/scale-in";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
@@ -144,6 +145,11 @@ describe.skipIf(KUBECONFIG === undefined)(`Sentinels of a deployment that runs${
     const { target: plain } = await stack.render(PLAIN);
     await stack.ready(plain);
     expect(await sentinels()).toBe(0);
+    const { namespace, lead } = stack.target;
+    if (lead === undefined) throw new Error("nothing leads to the primary");
+    const kubernetes = await openKubernetesClient(stack.target);
+    expect([await primary(), await designatedPod(kubernetes, { namespace, lead })]).not.toContain(`${NAME}-0`);
+    expect(await designatedPod(kubernetes, { namespace, lead })).toBe(await primary());
     await stack.ready(stack.target, [plain]);
     expect((await stack.bringTo(WATCHED)).verdict.pass).toBe(true);
     expect(await sentinels()).toBe(3);

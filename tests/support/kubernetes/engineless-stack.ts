@@ -2,6 +2,7 @@
 import type { TopologyRecord } from "../../../benchmarks/results/schema";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { handler as formation } from "../../../provider/handlers/formation";
+import type { RolloutOutputs } from "../../../provider/handlers/rollout";
 import { handler as rollout } from "../../../provider/handlers/rollout";
 import { handler as scaleIn } from "../../../provider/handlers/scale-in";
 import type { TopologyCheckInputs, TopologyCheckOutputs } from "../../../provider/handlers/topology-check";
@@ -68,7 +69,7 @@ export class EnginelessStack {
     return { objects, target: (await outputValue(first.component.reference)) as KubernetesReference };
   }
 
-  /** Objects without those that an update leaves as a resource of the component has made them last. */
+  /** The objects that an update applies: without those that it made before and that custom resources have changed since. */
   managed(objects: readonly KubernetesObject[], { lead }: KubernetesReference): KubernetesObject[] {
     const known = new Set(this.#objects.map(idOf));
     const left = new Set([
@@ -76,6 +77,12 @@ export class EnginelessStack {
       ...(lead?.services ?? []).map((service) => `Service ${service}`),
     ]);
     return objects.filter((object) => !known.has(idOf(object)) || !left.has(idOf(object)));
+  }
+
+  /** Outputs of the roll-out as a refresh finds them. */
+  async refreshed(): Promise<RolloutOutputs | undefined> {
+    const state = { target: this.target, password: PASSWORD, revision: "", storage: STORAGE };
+    return rollout.read?.("", { ...state, timeoutSeconds: TIMEOUT_SECONDS }, HANDLER_CONTEXT);
   }
 
   /** Does what comes before servers change. @param attempts targets of updates that failed */
@@ -89,7 +96,7 @@ export class EnginelessStack {
     await scaleIn.update?.("", inputsOf(this.#target), inputsOf(target), HANDLER_CONTEXT, attempts.map(inputsOf));
   }
 
-  /** Applies objects in the engine's order, and deletes those that are no longer wanted at the end. @returns what the check found */
+  /** Applies objects in the engine's order, and deletes at the end those that are not wanted any more. @returns the record of the verification */
   async bringTo(deployment: object): Promise<TopologyRecord> {
     const { objects, target } = await this.render(deployment);
     const [password, timeoutSeconds] = [PASSWORD, TIMEOUT_SECONDS];
