@@ -6,6 +6,8 @@ export { ValkeyCluster } from "../components/valkey-cluster";
 export type { ValkeyClusterArgs } from "../components/valkey-cluster";
 export { ValkeyReplication } from "../components/valkey-replication";
 export type { ValkeyReplicationArgs } from "../components/valkey-replication";
+export { UpstreamChart } from "../components/upstream-chart";
+export type { UpstreamChartArgs } from "../components/upstream-chart";
 export { HostDeployment } from "../components/host-deployment";
 export type { HostDeploymentArgs } from "../components/host-deployment";
 export { BenchmarkJob } from "../components/benchmark-job";

@@ -5,6 +5,7 @@ import type * as pulumi from "@pulumi/pulumi";
 const COMPONENTS = {
   ValkeyCluster: async () => (await import("../components/valkey-cluster.js")).ValkeyCluster,
   ValkeyReplication: async () => (await import("../components/valkey-replication.js")).ValkeyReplication,
+  UpstreamChart: async () => (await import("../components/upstream-chart.js")).UpstreamChart,
   BenchmarkJob: async () => (await import("../components/benchmark-job.js")).BenchmarkJob,
   LoadCapacity: async () => (await import("../components/load-capacity.js")).LoadCapacity,
   ValkeyAlerts: async () => (await import("../components/valkey-alerts.js")).ValkeyAlerts,

@@ -15,6 +15,8 @@ import { objectNames, primaryLead } from "./names";
 export interface DeploymentKind {
   /** @default "valkey" */
   readonly engine?: Engine | undefined;
+  /** Whether the pods are those of the upstream chart. @default false */
+  readonly chart?: boolean | undefined;
   readonly mode: Mode;
   readonly shape: Shape;
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
@@ -44,9 +46,9 @@ export function podReference(
   { namespace, zones, settings, tls, clusterDomain, users = {}, tuning, external = false }: PodLocation,
 ): Omit<KubernetesReference, "kubeconfig" | "context"> {
   const names = objectNames(name);
-  const { engine, mode, shape, sentinel } = kind;
+  const { engine, chart = false, mode, shape, sentinel } = kind;
   const inside = clientServices(names, kind);
-  const isLed = mode === "replication" && (engine ?? "valkey") === "valkey";
+  const isLed = mode === "replication" && (engine ?? "valkey") === "valkey" && !chart;
   // With Sentinels the Service for clients outside leads to the proxies for ever.
   const outside =
     isLed && external && sentinel === undefined ? [{ service: names.external, to: "primary" as const }] : [];
@@ -61,7 +63,8 @@ export function podReference(
     directives: engine === "dragonfly" ? {} : Object.fromEntries(toDirectives(settings)),
     namespace,
     statefulSet: names.statefulSet,
-    container: SERVER_CONTAINER,
+    // The chart names the container as it names the StatefulSet.
+    container: chart ? names.statefulSet : SERVER_CONTAINER,
     port: CLIENT_PORT,
     ...(tls === undefined ? {} : { tls }),
     ...(clusterDomain === undefined ? {} : { clusterDomain }),

@@ -17,9 +17,9 @@ export function withDerivedSentinels(
   platform: PlatformConfig,
 ): DeploymentConfig {
   if (deployment.mode !== "replication" || typeof deployment.sentinel === "object") return deployment;
-  const { replicas, engine, sentinel } = deployment;
+  const { replicas, engine, sentinel, chart } = deployment;
   const zones = new Set(deploymentZones(platform, deployment)).size;
-  const isLeft = sentinel === undefined && engine === "valkey";
+  const isLeft = sentinel === undefined && engine === "valkey" && chart === undefined;
   const request = requestedSentinels(isLeft ? undefined : (sentinel ?? false), { name, replicas, zones });
   return { ...deployment, sentinel: request === undefined ? false : DEFAULT_SENTINELS };
 }

@@ -13,7 +13,7 @@ import type { SentinelSettings } from "../../valkey/sentinel/plan";
 import type { SentinelRequest } from "../../valkey/sentinel/sentinel-request";
 import { sentinelSettings } from "../../valkey/sentinel/sentinel-request";
 import type { Shape } from "../../valkey/topology/placement";
-import type { DeploymentConfig, SentinelConfig } from "../config/schema/deployments";
+import type { ChartConfig, DeploymentConfig, SentinelConfig } from "../config/schema/deployments";
 import type { HostConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";
 import type { StudySectionConfig } from "../config/schema/study";
@@ -23,6 +23,11 @@ export function configuredShape(deployment: DeploymentConfig): Shape {
   return deployment.mode === "cluster"
     ? { primaries: deployment.primaries, replicasPerPrimary: deployment.replicasPerPrimary }
     : { primaries: 1, replicasPerPrimary: deployment.replicas };
+}
+
+/** The upstream chart that a deployment is installed by; undefined where its pods are those of this project. */
+export function configuredChart(deployment: DeploymentConfig): ChartConfig | undefined {
+  return deployment.mode === "replication" ? deployment.chart : undefined;
 }
 
 /** Sentinels of a deployment; undefined where it has none. */

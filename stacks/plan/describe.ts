@@ -61,7 +61,7 @@ function describeDeployment(plan: DeploymentPlan): string[] {
 }
 
 /** Name, engine, mode, shape and places of the nodes. */
-function headOf({ name, engine, mode, shape, zones, pods }: DeploymentPlan): string {
+function headOf({ name, engine, mode, chart, shape, zones, pods }: DeploymentPlan): string {
   const { primaries, replicasPerPrimary } = shape;
   const replicas = counted(replicasPerPrimary, "replica");
   const roles =
@@ -71,7 +71,8 @@ function headOf({ name, engine, mode, shape, zones, pods }: DeploymentPlan): str
   const places = Object.entries(zones).map(([zone, count]) => `${zone} ${formatCount(count)}`);
   const over = names.length === 1 ? "zone" : `${names.length} zones:`;
   const kind = engine === "valkey" ? mode : `${engine}, ${mode}`;
-  return `${name}: ${kind} of ${roles}, ${nodes} over ${over} ${places.join(", ")}`;
+  const by = chart === null ? "" : ` by the upstream chart ${chart}`;
+  return `${name}: ${kind}${by} of ${roles}, ${nodes} over ${over} ${places.join(", ")}`;
 }
 
 /** The data that each pod may have, and what the rest of its memory is for. */

@@ -15,7 +15,7 @@ import type { Placement } from "../../components/kubernetes/arguments";
 import { tlsSecretName } from "../../components/kubernetes/names";
 import { pullPolicy } from "../../components/kubernetes/pods/image";
 import { podReference } from "../../components/kubernetes/reference";
-import { configuredSentinels, configuredShape } from "./benchmark-plans";
+import { configuredChart, configuredSentinels, configuredShape } from "./benchmark-plans";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import type { EksPlatformConfig } from "../config/schema/eks";
@@ -181,7 +181,10 @@ export function podTarget(
   const { engine, mode, settings } = deployment;
   return podReference(
     name,
-    { engine, mode, shape: configuredShape(deployment), sentinel: configuredSentinels(deployment) },
+    {
+      ...{ engine, mode, shape: configuredShape(deployment), sentinel: configuredSentinels(deployment) },
+      chart: configuredChart(deployment) !== undefined,
+    },
     {
       namespace: platform.namespace,
       zones: deploymentZones(platform, deployment),

@@ -29,6 +29,7 @@ import {
   studyTreatments,
   fittedWorkload,
   configuredSentinels,
+  configuredChart,
   configuredShape,
 } from "./benchmark-plans";
 import { memoryDemand } from "./memory";
@@ -97,6 +98,7 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
     name,
     engine: deployment.engine,
     mode: deployment.mode,
+    chart: configuredChart(deployment)?.version ?? null,
     shape,
     zones: Object.fromEntries(zones.map((zone) => [zone, placed.filter((node) => node.zone === zone).length])),
     shards: deployment.mode === "cluster" ? planCluster(placed, shape).shards : [],

@@ -3,16 +3,17 @@ import type { Survival } from "../../valkey/survival/survival";
 import { survivals } from "../../valkey/survival/survival";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
-import { configuredSentinels, configuredShape } from "./benchmark-plans";
+import { configuredChart, configuredSentinels, configuredShape } from "./benchmark-plans";
 import { deploymentZones, isPodPlatform, podSettings } from "./pods";
 
 /** Empty on this machine, whose servers are there to be measured and leave nothing behind. */
 export function plannedSurvivals(platform: PlatformConfig, deployment: DeploymentConfig): readonly Survival[] {
   if (!isPodPlatform(platform)) return [];
   const { engine, mode, settings } = deployment;
+  const asks = engine === "valkey" && configuredChart(deployment) === undefined;
   const { placement, storage } = podSettings(platform, deployment);
   return survivals({
-    ...{ engine, mode, settings, shape: configuredShape(deployment) },
+    ...{ asks, mode, settings, shape: configuredShape(deployment) },
     downAfterMs: configuredSentinels(deployment)?.downAfterMs,
     zones: deploymentZones(platform, deployment).length,
     oneMachine: placement.oneMachine ?? false,

@@ -1,5 +1,4 @@
 /** Events that a deployment survives by its configuration: what is lost, and for how long clients wait. Pure. */
-import type { Engine } from "../engines";
 import type { Mode } from "../node";
 import { majority } from "../sentinel/plan";
 import type { ServerSettings } from "../settings";
@@ -8,7 +7,8 @@ import type { Shape } from "../topology/placement";
 
 /** A deployment in pods, before it exists. */
 export interface SurvivalSubject {
-  readonly engine: Engine;
+  /** Whether servers ask the others for newer data before they start. */
+  readonly asks: boolean;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
@@ -64,13 +64,13 @@ export function survivals(subject: SurvivalSubject): Survival[] {
 }
 
 function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Consequence>> {
-  const { engine, mode, shape } = subject;
+  const { asks, mode, shape } = subject;
   if (mode === "cluster") {
     if (shape.replicasPerPrimary === 0) return lonePrimaries(subject);
-    return engine === "valkey" ? cluster(subject) : { ...cluster(subject), process: restarted(subject, "crash") };
+    return asks ? cluster(subject) : { ...cluster(subject), process: restarted(subject, "crash") };
   }
   if (subject.downAfterMs !== undefined) return watched(subject, subject.downAfterMs);
-  return engine === "valkey" && shape.replicasPerPrimary > 0 ? askingPod(subject) : firstPod(subject);
+  return asks && shape.replicasPerPrimary > 0 ? askingPod(subject) : firstPod(subject);
 }
 
 /** Shards with replicas: the start of a container asks them first, and a majority of primaries elects one. */
@@ -125,7 +125,7 @@ function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** The same of a single server or another engine: replicas copy whatever pod 0 has when it starts. */
+/** The same of a single server, and of servers that ask nobody: replicas copy whatever pod 0 has when it starts. */
 function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const moved = subject.ephemeral ? loses("everything", "until pod 0 runs again") : restarted(subject, "power");
   return {

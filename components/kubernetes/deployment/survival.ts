@@ -7,11 +7,11 @@ import type { DeploymentKind } from "../reference";
 
 /** Consequences of each event. */
 export function deploymentSurvivals(
-  { engine = "valkey", mode, shape, sentinel }: DeploymentKind,
+  { engine = "valkey", chart = false, mode, shape, sentinel }: DeploymentKind,
   { settings, placement, storage }: Pick<ServerArgs, "settings" | "placement" | "storage">,
 ): readonly Survival[] {
   return survivals({
-    ...{ engine, mode, shape, settings },
+    ...{ asks: engine === "valkey" && !chart, mode, shape, settings },
     downAfterMs: sentinel?.downAfterMs,
     zones: placement.zones.length,
     oneMachine: placement.oneMachine ?? false,

@@ -4,6 +4,7 @@ import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/engines";
 import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/directives/settings-schema";
 import { SENTINEL_DEFAULTS, SENTINEL_LIMITS } from "../../../valkey/sentinel/sentinel-request";
+import { CHART_VERSION } from "../../../components/kubernetes/chart-values";
 import { count } from "../../../lib/schema/fields";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
 
@@ -100,6 +101,20 @@ export type SentinelConfig = z.infer<typeof sentinelSchema>;
 /** Sentinels with every default. */
 export const DEFAULT_SENTINELS: SentinelConfig = sentinelSchema.parse({});
 
+const chartSchema = z.strictObject({
+  version: z
+    .string()
+    .regex(/^\d+\.\d+\.\d+$/, "expected an exact version, such as 0.11.0")
+    .default(CHART_VERSION)
+    .meta({ description: "Version of the chart." }),
+  values: z.record(z.string(), z.unknown()).default({}).meta({
+    description:
+      "Values of the chart. Other keys of the deployment and of the platform are given to the chart where it has values for them.",
+  }),
+});
+/** The upstream chart of a deployment, parsed. */
+export type ChartConfig = z.infer<typeof chartSchema>;
+
 const mode = <const M extends string>(name: M): z.ZodLiteral<M> =>
   z.literal(name).meta({ description: "Mode of the deployment." });
 
@@ -110,6 +125,12 @@ const replicationSchema = z
     sentinel: z.union([z.boolean(), sentinelSchema]).optional().meta({
       description: "Sentinels that promote a replica when the primary fails. `true` is `{}`, with every default.",
       fallback: "`true` for Valkey in three zones, with a name of at most 43 characters; else `false`",
+    }),
+    chart: chartSchema.optional().meta({
+      description:
+        "Installs the Valkey project's own chart as it comes (platforms `kubernetes` and `eks`): verified and measured, without failover; " +
+        "a change restarts its primary with writes refused meanwhile.",
+      fallback: "pods of this project",
     }),
     ...deploymentKeys,
   })

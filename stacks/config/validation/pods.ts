@@ -1,13 +1,15 @@
 /** Cross-field validation of deployments in pods: engines, pools, and on EKS machines, addresses and zones. Pure. */
+import { chartValueProblems } from "../../../components/kubernetes/chart-values";
 import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
+import { compact } from "../../../lib/compact";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
 import { settingsSchema } from "../../../valkey/directives/settings-schema";
 import { SETTINGS_SYNTAX } from "../../../valkey/engines";
 import { nodeCount } from "../../../valkey/topology/placement";
-import { configuredShape } from "../../plan/benchmark-plans";
+import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
 import { eksPlan } from "../../plan/eks";
 import type { PodPlatform } from "../../plan/pods";
-import { deploymentZones } from "../../plan/pods";
+import { deploymentZones, isPodPlatform } from "../../plan/pods";
 import type { Label } from "../../../lib/schema/problems";
 import type { BenchmarkConfig } from "../schema/benchmark";
 import type { DeploymentConfig } from "../schema/deployments";
@@ -37,10 +39,38 @@ export function podPlatformProblems(
   return [
     ...deployments.flatMap(([name, deployment]) => [
       ...engineProblems(name, deployment, platform, label),
+      ...chartProblems(name, deployment, platform, label),
       ...podProblems(name, deployment, platform, label),
       ...spreadProblems(name, deployment, platform, label),
     ]),
     ...(platform.type === "eks" ? planProblems(platform, deployments, load, label) : []),
+  ];
+}
+
+/** The chart as it comes has nothing of what this project adds to servers. */
+function chartProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
+  if (deployment.mode !== "replication" || deployment.chart === undefined) return [];
+  const { chart } = deployment;
+  const own = (...keys: readonly string[]): string => label(["deployments", name, ...keys]);
+  const path = own("chart");
+  if (!isPodPlatform(platform)) return [`${path}: the platform ${platform.type} has no charts`];
+  const { engine, users, external, passwordSecret, passwordVersion, pods } = deployment;
+  const excluded = compact([
+    engine === "valkey" ? undefined : own("engine"),
+    configuredSentinels(deployment) && own("sentinel"),
+    users && own("users"),
+    external && own("external"),
+    passwordSecret && own("passwordSecret"),
+    passwordVersion === 0 ? undefined : own("passwordVersion"),
+    pods?.storage?.ephemeral === true ? own("pods", "storage", "ephemeral") : undefined,
+    platform.tls && label(["platform", "tls"]),
+  ]);
+  return [
+    ...(deployment.replicas > 0
+      ? []
+      : [`${own("replicas")}: the chart has no pods that are found without replicas; at least 1`]),
+    ...excluded.map((key) => `${path}: excludes ${key}`),
+    ...chartValueProblems(chart.values).map(({ path: value, reason }) => `${path}.values.${value}: ${reason}`),
   ];
 }
 

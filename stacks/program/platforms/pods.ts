@@ -8,6 +8,7 @@ import type { NetworkAccess, Placement } from "../../../components/kubernetes/ar
 import { objectNames } from "../../../components/kubernetes/names";
 import { createLoadGeneratorPolicy } from "../../../components/kubernetes/network-policy";
 import { Password } from "../../../provider/resources";
+import { UpstreamChart } from "../../../components/upstream-chart";
 import { ValkeyCluster } from "../../../components/valkey-cluster";
 import { ValkeyAlerts } from "../../../components/valkey-alerts";
 import { ValkeyDashboard } from "../../../components/valkey-dashboard";
@@ -122,7 +123,8 @@ function createDeployment(
   const shape = configuredShape(deployment);
   if (engine !== "valkey") return new EngineDeployment(name, { ...args, engine, mode, shape }, options);
   if (mode === "cluster") return new ValkeyCluster(name, { ...args, shape }, options);
-  const { replicas } = deployment;
+  const { replicas, chart } = deployment;
+  if (chart !== undefined) return new UpstreamChart(name, { ...args, ...chart, replicas }, options);
   const sentinel = configuredSentinels(deployment);
   const { sentinel: sentinels, proxy: proxies } = objectNames(name);
   const failoverNodeSelectors =

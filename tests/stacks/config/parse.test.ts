@@ -213,7 +213,7 @@ describe("a stack's configuration", () => {
     [
       "a key of another mode",
       { ...good, deployments: { r: { mode: "replication", primaries: 3 } } },
-      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, oversubscribed, pods",
+      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, chart, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, oversubscribed, pods",
     ],
     [
       "a wrong type",

@@ -48,6 +48,29 @@ function resourcesOf({ containers, initContainers = [] }: PodSpec): readonly [Re
   return [server, ...others];
 }
 
+const CHART = "kubernetes:helm.sh/v4:Chart";
+
+/** The StatefulSet of a deployment: as it is declared, or as the upstream chart makes it of its values. */
+function setOf(program: ProgramRun, deployment: string): DeclaredResource {
+  const chart = program.ofType(CHART).find(({ name }) => name === deployment);
+  if (chart === undefined) return program.one("kubernetes:apps/v1:StatefulSet", deployment);
+  const { replica, resources, ...scheduling } = chart.inputs["values"] as Omit<PodSpec, "containers"> & {
+    readonly replica: { readonly replicas: number; readonly persistence: { readonly storageClass: string } };
+    readonly resources: Resources;
+  };
+  const { storageClass: storageClassName } = replica.persistence;
+  return {
+    ...chart,
+    inputs: {
+      spec: {
+        replicas: replica.replicas + 1,
+        template: { spec: { ...scheduling, containers: [{ resources }] } },
+        volumeClaimTemplates: [{ spec: { storageClassName } }],
+      },
+    },
+  };
+}
+
 describe("the stacks on EKS", () => {
   it("are one for each study, and a small one", () => {
     expect(stacks.map(([name]) => name)).toEqual(["billion", "density", "dev", "engines", "io-threads", "topologies"]);
@@ -63,7 +86,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
   }, 120_000);
   const servers = (): { readonly deployment: string; readonly spec: PodSpec; readonly set: DeclaredResource }[] =>
     Object.keys(config.deployments).map((deployment) => {
-      const set = program.one("kubernetes:apps/v1:StatefulSet", deployment);
+      const set = setOf(program, deployment);
       return { deployment, set, spec: specOf(set) };
     });
 
@@ -177,7 +200,8 @@ describe.each(stacks)("the stack %s", (name, config) => {
     const cluster = program.one("eks:index:Cluster");
     for (const { deployment } of servers()) {
       const made = program.resources.find(
-        ({ type, name: resource }) => type.startsWith("valkey:kubernetes:") && resource === deployment,
+        ({ type, name: resource }) =>
+          (type === CHART || type.startsWith("valkey:kubernetes:")) && resource === deployment,
       );
       if (made === undefined) throw new Error(`no servers of ${deployment}`);
       expect(program.isDeletedBefore(made, namespace)).toBe(true);

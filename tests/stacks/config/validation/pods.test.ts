@@ -52,6 +52,36 @@ describe("what a platform cannot give", () => {
       /^valkey:platform\.tls: d is redis, which is deployed without TLS only/,
     ],
     [
+      "the upstream chart on this machine",
+      { type: "host" },
+      single({ replicas: 2, chart: {} }),
+      /^valkey:deployments\.d\.chart: the platform host has no charts/,
+    ],
+    [
+      "TLS for the upstream chart",
+      { ...kubernetes, tls: { secretName: "t" } },
+      single({ replicas: 2, chart: {} }),
+      /^valkey:deployments\.d\.chart: excludes valkey:platform\.tls/,
+    ],
+    [
+      "the upstream chart with Sentinels",
+      kubernetes,
+      single({ replicas: 2, sentinel: true, chart: {} }),
+      /^valkey:deployments\.d\.chart: excludes valkey:deployments\.d\.sentinel/,
+    ],
+    [
+      "the upstream chart without replicas",
+      kubernetes,
+      single({ pods: { zones: ["a"] }, chart: {} }),
+      /^valkey:deployments\.d\.replicas: .*at least 1/,
+    ],
+    [
+      "a value of the upstream chart that the deployment decides",
+      kubernetes,
+      single({ replicas: 2, chart: { values: { replica: { replicas: 3 } } } }),
+      /^valkey:deployments\.d\.chart\.values\.replica\.replicas: the deployment decides it/,
+    ],
+    [
       "TLS without a certificate",
       { ...kubernetes, tls: {} },
       cluster(),

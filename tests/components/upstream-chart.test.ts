@@ -1,0 +1,83 @@
+/** The upstream chart as it comes: installed with the values it is given, and verified. */
+import { describe, expect, it } from "vitest";
+import type { UpstreamChartArgs } from "../../components/upstream-chart";
+import { UpstreamChart } from "../../components/upstream-chart";
+import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
+import { evaluateProgram, onlyResource } from "../support/pulumi/pulumi-mocks";
+
+const ARGS: UpstreamChartArgs = {
+  replicas: 2,
+  zones: ["a", "b", "c"],
+  image: "registry.example:5000/valkey/valkey:9.1.2",
+  resources: { requests: { cpu: "1", memory: "2Gi" }, limits: { cpu: "2", memory: "2Gi" } },
+  settings: { appendonly: true, save: "" },
+};
+const declare = (args: Partial<UpstreamChartArgs> = {}): Promise<readonly DeclaredResource[]> =>
+  evaluateProgram(() => new UpstreamChart("orders", { ...ARGS, ...args }));
+const chart = async (args?: Partial<UpstreamChartArgs>): Promise<DeclaredResource> =>
+  onlyResource(await declare(args), "kubernetes:helm.sh/v4:Chart", "orders");
+const revision = async (args?: Partial<UpstreamChartArgs>): Promise<unknown> =>
+  onlyResource(await declare(args), "valkey:index:TopologyCheck", "orders").inputs["revision"];
+
+describe("UpstreamChart", () => {
+  it("installs an exact version of the chart, with the arguments as its values", async () => {
+    const { inputs, dependsOn } = await chart();
+    expect(inputs).toMatchObject({ name: "orders", chart: "valkey", version: "0.11.0", namespace: "default" });
+    expect(inputs["values"]).toMatchObject({
+      image: { registry: "registry.example:5000", repository: "valkey/valkey", tag: "9.1.2" },
+      replica: { enabled: true, replicas: 2, persistence: { size: "8Gi" } },
+      resources: { limits: { cpu: "2", memory: "2Gi" } },
+      topologySpreadConstraints: [{ topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule" }],
+    });
+    expect(inputs["values"]).toHaveProperty("valkeyConfig", expect.stringContaining('appendonly yes\nsave ""\n'));
+    expect(dependsOn).toEqual(["kubernetes:core/v1:Secret orders-password"]);
+  });
+
+  it("has the password in a Secret, and not among the values", async () => {
+    const { inputs } = await chart({ password: "a-password-of-its-own" });
+    expect(inputs["values"]).toMatchObject({ auth: { enabled: true, usersExistingSecret: "orders-password" } });
+    expect(JSON.stringify(inputs)).not.toContain("a-password-of-its-own");
+  });
+
+  it("is verified when the chart is there: pod 0 is always the primary, and nothing leads elsewhere", async () => {
+    const { inputs, dependsOn } = onlyResource(await declare(), "valkey:index:TopologyCheck", "orders");
+    const { target } = inputs as { readonly target: Readonly<Record<string, unknown>> };
+    expect(dependsOn).toEqual(["kubernetes:helm.sh/v4:Chart orders"]);
+    expect(target).toMatchObject({
+      mode: "replication",
+      statefulSet: "orders",
+      container: "orders",
+      service: "orders.default.svc.cluster.local:6379",
+      ways: [
+        { service: "orders", to: "primary" },
+        { service: "orders-read", to: "all" },
+      ],
+      directives: { appendonly: "yes", save: "" },
+    });
+    expect(target).not.toHaveProperty("lead");
+  });
+
+  it("prefers values that it is given, and verifies again where they change", async () => {
+    const values = { resources: { requests: { cpu: "3" } }, replica: { disklessSync: true } };
+    expect((await chart({ values })).inputs["values"]).toMatchObject({
+      resources: { requests: { cpu: "3" } },
+      replica: { disklessSync: true, enabled: true, replicas: 2 },
+    });
+    expect(await revision({ values })).not.toBe(await revision());
+    expect(await revision({ values })).toBe(await revision({ values: { ...values } }));
+  });
+
+  it("takes a directory without a version", async () => {
+    const { inputs } = await chart({ chart: "./valkey" });
+    expect(inputs).toMatchObject({ chart: "./valkey" });
+    expect(inputs).not.toHaveProperty("version");
+    expect(inputs).not.toHaveProperty("repositoryOpts");
+  });
+
+  it("refuses what it decides itself, all at once", async () => {
+    const values = { auth: {}, tls: {}, fullnameOverride: "x", replica: { enabled: false } };
+    const refused = declare({ replicas: 0, values });
+    for (const key of ["values.auth", "values.tls", "values.fullnameOverride", "values.replica.enabled", "replicas"])
+      await expect(refused).rejects.toThrow(key);
+  });
+});
