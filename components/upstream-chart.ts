@@ -7,7 +7,13 @@ import { TopologyCheck } from "../provider/resources";
 import type { DeploymentArgs } from "./deployment-args";
 import { DEFAULT_IMAGE, DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./deployment-args";
 import type { ChartValues } from "./kubernetes/chart-values";
-import { CHART_REPOSITORY, CHART_VERSION, chartValueProblems, chartValues } from "./kubernetes/chart-values";
+import {
+  CHART_REPOSITORY,
+  CHART_VERSION,
+  chartAddress,
+  chartValueProblems,
+  chartValues,
+} from "./kubernetes/chart-values";
 import { checkedSettings } from "./kubernetes/deployment/checked-settings";
 import { plannedReference } from "./kubernetes/deployment/resource-inputs";
 import { wantedPassword } from "./kubernetes/deployment/wanted-password";
@@ -44,10 +50,12 @@ export interface UpstreamChartArgs extends Pick<DeploymentArgs, ChartArguments> 
   readonly replicas: number;
   /** Exact version of the chart. @default `CHART_VERSION` */
   readonly version?: string | undefined;
-  /** Name of the chart in `repository`, or a directory. @default "valkey" */
-  readonly chart?: string | undefined;
-  /** Repository of the chart; none for a directory. @default "https://valkey.io/valkey-helm/" */
-  readonly repository?: string | undefined;
+  /**
+   * Address of the chart: a repository that has it as `valkey`, such as a mirror, an address with `oci://`, or a directory, whose version
+   * is its own.
+   * @default "https://valkey.io/valkey-helm/"
+   */
+  readonly source?: string | undefined;
   /**
    * Values of the chart. They come before those that follow from the other arguments; `auth`, `tls`, `clusterDomain`,
    * `fullnameOverride`, `nameOverride`, `service.port`, `replica.enabled` and `replica.replicas` are the component's.
@@ -80,11 +88,11 @@ export class UpstreamChart extends pulumi.ComponentResource {
 
   /** @throws BadInput when the name is not a host name, or arguments, settings or values are refused */
   constructor(name: string, args: UpstreamChartArgs, options?: pulumi.ComponentResourceOptions) {
-    const { version = CHART_VERSION, chart = "valkey", repository, values: given = {} } = args;
+    const { version = CHART_VERSION, source = CHART_REPOSITORY, values: given = {} } = args;
     const { replicas, image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = args;
-    const source = { chart, version };
+    const chart = chartAddress(source, version);
     // Policies do not see the inputs of a chart, so the chart is an input of this component.
-    super("valkey:index:UpstreamChart", name, { charts: [source] }, options);
+    super("valkey:index:UpstreamChart", name, { charts: [chart] }, options);
     const { timeoutSeconds = DEFAULT_TIMEOUT_SECONDS, trigger = 0 } = args;
     const names = objectNames(name);
     requireTag(image);
@@ -105,22 +113,16 @@ export class UpstreamChart extends pulumi.ComponentResource {
       inside,
     );
     const values = chartValues(name, { ...own, replicas }, given);
-    const isDirectory = /^\.{0,2}\//.test(chart);
     const servers = new k8s.helmV4.Chart(
       name,
-      {
-        name,
-        namespace,
-        ...(isDirectory ? { chart } : { ...source, repositoryOpts: { repo: repository ?? CHART_REPOSITORY } }),
-        values,
-      },
+      { name, namespace, ...chart, values },
       { ...inside, dependsOn: [secret] },
     );
     const endpoint = pulumi.interpolate`${names.client}.${namespace}.svc.cluster.local:6379`;
     const planned = plannedReference(name, kind, own, args);
     const target = pulumi.all([planned, endpoint]).apply(([known, service]) => ({ ...known, service }));
     // Other values restart pods.
-    const revision = pulumi.output(values).apply((each) => checksum(JSON.stringify([source, each])));
+    const revision = pulumi.output(values).apply((each) => checksum(JSON.stringify([chart, each])));
     const check = new TopologyCheck(
       name,
       { target, password, formationMs: null, revision, timeoutSeconds, trigger },

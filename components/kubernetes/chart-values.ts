@@ -10,6 +10,20 @@ import { PASSWORD_FILE } from "./server-config";
 export const CHART_REPOSITORY = "https://valkey.io/valkey-helm/";
 export const CHART_VERSION = "0.11.0";
 
+/** Address of the chart, as Pulumi's resource takes it. */
+export interface ChartAddress {
+  readonly chart: string;
+  readonly version?: string;
+  readonly repositoryOpts?: { readonly repo: string };
+}
+
+/** The chart in a repository, in a registry or in a directory. A directory has a version of its own. */
+export function chartAddress(source: string, version: string): ChartAddress {
+  if (/^\.{0,2}\//.test(source)) return { chart: source };
+  if (source.startsWith("oci://")) return { chart: source, version };
+  return { chart: "valkey", version, repositoryOpts: { repo: source } };
+}
+
 /** Values of the chart, by key. */
 export type ChartValues = Readonly<Record<string, unknown>>;
 

@@ -23,6 +23,7 @@ describe("UpstreamChart", () => {
   it("installs an exact version of the chart, with the arguments as its values", async () => {
     const { inputs, dependsOn } = await chart();
     expect(inputs).toMatchObject({ name: "orders", chart: "valkey", version: "0.11.0", namespace: "default" });
+    expect(inputs["repositoryOpts"]).toEqual({ repo: "https://valkey.io/valkey-helm/" });
     expect(inputs["values"]).toMatchObject({
       image: { registry: "registry.example:5000", repository: "valkey/valkey", tag: "9.1.2" },
       replica: { enabled: true, replicas: 2, persistence: { size: "8Gi" } },
@@ -67,8 +68,10 @@ describe("UpstreamChart", () => {
     expect(await revision({ values })).toBe(await revision({ values: { ...values } }));
   });
 
-  it("takes a directory without a version", async () => {
-    const { inputs } = await chart({ chart: "./valkey" });
+  it("takes a registry's address with the version, and a directory without", async () => {
+    const oci = { chart: "oci://registry.example/charts/valkey", version: "0.9.0" };
+    expect((await chart({ source: oci.chart, version: oci.version })).inputs).toMatchObject(oci);
+    const { inputs } = await chart({ source: "./valkey" });
     expect(inputs).toMatchObject({ chart: "./valkey" });
     expect(inputs).not.toHaveProperty("version");
     expect(inputs).not.toHaveProperty("repositoryOpts");

@@ -4,7 +4,7 @@ import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/engines";
 import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/directives/settings-schema";
 import { SENTINEL_DEFAULTS, SENTINEL_LIMITS } from "../../../valkey/sentinel/sentinel-request";
-import { CHART_VERSION } from "../../../components/kubernetes/chart-values";
+import { CHART_REPOSITORY, CHART_VERSION } from "../../../components/kubernetes/chart-values";
 import { count } from "../../../lib/schema/fields";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
 
@@ -107,6 +107,10 @@ const chartSchema = z.strictObject({
     .regex(/^\d+\.\d+\.\d+$/, "expected an exact version, such as 0.11.0")
     .default(CHART_VERSION)
     .meta({ description: "Version of the chart." }),
+  source: z.string().min(1).default(CHART_REPOSITORY).meta({
+    description:
+      "Address of the chart: a repository that has it as `valkey`, an address with `oci://`, or a directory, whose version is its own.",
+  }),
   values: z.record(z.string(), z.unknown()).default({}).meta({
     description:
       "Values of the chart. Other keys of the deployment and of the platform are given to the chart where it has values for them.",
