@@ -96,9 +96,9 @@ const CLUSTER_SETTINGS: ServerSettings = { "cluster-node-timeout": 5000 };
 const RECOVERY_SECONDS = 180;
 const REPEATS = { ours: 30, reference: 5 };
 /** Cases that are measured at the same time: a machine waits most of a round. */
-const AT_A_TIME = 3;
+const AT_A_TIME = 1;
 /** Through port-forwards of one API server. */
-const RATE = 500;
+const RATE = 2000;
 const load = (replicas: number): Scenario["load"] => ({
   ...{ rate: RATE, bytes: 64, timeoutMs: 3000 },
   acknowledgement: { replicas, timeoutMs: 1000 },
