@@ -79,16 +79,20 @@ CANDIDATES
   [ -n "$successor" ]
 }
 
-# settled: whether most Sentinels name another primary, and this server follows it.
+# settled: whether most Sentinels name another primary and none names this server, which follows the other one.
 settled() {
-  number=0 agree=0
+  number=0 agree=0 stale=0
   while [ "$number" -lt "$COUNT" ]; do
     named=$(echo "SENTINEL GET-MASTER-ADDR-BY-NAME $DEPLOYMENT" | tell "$DEPLOYMENT-sentinel-$number$SENTINELS" 3 26379 | head -n 1)
-    [ -z "$named" ] || [ "$named" = "$HOSTNAME$SERVERS" ] || agree=$((agree + 1))
+    case $named in
+      '') ;;
+      "$HOSTNAME$SERVERS") stale=$((stale + 1)) ;;
+      *) agree=$((agree + 1)) ;;
+    esac
     number=$((number + 1))
   done
   look
-  [ $((agree * 2)) -gt "$COUNT" ] && [ "$link" = up ]
+  [ $stale = 0 ] && [ $((agree * 2)) -gt "$COUNT" ] && [ "$link" = up ]
 }
 
 # within SECONDS COMMAND…: repeats the command until it succeeds.
@@ -126,6 +130,8 @@ hand_over() {
     'CONFIG SET bind "127.0.0.1 -::1"' EXEC | tell localhost 3 >/dev/null
   # Before the pod asks the Sentinels for the primary again, and for a partial synchronization.
   within 10 settled || true
+  # Clients that were led here a moment ago are refused at once. When the pod's address is gone, they wait for seconds.
+  sleep 1
 }
 
 end=$(($(now) + ${1:?seconds}))
