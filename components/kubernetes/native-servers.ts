@@ -48,6 +48,8 @@ export interface NativeServers {
   /** Changes with the pod template. */
   readonly revision: pulumi.Output<string>;
   readonly secret: k8s.core.v1.SecretPatch;
+  /** Files, account and rules that pods start with: a pod that starts before its scripts are there fails for up to a minute. */
+  readonly needed: readonly pulumi.Resource[];
 }
 
 /**
@@ -72,7 +74,7 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
   ];
   createStatefulSet(context, nodes, template, needed, hasVolumes(args), primary === "designated");
   createMetrics(context);
-  return { pods: serverPods(context, nodes), revision: podRevision(template), secret };
+  return { pods: serverPods(context, nodes), revision: podRevision(template), secret, needed };
 }
 
 /** The password for tools, the files of the server, and one for the exporter. */

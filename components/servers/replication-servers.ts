@@ -17,7 +17,7 @@ import { planZones } from "../kubernetes/pods/zone-plan";
 import { createServices } from "../kubernetes/server-objects";
 import type { FailoverNodeSelectors } from "../kubernetes/replication/failover";
 import { createFailover } from "../kubernetes/replication/failover";
-import { accessFiles, replicationConfig } from "../kubernetes/server-config";
+import { accessFiles, replicationConfig, withReplicaCount } from "../kubernetes/server-config";
 
 export interface ReplicationServersArgs extends ServerArgs {
   /** Number of replicas of the one primary. */
@@ -63,9 +63,9 @@ export class ReplicationServers extends pulumi.ComponentResource {
     const services = clientServices(names, { mode: "replication", sentinel });
     const watched = sentinel !== undefined;
 
-    const { pods, revision, secret } = createNativeServers(context, {
+    const { pods, revision, secret, needed } = createNativeServers(context, {
       nodes,
-      config: replicationConfig(directives, { tls, watched }),
+      config: replicationConfig(withReplicaCount(directives, args.replicas), { tls, watched }),
       restarting: replicationConfig(splitDirectives(directives).restart, { tls, watched }),
       scripts: "replication",
       role: replicationRole(context, sentinel, args.maxLagSeconds ?? DEFAULT_MAX_LAG_SECONDS),
@@ -74,7 +74,8 @@ export class ReplicationServers extends pulumi.ComponentResource {
     });
 
     const plan = { nodes, secret, selectors: args.failoverNodeSelectors };
-    const proxies = sentinel === undefined ? undefined : createFailover(context, { ...plan, settings: sentinel });
+    const after: DeploymentContext = { ...context, options: { ...context.options, dependsOn: [...needed] } };
+    const proxies = sentinel === undefined ? undefined : createFailover(after, { ...plan, settings: sentinel });
     createServices(context, services, proxies);
     createReplicationServices(context, proxies);
     this.pods = pods;

@@ -106,6 +106,7 @@ find_source() {
   primary=''
   [ -n "$(peers)" ] || return 0
   own_copy
+  [ -e "$HISTORY" ] || await_names
   asking=$(now) began='' told='' chosen=''
   while :; do
     primary=$(named)

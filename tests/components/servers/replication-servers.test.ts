@@ -170,6 +170,7 @@ describe("ReplicationServers", () => {
   it("reads a configuration with all settings, and saves its data before it stops where no replica can take over", async () => {
     const settings = { ...studyServers.settings, "io-threads": 2 };
     const own = [
+      "repl-diskless-sync-max-replicas 3",
       "appendonly yes",
       "appendfsync everysec",
       "save 900 1 300 100 60 10000",

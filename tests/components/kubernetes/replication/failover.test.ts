@@ -54,6 +54,16 @@ const variablesOf = ({ env }: { env: { name: string; value?: string }[] }): Reco
   Object.fromEntries(env.map(({ name, value }) => [name, value]));
 
 describe("Sentinels of replication", () => {
+  it("start when their files and account are there, as the proxies and the servers", async () => {
+    const resources = await replication();
+    const servers = onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "shop");
+    const sentinels = onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "shop-sentinel");
+    const proxies = onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-proxy");
+    expect(servers.dependsOn).toContain("kubernetes:core/v1:ConfigMapPatch shop-scripts");
+    expect(sentinels.dependsOn).toEqual(servers.dependsOn);
+    expect(proxies.dependsOn).toEqual(expect.arrayContaining([...servers.dependsOn]));
+  });
+
   it("may be reached by block instead of by label, each block once in a rule", async () => {
     const block = { ipBlock: { cidr: "10.0.0.0/16" } };
     const access = { nodes: [block], clients: [block] };
