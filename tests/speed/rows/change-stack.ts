@@ -6,7 +6,7 @@ import { LocalWorkspace } from "@pulumi/pulumi/automation";
 import { objectNames } from "../../../components/kubernetes/names";
 import { PASSWORD_FILE } from "../../../components/kubernetes/server-config";
 import { Failure } from "../../../lib/errors";
-import type { Endpoint, Mode } from "../../../valkey/node";
+import type { Endpoint } from "../../../valkey/node";
 import { PulumiStack, pulumiPath } from "../../support/pulumi/pulumi-stack";
 import type { FloodedWrites } from "../../support/kubernetes/flood-main";
 import type { ObservedWrites } from "../../support/kubernetes/observer-main";
@@ -18,6 +18,9 @@ const BEFORE_MS = 4000;
 const AFTER_MS = 3000;
 const NODES = 6;
 const UPSTREAM = "upstream";
+
+/** A deployment of the stack, by its name: a cluster, and replication without and with Sentinels. */
+export type Subject = "cluster" | "replication" | "watched";
 
 export interface ObservedChange {
   /** Duration of the whole `pulumi up`. */
@@ -68,36 +71,43 @@ export function describeChange({ seconds, writes, flooded }: ObservedChange): st
 
 export class ChangingStack {
   #settings: ChangedSettings;
-  readonly #observers = new Map<Mode, ObserverPod<"observer-main.ts">>();
+  readonly #observers = new Map<Subject, ObserverPod<"observer-main.ts">>();
   #flood: ObserverPod<"flood-main.ts"> | undefined;
 
   private constructor(
     private readonly here: ThrowAway,
     private readonly zones: readonly string[],
     private readonly stack: PulumiStack,
-    private readonly modes: readonly Mode[],
+    private readonly subjects: readonly Subject[],
     settings: ChangedSettings,
   ) {
     this.#settings = settings;
   }
 
-  /** A deployment of each of these modes, each named after its mode. @param rate of writes per second to each */
+  /** These deployments. @param rate of writes per second to each */
   static async deploy(
-    modes: readonly Mode[],
+    subjects: readonly Subject[],
     rate: number,
     settings: Partial<ChangedSettings>,
   ): Promise<ChangingStack> {
     const here = await ThrowAway.at(`valkey-change-${process.pid}`);
     const zones = (await here.zones()).slice(0, 3);
     const all = { ...SETTINGS, ...settings };
-    const stack = await PulumiStack.open(configOf(here, zones, modes, all));
-    const made = new ChangingStack(here, zones, stack, modes, all);
+    const stack = await PulumiStack.open(configOf(here, zones, subjects, all));
+    const made = new ChangingStack(here, zones, stack, subjects, all);
     try {
       await made.stack.up();
-      for (const mode of modes) {
-        const order = { mode, endpoints: made.#endpoints(mode), rate };
-        const pod = await ObserverPod.start(here, `observer-${mode}`, "observer-main.ts", order, passwordOf(mode));
-        made.#observers.set(mode, pod);
+      for (const subject of subjects) {
+        const mode = subject === "cluster" ? "cluster" : "replication";
+        const order = { mode, endpoints: made.#endpoints(subject), rate } as const;
+        const pod = await ObserverPod.start(
+          here,
+          `observer-${subject}`,
+          "observer-main.ts",
+          order,
+          passwordOf(subject),
+        );
+        made.#observers.set(subject, pod);
       }
       return made;
     } catch (error) {
@@ -107,10 +117,10 @@ export class ChangingStack {
   }
 
   /** Endpoints of all pods of a cluster as it was deployed, or of the Service of the primary. */
-  #endpoints(mode: Mode): Endpoint[] {
-    const { client, headless } = objectNames(mode);
+  #endpoints(subject: Subject): Endpoint[] {
+    const { client, headless } = objectNames(subject);
     const hosts =
-      mode === "cluster" ? Array.from({ length: NODES }, (_, index) => `${mode}-${index}.${headless}`) : [client];
+      subject === "cluster" ? Array.from({ length: NODES }, (_, index) => `${subject}-${index}.${headless}`) : [client];
     return hosts.map((host) => hostIn(this.here.namespace, host));
   }
 
@@ -121,15 +131,15 @@ export class ChangingStack {
   }
 
   /** One `pulumi up`, while all deployments are written to. */
-  async change(settings: Partial<ChangedSettings>): Promise<Map<Mode, ObservedChange>> {
+  async change(settings: Partial<ChangedSettings>): Promise<Map<Subject, ObservedChange>> {
     this.#settings = { ...this.#settings, ...settings };
-    this.stack.configure(configOf(this.here, this.zones, this.modes, this.#settings));
+    this.stack.configure(configOf(this.here, this.zones, this.subjects, this.#settings));
     const up = this.#updateAfter(BEFORE_MS);
     const flooded = this.#flood?.during(() => up, AFTER_MS);
     flooded?.catch(() => undefined);
-    const observed = [...this.#observers].map(async ([mode, pod]) => {
+    const observed = [...this.#observers].map(async ([subject, pod]) => {
       const writes = await pod.during(() => up, AFTER_MS);
-      return [mode, { seconds: await up, writes, flooded: await flooded }] as const;
+      return [subject, { seconds: await up, writes, flooded: await flooded }] as const;
     });
     return new Map(await Promise.all(observed));
   }
@@ -201,7 +211,7 @@ const hostIn = (namespace: string, name: string): Endpoint => ({
 function configOf(
   { namespace }: ThrowAway,
   zones: readonly string[],
-  modes: readonly Mode[],
+  subjects: readonly Subject[],
   { version, maxmemory, backlog, passwordVersion, primaries }: ChangedSettings,
 ): Record<string, unknown> {
   const password = passwordVersion === 0 ? {} : { passwordVersion };
@@ -209,6 +219,7 @@ function configOf(
   const deployments = {
     cluster: { mode: "cluster", primaries, ...password, settings: { ...settings, "cluster-node-timeout": 5000 } },
     replication: { mode: "replication", replicas: 2, sentinel: false, ...password, settings },
+    watched: { mode: "replication", replicas: 2, sentinel: {}, ...password, settings },
   };
   return {
     platform: {
@@ -223,7 +234,7 @@ function configOf(
       clients: { shareMachines: true },
     },
     verification: { timeout: 180 },
-    deployments: Object.fromEntries(modes.map((mode) => [mode, deployments[mode]])),
+    deployments: Object.fromEntries(subjects.map((subject) => [subject, deployments[subject]])),
   };
 }
 

@@ -4,18 +4,17 @@
  */
 import { Failure, messageOf } from "../../../lib/errors";
 import { median } from "../../../lib/statistics/median";
-import type { Mode } from "../../../valkey/node";
 import type { ObservedWrites } from "../../support/kubernetes/observer-main";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import type { BenchRow, RowTarget } from "../row";
 import { atMost, below, singleRow } from "../row";
-import type { ChangedSettings, ObservedChange } from "./change-stack";
+import type { ChangedSettings, ObservedChange, Subject } from "./change-stack";
 import { ChangingStack, describeChange, UPSTREAM_CHART, whyNoStack } from "./change-stack";
 
 const ROUNDS = 10;
 /** Writes per second to each deployment. */
 const RATE = 2000;
-const MODES: readonly Mode[] = ["cluster", "replication"];
+const SUBJECTS: readonly Subject[] = ["cluster", "replication", "watched"];
 
 interface Kind {
   readonly id: string;
@@ -51,8 +50,10 @@ const KINDS: readonly Kind[] = [
 const METRICS = ["lost", "failed", "pause"] as const;
 type Metric = (typeof METRICS)[number];
 
-const idOf = (kind: string, mode: Mode, metric: Metric): string => `change-${kind}-${mode}-${metric}`;
-const IDS = KINDS.flatMap(({ id }) => MODES.flatMap((mode) => METRICS.map((metric) => idOf(id, mode, metric))));
+const idOf = (kind: string, subject: Subject, metric: Metric): string => `change-${kind}-${subject}-${metric}`;
+const IDS = KINDS.flatMap(({ id }) =>
+  SUBJECTS.flatMap((subject) => METRICS.map((metric) => idOf(id, subject, metric))),
+);
 
 export const change: Benchmark = {
   title: "Changes of running deployments, beside a restart of the upstream chart",
@@ -67,18 +68,20 @@ export const change: Benchmark = {
 
 async function measure({ wanted, report, emit, workbench: { signal } }: BenchmarkContext): Promise<void> {
   const kinds = KINDS.filter(({ id }) =>
-    MODES.some((mode) => METRICS.some((metric) => wanted.has(idOf(id, mode, metric)))),
+    SUBJECTS.some((subject) => METRICS.some((metric) => wanted.has(idOf(id, subject, metric)))),
   );
-  const seen = new Map(KINDS.flatMap(({ id }) => MODES.map((mode) => [`${id} ${mode}`, [] as ObservedChange[]])));
+  const seen = new Map(
+    KINDS.flatMap(({ id }) => SUBJECTS.map((subject) => [`${id} ${subject}`, [] as ObservedChange[]])),
+  );
   const upstream: ObservedWrites[] = [];
   for (let round = 1; round <= ROUNDS && !signal.aborted; round++) {
-    const stack = await ChangingStack.deploy(MODES, RATE, { version: "8.1.1" });
+    const stack = await ChangingStack.deploy(SUBJECTS, RATE, { version: "8.1.1" });
     try {
       for (const kind of kinds) {
         const changed = await stack.change(kind.change(round));
-        for (const [mode, observed] of changed) {
-          seen.get(`${kind.id} ${mode}`)?.push(observed);
-          report(`round ${round}, ${kind.id}, ${mode}: ${describeChange(observed)}`);
+        for (const [subject, observed] of changed) {
+          seen.get(`${kind.id} ${subject}`)?.push(observed);
+          report(`round ${round}, ${kind.id}, ${subject}: ${describeChange(observed)}`);
         }
       }
       if (UPSTREAM_CHART !== undefined && kinds.some(({ restarts }) => restarts)) {
@@ -93,17 +96,25 @@ async function measure({ wanted, report, emit, workbench: { signal } }: Benchmar
     }
   }
   for (const kind of kinds)
-    for (const mode of MODES)
-      for (const row of rows(kind, mode, seen.get(`${kind.id} ${mode}`) ?? [], upstream))
+    for (const subject of SUBJECTS)
+      for (const row of rows(kind, subject, seen.get(`${kind.id} ${subject}`) ?? [], upstream))
         if (wanted.has(row.id)) emit(row);
 }
+
+const NAMES: Readonly<Record<Subject, string>> = {
+  cluster: "cluster",
+  replication: "replication without Sentinels",
+  watched: "replication with Sentinels",
+};
+/** Targets of the pause where servers restart, seconds. */
+const PAUSES: Readonly<Record<Subject, number>> = { cluster: 1, replication: 1.5, watched: 1 };
 
 /** The writer repeats nothing. */
 const STATED: RowTarget = { text: "stated", holds: () => true };
 
 function rows(
   kind: Kind,
-  mode: Mode,
+  subject: Subject,
   changes: readonly ObservedChange[],
   upstream: readonly ObservedWrites[],
 ): BenchRow[] {
@@ -113,8 +124,8 @@ function rows(
   const writes = changes.map((each) => each.writes);
   const acknowledged = writes.reduce((total, each) => total + each.acknowledged, 0);
   const head = (metric: Metric, what: string, unit: string): { id: string; what: string; unit: string } => ({
-    id: idOf(kind.id, mode, metric),
-    what: `${what}, ${mode}: ${kind.what}, ${changes.length} times`,
+    id: idOf(kind.id, subject, metric),
+    what: `${what}, ${NAMES[subject]}: ${kind.what}, ${changes.length} times`,
     unit,
   });
   const pause = median(writes.map(({ pauseMs }) => pauseMs)) / 1000;
@@ -127,7 +138,7 @@ function rows(
     atMost(0),
   );
   const failures = head("failed", `failed of ${acknowledged + sum("failed", writes)} writes`, "writes");
-  if (!kind.restarts || mode === "cluster") {
+  if (!kind.restarts || subject === "cluster") {
     const target: RowTarget = below(1);
     return [lost, singleRow(failures, sum("failed", writes), atMost(0)), singleRow(paces, pause, target)];
   }
@@ -140,6 +151,6 @@ function rows(
   return [
     lost,
     { ...singleRow(failed, mean, STATED), reference: reference.failed },
-    { ...singleRow(paces, pause, atMost(1.5)), reference: reference.pause },
+    { ...singleRow(paces, pause, atMost(PAUSES[subject])), reference: reference.pause },
   ];
 }
