@@ -23,6 +23,9 @@ const CONFIG_FILE = "haproxy.cfg";
 
 const LISTENS: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
 
+/** Seconds for which a proxy that stops takes connections. */
+const LEAVE_SECONDS = 5;
+
 /**
  * @param nodes number of servers, with the primary
  * @param secret with the password: proxies start after it, and so with its password
@@ -109,6 +112,8 @@ function proxyContainer({ names, args }: DeploymentContext): types.input.core.v1
     securityContext: CONTAINER_SECURITY_CONTEXT,
     readinessProbe: LISTENS,
     livenessProbe: { ...LISTENS, periodSeconds: 10 },
+    // HAProxy listens no longer once it is told to stop, and machines may lead clients to it until they know the proxy that came last.
+    lifecycle: { preStop: { exec: { command: ["sleep", String(LEAVE_SECONDS)] } } },
     volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, ...tlsMounts(args.tls)],
   };
 }

@@ -155,7 +155,8 @@ describe("Sentinels of replication", () => {
       selector: { matchLabels: { "app.kubernetes.io/name": "valkey-proxy", "app.kubernetes.io/instance": "shop" } },
     });
     const [container] = spec.template.spec.containers;
-    expect(container).toMatchObject({ image: "docker.io/library/haproxy:3.2.26" });
+    const lifecycle = { preStop: { exec: { command: ["sleep", "5"] } } };
+    expect(container).toMatchObject({ image: "docker.io/library/haproxy:3.2.26", lifecycle });
     expect(JSON.stringify(container?.args)).not.toContain("secret");
     expect(container?.env).toEqual([
       { name: "PASSWORD", valueFrom: { secretKeyRef: { name: "shop-password", key: "password" } } },
