@@ -89,8 +89,11 @@ function targetOf(name: string, deployment: DeploymentConfig, platform: PodPlatf
 }
 
 /** The password in the Secret of the deployment. @throws Failure when there is none, or it may not be read */
-async function passwordOf(kubernetes: KubernetesClient, { name, namespace }: KubernetesReference): Promise<string> {
-  const { secret } = objectNames(name);
+async function passwordOf(
+  kubernetes: KubernetesClient,
+  { statefulSet, namespace }: KubernetesReference,
+): Promise<string> {
+  const { secret } = objectNames(statefulSet);
   const found = await kubernetes.find(
     `reading Secret ${secret}`,
     kubernetes.core.readNamespacedSecret({ namespace, name: secret }),

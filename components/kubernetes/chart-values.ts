@@ -19,9 +19,27 @@ export interface ChartAddress {
 
 /** The chart in a repository, in a registry or in a directory. A directory has a version of its own. */
 export function chartAddress(source: string, version: string): ChartAddress {
-  if (/^\.{0,2}\//.test(source)) return { chart: source };
+  if (isDirectory(source)) return { chart: source };
   if (source.startsWith("oci://")) return { chart: source, version };
   return { chart: "valkey", version, repositoryOpts: { repo: source } };
+}
+
+const isDirectory = (source: string): boolean => /^\.{0,2}\//.test(source);
+
+/** The version that is installed, or the directory that has it. */
+export const installedChart = (source: string, version: string): string => (isDirectory(source) ? source : version);
+
+/** Problem with an address; undefined where there is none. */
+export function sourceProblem(source: string): string | undefined {
+  if (isDirectory(source) || /^(https?|oci):\/\/./.test(source)) return undefined;
+  return `it is "${source}"; expected https://…, oci://… or a directory that begins with ./ or /`;
+}
+
+/** Problem with a version; undefined where it is exact. */
+export function versionProblem(version: string): string | undefined {
+  return /^\d+\.\d+\.\d+$/.test(version)
+    ? undefined
+    : `it is "${version}"; expected an exact version, such as ${CHART_VERSION}`;
 }
 
 /** Values of the chart, by key. */
@@ -38,11 +56,16 @@ const OWN: readonly string[] = [
   "fullnameOverride",
   "nameOverride",
   "clusterDomain",
+  "image",
+  "resources",
+  "valkeyConfig",
   "auth",
   "tls",
   "service.port",
   "replica.enabled",
   "replica.replicas",
+  "replica.replicationUser",
+  "replica.service",
 ];
 
 /** Values that the deployment decides, by path. */
@@ -52,29 +75,36 @@ export function chartValueProblems(given: ChartValues): { readonly path: string;
   return OWN.filter(isGiven).map((path) => ({ path, reason: "the deployment decides it; leave it out" }));
 }
 
-/** Values for the chart: those given, and for other keys those that follow from the arguments. */
-export function chartValues(name: string, request: ChartRequest, given: ChartValues): ChartValues {
+/**
+ * Values for the chart: those given, and for other keys those that follow from the arguments.
+ * @param release name of the chart's release and objects
+ */
+export function chartValues(release: string, request: ChartRequest, given: ChartValues): ChartValues {
   const { replicas, placement, resources, storage, settings } = request;
+  const replica = asObject(given["replica"]);
   const { registry, repository, tag } = imageParts(request.image);
   return {
     image: { registry, repository, tag, pullPolicy: pullPolicy(request.image, request.imagePullPolicy) },
     imagePullSecrets: [...(request.imagePullSecrets ?? [])],
     resources,
     valkeyConfig: formatConfigFile(toDirectives(settings)),
-    ...scheduling(name, placement),
+    ...scheduling(release, placement),
     ...given,
-    fullnameOverride: name,
+    // Its pods have the labels by which they are spread, whatever the name of the chart in its directory or registry.
+    nameOverride: "valkey",
+    fullnameOverride: release,
     auth: {
       enabled: true,
-      usersExistingSecret: objectNames(name).secret,
+      usersExistingSecret: objectNames(release).secret,
       aclUsers: { default: { permissions: "~* &* +@all", passwordKey: PASSWORD_FILE } },
     },
     replica: {
+      ...replica,
       persistence: {
         size: storage.size,
         ...(storage.className === undefined ? {} : { storageClass: storage.className }),
+        ...asObject(replica["persistence"]),
       },
-      ...asObject(given["replica"]),
       enabled: true,
       replicas,
     },

@@ -39,14 +39,17 @@ export interface PodLocation {
   readonly tuning?: PromisedTuning | undefined;
 }
 
+/** Name of the upstream chart's release and objects. They must not be taken for those of a deployment of the same name that this project makes. */
+export const releaseName = (deployment: string): string => `${deployment}-chart`;
+
 /** The reference without the access to the Kubernetes cluster. @throws BadInput when the name is no host name */
 export function podReference(
   name: string,
   kind: DeploymentKind,
   { namespace, zones, settings, tls, clusterDomain, users = {}, tuning, external = false }: PodLocation,
 ): Omit<KubernetesReference, "kubeconfig" | "context"> {
-  const names = objectNames(name);
   const { engine, chart = false, mode, shape, sentinel } = kind;
+  const names = objectNames(chart ? releaseName(name) : name);
   const inside = clientServices(names, kind);
   const isLed = mode === "replication" && (engine ?? "valkey") === "valkey" && !chart;
   // With Sentinels the Service for clients outside leads to the proxies for ever.

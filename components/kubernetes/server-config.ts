@@ -60,8 +60,8 @@ function tlsDirectives(): (readonly [string, string])[] {
 }
 
 /**
- * The directives, and one more: before it sends its data a primary waits `repl-diskless-sync-delay` for further replicas, but no longer
- * than until all of them have come. Another number of replicas restarts no server.
+ * The directives, and one more: a primary sends its data as soon as all replicas have asked, at the latest after
+ * `repl-diskless-sync-delay`. Another number of replicas restarts no server.
  */
 export function withReplicaCount(directives: Directives, replicas: number): Directives {
   return new Map([["repl-diskless-sync-max-replicas", String(replicas)], ...directives]);

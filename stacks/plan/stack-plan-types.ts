@@ -43,7 +43,7 @@ export interface DeploymentPlan {
   readonly name: string;
   readonly engine: Engine;
   readonly mode: DeploymentConfig["mode"];
-  /** Version of the upstream chart that installs the deployment; null where the pods are those of this project. */
+  /** Version or directory of the upstream chart that installs the deployment; null where the pods are those of this project. */
   readonly chart: string | null;
   readonly shape: Shape;
   /** Nodes in each zone. */

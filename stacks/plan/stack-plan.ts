@@ -2,6 +2,7 @@
  * The plan of a stack as plain data: what it creates, takes and costs. For previews, for `plan` and its `--json`. Reads
  * nothing but whether this user may cut networks on this machine.
  */
+import { installedChart } from "../../components/kubernetes/chart-values";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import { forecastCluster } from "../../valkey/forecast/forecast";
 import { measuredClusters } from "../../valkey/forecast/measured-clusters";
@@ -98,7 +99,7 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
     name,
     engine: deployment.engine,
     mode: deployment.mode,
-    chart: configuredChart(deployment)?.version ?? null,
+    chart: installedBy(deployment),
     shape,
     zones: Object.fromEntries(zones.map((zone) => [zone, placed.filter((node) => node.zone === zone).length])),
     shards: deployment.mode === "cluster" ? planCluster(placed, shape).shards : [],
@@ -114,6 +115,11 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
         ? planLarge(deployment, placed.length, platform)
         : null,
   };
+}
+
+function installedBy(deployment: DeploymentConfig): string | null {
+  const chart = configuredChart(deployment);
+  return chart === undefined ? null : installedChart(chart.source, chart.version);
 }
 
 function planMemory(platform: PlatformConfig, deployment: DeploymentConfig): MemoryPlan | null {

@@ -22,7 +22,7 @@ const revision = async (args?: Partial<UpstreamChartArgs>): Promise<unknown> =>
 describe("UpstreamChart", () => {
   it("installs an exact version of the chart, with the arguments as its values", async () => {
     const { inputs, dependsOn } = await chart();
-    expect(inputs).toMatchObject({ name: "orders", chart: "valkey", version: "0.11.0", namespace: "default" });
+    expect(inputs).toMatchObject({ name: "orders-chart", chart: "valkey", version: "0.11.0", namespace: "default" });
     expect(inputs["repositoryOpts"]).toEqual({ repo: "https://valkey.io/valkey-helm/" });
     expect(inputs["values"]).toMatchObject({
       image: { registry: "registry.example:5000", repository: "valkey/valkey", tag: "9.1.2" },
@@ -31,12 +31,12 @@ describe("UpstreamChart", () => {
       topologySpreadConstraints: [{ topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "DoNotSchedule" }],
     });
     expect(inputs["values"]).toHaveProperty("valkeyConfig", expect.stringContaining('appendonly yes\nsave ""\n'));
-    expect(dependsOn).toEqual(["kubernetes:core/v1:Secret orders-password"]);
+    expect(dependsOn).toEqual(["kubernetes:core/v1:Secret orders-chart-password"]);
   });
 
   it("has the password in a Secret, and not among the values", async () => {
     const { inputs } = await chart({ password: "a-password-of-its-own" });
-    expect(inputs["values"]).toMatchObject({ auth: { enabled: true, usersExistingSecret: "orders-password" } });
+    expect(inputs["values"]).toMatchObject({ auth: { enabled: true, usersExistingSecret: "orders-chart-password" } });
     expect(JSON.stringify(inputs)).not.toContain("a-password-of-its-own");
   });
 
@@ -46,12 +46,12 @@ describe("UpstreamChart", () => {
     expect(dependsOn).toEqual(["kubernetes:helm.sh/v4:Chart orders"]);
     expect(target).toMatchObject({
       mode: "replication",
-      statefulSet: "orders",
-      container: "orders",
-      service: "orders.default.svc.cluster.local:6379",
+      statefulSet: "orders-chart",
+      container: "orders-chart",
+      service: "orders-chart.default.svc.cluster.local:6379",
       ways: [
-        { service: "orders", to: "primary" },
-        { service: "orders-read", to: "all" },
+        { service: "orders-chart", to: "primary" },
+        { service: "orders-chart-read", to: "all" },
       ],
       directives: { appendonly: "yes", save: "" },
     });
@@ -59,10 +59,13 @@ describe("UpstreamChart", () => {
   });
 
   it("prefers values that it is given, and verifies again where they change", async () => {
-    const values = { resources: { requests: { cpu: "3" } }, replica: { disklessSync: true } };
+    const values = {
+      priorityClassName: "high",
+      replica: { disklessSync: true, persistence: { storageClass: "fast" } },
+    };
     expect((await chart({ values })).inputs["values"]).toMatchObject({
-      resources: { requests: { cpu: "3" } },
-      replica: { disklessSync: true, enabled: true, replicas: 2 },
+      priorityClassName: "high",
+      replica: { disklessSync: true, enabled: true, replicas: 2, persistence: { size: "8Gi", storageClass: "fast" } },
     });
     expect(await revision({ values })).not.toBe(await revision());
     expect(await revision({ values })).toBe(await revision({ values: { ...values } }));
@@ -79,8 +82,16 @@ describe("UpstreamChart", () => {
 
   it("refuses what it decides itself, all at once", async () => {
     const values = { auth: {}, tls: {}, fullnameOverride: "x", replica: { enabled: false } };
-    const refused = declare({ replicas: 0, values });
-    for (const key of ["values.auth", "values.tls", "values.fullnameOverride", "values.replica.enabled", "replicas"])
+    const refused = declare({ replicas: 0, version: ">0", source: "charts/valkey", values });
+    for (const key of [
+      "values.auth",
+      "values.tls",
+      "values.fullnameOverride",
+      "values.replica.enabled",
+      "replicas",
+      "version",
+      "source",
+    ])
       await expect(refused).rejects.toThrow(key);
   });
 });

@@ -18,7 +18,7 @@ tell() {
     timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p "${3:-6379}" -t 2 ${VALKEY_TLS_CA:+--tls ${trust:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
 }
 
-# await_names: waits until the names of pods that start with this one are known. A name that is asked for before stays unknown for 5 s more.
+# await_names: gives the names of pods that start with this one 3 s to appear. CoreDNS remembers for 5 s that a name does not exist.
 await_names() { sleep 3; }
 
 # designated: the pod that is the primary where no Sentinel decides. `up` writes it to PRIMARY_FILE when another takes over. Running

@@ -18,7 +18,7 @@ if [ -e /data/sentinel.conf ]; then
   fi
 fi
 if [ ! -e /data/sentinel.conf ]; then
-  await_names
+  [ -n "${other-}" ] || await_names
   primary=$(watched)
   [ -n "$primary" ] || primary=$(leading)
   password=$(cat "$VALKEY_PASSWORD_FILE")

@@ -106,7 +106,8 @@ find_source() {
   primary=''
   [ -n "$(peers)" ] || return 0
   own_copy
-  [ -e "$HISTORY" ] || await_names
+  # Without Sentinels only the designated pod asks others.
+  [ -e "$HISTORY" ] || { [ -z "$watching" ] && [ "$POD_NAME" != "$(designated)" ]; } || await_names
   asking=$(now) began='' told='' chosen=''
   while :; do
     primary=$(named)
@@ -152,7 +153,7 @@ if [ -n "${SENTINELS-}" ]; then
     echo "$primary"
   }
   # even: whether all other servers that answer have the same data as $host. A Sentinel may promote any of them, because what it knows of
-  # their data is up to ten seconds old.
+  # their data is up to two seconds old.
   even() { ! has busy && echo "$seen" | awk -v position="$position" '$1 != "silent" && $2 < position { lesser = 1 } END { exit lesser }'; }
   # may_lead: not beside another primary, nor while Sentinels are about to promote a replica. At a pod's new address they look after 15 s
   # only, and would promote one while clients write here: they begin anew with this server. A container that starts again keeps its

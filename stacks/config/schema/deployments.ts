@@ -4,7 +4,12 @@ import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/engines";
 import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/directives/settings-schema";
 import { SENTINEL_DEFAULTS, SENTINEL_LIMITS } from "../../../valkey/sentinel/sentinel-request";
-import { CHART_REPOSITORY, CHART_VERSION } from "../../../components/kubernetes/chart-values";
+import {
+  CHART_REPOSITORY,
+  CHART_VERSION,
+  sourceProblem,
+  versionProblem,
+} from "../../../components/kubernetes/chart-values";
 import { count } from "../../../lib/schema/fields";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
 
@@ -104,16 +109,20 @@ export const DEFAULT_SENTINELS: SentinelConfig = sentinelSchema.parse({});
 const chartSchema = z.strictObject({
   version: z
     .string()
-    .regex(/^\d+\.\d+\.\d+$/, "expected an exact version, such as 0.11.0")
+    .refine(...refinement(versionProblem))
     .default(CHART_VERSION)
     .meta({ description: "Version of the chart." }),
-  source: z.string().min(1).default(CHART_REPOSITORY).meta({
-    description:
-      "Address of the chart: a repository that has it as `valkey`, an address with `oci://`, or a directory, whose version is its own.",
-  }),
+  source: z
+    .string()
+    .refine(...refinement(sourceProblem))
+    .default(CHART_REPOSITORY)
+    .meta({
+      description:
+        "Address of the chart: a repository that has it as `valkey`, an address with `oci://`, or a directory, whose version is its own.",
+    }),
   values: z.record(z.string(), z.unknown()).default({}).meta({
     description:
-      "Values of the chart. Other keys of the deployment and of the platform are given to the chart where it has values for them.",
+      "Values of the chart. They override those for images, places, resources, volumes and settings, which follow from the deployment and the platform.",
   }),
 });
 /** The upstream chart of a deployment, parsed. */
@@ -132,8 +141,8 @@ const replicationSchema = z
     }),
     chart: chartSchema.optional().meta({
       description:
-        "Installs the Valkey project's own chart as it comes (platforms `kubernetes` and `eks`): verified and measured, without failover; " +
-        "a change restarts its primary with writes refused meanwhile.",
+        "Helm chart of the Valkey project, unchanged, in place of this project's pods (platforms `kubernetes` and `eks`): verified and " +
+        "measured, without failover. A change to the chart or back makes a new deployment without the data.",
       fallback: "pods of this project",
     }),
     ...deploymentKeys,

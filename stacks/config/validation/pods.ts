@@ -64,12 +64,15 @@ function chartProblems(name: string, deployment: DeploymentConfig, platform: Pla
     passwordVersion === 0 ? undefined : own("passwordVersion"),
     pods?.storage?.ephemeral === true ? own("pods", "storage", "ephemeral") : undefined,
     platform.tls && label(["platform", "tls"]),
+    platform.metrics && label(["platform", "metrics"]),
   ]);
   return [
     ...(deployment.replicas > 0
       ? []
-      : [`${own("replicas")}: the chart has no pods that are found without replicas; at least 1`]),
-    ...excluded.map((key) => `${path}: excludes ${key}`),
+      : [
+          `${own("replicas")}: it is 0; without replicas the chart makes a Deployment, which is not verified; at least 1`,
+        ]),
+    ...excluded.map((key) => `${path}: the chart cannot have ${key}; remove one of them`),
     ...chartValueProblems(chart.values).map(({ path: value, reason }) => `${path}.values.${value}: ${reason}`),
   ];
 }

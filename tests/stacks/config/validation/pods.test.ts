@@ -61,13 +61,13 @@ describe("what a platform cannot give", () => {
       "TLS for the upstream chart",
       { ...kubernetes, tls: { secretName: "t" } },
       single({ replicas: 2, chart: {} }),
-      /^valkey:deployments\.d\.chart: excludes valkey:platform\.tls/,
+      /^valkey:deployments\.d\.chart: the chart cannot have valkey:platform\.tls/,
     ],
     [
       "the upstream chart with Sentinels",
       kubernetes,
       single({ replicas: 2, sentinel: true, chart: {} }),
-      /^valkey:deployments\.d\.chart: excludes valkey:deployments\.d\.sentinel/,
+      /^valkey:deployments\.d\.chart: the chart cannot have valkey:deployments\.d\.sentinel/,
     ],
     [
       "the upstream chart without replicas",
