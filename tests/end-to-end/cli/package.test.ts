@@ -29,12 +29,13 @@ export const refused = (): unknown => new ValkeyCluster("x", { zones, shape: { p
 
 /** Declares every component of the main entry. */
 const COMPONENTS = `
-import { BenchmarkJob, HostDeployment, LoadCapacity, ValkeyAlerts, ValkeyDashboard } from "valkey-measured";
+import { BenchmarkJob, HostDeployment, LoadCapacity, UpstreamChart, ValkeyAlerts, ValkeyDashboard } from "valkey-measured";
 import { orders, sessions } from "./clusters";
 
 export { orders, sessions };
 export const benchmark = new BenchmarkJob("benchmark", { targets: [orders, sessions], tests: ["get"] });
 export const capacity = new LoadCapacity("capacity", { targets: [orders], objective: "p99=2ms" });
+export const upstream = new UpstreamChart("upstream", { replicas: 2, zones: ["a", "b", "c"] });
 export const dashboard = new ValkeyDashboard("dashboard", { namespace: "shop" });
 export const alerts = new ValkeyAlerts("alerts", { namespace: "shop" });
 export const host = new HostDeployment("host", {
