@@ -14,6 +14,7 @@ import { podSettings } from "../../../stacks/plan/pods";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
+import { CHART, chartSet } from "../../support/kubernetes/chart-set";
 import { isOfAws, parameterProblems } from "../../support/aws/requests";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
@@ -48,27 +49,10 @@ function resourcesOf({ containers, initContainers = [] }: PodSpec): readonly [Re
   return [server, ...others];
 }
 
-const CHART = "kubernetes:helm.sh/v4:Chart";
-
-/** The StatefulSet of a deployment: as it is declared, or as the upstream chart makes it of its values. */
+/** The StatefulSet of a deployment: as it is declared, or as the upstream chart makes it. */
 function setOf(program: ProgramRun, deployment: string): DeclaredResource {
   const chart = program.ofType(CHART).find(({ name }) => name === deployment);
-  if (chart === undefined) return program.one("kubernetes:apps/v1:StatefulSet", deployment);
-  const { replica, resources, ...scheduling } = chart.inputs["values"] as Omit<PodSpec, "containers"> & {
-    readonly replica: { readonly replicas: number; readonly persistence: { readonly storageClass: string } };
-    readonly resources: Resources;
-  };
-  const { storageClass: storageClassName } = replica.persistence;
-  return {
-    ...chart,
-    inputs: {
-      spec: {
-        replicas: replica.replicas + 1,
-        template: { spec: { ...scheduling, containers: [{ resources }] } },
-        volumeClaimTemplates: [{ spec: { storageClassName } }],
-      },
-    },
-  };
+  return chart === undefined ? program.one("kubernetes:apps/v1:StatefulSet", deployment) : chartSet(chart);
 }
 
 describe("the stacks on EKS", () => {
