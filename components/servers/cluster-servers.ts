@@ -15,7 +15,7 @@ import { createServices } from "../kubernetes/server-objects";
 import type { ServerPods } from "../kubernetes/pods/server-pods";
 import { serviceEndpoint } from "../kubernetes/pods/server-pods";
 import { planClusterZones } from "../kubernetes/pods/zone-plan";
-import { accessFiles, clusterConfig, withReplicaCount } from "../kubernetes/server-config";
+import { accessFiles, clusterConfig } from "../kubernetes/server-config";
 
 export interface ClusterServersArgs extends ServerArgs {
   /** Shards, and replicas of each. Another number of nodes changes the StatefulSet's `replicas` and nothing else. */
@@ -47,7 +47,7 @@ export class ClusterServers extends pulumi.ComponentResource {
 
     const servers = createNativeServers(context, {
       nodes,
-      config: clusterConfig(withReplicaCount(directives, args.shape.replicasPerPrimary), args.tls),
+      config: clusterConfig(directives, args.tls),
       restarting: clusterConfig(restart, args.tls),
       scripts: "cluster",
       role: clusterRole(context),

@@ -269,7 +269,6 @@ describe("ClusterServers", () => {
         "cluster-config-file nodes.conf",
         "cluster-port 16379",
         "cluster-preferred-endpoint-type ip",
-        "repl-diskless-sync-max-replicas 1",
         "appendonly yes",
         "appendfsync everysec",
         "save 900 1 300 100 60 10000",
