@@ -2,14 +2,13 @@
 import { benchmarkJob } from "../../../benchmarks/load/jobs/benchmark-job";
 import { selectorLabels } from "../../../components/kubernetes/names";
 import { POOL_KEY } from "../../../platforms/eks/pools";
-import { podSettings, podTarget, runnerPlan } from "../../../stacks/plan/pods";
+import { podSettings, runnerPlan } from "../../../stacks/plan/pods";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { accountCalls, awsOutputs } from "../pulumi/eks";
 import type { DeclaredResource } from "../pulumi/pulumi-mocks";
 import { runProgram } from "../pulumi/pulumi-mocks";
-import { CHART, chartSet } from "./chart-set";
 
 export type EksStack = StackConfig & { readonly platform: EksPlatformConfig };
 
@@ -47,7 +46,6 @@ export async function eksObjects(stack: string, namespace: string, config: EksSt
     ...program.ofType("kubernetes:karpenter.sh/v1:NodePool"),
   ].map(({ inputs }) => own(pooled(stack, inputs)));
   const sets = ["apps/v1:StatefulSet", "apps/v1:Deployment"].flatMap((type) => program.ofType(`kubernetes:${type}`));
-  sets.push(...program.ofType(CHART).map(chartSet));
   return {
     pools,
     servers: sets.map(workload).map(inside),
@@ -120,7 +118,7 @@ function loadGenerators(stack: string, namespace: string, config: EksStack): Eks
     name: "load",
     namespace,
     image: podSettings(config.platform, first[1]).image,
-    servers: { namespace, labels: selectorLabels(podTarget(first[0], first[1], config.platform).statefulSet) },
+    servers: { namespace, labels: selectorLabels(first[0]) },
     runner: runnerPlan(config.platform, measurement.runners, false),
     keys: "",
     phases: [],
