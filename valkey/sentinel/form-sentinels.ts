@@ -77,7 +77,16 @@ async function forgetOneByOne(
     await deadline.poll(() => disagreement(deployment, connections));
     await connection.call("SENTINEL", "RESET", deployment.name);
     forgot = true;
-    await awaitWholeView(deployment, node, connection, connections.size, deadline);
+    // A replica that still runs while its pod stops is learned again, and has to be forgotten again once it has failed.
+    const expected = await expectedView(deployment, connections.size, deadline);
+    await deadline.poll(async () => {
+      const known = await readSentinelView(connection, deployment.name);
+      const missing = missingInView(node.name, known, expected);
+      if (known === undefined || missing === undefined || !knowsFailed(known, deployment)) return missing;
+      if ((await disagreement(deployment, connections)) === undefined)
+        await connection.call("SENTINEL", "RESET", deployment.name);
+      return missing;
+    });
   }
   return forgot;
 }
@@ -85,6 +94,13 @@ async function forgetOneByOne(
 function knowsGone({ replicas, otherSentinels }: SentinelView, { nodes }: Deployment, others: number): boolean {
   const isGone = ({ host, port }: Endpoint): boolean => nodeNameAt(nodes, host, port) === undefined;
   return replicas.some(({ endpoint }) => isGone(endpoint)) || otherSentinels.length > others;
+}
+
+/** Whether it knows that a replica that is gone does not answer. */
+function knowsFailed({ replicas }: SentinelView, { nodes }: Deployment): boolean {
+  return replicas.some(
+    ({ endpoint: { host, port }, flags }) => nodeNameAt(nodes, host, port) === undefined && flags.includes("s_down"),
+  );
 }
 
 /** Whatever keeps the Sentinels from agreeing on the primary; undefined when all name the same one without a failure. */
@@ -112,12 +128,16 @@ async function awaitWholeView(
   count: number,
   deadline: Deadline,
 ): Promise<void> {
-  const { nodes } = deployment;
-  const primary = await awaitSolePrimary(deployment, deadline);
-  const expected: ExpectedView = { nodes, primary: primary.name, replicas: nodes.length - 1, others: count - 1 };
+  const expected = await expectedView(deployment, count, deadline);
   await deadline.poll(async () =>
     missingInView(node.name, await readSentinelView(connection, deployment.name), expected),
   );
+}
+
+async function expectedView(deployment: Deployment, count: number, deadline: Deadline): Promise<ExpectedView> {
+  const { nodes } = deployment;
+  const primary = await awaitSolePrimary(deployment, deadline);
+  return { nodes, primary: primary.name, replicas: nodes.length - 1, others: count - 1 };
 }
 
 /** @returns whether the Sentinel had to be reconfigured */
