@@ -1,4 +1,5 @@
 /** Arguments of a deployment as values of the upstream chart. Pure. */
+import { CLUSTER_DOMAIN } from "../../platforms/kubernetes/cluster-domain";
 import { formatConfigFile, toDirectives } from "../../valkey/settings";
 import type { ServerArgs } from "./arguments";
 import { objectNames } from "./names";
@@ -48,7 +49,14 @@ export type ChartValues = Readonly<Record<string, unknown>>;
 /** Arguments that the chart has values for. */
 export type ChartRequest = Pick<
   ServerArgs,
-  "image" | "imagePullPolicy" | "imagePullSecrets" | "settings" | "resources" | "storage" | "placement"
+  | "image"
+  | "imagePullPolicy"
+  | "imagePullSecrets"
+  | "settings"
+  | "resources"
+  | "storage"
+  | "placement"
+  | "clusterDomain"
 > & { readonly replicas: number };
 
 /** Paths of values by which the deployment is found and verified. */
@@ -80,13 +88,14 @@ export function chartValueProblems(given: ChartValues): { readonly path: string;
  * @param release name of the chart's release and objects
  */
 export function chartValues(release: string, request: ChartRequest, given: ChartValues): ChartValues {
-  const { replicas, placement, resources, storage, settings } = request;
+  const { replicas, placement, resources, storage, settings, clusterDomain = CLUSTER_DOMAIN } = request;
   const replica = asObject(given["replica"]);
   const { registry, repository, tag } = imageParts(request.image);
   return {
     image: { registry, repository, tag, pullPolicy: pullPolicy(request.image, request.imagePullPolicy) },
     imagePullSecrets: [...(request.imagePullSecrets ?? [])],
     resources,
+    clusterDomain,
     valkeyConfig: formatConfigFile(toDirectives(settings)),
     ...scheduling(release, placement),
     ...given,

@@ -16,7 +16,7 @@ export interface DeploymentKind {
   /** @default "valkey" */
   readonly engine?: Engine | undefined;
   /** Whether the pods are those of the upstream chart. @default false */
-  readonly chart?: boolean | undefined;
+  readonly isUpstreamChart?: boolean | undefined;
   readonly mode: Mode;
   readonly shape: Shape;
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
@@ -39,7 +39,7 @@ export interface PodLocation {
   readonly tuning?: PromisedTuning | undefined;
 }
 
-/** Name of the upstream chart's release and objects. They must not be taken for those of a deployment of the same name that this project makes. */
+/** Name of the upstream chart's release and of its objects. A deployment of this project may have had the name itself, and its objects with it. */
 export const releaseName = (deployment: string): string => `${deployment}-chart`;
 
 /** The reference without the access to the Kubernetes cluster. @throws BadInput when the name is no host name */
@@ -48,10 +48,10 @@ export function podReference(
   kind: DeploymentKind,
   { namespace, zones, settings, tls, clusterDomain, users = {}, tuning, external = false }: PodLocation,
 ): Omit<KubernetesReference, "kubeconfig" | "context"> {
-  const { engine, chart = false, mode, shape, sentinel } = kind;
-  const names = objectNames(chart ? releaseName(name) : name);
+  const { engine, isUpstreamChart = false, mode, shape, sentinel } = kind;
+  const names = objectNames(isUpstreamChart ? releaseName(name) : name);
   const inside = clientServices(names, kind);
-  const isLed = mode === "replication" && (engine ?? "valkey") === "valkey" && !chart;
+  const isLed = mode === "replication" && (engine ?? "valkey") === "valkey" && !isUpstreamChart;
   // With Sentinels the Service for clients outside leads to the proxies for ever.
   const outside =
     isLed && external && sentinel === undefined ? [{ service: names.external, to: "primary" as const }] : [];
@@ -67,7 +67,7 @@ export function podReference(
     namespace,
     statefulSet: names.statefulSet,
     // The chart names the container as it names the StatefulSet.
-    container: chart ? names.statefulSet : SERVER_CONTAINER,
+    container: isUpstreamChart ? names.statefulSet : SERVER_CONTAINER,
     port: CLIENT_PORT,
     ...(tls === undefined ? {} : { tls }),
     ...(clusterDomain === undefined ? {} : { clusterDomain }),

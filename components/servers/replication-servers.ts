@@ -74,8 +74,8 @@ export class ReplicationServers extends pulumi.ComponentResource {
     });
 
     const plan = { nodes, secret, selectors: args.failoverNodeSelectors };
-    const after: DeploymentContext = { ...context, options: { ...context.options, dependsOn: [...needed] } };
-    const proxies = sentinel === undefined ? undefined : createFailover(after, { ...plan, settings: sentinel });
+    const withFiles: DeploymentContext = { ...context, options: { parent: this, dependsOn: [...needed] } };
+    const proxies = sentinel === undefined ? undefined : createFailover(withFiles, { ...plan, settings: sentinel });
     createServices(context, services, proxies);
     createReplicationServices(context, proxies);
     this.pods = pods;

@@ -183,7 +183,7 @@ export function podTarget(
     name,
     {
       ...{ engine, mode, shape: configuredShape(deployment), sentinel: configuredSentinels(deployment) },
-      chart: configuredChart(deployment) !== undefined,
+      isUpstreamChart: configuredChart(deployment) !== undefined,
     },
     {
       namespace: platform.namespace,

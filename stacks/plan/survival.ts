@@ -10,10 +10,10 @@ import { deploymentZones, isPodPlatform, podSettings } from "./pods";
 export function plannedSurvivals(platform: PlatformConfig, deployment: DeploymentConfig): readonly Survival[] {
   if (!isPodPlatform(platform)) return [];
   const { engine, mode, settings } = deployment;
-  const asks = engine === "valkey" && configuredChart(deployment) === undefined;
+  const asksBeforeStart = engine === "valkey" && configuredChart(deployment) === undefined;
   const { placement, storage } = podSettings(platform, deployment);
   return survivals({
-    ...{ asks, mode, settings, shape: configuredShape(deployment) },
+    ...{ asksBeforeStart, mode, settings, shape: configuredShape(deployment) },
     downAfterMs: configuredSentinels(deployment)?.downAfterMs,
     zones: deploymentZones(platform, deployment).length,
     oneMachine: placement.oneMachine ?? false,

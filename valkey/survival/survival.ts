@@ -8,7 +8,7 @@ import type { Shape } from "../topology/placement";
 /** A deployment in pods, before it exists. */
 export interface SurvivalSubject {
   /** Whether servers ask the others for newer data before they start. */
-  readonly asks: boolean;
+  readonly asksBeforeStart: boolean;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
@@ -64,13 +64,13 @@ export function survivals(subject: SurvivalSubject): Survival[] {
 }
 
 function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Consequence>> {
-  const { asks, mode, shape } = subject;
+  const { asksBeforeStart, mode, shape } = subject;
   if (mode === "cluster") {
     if (shape.replicasPerPrimary === 0) return lonePrimaries(subject);
-    return asks ? cluster(subject) : { ...cluster(subject), process: restarted(subject, "crash") };
+    return asksBeforeStart ? cluster(subject) : { ...cluster(subject), process: restarted(subject, "crash") };
   }
   if (subject.downAfterMs !== undefined) return watched(subject, subject.downAfterMs);
-  return asks && shape.replicasPerPrimary > 0 ? askingPod(subject) : firstPod(subject);
+  return asksBeforeStart && shape.replicasPerPrimary > 0 ? askingPod(subject) : firstPod(subject);
 }
 
 /** Shards with replicas: the start of a container asks them first, and a majority of primaries elects one. */

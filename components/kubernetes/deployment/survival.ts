@@ -7,11 +7,11 @@ import type { DeploymentKind } from "../reference";
 
 /** Consequences of each event. */
 export function deploymentSurvivals(
-  { engine = "valkey", chart = false, mode, shape, sentinel }: DeploymentKind,
+  { engine = "valkey", isUpstreamChart = false, mode, shape, sentinel }: DeploymentKind,
   { settings, placement, storage }: Pick<ServerArgs, "settings" | "placement" | "storage">,
 ): readonly Survival[] {
   return survivals({
-    ...{ asks: engine === "valkey" && !chart, mode, shape, settings },
+    ...{ asksBeforeStart: engine === "valkey" && !isUpstreamChart, mode, shape, settings },
     downAfterMs: sentinel?.downAfterMs,
     zones: placement.zones.length,
     oneMachine: placement.oneMachine ?? false,

@@ -112,7 +112,7 @@ function proxyContainer({ names, args }: DeploymentContext): types.input.core.v1
     securityContext: CONTAINER_SECURITY_CONTEXT,
     readinessProbe: LISTENS,
     livenessProbe: { ...LISTENS, periodSeconds: 10 },
-    // HAProxy listens no longer once it is told to stop, and machines may lead clients to it until they know the proxy that came last.
+    // HAProxy stops listening as soon as it is told to stop. Machines lead clients to it until they know the proxy that came last.
     lifecycle: { preStop: { exec: { command: ["sleep", String(LEAVE_SECONDS)] } } },
     volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, ...tlsMounts(args.tls)],
   };

@@ -118,7 +118,7 @@ const chartSchema = z.strictObject({
     .default(CHART_REPOSITORY)
     .meta({
       description:
-        "Address of the chart: a repository that has it as `valkey`, an address with `oci://`, or a directory, whose version is its own.",
+        "Source of the chart: the URL of a repository that has it as `valkey`, an address with `oci://`, or a directory with a version of its own.",
     }),
   values: z.record(z.string(), z.unknown()).default({}).meta({
     description:

@@ -191,9 +191,11 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       await watched.fill("watched");
       const [primary = ""] = await watched.primaries();
       const [lesser = ""] = watched.pods.filter((pod) => pod !== primary);
-      // Sentinels prefer it. They ask for it every 10 s.
+      // Sentinels prefer it. They ask for it every 2 s (ready-sentinel.sh).
       await watched.tell(lesser, "CONFIG SET replica-priority 10");
-      await sleep(11_000);
+      await sleep(4_000);
+      for (const index of [0, 1, 2])
+        expect(await watched.tellSentinel(index, "SENTINEL REPLICAS watched")).toContain("slave-priority\n10\n");
       await watched.tell(lesser, "REPLICAOF 127.0.0.1 1");
       await watched.write("watched");
       await watched.crash(primary);

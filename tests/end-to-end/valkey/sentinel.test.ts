@@ -1,4 +1,5 @@
 /** Real Sentinels and servers: formation, verification, loss of the primary, and new addresses of all of them. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { awaitCondition } from "../../../lib/polling";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
@@ -63,7 +64,7 @@ describe("replication with Sentinels", () => {
     expect(await form(deployment, SHAPE)).toMatchObject({ changed: false });
   });
 
-  it("has Sentinels that forget a replica which is gone for good, one after the other", async () => {
+  it("has Sentinels that forget a replica which leaves while they are told, one after the other", async () => {
     const { deployment } = replication.injector;
     const { sentinels, nodes, access } = deployment;
     const plan = { name: "leaving", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 } } as const;
@@ -81,18 +82,12 @@ describe("replication with Sentinels", () => {
       timeoutMs: 30_000,
       intervalMs: 200,
     });
-    await sandbox.host.signal("leaving", ["leaving-0"], "SIGKILL");
-    await awaitCondition(
-      "its primary has lost it",
-      () =>
-        withNode(deployment, 0, async (connection) =>
-          (await connection.info("replication")).includes("connected_slaves:1"),
-        ),
-      { timeoutMs: 30_000, intervalMs: 200 },
-    );
-    expect(await known()).not.toEqual([]);
     if (sentinels === undefined) throw new Error("there are no Sentinels");
-    expect(await forgetGone(deployment, sentinels)).toBe(true);
+    const forgetting = forgetGone(deployment, sentinels);
+    // Like a pod that is stopping. Sentinels ask the primary for its replicas every 10 s, and learn of it again.
+    await sleep(12_000);
+    await sandbox.host.signal("leaving", ["leaving-0"], "SIGKILL");
+    expect(await forgetting).toBe(true);
     expect(await known()).toEqual([]);
     expect(await forgetGone(deployment, sentinels)).toBe(false);
   });

@@ -3,7 +3,7 @@ import type { Loss, SurvivalSubject } from "../../../valkey/survival/survival";
 import { describeSurvival, survivals, survivalWarning } from "../../../valkey/survival/survival";
 
 const cluster: SurvivalSubject = {
-  asks: true,
+  asksBeforeStart: true,
   mode: "cluster",
   shape: { primaries: 3, replicasPerPrimary: 1 },
   settings: { "cluster-node-timeout": 5000 },
@@ -36,7 +36,7 @@ describe("what a configuration survives", () => {
     ],
     [
       "a cluster of Redis, whose starts ask nobody",
-      { ...cluster, asks: false },
+      { ...cluster, asksBeforeStart: false },
       ["since-snapshot", "unreplicated", "unreplicated", "since-snapshot", "unreplicated"],
     ],
     [
@@ -77,7 +77,7 @@ describe("what a configuration survives", () => {
     ],
     [
       "replication of Redis, whose starts ask nobody",
-      { ...replication, asks: false },
+      { ...replication, asksBeforeStart: false },
       ["since-snapshot", "since-snapshot", "since-snapshot", "since-snapshot", "everything"],
     ],
     [
