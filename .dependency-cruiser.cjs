@@ -1,15 +1,18 @@
 /**
- * The order of the rooms: a room imports only from rooms after it in scripts/rooms.json, and no two files import each
- * other.
+ * The order of rooms and of their folders: a room or folder imports only from those after it in scripts/rooms.json, and
+ * no two files import each other.
  * `docs/architecture.md` draws the order and says what each room is for.
  */
-const ROOMS = require("./scripts/rooms.json");
+const FOLDERS = require("./scripts/rooms.json");
+const ROOMS = Object.keys(FOLDERS);
 /** Rooms that work without a Pulumi engine. */
 const WITHOUT_PULUMI = ["cli", "benchmarks", "faults", "platforms", "valkey", "lib"];
 /** Folders of the repository that are no rooms of the program. */
 const OUTSIDE = ["examples", "policies", "scripts", "tests"];
 
 const folder = (names) => `^(${names.join("|")})/`;
+/** Files that lie directly in one of the folders. */
+const directlyIn = (names) => `^(${names.join("|")})/[^/]+$`;
 
 const upwards = ROOMS.slice(1).map((room, index) => ({
   name: `${room}-imports-no-room-above-it`,
@@ -19,9 +22,20 @@ const upwards = ROOMS.slice(1).map((room, index) => ({
   to: { path: folder(ROOMS.slice(0, index + 1)) },
 }));
 
+const upwardsInRooms = Object.values(FOLDERS).flatMap((folders) =>
+  folders.slice(1).map((name, index) => ({
+    name: `${name}-imports-no-folder-above-it`,
+    comment: `Files in ${name}/ must not import from ${folders.slice(0, index + 1).join(", ")}.`,
+    severity: "error",
+    from: { path: directlyIn([name]) },
+    to: { path: directlyIn(folders.slice(0, index + 1)) },
+  })),
+);
+
 module.exports = {
   forbidden: [
     ...upwards,
+    ...upwardsInRooms,
     {
       name: "every-folder-is-a-room",
       comment: "A TypeScript file lies in a room of ROOMS or in a folder of OUTSIDE.",

@@ -1,9 +1,9 @@
 /** The command line: every error is one message and an exit status. */
 import { CommanderError } from "commander";
 import { BadInput, Failure, Interrupted, messageOf } from "../lib/errors";
-import { exitStatusOf } from "./interruption";
+import { exitStatusOf } from "./terminal/interruption";
 import { buildProgram } from "./program";
-import { printError } from "./terminal";
+import { printError } from "./terminal/terminal";
 import { COMMAND } from "../lib/system/package";
 
 /** Exit status for wrong input: nothing was started. */

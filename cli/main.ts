@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /** The program of `npm start`, and of `valkey-measured` in the package: runs one command, and ends with its exit status. */
 import { commandLine } from "./cli";
-import { listenForInterruption } from "./interruption";
-import { printError } from "./terminal";
+import { listenForInterruption } from "./terminal/interruption";
+import { printError } from "./terminal/terminal";
 
 const { signal } = listenForInterruption(() => {
   printError("stopped at once; the next run stops the processes that are left");

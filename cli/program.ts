@@ -1,7 +1,7 @@
 /** The commands with their arguments and options. Each command's module is loaded when the command runs. */
 import type { CommandOptions } from "commander";
 import { Command } from "commander";
-import { addBreakOptions, breakOptions } from "./break-options";
+import { addBreakOptions, breakOptions } from "./options/break-options";
 import {
   addBenchmarkOptions,
   addServerOptions,
@@ -9,8 +9,8 @@ import {
   collect,
   parseNumber,
   studyOverrides,
-} from "./options";
-import { addSoakOptions, soakOptions } from "./soak-options";
+} from "./options/options";
+import { addSoakOptions, soakOptions } from "./options/soak-options";
 import { COMMAND } from "../lib/system/package";
 
 /** Context of a command, besides its own options. */

@@ -2,19 +2,19 @@
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../lib/errors";
 import { Formation, Rollout, TopologyCheck } from "../provider/resources";
-import type { Engine } from "../valkey/engines";
+import type { Engine } from "../valkey/settings/engines";
 import type { Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
-import type { ComparedParts } from "./compared-deployment";
-import { ComparedDeployment } from "./compared-deployment";
-import type { DeploymentArgs } from "./deployment-args";
-import { DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./deployment-args";
+import type { ComparedParts } from "./kubernetes/deployment/compared-deployment";
+import { ComparedDeployment } from "./kubernetes/deployment/compared-deployment";
+import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
+import { DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./kubernetes/deployment/deployment-args";
 import { checkedSettings } from "./kubernetes/deployment/checked-settings";
 import { requireTag } from "./kubernetes/pods/image";
 import { plannedReference, storageRequest } from "./kubernetes/deployment/resource-inputs";
 import { wantedPassword } from "./kubernetes/deployment/wanted-password";
-import { ClusterServers } from "./servers/cluster-servers";
-import { EngineServers } from "./servers/engine-servers";
+import { ClusterServers } from "./kubernetes/servers/cluster-servers";
+import { EngineServers } from "./kubernetes/servers/engine-servers";
 
 /** Arguments that only Valkey has. */
 type ValkeyOnly = "tls" | "allowDowntime" | "users" | "external" | "passwordOverlapSeconds" | "proxyImage";

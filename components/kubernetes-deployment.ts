@@ -4,13 +4,13 @@ import type { TopologyRecord } from "../benchmarks/results/schema";
 import { compact } from "../lib/compact";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import { connectionUrl } from "../valkey/connection-url";
-import type { Survival } from "../valkey/survival/survival";
-import type { DeploymentArgs } from "./deployment-args";
+import type { Survival } from "../valkey/planning/survival";
+import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import type { ServerArgs } from "./kubernetes/arguments";
 import type { Servers } from "./kubernetes/deployment/deployment-steps";
 import { checkArguments, DeploymentSteps } from "./kubernetes/deployment/deployment-steps";
 import * as k8s from "./kubernetes/kubernetes-sdk";
-import type { DeploymentKind } from "./kubernetes/reference";
+import type { DeploymentKind } from "./kubernetes/deployment-kind";
 
 export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   /** `HOST:PORT` for clients in the Kubernetes cluster. */

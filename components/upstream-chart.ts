@@ -3,12 +3,13 @@ import * as pulumi from "@pulumi/pulumi";
 import { compact } from "../lib/compact";
 import { BadInput } from "../lib/errors";
 import { TopologyCheck } from "../provider/resources";
-import { survivalWarning } from "../valkey/survival/survival";
-import type { ComparedParts } from "./compared-deployment";
-import { ComparedDeployment } from "./compared-deployment";
-import type { DeploymentArgs } from "./deployment-args";
-import { DEFAULT_IMAGE, DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./deployment-args";
-import type { ChartAddress, ChartValues } from "./kubernetes/chart-values";
+import { survivalWarning } from "../valkey/planning/survival";
+import type { ComparedParts } from "./kubernetes/deployment/compared-deployment";
+import { ComparedDeployment } from "./kubernetes/deployment/compared-deployment";
+import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
+import { DEFAULT_IMAGE } from "../platforms/kubernetes/default-images";
+import { DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./kubernetes/deployment/deployment-args";
+import type { ChartAddress, ChartValues } from "./kubernetes/deployment/chart-values";
 import {
   CHART_REPOSITORY,
   CHART_VERSION,
@@ -17,7 +18,7 @@ import {
   chartValues,
   sourceProblem,
   versionProblem,
-} from "./kubernetes/chart-values";
+} from "./kubernetes/deployment/chart-values";
 import { checkedSettings } from "./kubernetes/deployment/checked-settings";
 import { deploymentSurvivals } from "./kubernetes/deployment/survival";
 import { plannedReference } from "./kubernetes/deployment/resource-inputs";
@@ -26,7 +27,7 @@ import * as k8s from "./kubernetes/kubernetes-sdk";
 import { objectNames } from "./kubernetes/names";
 import { requireTag } from "./kubernetes/pods/image";
 import { serviceEndpoint } from "./kubernetes/pods/server-pods";
-import { releaseName } from "./kubernetes/reference";
+import { releaseName } from "./kubernetes/deployment/reference";
 import { checksum, PASSWORD_FILE } from "./kubernetes/server-config";
 
 /** Logged at each preview and update. */

@@ -1,9 +1,9 @@
 /** A Valkey cluster on Kubernetes, formed and verified. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { Shape } from "../valkey/topology/placement";
-import type { DeploymentArgs } from "./deployment-args";
+import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import { KubernetesDeployment } from "./kubernetes-deployment";
-import { ClusterServers } from "./servers/cluster-servers";
+import { ClusterServers } from "./kubernetes/servers/cluster-servers";
 
 export interface ValkeyClusterArgs extends DeploymentArgs {
   /** Shards, and replicas of each. A new shape moves slots while clients work. */

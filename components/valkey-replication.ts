@@ -1,10 +1,10 @@
 /** Valkey in replication mode on Kubernetes, verified. */
 import * as pulumi from "@pulumi/pulumi";
-import type { DeploymentArgs } from "./deployment-args";
+import type { DeploymentArgs } from "./kubernetes/deployment/deployment-args";
 import { KubernetesDeployment } from "./kubernetes-deployment";
 import { BadInput } from "../lib/errors";
 import { compact } from "../lib/compact";
-import type { SentinelSettings } from "../valkey/sentinel/plan";
+import type { SentinelSettings } from "../valkey/sentinel-plan";
 import type { SentinelRequest } from "../valkey/sentinel/sentinel-request";
 import {
   describeSentinels,
@@ -12,8 +12,8 @@ import {
   sentinelProblems,
   sentinelSettings,
 } from "../valkey/sentinel/sentinel-request";
-import type { ReplicationServersArgs } from "./servers/replication-servers";
-import { ReplicationServers } from "./servers/replication-servers";
+import type { ReplicationServersArgs } from "./kubernetes/servers/replication-servers";
+import { ReplicationServers } from "./kubernetes/servers/replication-servers";
 
 export interface ValkeyReplicationArgs
   extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "maxLagSeconds" | "failoverNodeSelectors"> {

@@ -26,8 +26,8 @@ export type {
   MeasuredDeployment,
 } from "../components/measuring/arguments";
 export type { MixedWorkloadArgs, OpenLoopArgs, SearchArgs } from "../components/measuring/workload-arguments";
-export { DEFAULT_IMAGE } from "../components/deployment-args";
-export type { ClusterAccess, DeploymentArgs } from "../components/deployment-args";
+export { DEFAULT_IMAGE } from "../platforms/kubernetes/default-images";
+export type { ClusterAccess, DeploymentArgs } from "../components/kubernetes/deployment/deployment-args";
 export type { DeploymentReference, KubernetesReference } from "../platforms/deployment-reference";
 export type { Shape } from "../valkey/topology/placement";
 export { BadInput, Failure } from "../lib/errors";

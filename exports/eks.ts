@@ -5,5 +5,5 @@ export { KarpenterPools } from "../components/eks/karpenter/karpenter-pools";
 export type { KarpenterPoolsArgs } from "../components/eks/karpenter/karpenter-pools";
 export { planEks } from "../platforms/eks/plan";
 export type { EksPlan, EksPlanArgs } from "../platforms/eks/plan";
-export { machineSetSelector, poolSelector, poolToleration } from "../platforms/eks/pools";
+export { machineSetSelector, poolSelector, poolToleration } from "../platforms/eks/pools/pools";
 export { BadInput, Failure } from "../lib/errors";

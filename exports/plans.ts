@@ -2,8 +2,8 @@
 export { parseConfig } from "../stacks/config/parse";
 export type { StackConfig } from "../stacks/config/schema/stack";
 export type { MachineFacts } from "../stacks/config/validation/types";
-export { parseStackFile, readStackFile, stackNames } from "../stacks/config/stack-file";
-export { STACKS_DIRECTORY } from "../stacks/config/paths";
+export { parseStackFile, readStackFile, stackNames } from "../stacks/config/sections/stack-file";
+export { STACKS_DIRECTORY } from "../stacks/config/sections/paths";
 export { describePlan } from "../stacks/plan/describe";
 export { planStack } from "../stacks/plan/stack-plan";
 export type { DeploymentPlan, StackPlan } from "../stacks/plan/stack-plan-types";

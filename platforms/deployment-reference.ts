@@ -13,10 +13,10 @@ import { awaitKubernetesDeployment, awaitRunningPart, runningPartOf } from "./ku
 import type { PodWaitOptions } from "./kubernetes/pods/pods";
 import { runningServers } from "./kubernetes/pods/pods";
 import { findSet } from "./kubernetes/volumes/set-volumes";
-import type { Sentinels, SentinelSettings } from "../valkey/sentinel/plan";
+import type { Sentinels, SentinelSettings } from "../valkey/sentinel-plan";
 import type { Shape } from "../valkey/topology/placement";
-import type { ClientWay } from "../valkey/verification/client-ways";
-import type { PromisedTuning } from "../valkey/verification/machine-settings";
+import type { ClientWay } from "../valkey/client-ways";
+import type { PromisedTuning } from "../valkey/machine-settings";
 
 interface ReferenceBase {
   readonly name: string;

@@ -1,26 +1,26 @@
 /** The kinds of custom resources of the provider `valkey`: their names, their types in Pulumi and their handlers. */
-import type { Values } from "./engine-values";
-import type { ResourceHandler } from "./resource-handler";
+import type { Values } from "./protocol/engine-values";
+import type { ResourceHandler } from "./protocol/resource-handler";
 
 export type AnyHandler = ResourceHandler<Values, Values>;
 
 /** Each is loaded when a resource of its name is first met. `provider/resources.ts` declares them for programs. */
 const HANDLERS = {
   Password: () => import("./handlers/password.js"),
-  ClusterCheck: () => import("./handlers/cluster-check.js"),
+  ClusterCheck: () => import("./handlers/checks/cluster-check.js"),
   HostServers: () => import("./handlers/host-servers.js"),
   Access: () => import("./handlers/access.js"),
   PasswordRetirement: () => import("./handlers/password-retirement.js"),
-  ImageCheck: () => import("./handlers/image-check.js"),
+  ImageCheck: () => import("./handlers/checks/image-check.js"),
   ScaleIn: () => import("./handlers/scale-in.js"),
-  TlsCheck: () => import("./handlers/tls-check.js"),
+  TlsCheck: () => import("./handlers/checks/tls-check.js"),
   Volumes: () => import("./handlers/volumes.js"),
   Settings: () => import("./handlers/settings.js"),
   Maxmemory: () => import("./handlers/maxmemory.js"),
   Rollout: () => import("./handlers/rollout.js"),
   ExternalAddresses: () => import("./handlers/external-addresses.js"),
   Formation: () => import("./handlers/formation.js"),
-  TopologyCheck: () => import("./handlers/topology-check.js"),
+  TopologyCheck: () => import("./handlers/checks/topology-check.js"),
   Measurement: () => import("./handlers/measurement.js"),
   VolumeDeletionWait: () => import("./handlers/volume-deletion-wait.js"),
 } satisfies Readonly<Record<string, () => Promise<{ readonly handler: unknown }>>>;

@@ -3,8 +3,8 @@
  * out of the state. Programs in other languages have no package of ours, and send none.
  */
 import { VERSION } from "../lib/system/package";
-import type { Values } from "./engine-values";
-import type { InputProblem } from "./resource-handler";
+import type { Values } from "./protocol/engine-values";
+import type { InputProblem } from "./protocol/resource-handler";
 
 /** The input of every resource that carries it. */
 const INPUT = "packageVersion";

@@ -1,11 +1,11 @@
 /** The custom resources of the provider `valkey`, as a Pulumi program declares them: inputs and outputs are those of their handlers. */
 import * as pulumi from "@pulumi/pulumi";
 import type { AccessInputs, AccessOutputs } from "./handlers/access";
-import type { ClusterCheckInputs } from "./handlers/cluster-check";
+import type { ClusterCheckInputs } from "./handlers/checks/cluster-check";
 import type { ExternalAddressesInputs, ExternalAddressesOutputs } from "./handlers/external-addresses";
 import type { FormationInputs, FormationOutputs } from "./handlers/formation";
 import type { HostServersInputs, HostServersOutputs } from "./handlers/host-servers";
-import type { ImageCheckInputs } from "./handlers/image-check";
+import type { ImageCheckInputs } from "./handlers/checks/image-check";
 import type { MaxmemoryInputs } from "./handlers/maxmemory";
 import type { MeasurementInputs, MeasurementOutputs } from "./handlers/measurement";
 import type { PasswordInputs, PasswordOutputs } from "./handlers/password";
@@ -13,8 +13,8 @@ import type { PasswordRetirementInputs } from "./handlers/password-retirement";
 import type { RolloutInputs, RolloutOutputs } from "./handlers/rollout";
 import type { ScaleInInputs, ScaleInOutputs } from "./handlers/scale-in";
 import type { SettingsInputs, SettingsOutputs } from "./handlers/settings";
-import type { TlsCheckInputs, TlsCheckOutputs } from "./handlers/tls-check";
-import type { TopologyCheckInputs, TopologyCheckOutputs } from "./handlers/topology-check";
+import type { TlsCheckInputs, TlsCheckOutputs } from "./handlers/checks/tls-check";
+import type { TopologyCheckInputs, TopologyCheckOutputs } from "./handlers/checks/topology-check";
 import type { VolumeDeletionWaitInputs } from "./handlers/volume-deletion-wait";
 import type { VolumesInputs } from "./handlers/volumes";
 import type { ResourceName } from "./kinds";

@@ -5,25 +5,26 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { preProcessFile } from "typescript";
-import ROOM_NAMES from "./rooms.json";
+import FOLDERS from "./rooms.json";
 
 const ROOT = resolve(__dirname, "..");
 
 interface Room {
   readonly name: string;
-  /** Names of the folders directly in it that have source files. */
+  /** Names of the folders directly in it, in their order. */
   readonly folders: readonly string[];
   /** Names of the rooms that its files import from. */
   readonly imports: ReadonlySet<string>;
 }
 
 function readRooms(): Room[] {
-  const names: readonly string[] = ROOM_NAMES;
-  return names.map((name) => {
-    const files = sourceFiles(join(ROOT, name));
-    const folders = files.flatMap((file) => relative(join(ROOT, name), file).split("/").slice(0, -1).slice(0, 1));
-    const others = files.flatMap(importedRooms).filter((target) => target !== name && names.includes(target));
-    return { name, folders: [...new Set(folders)].sort(), imports: new Set(others) };
+  const names = Object.keys(FOLDERS);
+  return Object.entries(FOLDERS).map(([name, paths]) => {
+    const others = sourceFiles(join(ROOT, name))
+      .flatMap(importedRooms)
+      .filter((target) => target !== name && names.includes(target));
+    const folders = paths.flatMap((path) => path.split("/")[1] ?? []);
+    return { name, folders: [...new Set(folders)], imports: new Set(others) };
   });
 }
 
@@ -40,10 +41,10 @@ function importedRooms(file: string): string[] {
   return local.map(({ fileName }) => relative(ROOT, join(dirname(file), fileName)).split("/")[0] ?? "");
 }
 
-const ROOM = { x: 24, width: 560, height: 64, gap: 26 } as const;
+const ROOM = { x: 24, width: 780, height: 64, gap: 26 } as const;
 const EDGE = ROOM.x + ROOM.width;
-const WIDTH = 860;
-const MAX_CHARACTERS = 86;
+const WIDTH = 1080;
+const MAX_CHARACTERS = 122;
 
 /** The picture as SVG text; the same for the same folders and imports. */
 export function architectureSvg(): string {

@@ -7,7 +7,7 @@ import { cpSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { BUNDLE_FILE, generatorBundle } from "../benchmarks/load/open-loop/bundle";
 import { ROOT } from "../lib/system/package";
-import ROOM_NAMES from "./rooms.json";
+import FOLDERS from "./rooms.json";
 
 const OUTPUT = join(ROOT, "dist");
 /** Rooms whose other files the package has where the checkout has them. */
@@ -22,7 +22,7 @@ function compile(): void {
 
 /** Shell scripts, Lua, JSON and the like: everything that is not compiled, beside the code that reads it. */
 function copyOtherFiles(): void {
-  for (const room of ROOM_NAMES.filter((name) => !IN_PLACE.includes(name)))
+  for (const room of Object.keys(FOLDERS).filter((name) => !IN_PLACE.includes(name)))
     for (const entry of readdirSync(join(ROOT, room), { withFileTypes: true, recursive: true })) {
       const path = relative(ROOT, join(entry.parentPath, entry.name));
       const isNeeded = entry.isFile() && !entry.name.endsWith(".ts");

@@ -1,7 +1,7 @@
 /** `docs/configuration.md`: every key of the configuration, from the schema. Pure. */
 import type { SchemaNode } from "../lib/schema/json-schema";
 import { alternatives, expectation, isMap, propertiesOf } from "../lib/schema/json-schema";
-import { CONFIG_NAMESPACE } from "../stacks/config/stack-file";
+import { CONFIG_NAMESPACE } from "../stacks/config/sections/stack-file";
 import { sectionSchemas } from "./stack-file-schema";
 
 const INTRODUCTION = `# Configuration

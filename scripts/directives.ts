@@ -1,5 +1,5 @@
 /**
- * `node --import tsx scripts/directives.ts DIRECTORY…`: writes `valkey/directives/known-directives.json` from the
+ * `node --import tsx scripts/directives.ts DIRECTORY…`: writes `valkey/settings/known-directives.json` from the
  * servers in directories with a `valkey-server` each, one of every minor version that the list is to have.
  */
 import { spawn } from "node:child_process";
@@ -11,7 +11,7 @@ import { BadInput } from "../lib/errors";
 import { ROOT } from "../lib/system/package";
 import { inspectPrograms } from "../platforms/host/programs/programs";
 import { parseFlatReply } from "../valkey/topology/info";
-import { minorVersion } from "../valkey/version";
+import { minorVersion } from "../valkey/settings/version";
 
 /** Directives that CONFIG GET leaves out of `*`, and prints where it is asked for them by name. */
 export const HIDDEN_DIRECTIVES = [
@@ -74,7 +74,7 @@ async function main(directories: readonly string[]): Promise<void> {
     .map(
       ([name, versions]) => `  ${JSON.stringify(name)}: [${versions.map((each) => JSON.stringify(each)).join(", ")}]`,
     );
-  writeFileSync(join(ROOT, "valkey/directives/known-directives.json"), `{\n${sorted.join(",\n")}\n}\n`);
+  writeFileSync(join(ROOT, "valkey/settings/known-directives.json"), `{\n${sorted.join(",\n")}\n}\n`);
 }
 
 if (require.main === module) void main(process.argv.slice(2));

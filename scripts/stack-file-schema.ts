@@ -2,7 +2,7 @@
 import type { SchemaNode } from "../lib/schema/json-schema";
 import { isMap, toJsonSchema } from "../lib/schema/json-schema";
 import { SECTIONS } from "../stacks/config/schema/stack";
-import { CONFIG_NAMESPACE } from "../stacks/config/stack-file";
+import { CONFIG_NAMESPACE } from "../stacks/config/sections/stack-file";
 
 /** Keys that Pulumi itself puts into a stack file. */
 const PULUMI_KEYS: readonly string[] = ["secretsprovider", "encryptedkey", "encryptionsalt", "environment"];

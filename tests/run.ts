@@ -9,7 +9,7 @@
 import { execFileSync } from "node:child_process";
 import { relative, resolve } from "node:path";
 import type { TestSpecification, Vitest } from "vitest/node";
-import { print } from "../cli/terminal";
+import { print } from "../cli/terminal/terminal";
 import { changedFiles, reachedTests } from "./runner/changed";
 import { closing } from "./runner/closing-lines";
 import type { Outcome, TestRecord } from "./runner/outcome";

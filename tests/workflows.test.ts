@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { EKS_VERSIONS } from "../components/eks/versions";
+import { EKS_VERSIONS } from "../components/eks/aws/versions";
 
 const ROOT = resolve(__dirname, "..");
 const DIRECTORY = join(ROOT, ".github/workflows");

@@ -8,7 +8,7 @@ import { withConnections } from "./connections";
 import type { Deployment } from "./deployment";
 import type { DeploymentNode, Endpoint } from "./node";
 import { formatEndpoint } from "./node";
-import { formatConfigFile } from "./settings";
+import { formatConfigFile } from "./settings/settings";
 import { ViewParser } from "./topology/cluster-view";
 import { parseFlatReply } from "./topology/info";
 

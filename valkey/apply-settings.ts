@@ -6,8 +6,8 @@ import type { Connection } from "./connection";
 import { withConnections } from "./connections";
 import type { Deployment } from "./deployment";
 import type { DeploymentNode } from "./node";
-import { withoutMemoryRaise } from "./live-settings";
-import { COMPARED_DIRECTIVES } from "./settings";
+import { withoutMemoryRaise } from "./settings/live-settings";
+import { COMPARED_DIRECTIVES } from "./settings/settings";
 import { infoNumber, parseFlatReply, parseInfo } from "./topology/info";
 
 const POLL_MS = 200;

@@ -1,10 +1,10 @@
 /** A deployment: the Valkey nodes that serve one data set. */
 import type { Connection } from "./connection";
 import type { Access, DeploymentNode, Mode } from "./node";
-import type { Sentinels } from "./sentinel/plan";
+import type { Sentinels } from "./sentinel-plan";
 import type { Shape } from "./topology/placement";
-import type { ClientWayFacts } from "./verification/client-ways";
-import type { MachineSettings, PromisedTuning } from "./verification/machine-settings";
+import type { ClientWayFacts } from "./client-ways";
+import type { MachineSettings, PromisedTuning } from "./machine-settings";
 
 /** The nodes of one data set, with everything that is needed to reach, verify and measure them. */
 export interface Deployment {

@@ -1,7 +1,7 @@
 /** The section `capacity`: the search for the highest load that each deployment takes within an objective. */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
-import type { CapacityMeasurement } from "./measure-capacity";
+import type { CapacitySearch } from "./measure-capacity";
 import type { Objective } from "./objective";
 import { parseObjective } from "./objective";
 import type { SearchPlan } from "./search";
@@ -62,10 +62,7 @@ export function searchPlan({ initialRate, maxRate, precision, confirmations }: C
 }
 
 /** The search over one of these workloads; undefined where there is none that it may offer. */
-export function searchOf(
-  capacity: CapacityConfig,
-  workloads: readonly OpenLoopWorkload[],
-): Pick<CapacityMeasurement, "workload" | "objective" | "search"> | undefined {
+export function searchOf(capacity: CapacityConfig, workloads: readonly OpenLoopWorkload[]): CapacitySearch | undefined {
   const workload = workloads.find(({ name }) => name === (capacity.workload ?? name));
   return workload && { workload, objective: capacity.objective, search: searchPlan(capacity) };
 }

@@ -20,13 +20,17 @@ import { capacityBottleneck, capacityWarnings, judgeProbe, loadLatencyPoints, lo
 import type { SearchPlan } from "./search";
 import { kneeOf, searchCapacity } from "./search";
 
-/** Subject of a capacity measurement. */
-export interface CapacityMeasurement {
-  readonly deployment: VerifiedDeployment;
+/** Search for a capacity. */
+export interface CapacitySearch {
   /** The load; the search sets its rate. */
   readonly workload: OpenLoopWorkload;
   readonly objective: Objective;
   readonly search: SearchPlan;
+}
+
+/** Search for the capacity of one deployment. */
+export interface CapacityMeasurement extends CapacitySearch {
+  readonly deployment: VerifiedDeployment;
 }
 
 /** Load generator of a capacity measurement. */

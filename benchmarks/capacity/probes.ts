@@ -4,7 +4,7 @@
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
 import { formatCount } from "../../lib/units";
-import { bottleneckOf } from "../measuring/warnings/bottleneck";
+import { bottleneckOf } from "../warnings/bottleneck";
 import { histogramOf } from "../results/rows";
 import type { CapacityRecord, MeasurementRecord, Warning } from "../results/schema";
 import type { Objective } from "./objective";

@@ -8,12 +8,18 @@ import { hostname } from "node:os";
 import { Failure, messageOf } from "../../lib/errors";
 import { OWN_USERS } from "../../valkey/access/users";
 import { identifyProcess } from "../../lib/system/process-identity";
-import type { SampledNode } from "../measuring/counters";
+import type { Connection } from "../../valkey/connection";
 
 /** Credentials of one run. */
 export interface BenchmarkUser {
   readonly username: string;
   readonly password: string;
+}
+
+/** A node with a connection to it. */
+interface ConnectedNode {
+  readonly name: string;
+  readonly connection: Connection;
 }
 
 /** Names this machine, because no machine can tell whether a run of another one has ended. */
@@ -40,7 +46,7 @@ const RULES = [
 /** For servers whose ACL has no subcommands (Dragonfly). valkey-benchmark works without CONFIG GET. */
 const PLAIN_RULES = ["~*", "+@READ", "+@WRITE", "+@CONNECTION", "+PING", "+INFO"];
 
-async function setUser(connection: SampledNode["connection"], username: string, password: string): Promise<void> {
+async function setUser(connection: Connection, username: string, password: string): Promise<void> {
   try {
     await connection.call("ACL", "SETUSER", username, "reset", "on", `>${password}`, ...RULES);
   } catch (error) {
@@ -53,7 +59,7 @@ async function setUser(connection: SampledNode["connection"], username: string, 
  * Creates the user on every node, and deletes the users that killed runs of this machine left behind.
  * @throws Failure when a node does not allow it
  */
-export async function createBenchmarkUser(nodes: readonly SampledNode[]): Promise<BenchmarkUser> {
+export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Promise<BenchmarkUser> {
   const username = `${PREFIX}${ownerOf(process.pid) ?? process.pid}-${randomBytes(3).toString("hex")}`;
   const password = randomBytes(16).toString("hex");
   await Promise.all(
@@ -75,12 +81,12 @@ export async function createBenchmarkUser(nodes: readonly SampledNode[]): Promis
 }
 
 /** Deletes the user from every node that still answers. */
-export async function removeBenchmarkUser(nodes: readonly SampledNode[], user: BenchmarkUser): Promise<void> {
+export async function removeBenchmarkUser(nodes: readonly ConnectedNode[], user: BenchmarkUser): Promise<void> {
   await Promise.allSettled(nodes.map(({ connection }) => connection.call("ACL", "DELUSER", user.username)));
 }
 
 /** Deletes users whose process has ended. */
-async function removeLeftOvers(connection: SampledNode["connection"]): Promise<void> {
+async function removeLeftOvers(connection: Connection): Promise<void> {
   const users = (await connection.call("ACL", "USERS")) as string[];
   const abandoned = users.filter((user) => {
     if (!user.startsWith(PREFIX)) return false;

@@ -4,9 +4,7 @@ import type { Histogram } from "../../lib/histogram";
 import type { Deployment } from "../../valkey/deployment";
 import type { MeasurementRecord, Offering, Warning } from "../results/schema";
 import type { PrimaryNode } from "../workloads/prefill";
-import type { ValkeyBenchmarkRun } from "./valkey-benchmark/arguments";
-import type { ValkeyBenchmarkFeatures } from "./valkey-benchmark/features";
-import type { LoadReport } from "./valkey-benchmark/output";
+import type { LoadReport } from "./load-report";
 
 /** Sends loads by one kind of load generator. @typeParam R what one run of that load generator is */
 export interface LoadRunner<R> {
@@ -21,11 +19,6 @@ export interface LoadRunner<R> {
    * the signal's reason
    */
   run(request: LoadRequest<R>, observer: LoadObserver, signal: AbortSignal): Promise<LoadOutcome>;
-}
-
-/** Sends loads by valkey-benchmark. */
-export interface ValkeyBenchmarkRunner extends LoadRunner<ValkeyBenchmarkRun> {
-  readonly features: ValkeyBenchmarkFeatures;
 }
 
 /** Reader of the servers' counters around a run. Between the two calls nothing else is sent. */
@@ -45,8 +38,6 @@ export interface LoadRequest<R> {
   /** Sent before, and not counted. */
   readonly warmUp: R | undefined;
 }
-
-export type ValkeyBenchmarkRequest = LoadRequest<ValkeyBenchmarkRun>;
 
 /** CPU of the load generators' side, as records have it. */
 export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
@@ -100,24 +91,5 @@ export class LoadGeneratorFailure extends Failure {
   }
 }
 
-/** Part of one of several load generators: its requests and its rate, with a seed of its own. */
-export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
-  const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
-  const { rate } = run.workload;
-  return {
-    ...run,
-    seed: run.seed + index,
-    length: "requests" in run.length ? { requests: part(run.length.requests) } : run.length,
-    workload: { ...run.workload, rate: rate === undefined ? undefined : part(rate) },
-  };
-}
-
 /** Seconds for which a load generator may run beyond its length. */
 export const TIMEOUT_MARGIN_SECONDS = 10;
-/** Seconds for which a number of requests may take. */
-const REQUESTS_TIMEOUT_SECONDS = 3600;
-
-/** Seconds after which a run of valkey-benchmark counts as hung. */
-export function runTimeoutSeconds({ length }: ValkeyBenchmarkRun): number {
-  return "seconds" in length ? length.seconds + TIMEOUT_MARGIN_SECONDS : REQUESTS_TIMEOUT_SECONDS;
-}

@@ -1,7 +1,7 @@
 /** Merges the reports of several load generators. Counts are added, and percentiles are read from the sum. Pure. */
-import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
-import type { LoadReport } from "./valkey-benchmark/output";
+import { latencyHistogram } from "../results/latency-histogram";
+import type { LoadReport } from "./load-report";
 
 /**
  * Merges reports. The rate is the sum of the rates, which is true of the time that all have in common; the seconds are
@@ -28,23 +28,6 @@ export function mergeReports(reports: readonly LoadReport[]): LoadReport {
     minMs: Math.min(...reports.map((report) => report.minMs)),
     cumulative: mergeCumulativeCounts(reports.map(({ cumulative }) => cumulative)),
   };
-}
-
-/** The latencies of a report as a histogram: each request counts at the lowest step that it is known not to exceed. */
-export function latencyHistogram({
-  percentiles,
-  cumulative,
-  p50Ms,
-  p95Ms,
-  p99Ms,
-  maxMs,
-}: Pick<LoadReport, "percentiles" | "cumulative" | "p50Ms" | "p95Ms" | "p99Ms" | "maxMs">): Histogram {
-  const counted = Math.max(0, ...[...percentiles, ...cumulative].map(({ count }) => count));
-  const at = (ms: number, quantile: number): CumulativeCount => ({ ms, count: Math.ceil(quantile * counted) });
-  const known = [...percentiles, ...cumulative, at(p50Ms, 0.5), at(p95Ms, 0.95), at(p99Ms, 0.99)].map(
-    ({ ms, count }) => ({ ms: Math.min(ms, maxMs), count }),
-  );
-  return Histogram.fromCumulative(known);
 }
 
 /** The part of a report that follows from latencies. */

@@ -9,8 +9,8 @@ import type { TestName } from "../workloads/named-tests";
 import type { MeasuredInterval, NodeCounts } from "./counters";
 import { countsWithin } from "./counters";
 import type { MeasuredLoad, MeasuredNode } from "./measure";
-import type { WarningEvidence } from "./warnings/warnings";
-import { warningsOf } from "./warnings/warnings";
+import type { WarningEvidence } from "../warnings/warnings";
+import { warningsOf } from "../warnings/warnings";
 
 /** Facts about the measurement of a named test besides what was measured. */
 export interface MeasurementContext {

@@ -8,7 +8,8 @@ import type { ReportProgress } from "../../lib/progress";
 import type { MeasurementRecord, ReferenceLoadRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
-import type { LoadRunner, ValkeyBenchmarkRunner } from "../load/load-runner";
+import type { LoadRunner } from "../load/load-runner";
+import type { ValkeyBenchmarkRunner } from "../load/valkey-benchmark/runner";
 import type { VerifiedDeployment } from "./session";
 
 /** Measurements that belong together: every test and workload on every deployment, in every round. */

@@ -11,8 +11,8 @@ import type {
   ValkeyBenchmarkWorkload,
 } from "../workloads/mixed-workload";
 import { prefillForMixed, testForMixed, workloadForMixed } from "../workloads/mixed-workload-tests";
-import type { ConnectionChecks } from "./warnings/connection-check";
-import { CHECK_CONNECTION_FACTOR } from "./warnings/connection-check";
+import type { ConnectionChecks } from "./connection-check";
+import { CHECK_CONNECTION_FACTOR } from "./connection-check";
 import type { LoadRunner } from "../load/load-runner";
 import type { LoadSender } from "./load-sender";
 import type { MeasuredLoad } from "./measure";

@@ -4,7 +4,7 @@ import type { MeasurementRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { TestName } from "../workloads/named-tests";
 import { namedTest } from "../workloads/named-tests";
-import { ConnectionChecks } from "./warnings/connection-check";
+import { ConnectionChecks } from "./connection-check";
 import { LoadSender } from "./load-sender";
 import type { LoadRunners, MeasurementListener, MeasurementSeries } from "./measurement-series";
 import { MixedWorkloadMeasurement } from "./mixed-workload-measurement";

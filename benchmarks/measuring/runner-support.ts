@@ -1,7 +1,7 @@
 /** Refuses loads that this valkey-benchmark, or so many load generators, cannot send, before anything is sent. */
 import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
-import type { ValkeyBenchmarkRunner } from "../load/load-runner";
+import type { ValkeyBenchmarkRunner } from "../load/valkey-benchmark/runner";
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
 

@@ -1,7 +1,7 @@
-import type { Machine } from "../../platforms/machine";
+import type { Machine } from "../../platforms/kubernetes/cluster/machine";
 /** Cost of the machines of measured deployments, as far as there are prices. Pure. */
 import type { DeploymentCost } from "./schema";
-import type { PriceTable } from "../../platforms/eks/prices";
+import type { PriceTable } from "../../platforms/eks/offers/prices";
 
 /** A deployment and the machine of each of its nodes. */
 export interface MeasuredDeployment {

@@ -1,7 +1,7 @@
 /** One row per deployment and test from the records of a run, and the comparison of deployments. Pure. */
 import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
-import { latencyHistogram } from "../load/merge-reports";
+import { latencyHistogram } from "./latency-histogram";
 import type { Warning, MeasurementRecord, Results } from "./schema";
 import { median, medianInterval } from "../../lib/statistics/median";
 import type { MedianInterval } from "../../lib/statistics/median";

@@ -12,7 +12,7 @@ import {
   roleSchema,
 } from "./measurement-schema";
 import { studySchema } from "./study-schema";
-import { machineSchema } from "../../platforms/machine";
+import { machineSchema } from "../../platforms/kubernetes/cluster/machine";
 
 export { WARNING_CODES, measurementSchema } from "./measurement-schema";
 export type { Warning, MeasurementRecord, Offering } from "./measurement-schema";

@@ -10,7 +10,7 @@ import { endpointsPrimaryFirst, openLoopPlan } from "../load/open-loop/local-run
 import type { OpenLoopPlan } from "../load/open-loop/plan";
 import { Tally } from "../load/open-loop/tally";
 import type { ReportProgress } from "../../lib/progress";
-import { findSolePrimary } from "../../valkey/formation/replication-primary";
+import { findSolePrimary } from "../../valkey/membership/replication-primary";
 import { formatBytes, formatDuration } from "../../lib/units";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
 import type { SoakCheckpointLog, SoakWindow } from "./checkpoint-log";

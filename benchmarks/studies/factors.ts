@@ -1,6 +1,6 @@
 /** Factors that a study varies, and the treatments: every combination of levels on every deployment. Pure. */
 import type { Mode } from "../../valkey/node";
-import type { ServerSettings } from "../../valkey/settings";
+import type { ServerSettings } from "../../valkey/settings/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import type { Workload } from "../workloads/workload";
 

@@ -1,7 +1,7 @@
 /** Inputs of load generators for a mixed workload: its keys, and its commands as a test of valkey-benchmark. Pure. */
 import { compact } from "../../lib/compact";
 import { Random } from "../../lib/statistics/random";
-import { typicalSizes } from "../load/open-loop/requests/values";
+import { typicalSizes } from "./value-sizes";
 import type { PrefillSize } from "./key-slices";
 import { zsetMember } from "./key-space";
 import type { DataKind, MixedWorkload, ValkeyBenchmarkWorkload } from "./mixed-workload";

@@ -5,7 +5,6 @@ import type { Label } from "../../lib/schema/problems";
 import { formatBytes } from "../../lib/units";
 import type { Mode } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
-import type { CapacityConfig } from "../capacity/capacity-schema";
 import type { WorkloadConfig } from "./mixed-workload-schema";
 import type { Workload } from "./workload";
 import { dataBytes, fitKeySpace, unevenSettings } from "./workload";
@@ -56,7 +55,7 @@ export function workloadProblems(
 
 /** A search for capacity needs an open-loop workload beside it. */
 export function capacityProblems(
-  { workload }: CapacityConfig,
+  { workload }: { readonly workload?: string | undefined },
   workloads: readonly NamedWorkload[],
   label: Label,
 ): string[] {

@@ -5,22 +5,22 @@ import type { ScenarioTask } from "../../faults/scenarios/run-scenarios";
 import { runScenarios } from "../../faults/scenarios/run-scenarios";
 import { availableCores } from "../../platforms/host/cpu";
 import { renderReport } from "../../benchmarks/report/page";
-import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
-import { ResultsCollector } from "../../benchmarks/results/collector";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
+import { ResultsCollector } from "../../benchmarks/run/collector";
 import { formatSummary } from "../../benchmarks/results/formats/summary";
 import type { Verification } from "../../valkey/verification/verify";
 import { parseConfig } from "../../stacks/config/parse";
 import type { PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 import { describeScenarioRuns, planScenarioRuns, plannedScenario } from "../../stacks/plan/scenario-runs";
-import type { FaultTarget } from "../fault-targets/fault-targets";
-import type { BreakOptions } from "../break-options";
-import { print } from "../terminal";
-import { STACKS_DIRECTORY } from "../../stacks/config/paths";
+import type { FaultTarget } from "../targets/fault-targets";
+import type { BreakOptions } from "../options/break-options";
+import { print } from "../terminal/terminal";
+import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { isPodPlatform } from "../../stacks/plan/pods";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { DEFAULT_FAILURES } from "../../stacks/config/schema/failures";
-import { readStackFile } from "../../stacks/config/stack-file";
-import { runSteps } from "../steps";
+import { readStackFile } from "../../stacks/config/sections/stack-file";
+import { runSteps } from "../terminal/steps";
 import { isMap } from "../../lib/schema/json-schema";
 import { didYouMean } from "../../lib/did-you-mean";
 import { stopAndWrite, printFailures } from "./run-output";
@@ -95,10 +95,10 @@ function readConfig(stack: string, { overrides }: BreakOptions): StackConfig {
 async function openFaultTarget(stack: string, config: StackConfig, interruption: AbortSignal): Promise<FaultTarget> {
   const { platform } = config;
   if (isPodPlatform(platform)) {
-    const { PodFaultTarget } = await import("../fault-targets/pods.js");
+    const { PodFaultTarget } = await import("../targets/pods.js");
     return new PodFaultTarget(platform, config, interruption);
   }
-  const { HostFaultTarget } = await import("../fault-targets/host.js");
+  const { HostFaultTarget } = await import("../targets/host.js");
   return new HostFaultTarget(stack, platform, config, interruption);
 }
 

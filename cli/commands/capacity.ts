@@ -4,18 +4,18 @@ import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";
 import { BadInput } from "../../lib/errors";
 import type { LoadRunners } from "../../benchmarks/measuring/measurement-series";
-import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
-import { findCapacities } from "../../benchmarks/measuring/measure-all";
+import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
+import { findCapacities } from "../../benchmarks/run/measure-all";
 import type { VerifiedDeployment } from "../../benchmarks/measuring/session";
-import type { ResultsCollector } from "../../benchmarks/results/collector";
+import type { ResultsCollector } from "../../benchmarks/run/collector";
 import type { OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import { configuredCapacitySearch, openLoopWorkloads } from "../../stacks/plan/benchmark-plans";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { capacitySchema, DEFAULT_SEARCH, searchPlan } from "../../benchmarks/capacity/capacity-schema";
 import { workloadSchema } from "../../benchmarks/workloads/mixed-workload-schema";
 import { describeIssues } from "../../lib/schema/problems";
-import { parseNumber } from "../options";
-import type { Step } from "../steps";
+import { parseNumber } from "../options/options";
+import type { Step } from "../terminal/steps";
 
 /** Options of `capacity`; they override the stack's. */
 export interface CapacityOptions {

@@ -3,7 +3,7 @@ import { compareRuns } from "../../benchmarks/compare/compare";
 import { formatComparison, formatRun } from "../../benchmarks/compare/format";
 import { BadInput } from "../../lib/errors";
 import { readResultFiles } from "../../benchmarks/results/read";
-import { print } from "../terminal";
+import { print } from "../terminal/terminal";
 
 /**
  * @param paths of results.json, or of directories that hold one; at least two

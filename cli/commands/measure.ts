@@ -2,28 +2,28 @@
 import { BadInput, messageOf } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
-import type { BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
-import { measureAll } from "../../benchmarks/measuring/measure-all";
+import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
+import { measureAll } from "../../benchmarks/run/measure-all";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
-import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/load/mixed-load-runners";
+import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
-import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
-import { ResultsCollector } from "../../benchmarks/results/collector";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
+import { ResultsCollector } from "../../benchmarks/run/collector";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import { verdictLine } from "../../valkey/verification/format";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
 import { fitKeySpace, unevenSettings } from "../../benchmarks/workloads/workload";
-import type { OptionOverrides } from "../../stacks/config/option-overrides";
+import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 import { parseBenchmark } from "../../stacks/config/parse";
-import type { ExternalDeployment } from "../external";
-import { externalDeployment } from "../external";
-import { print } from "../terminal";
+import type { ExternalDeployment } from "../targets/external";
+import { externalDeployment } from "../targets/external";
+import { print } from "../terminal/terminal";
 import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/configured-workloads";
 import type { BenchmarkConfig } from "../../stacks/config/schema/benchmark";
 import type { StackConfig } from "../../stacks/config/schema/stack";
-import { runSteps, StepFailure } from "../steps";
+import { runSteps, StepFailure } from "../terminal/steps";
 import { measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";
 
 /** Verifies and measures. @returns 0 when everything was measured, 1 when verification failed */

@@ -6,13 +6,13 @@ import { formatUsd } from "../../lib/dollars";
 import { textTable } from "../../lib/table";
 import { formatDuration } from "../../lib/units";
 import { parseConfig } from "../../stacks/config/parse";
-import { print } from "../terminal";
-import { STACKS_DIRECTORY } from "../../stacks/config/paths";
+import { print } from "../terminal/terminal";
+import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { describePlan } from "../../stacks/plan/describe";
 import type { StackPlan } from "../../stacks/plan/stack-plan-types";
 import { planStack } from "../../stacks/plan/stack-plan";
-import { applyOverrides } from "../../stacks/config/overrides";
-import { headline, readStackFile, stackNames } from "../../stacks/config/stack-file";
+import { applyOverrides } from "../../stacks/config/sections/overrides";
+import { headline, readStackFile, stackNames } from "../../stacks/config/sections/stack-file";
 import { COMMAND } from "../../lib/system/package";
 
 /**

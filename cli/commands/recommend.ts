@@ -6,9 +6,9 @@ import { formatRecommendation } from "../../benchmarks/recommend/format";
 import type { Requirements, PricedMachine } from "../../benchmarks/recommend/recommend";
 import { recommend } from "../../benchmarks/recommend/recommend";
 import { parseSize } from "../../lib/units";
-import { MACHINE_TYPES, machineType } from "../../platforms/eks/machines";
-import { PRICED_REGIONS, pricesOf } from "../../platforms/eks/prices";
-import { print } from "../terminal";
+import { MACHINE_TYPES, machineType } from "../../platforms/eks/offers/machines";
+import { PRICED_REGIONS, pricesOf } from "../../platforms/eks/offers/prices";
+import { print } from "../terminal/terminal";
 import { readResultFiles } from "../../benchmarks/results/read";
 
 const MIB = 1024 ** 2;

@@ -1,14 +1,14 @@
 /** Output and end of commands that measure. */
-import type { BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
-import type { ResultsCollector } from "../../benchmarks/results/collector";
+import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
+import type { ResultsCollector } from "../../benchmarks/run/collector";
 import type { Results } from "../../benchmarks/results/schema";
 import { formatSummary } from "../../benchmarks/results/formats/summary";
-import type { Artifacts } from "../../benchmarks/results/artifacts";
-import { shortPath } from "../../benchmarks/results/artifacts";
+import type { Artifacts } from "../../benchmarks/run/artifacts";
+import { shortPath } from "../../benchmarks/run/artifacts";
 import { formatDuration } from "../../lib/units";
 import type { Verification } from "../../valkey/verification/verify";
 import { formatVerification, verdictLine } from "../../valkey/verification/format";
-import { print } from "../terminal";
+import { print } from "../terminal/terminal";
 
 /** The title of the finished step: `Measured 18 times in 1m 2s`. */
 export function measuredTitle(plan: BenchmarkPlan, milliseconds: number): string {

@@ -9,24 +9,25 @@ import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
-import { measureAll } from "../../benchmarks/measuring/measure-all";
+import { measureAll } from "../../benchmarks/run/measure-all";
 import { formatObjective } from "../../benchmarks/capacity/objective";
-import type { CapacitySearch, BenchmarkPlan } from "../../benchmarks/measuring/measure-all";
+import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
+import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
-import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/load/mixed-load-runners";
+import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import { LocalOpenLoopRunner } from "../../benchmarks/load/open-loop/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
-import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
-import { ResultsCollector } from "../../benchmarks/results/collector";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
+import { ResultsCollector } from "../../benchmarks/run/collector";
 import { nodeCount } from "../../valkey/topology/placement";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
-import type { OptionOverrides } from "../../stacks/config/option-overrides";
+import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 import { parseConfig } from "../../stacks/config/parse";
-import { print } from "../terminal";
-import { STACKS_DIRECTORY } from "../../stacks/config/paths";
+import { print } from "../terminal/terminal";
+import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import {
   configuredCapacitySearch,
   fittedWorkload,
@@ -34,9 +35,9 @@ import {
   configuredMixedWorkloads,
 } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
-import { readStackFile } from "../../stacks/config/stack-file";
-import { runSteps, StepFailure } from "../steps";
-import type { Step } from "../steps";
+import { readStackFile } from "../../stacks/config/sections/stack-file";
+import { runSteps, StepFailure } from "../terminal/steps";
+import type { Step } from "../terminal/steps";
 import type { CapacityOptions } from "./capacity";
 import { requestedCapacitySearch, capacityStep } from "./capacity";
 import { stopAndWrite, measuredNames, measuredTitle, printFailures, printResults, formatRounds } from "./run-output";

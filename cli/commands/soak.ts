@@ -12,7 +12,7 @@ import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/r
 import { availableCores } from "../../platforms/host/cpu";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { renderSoak } from "../../benchmarks/report/soak-page";
-import { shortPath, timestampOf } from "../../benchmarks/results/artifacts";
+import { shortPath, timestampOf } from "../../benchmarks/run/artifacts";
 import { describeSoakFindings } from "../../benchmarks/soak/describe-findings";
 import { soakFindings } from "../../benchmarks/soak/findings";
 import type { SoakHeader, SoakCheckpointLog } from "../../benchmarks/soak/checkpoint-log";
@@ -25,13 +25,13 @@ import { verify } from "../../valkey/verification/verify";
 import type { OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import { fitKeySpace } from "../../benchmarks/workloads/workload";
 import { parseConfig } from "../../stacks/config/parse";
-import { print } from "../terminal";
-import { STACKS_DIRECTORY } from "../../stacks/config/paths";
+import { print } from "../terminal/terminal";
+import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { hasCluster, hostPlans } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
-import type { SoakOptions } from "../soak-options";
-import { readStackFile } from "../../stacks/config/stack-file";
-import { runSteps } from "../steps";
+import type { SoakOptions } from "../options/soak-options";
+import { readStackFile } from "../../stacks/config/sections/stack-file";
+import { runSteps } from "../terminal/steps";
 import { COMMAND } from "../../lib/system/package";
 
 /**

@@ -1,12 +1,12 @@
 /** `npm start -- status` and `verify STACK`: the nodes of a deployed stack, asked now. */
 import { topologyOf } from "../../benchmarks/results/topology";
 import { BadInput } from "../../lib/errors";
-import type { Inspection } from "../../provider/drift";
-import { inspectDeployment } from "../../provider/drift";
+import type { Inspection } from "../../provider/updates/drift";
+import { inspectDeployment } from "../../provider/updates/drift";
 import { formatStatus, formatVerification } from "../../valkey/verification/format";
-import type { DeployedTarget } from "../deployed-stack";
-import { deployedTargets } from "../deployed-stack";
-import { print } from "../terminal";
+import type { DeployedTarget } from "../targets/deployed-stack";
+import { deployedTargets } from "../targets/deployed-stack";
+import { print } from "../terminal/terminal";
 
 /** Parts of the output for each deployment. */
 export type Detail = "nodes" | "verdict" | "json";

@@ -4,7 +4,7 @@ import { isProcessAlive } from "../../lib/system/process-identity";
 import type { RunInfo } from "../../platforms/host/run-directory";
 import { runningProcesses, RunDirectory, stopRun } from "../../platforms/host/run-directory";
 import { runsDirectory } from "../../lib/system/paths";
-import { print } from "../terminal";
+import { print } from "../terminal/terminal";
 import { COMMAND } from "../../lib/system/package";
 
 /**

@@ -8,7 +8,7 @@ import type { Study } from "../../benchmarks/studies/study";
 import { fingerprint } from "../../benchmarks/studies/study";
 import { availableCores } from "../../platforms/host/cpu";
 import { renderReport } from "../../benchmarks/report/page";
-import { Artifacts, shortPath, timestampOf } from "../../benchmarks/results/artifacts";
+import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
 
 /** Checkpoint log and results of a study. */
 export interface StudyDirectory {

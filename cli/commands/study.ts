@@ -26,23 +26,23 @@ import {
   packagesDirectory,
   runsDirectory,
 } from "../../lib/system/paths";
-import type { Artifacts } from "../../benchmarks/results/artifacts";
-import { shortPath } from "../../benchmarks/results/artifacts";
+import type { Artifacts } from "../../benchmarks/run/artifacts";
+import { shortPath } from "../../benchmarks/run/artifacts";
 import { describeEnvironment } from "../../benchmarks/results/environment";
 import type { Environment, Results } from "../../benchmarks/results/schema";
 import { describeEnd, formatStudy } from "../../benchmarks/results/formats/study-summary";
 import { formatDuration } from "../../lib/units";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
-import type { OptionOverrides } from "../../stacks/config/option-overrides";
+import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 import { parseConfig } from "../../stacks/config/parse";
-import { print } from "../terminal";
-import { STACKS_DIRECTORY } from "../../stacks/config/paths";
+import { print } from "../terminal/terminal";
+import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { studyTreatments } from "../../stacks/plan/benchmark-plans";
 import type { HostStackConfig } from "../../stacks/config/schema/stack";
 import type { StudySectionConfig } from "../../stacks/config/schema/study";
-import { readStackFile, stackNames } from "../../stacks/config/stack-file";
-import type { Step } from "../steps";
-import { runSteps } from "../steps";
+import { readStackFile, stackNames } from "../../stacks/config/sections/stack-file";
+import type { Step } from "../terminal/steps";
+import { runSteps } from "../terminal/steps";
 import { beginStudy, resumeStudy } from "./study-directory";
 import { COMMAND } from "../../lib/system/package";
 

@@ -1,8 +1,8 @@
 /** `npm start -- verify`: the verdict on servers that exist already. */
 import { formatVerification } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
-import { externalDeployment } from "../external";
-import { print } from "../terminal";
+import { externalDeployment } from "../targets/external";
+import { print } from "../terminal/terminal";
 
 /** Prints the verdict. @returns 0 for PASS, 1 for FAIL */
 export async function verifyServers(values: Readonly<Record<string, unknown>>): Promise<number> {

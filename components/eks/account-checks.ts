@@ -1,14 +1,14 @@
 /** Checks of an AWS account and region before anything is created: facts are read from AWS, then judged. */
-import * as aws from "./aws-sdk";
+import * as aws from "./aws/aws-sdk";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { hasLeftoverLogGroup } from "./control-plane-logs";
 import type { ExistingNetworkArgs } from "./network";
 import type { NetworkFacts } from "./network-checks";
 import { networkProblems, readNetwork } from "./network-checks";
-import { architecturesOf } from "../../platforms/eks/architectures";
+import { architecturesOf } from "../../platforms/eks/pools/architectures";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { demandByZone } from "../../platforms/eks/plan";
-import type { Problem } from "../../platforms/eks/problem";
+import type { Problem } from "../../platforms/eks/pools/problem";
 import { quotaProblems } from "../../platforms/eks/quotas";
 import { SECRET_CONTENT, secretCommand } from "../../platforms/eks/scale/image-pulls";
 import { COMMAND } from "../../lib/system/package";

@@ -1,5 +1,5 @@
 /** The control plane with its add-ons, its system machines and its access rights. */
-import * as aws from "./aws-sdk";
+import * as aws from "./aws/aws-sdk";
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Access } from "./access";
@@ -11,12 +11,12 @@ import type { PublicAccess } from "../../platforms/eks/public-access";
 import { publicAccessProblem } from "../../platforms/eks/public-access";
 import { NodeAddons } from "./node-addons";
 import { tierTransforms } from "./control-plane-tier";
-import type { ControlPlaneTier } from "../../platforms/eks/scale/control-plane";
+import type { ControlPlaneTier } from "../../platforms/eks/offers/control-plane";
 import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
 import { WARM_ADDRESSES } from "../../platforms/eks/network-plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 import { SystemNodes } from "./system-nodes";
-import type { EksVersions } from "./versions";
+import type { EksVersions } from "./aws/versions";
 
 export interface EksClusterArgs {
   /** Fixed: IAM conditions and tags contain it before the cluster exists. */

@@ -3,7 +3,7 @@
  * role makes the group again where it is gone, without a retention. So the group outlives the stack with its retention,
  * and the next cluster of the name takes it over.
  */
-import * as aws from "./aws-sdk";
+import * as aws from "./aws/aws-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 
 export const CONTROL_PLANE_LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;

@@ -1,6 +1,6 @@
 /** The tier of a control plane, which the cluster component has no argument for. */
 import type * as pulumi from "@pulumi/pulumi";
-import type { ControlPlaneTier } from "../../platforms/eks/scale/control-plane";
+import type { ControlPlaneTier } from "../../platforms/eks/offers/control-plane";
 
 /** The resource that the component makes. */
 const CLUSTER_TYPE = "aws:eks/cluster:Cluster";

@@ -1,5 +1,5 @@
 /** Logs of a network's connections. */
-import * as aws from "./aws-sdk";
+import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 
 export interface FlowLogsArgs {

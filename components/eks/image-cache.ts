@@ -1,7 +1,7 @@
 /** A cache of Docker Hub's images in the account's registry: machines pull from it, and it pulls each image once. */
-import * as aws from "./aws-sdk";
+import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import { currentAccount } from "./account";
+import { currentAccount } from "./aws/account";
 import { cacheRepository } from "../../platforms/eks/scale/image-pulls";
 
 export interface ImageCacheComponentArgs {

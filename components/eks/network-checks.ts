@@ -1,10 +1,10 @@
 /** Checks of an existing network before anything is created in it: facts are read from AWS, then judged. */
-import * as aws from "./aws-sdk";
+import * as aws from "./aws/aws-sdk";
 import { messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
 import type { ZoneDemand } from "../../platforms/eks/network-plan";
 import { PREFIX_SIZE } from "../../platforms/eks/network-plan";
-import type { Problem } from "../../platforms/eks/problem";
+import type { Problem } from "../../platforms/eks/pools/problem";
 
 export interface SubnetFacts {
   readonly id: string;

@@ -1,5 +1,5 @@
 /** The network of a cluster: its own, or an existing one. */
-import * as aws from "./aws-sdk";
+import * as aws from "./aws/aws-sdk";
 import type { NatGatewayStrategy } from "@pulumi/awsx/types/enums/ec2";
 import * as pulumi from "@pulumi/pulumi";
 import { FlowLogs } from "./flow-logs";

@@ -1,9 +1,9 @@
 /** Add-ons that need machines: CoreDNS, the Pod Identity agent, and the EBS CSI driver. */
-import * as aws from "./aws-sdk";
+import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import { clusterArn } from "./account";
-import { podIdentityTrust } from "./karpenter/karpenter-policies";
-import type { EksVersions } from "./versions";
+import { clusterArn } from "./aws/account";
+import { podIdentityTrust } from "./aws/trust-policies";
+import type { EksVersions } from "./aws/versions";
 
 export interface NodeAddonsArgs {
   readonly clusterName: string;

@@ -1,13 +1,13 @@
 /** Arguments of a platform on EKS, their defaults, and the plan that follows from them. */
 import { BadInput } from "../../lib/errors";
-import { machineType } from "../../platforms/eks/machines";
+import { machineType } from "../../platforms/eks/offers/machines";
 import type { EksPlan, EksPlanArgs, NatStrategy } from "../../platforms/eks/plan";
 import { planEks } from "../../platforms/eks/plan";
-import type { PodGroup } from "../../platforms/eks/pod-groups";
-import { limitProblems } from "../../platforms/eks/pool-problems";
-import type { PoolName, Pools, PoolSettings } from "../../platforms/eks/pools";
-import { completePools, POOLS } from "../../platforms/eks/pools";
-import type { Problem } from "../../platforms/eks/problem";
+import type { PodGroup } from "../../platforms/eks/pools/pod-groups";
+import { limitProblems } from "../../platforms/eks/pools/pool-problems";
+import type { PoolName, Pools, PoolSettings } from "../../platforms/eks/pools/pools";
+import { completePools, POOLS } from "../../platforms/eks/pools/pools";
+import type { Problem } from "../../platforms/eks/pools/problem";
 import type { PublicAccess } from "../../platforms/eks/public-access";
 import { publicAccessProblem } from "../../platforms/eks/public-access";
 import type { SystemArgs } from "../../platforms/eks/scale/system-machines";

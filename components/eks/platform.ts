@@ -14,12 +14,12 @@ import type { NetworkArgs } from "./network";
 import { Network } from "./network";
 import type { EksPlatformArgs } from "./platform-args";
 import { completePlatform } from "./platform-args";
-import { isSpot } from "../../platforms/eks/capacity";
+import { isSpot } from "../../platforms/eks/pools/capacity";
 import type { EksPlan } from "../../platforms/eks/plan";
-import { POOLS } from "../../platforms/eks/pools";
+import { POOLS } from "../../platforms/eks/pools/pools";
 import { cachePrefix } from "../../platforms/eks/scale/image-pulls";
 import { StorageClasses } from "./storage-classes";
-import { EKS_VERSIONS } from "./versions";
+import { EKS_VERSIONS } from "./aws/versions";
 
 /**
  * A network, an EKS cluster, storage classes and Karpenter with its pools. Workloads depend on `ready`.

@@ -1,8 +1,12 @@
 /** Storage classes of a cluster on EKS. */
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import type { StorageClassName } from "../../platforms/eks/storage-classes";
-import { DEFAULT_STORAGE_CLASS, STORAGE_CLASS_NAMES, STORAGE_CLASSES } from "../../platforms/eks/storage-classes";
+import type { StorageClassName } from "../../platforms/eks/offers/storage-classes";
+import {
+  DEFAULT_STORAGE_CLASS,
+  STORAGE_CLASS_NAMES,
+  STORAGE_CLASSES,
+} from "../../platforms/eks/offers/storage-classes";
 
 /**
  * Encrypted gp3 volumes at every configured speed. A volume is created after its pod has a machine, in the machine's

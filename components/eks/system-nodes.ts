@@ -1,12 +1,12 @@
 /** The machines of Karpenter, CoreDNS and the volume controller. */
-import * as aws from "./aws-sdk";
+import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import { serviceTrust } from "./karpenter/karpenter-policies";
-import { architecturesOf } from "../../platforms/eks/architectures";
-import type { Architecture } from "../../platforms/eks/machines";
+import { createNodeRole } from "./aws/node-role";
+import { architecturesOf } from "../../platforms/eks/pools/architectures";
+import type { Architecture } from "../../platforms/eks/offers/machines";
 import { SYSTEM_ROOT_GIB } from "../../platforms/eks/plan";
 import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
-import type { EksVersions } from "./versions";
+import type { EksVersions } from "./aws/versions";
 
 export interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "machines"> {
   readonly clusterName: string;
@@ -15,14 +15,6 @@ export interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "mach
   readonly versions: EksVersions;
   readonly tags: Readonly<Record<string, string>>;
 }
-
-/** Rights of every machine: join the cluster, run the CNI, pull images, accept Session Manager. */
-export const NODE_POLICIES = [
-  "AmazonEKSWorkerNodePolicy",
-  "AmazonEKS_CNI_Policy",
-  "AmazonEC2ContainerRegistryPullOnly",
-  "AmazonSSMManagedInstanceCore",
-] as const;
 
 /** Karpenter's charts, CoreDNS and the CSI controller tolerate this taint by default. */
 export const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" } as const;
@@ -87,26 +79,4 @@ export class SystemNodes extends pulumi.ComponentResource {
     );
     this.registerOutputs({});
   }
-}
-
-/** A role of its own for a group of machines. @param roleName name in AWS, at most 64 characters */
-export function createNodeRole(
-  name: string,
-  roleName: string,
-  parent: pulumi.Resource,
-): { readonly role: aws.iam.Role; readonly policies: pulumi.Resource[] } {
-  const role = new aws.iam.Role(
-    `${name}-node`,
-    { name: roleName, assumeRolePolicy: JSON.stringify(serviceTrust("ec2.amazonaws.com")) },
-    { parent },
-  );
-  const policies = NODE_POLICIES.map(
-    (policy) =>
-      new aws.iam.RolePolicyAttachment(
-        `${name}-node-${policy}`,
-        { role: role.name, policyArn: `arn:aws:iam::aws:policy/${policy}` },
-        { parent },
-      ),
-  );
-  return { role, policies };
 }

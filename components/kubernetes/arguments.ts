@@ -1,8 +1,8 @@
 /** Arguments of all deployments. Plain types decide which resources exist; values are `Input`. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
-import type { Engine } from "../../valkey/engines";
-import type { ServerSettings } from "../../valkey/settings";
+import type { Engine } from "../../valkey/settings/engines";
+import type { ServerSettings } from "../../valkey/settings/settings";
 
 export interface ServerArgs {
   readonly namespace: pulumi.Input<string>;

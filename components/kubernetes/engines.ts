@@ -1,6 +1,6 @@
 /** Differences between engines in a pod: programs, names of directives, flags instead of directives. Pure. */
-import type { Engine } from "../../valkey/engines";
-import type { ServerSettings } from "../../valkey/settings";
+import type { Engine } from "../../valkey/settings/engines";
+import type { ServerSettings } from "../../valkey/settings/settings";
 import { CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY } from "./layout";
 
 /** Engines that read a valkey.conf. */

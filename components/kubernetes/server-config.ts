@@ -3,7 +3,7 @@ import { createHash, createHmac } from "node:crypto";
 import { USERS_FILE } from "../../platforms/kubernetes/access/overlap-names";
 import type { Credentials } from "../../valkey/access/users";
 import { aclFile } from "../../valkey/access/users";
-import { formatConfigFile } from "../../valkey/settings";
+import { formatConfigFile } from "../../valkey/settings/settings";
 import type { Tls } from "./arguments";
 import type { DirectiveEngine } from "./engines";
 import { ENGINE_PROGRAMS } from "./engines";

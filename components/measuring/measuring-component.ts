@@ -1,7 +1,7 @@
 /** Base of all measuring components: a measurement of verified deployments. */
 import * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
-import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
+import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import type { MeasuredResults } from "../../benchmarks/results/comparison";
 import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Workload } from "../../benchmarks/workloads/workload";

@@ -2,7 +2,7 @@
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
-import type { FormationOptions } from "../../valkey/formation/deadline";
+import type { FormationOptions } from "../../valkey/membership/deadline";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
 import type { PreconditionCheck } from "./preconditions";

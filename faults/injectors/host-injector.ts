@@ -11,7 +11,7 @@ import type { Host } from "../../platforms/host/host";
 import type { Programs } from "../../platforms/host/programs/programs";
 import { inspectPrograms } from "../../platforms/host/programs/programs";
 import { partitionNetwork, healNetwork } from "../../platforms/host/side-effects";
-import type { FormationOptions } from "../../valkey/formation/deadline";
+import type { FormationOptions } from "../../valkey/membership/deadline";
 import type { Shape } from "../../valkey/topology/placement";
 import type { FaultInjector } from "./fault-injector";
 import { attemptAll } from "./fault-injector";

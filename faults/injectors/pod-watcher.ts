@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
-import { isPodRunning, resourceName } from "../../platforms/kubernetes/pods/pod-diagnostics";
+import { isPodRunning, resourceName } from "../../platforms/kubernetes/api/pod-diagnostics";
 import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods/pods";
 import type { DeploymentNode } from "../../valkey/node";
 import { awaitCondition } from "../../lib/polling";

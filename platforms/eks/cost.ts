@@ -1,10 +1,10 @@
 import { HOURS_PER_MONTH } from "../../lib/dollars";
-import type { MachineGroup } from "./machine-plan";
-import type { PodGroup } from "./pod-groups";
-import type { PriceTable } from "./prices";
-import type { ControlPlaneTier } from "./scale/control-plane";
-import type { VolumeSpeed } from "./storage-classes";
-import { GP3_BASELINE, STORAGE_CLASSES } from "./storage-classes";
+import type { MachineGroup } from "./pools/machine-plan";
+import type { PodGroup } from "./pools/pod-groups";
+import type { PriceTable } from "./offers/prices";
+import type { ControlPlaneTier } from "./offers/control-plane";
+import type { VolumeSpeed } from "./offers/storage-classes";
+import { GP3_BASELINE, STORAGE_CLASSES } from "./offers/storage-classes";
 
 export interface CostLine {
   /** Such as `r7g.large (servers)`. */

@@ -1,10 +1,10 @@
 import { formatUsd } from "../../lib/dollars";
 import { textTable } from "../../lib/table";
 import { formatCount, formatList } from "../../lib/units";
-import type { MachineGroup } from "./machine-plan";
-import type { MachineSet } from "./machine-sets";
+import type { MachineGroup } from "./pools/machine-plan";
+import type { MachineSet } from "./pools/machine-sets";
 import type { EksPlan } from "./plan";
-import { describeControlPlane } from "./scale/control-plane";
+import { describeControlPlane } from "./offers/control-plane";
 import { ANONYMOUS_PULLS, SECRET_CONTENT, secretCommand } from "./scale/image-pulls";
 import type { PolicyPeers } from "./scale/policy-peers";
 import type { SystemPlan } from "./scale/system-machines";

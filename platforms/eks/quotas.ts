@@ -1,6 +1,6 @@
 /** Service quotas that a plan needs. Pure. */
-import type { MachineGroup } from "./machine-plan";
-import type { Problem } from "./problem";
+import type { MachineGroup } from "./pools/machine-plan";
+import type { Problem } from "./pools/problem";
 
 /** A quota, with its codes in AWS Service Quotas. */
 export interface QuotaNeed {

@@ -4,10 +4,10 @@
  */
 import { randomInt } from "node:crypto";
 import type { Mode } from "../../valkey/node";
-import type { SentinelSettings } from "../../valkey/sentinel/plan";
-import { placeSentinels } from "../../valkey/sentinel/plan";
-import type { ServerSettings } from "../../valkey/settings";
-import { toDirectives } from "../../valkey/settings";
+import type { SentinelSettings } from "../../valkey/sentinel-plan";
+import { placeSentinels } from "../../valkey/sentinel-plan";
+import type { ServerSettings } from "../../valkey/settings/settings";
+import { toDirectives } from "../../valkey/settings/settings";
 import type { PlacedNode, Shape } from "../../valkey/topology/placement";
 import { nodeCount, placeAddedNodes, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
 import { LOOPBACK } from "./ports";

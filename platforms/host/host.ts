@@ -7,10 +7,10 @@ import { addAccess, retireOtherPasswords } from "../../valkey/access/apply-acces
 import { applySettings } from "../../valkey/apply-settings";
 import { connect } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
-import type { FormationOptions, FormationResult } from "../../valkey/formation/deadline";
+import type { FormationOptions, FormationResult } from "../../valkey/membership/deadline";
 import { form } from "../../valkey/formation/form";
 import type { DeploymentNode } from "../../valkey/node";
-import { formatConfigFile } from "../../valkey/settings";
+import { formatConfigFile } from "../../valkey/settings/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HostDeploymentPlan } from "./deployment-plan";

@@ -2,10 +2,10 @@
 import { join } from "node:path";
 import { compact } from "../../lib/compact";
 import type { Endpoint } from "../../valkey/node";
-import { sentinelConfig } from "../../valkey/sentinel/plan";
+import { sentinelConfig } from "../../valkey/sentinel-plan";
 import { supportsZoneDirective, ZONE_DIRECTIVE } from "../../valkey/availability-zone";
-import { formatConfigFile } from "../../valkey/settings";
-import { supportsPingInterval, PING_INTERVAL_DIRECTIVE } from "../../valkey/topology/derived-settings";
+import { formatConfigFile } from "../../valkey/settings/settings";
+import { supportsPingInterval, PING_INTERVAL_DIRECTIVE } from "../../valkey/planning/derived-settings";
 import { LOOPBACK } from "./ports";
 import type { Programs } from "./programs/programs";
 

@@ -23,9 +23,9 @@ import {
 } from "../../valkey/access/users";
 import type { Deployment } from "../../valkey/deployment";
 import { nodeCount } from "../../valkey/topology/placement";
-import { canonicalJson } from "../engine-values";
-import type { HandlerContext, InputProblem, ResourceHandler } from "../resource-handler";
-import { waitOptions } from "../waiting";
+import { canonicalJson } from "../protocol/engine-values";
+import type { HandlerContext, InputProblem, ResourceHandler } from "../protocol/resource-handler";
+import { waitOptions } from "../protocol/waiting";
 
 export interface AccessInputs extends Credentials {
   readonly target: DeploymentReference;

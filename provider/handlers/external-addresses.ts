@@ -9,9 +9,9 @@ import { announce, announcedConfig, announcementDrift } from "../../valkey/annou
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
 import { nodeCount } from "../../valkey/topology/placement";
-import { majorVersion, tagOf } from "../../valkey/version";
-import type { HandlerContext, ResourceHandler } from "../resource-handler";
-import { waitOptions } from "../waiting";
+import { majorVersion, tagOf } from "../../valkey/settings/version";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
+import { waitOptions } from "../protocol/waiting";
 
 export interface ExternalAddressesInputs {
   readonly target: KubernetesReference;

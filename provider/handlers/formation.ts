@@ -2,10 +2,10 @@
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { form } from "../../valkey/formation/form";
-import { tightenBudgets } from "../budgets";
-import { inspectDeployment } from "../drift";
-import type { ResourceHandler } from "../resource-handler";
-import { waitOptions } from "../waiting";
+import { tightenBudgets } from "../updates/budgets";
+import { inspectDeployment } from "../updates/drift";
+import type { ResourceHandler } from "../protocol/resource-handler";
+import { waitOptions } from "../protocol/waiting";
 
 export interface FormationInputs {
   readonly target: DeploymentReference;

@@ -8,12 +8,12 @@ import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import type { Deployment } from "../../valkey/deployment";
-import { describeSettingsChange, liveChanges, restartChanges } from "../../valkey/live-settings";
-import type { ServerSettings } from "../../valkey/settings";
+import { describeSettingsChange, liveChanges, restartChanges } from "../../valkey/settings/live-settings";
+import type { ServerSettings } from "../../valkey/settings/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
-import { canonicalJson } from "../engine-values";
-import type { ResourceHandler } from "../resource-handler";
+import { canonicalJson } from "../protocol/engine-values";
+import type { ResourceHandler } from "../protocol/resource-handler";
 
 export interface HostServersInputs {
   /** Another plan needs a replacement. */

@@ -2,10 +2,10 @@
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { applySettings } from "../../valkey/apply-settings";
-import { LIVE_DEFAULTS, MEMORY_DIRECTIVES, splitDirectives } from "../../valkey/live-settings";
-import { hasMemory } from "../memory-limit";
-import type { HandlerContext, ResourceHandler } from "../resource-handler";
-import { waitOptions } from "../waiting";
+import { LIVE_DEFAULTS, MEMORY_DIRECTIVES, splitDirectives } from "../../valkey/settings/live-settings";
+import { hasMemory } from "../updates/memory-limit";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
+import { waitOptions } from "../protocol/waiting";
 
 export interface MaxmemoryInputs {
   /** With the directives that every node is to have. */

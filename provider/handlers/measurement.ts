@@ -1,23 +1,23 @@
 /** Measures verified deployments and writes the results. */
 import { isAbsolute, relative, resolve } from "node:path";
-import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
-import { measureAll } from "../../benchmarks/measuring/measure-all";
-import { fitLoads, loadProblems } from "../../benchmarks/measuring/fitted-loads";
+import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
+import { measureAll } from "../../benchmarks/run/measure-all";
+import { fitLoads, loadProblems } from "../../benchmarks/run/fitted-loads";
 import { renderReport } from "../../benchmarks/report/page";
-import { Artifacts, timestampOf } from "../../benchmarks/results/artifacts";
-import { ResultsCollector } from "../../benchmarks/results/collector";
+import { Artifacts, timestampOf } from "../../benchmarks/run/artifacts";
+import { ResultsCollector } from "../../benchmarks/run/collector";
 import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
 import { comparisonOf, withoutDistributions } from "../../benchmarks/results/comparison";
 import { formatSummary } from "../../benchmarks/results/formats/summary";
 import { measuredCosts } from "../../benchmarks/results/measured-cost";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
-import { pricesOf } from "../../platforms/eks/prices";
+import { pricesOf } from "../../platforms/eks/offers/prices";
 import { tellZones } from "../../valkey/availability-zone";
 import { formatVerification } from "../../valkey/verification/format";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
-import type { ResourceHandler } from "../resource-handler";
+import type { ResourceHandler } from "../protocol/resource-handler";
 import type { LoadGenerator, LoadGeneratorInputs, MeasuredTarget } from "./load-generator";
 import { openLoadGenerator } from "./load-generator";
 

@@ -8,9 +8,9 @@ import { acceptsOtherPasswords, retireOtherPasswords } from "../../valkey/access
 import type { Credentials } from "../../valkey/access/users";
 import { passwordsDiffer } from "../../valkey/access/users";
 import type { Deployment } from "../../valkey/deployment";
-import { openForDeletion } from "../deletion";
-import type { HandlerContext, ResourceHandler } from "../resource-handler";
-import { waitOptions } from "../waiting";
+import { openForDeletion } from "../protocol/deletion";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
+import { waitOptions } from "../protocol/waiting";
 
 export interface PasswordRetirementInputs extends Credentials {
   readonly target: DeploymentReference;

@@ -1,6 +1,6 @@
 /** Generates a password. */
 import { randomBytes } from "node:crypto";
-import type { ResourceHandler } from "../resource-handler";
+import type { ResourceHandler } from "../protocol/resource-handler";
 
 export interface PasswordInputs {
   /** Any number. Another one makes another password. */

@@ -5,10 +5,10 @@ import { areLed, designatedPod } from "../../platforms/kubernetes/access/primary
 import { awaitRollout, outdatedPods } from "../../platforms/kubernetes/pods/rollout";
 import { forgetGone } from "../../valkey/sentinel/form-sentinels";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { HandlerContext, ResourceHandler } from "../resource-handler";
-import { mendLostNodes } from "../lost-nodes";
-import { isLed, PrimaryMoves } from "../primary-moves";
-import { waitOptions } from "../waiting";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
+import { mendLostNodes } from "../updates/lost-nodes";
+import { isLed, PrimaryMoves } from "../updates/primary-moves";
+import { waitOptions } from "../protocol/waiting";
 import type { StorageRequest } from "./volumes";
 
 export interface RolloutInputs {

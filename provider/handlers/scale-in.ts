@@ -6,17 +6,17 @@ import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
-import { unknownNodes } from "../../valkey/formation/member-state";
-import { readMemberStates } from "../../valkey/formation/members";
+import { unknownNodes } from "../../valkey/membership/member-state";
+import { readMemberStates } from "../../valkey/membership/members";
 import { ownAllSlots } from "../../valkey/resize/resize-facts";
 import { nodeCount } from "../../valkey/topology/placement";
 import { listNames } from "../../valkey/verification/assertion";
-import { tightenBudgets } from "../budgets";
-import type { ResourceHandler } from "../resource-handler";
-import { isLed, PrimaryMoves } from "../primary-moves";
-import { settleSentinels } from "../sentinel-retirement";
-import type { WaitOptions } from "../waiting";
-import { waitOptions } from "../waiting";
+import { tightenBudgets } from "../updates/budgets";
+import type { ResourceHandler } from "../protocol/resource-handler";
+import { isLed, PrimaryMoves } from "../updates/primary-moves";
+import { settleSentinels } from "../updates/sentinel-retirement";
+import type { WaitOptions } from "../protocol/waiting";
+import { waitOptions } from "../protocol/waiting";
 
 export interface ScaleInInputs {
   readonly target: DeploymentReference;

@@ -4,12 +4,17 @@ import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient, openRunningServers } from "../../platforms/deployment-reference";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
-import { describeSettingsChange, liveChanges, splitDirectives, withoutMemoryRaise } from "../../valkey/live-settings";
+import {
+  describeSettingsChange,
+  liveChanges,
+  splitDirectives,
+  withoutMemoryRaise,
+} from "../../valkey/settings/live-settings";
 import { applySettings, differingSettings } from "../../valkey/apply-settings";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { HandlerContext, ResourceHandler } from "../resource-handler";
-import { hasMemory } from "../memory-limit";
-import { waitOptions } from "../waiting";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
+import { hasMemory } from "../updates/memory-limit";
+import { waitOptions } from "../protocol/waiting";
 
 export interface SettingsInputs {
   /** With the directives that every node has or is to have. */

@@ -1,8 +1,8 @@
 /** Waits until the volumes of a namespace are deleted. */
 import { awaitVolumesGone } from "../../platforms/kubernetes/volumes/volumes";
-import { openForDeletion } from "../deletion";
-import type { ResourceHandler } from "../resource-handler";
-import { waitOptions } from "../waiting";
+import { openForDeletion } from "../protocol/deletion";
+import type { ResourceHandler } from "../protocol/resource-handler";
+import { waitOptions } from "../protocol/waiting";
 
 export interface VolumeDeletionWaitInputs {
   /** The text of a kubeconfig without secrets. */

@@ -6,7 +6,7 @@ import { groupBy } from "../../lib/group-by";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
-import { resourceName } from "../../platforms/kubernetes/pods/pod-diagnostics";
+import { resourceName } from "../../platforms/kubernetes/api/pod-diagnostics";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { SetVolumes, WantedVolume } from "../../platforms/kubernetes/volumes/set-volumes";
 import {
@@ -20,10 +20,10 @@ import {
 import { deleteOrphans, remakeSet } from "../../platforms/kubernetes/volumes/set-remaking";
 import { listNames } from "../../valkey/verification/assertion";
 import { nodeCount } from "../../valkey/topology/placement";
-import { openForDeletion } from "../deletion";
-import { lookOrTell } from "../preview";
-import type { InputProblem, ResourceHandler } from "../resource-handler";
-import { waitOptions } from "../waiting";
+import { openForDeletion } from "../protocol/deletion";
+import { lookOrTell } from "../protocol/preview";
+import type { InputProblem, ResourceHandler } from "../protocol/resource-handler";
+import { waitOptions } from "../protocol/waiting";
 
 export interface VolumesInputs {
   readonly target: KubernetesReference;

@@ -1,8 +1,8 @@
 /** Sentinels and settings that follow from a deployment's size and zones. Pure. */
 import { requestedSentinels } from "../../valkey/sentinel/sentinel-request";
 import { nodeCount } from "../../valkey/topology/placement";
-import { supportsPingInterval, derivedSettings } from "../../valkey/topology/derived-settings";
-import { withinMemory } from "../../valkey/memory/memory-plan";
+import { supportsPingInterval, derivedSettings } from "../../valkey/planning/derived-settings";
+import { withinMemory } from "../../valkey/planning/memory-plan";
 import { configuredShape } from "../plan/benchmark-plans";
 import { memoryDemand } from "../plan/memory";
 import { deploymentZones, isPodPlatform, podSettings } from "../plan/pods";

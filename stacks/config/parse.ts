@@ -4,12 +4,12 @@
 import { BadInput } from "../../lib/errors";
 import { studyTreatments } from "../plan/benchmark-plans";
 import { withDerivedSentinels, withDerivedSettings } from "./derive";
-import type { OptionOverrides } from "./option-overrides";
-import { NO_OVERRIDES } from "./option-overrides";
+import type { OptionOverrides } from "./sections/option-overrides";
+import { NO_OVERRIDES } from "./sections/option-overrides";
 import type { BenchmarkConfig } from "./schema/benchmark";
 import type { StackConfig } from "./schema/stack";
-import type { Sections } from "./section-parser";
-import { SectionParser } from "./section-parser";
+import type { Sections } from "./sections/section-parser";
+import { SectionParser } from "./sections/section-parser";
 import type { MachineFacts } from "./validation/types";
 import { crossFieldProblems } from "./validation/cross-field";
 import { studyProblems } from "./validation/study";

@@ -1,6 +1,6 @@
 /** From a stack's configuration to the plans of its deployments, workloads and treatments. Pure. */
 import { searchOf } from "../../benchmarks/capacity/capacity-schema";
-import type { CapacitySearch } from "../../benchmarks/measuring/measure-all";
+import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import type { Treatment } from "../../benchmarks/studies/factors";
 import { treatmentsOf } from "../../benchmarks/studies/factors";
 import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/configured-workloads";
@@ -9,7 +9,7 @@ import type { LoadedDeployment } from "../../benchmarks/workloads/suitability";
 import type { Workload } from "../../benchmarks/workloads/workload";
 import { fitKeySpace, fitLoad } from "../../benchmarks/workloads/workload";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
-import type { SentinelSettings } from "../../valkey/sentinel/plan";
+import type { SentinelSettings } from "../../valkey/sentinel-plan";
 import type { SentinelRequest } from "../../valkey/sentinel/sentinel-request";
 import { sentinelSettings } from "../../valkey/sentinel/sentinel-request";
 import type { Shape } from "../../valkey/topology/placement";

@@ -2,10 +2,10 @@
 import type { Prediction } from "../../lib/statistics/prediction";
 import { formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
 import { describeEksPlan } from "../../platforms/eks/describe";
-import { describeMemory } from "../../valkey/memory/memory-plan";
+import { describeMemory } from "../../valkey/planning/memory-plan";
 import { describeSentinels } from "../../valkey/sentinel/sentinel-request";
-import { describeSurvival } from "../../valkey/survival/survival";
-import { LARGE_CLUSTER_NODES } from "../../valkey/topology/derived-settings";
+import { describeSurvival } from "../../valkey/planning/survival";
+import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import { formatRanges } from "../../valkey/topology/slots";
 import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";

@@ -2,11 +2,11 @@
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
 import { planEks } from "../../platforms/eks/plan";
-import type { PodGroup } from "../../platforms/eks/pod-groups";
-import { clientPodGroup, serverPodGroup } from "../../platforms/eks/pod-groups";
-import { LOAD_GENERATOR_SET } from "../../platforms/eks/pools";
-import type { StorageClassName } from "../../platforms/eks/storage-classes";
-import { STORAGE_CLASS_NAMES } from "../../platforms/eks/storage-classes";
+import type { PodGroup } from "../../platforms/eks/pools/pod-groups";
+import { clientPodGroup, serverPodGroup } from "../../platforms/eks/pools/pod-groups";
+import { LOAD_GENERATOR_SET } from "../../platforms/eks/pools/pools";
+import type { StorageClassName } from "../../platforms/eks/offers/storage-classes";
+import { STORAGE_CLASS_NAMES } from "../../platforms/eks/offers/storage-classes";
 import {
   EXPORTER_RESOURCES,
   isGuaranteed,

@@ -1,6 +1,5 @@
 /** Images of a stack's pods, by their names in the configuration or by others. Pure; loads no SDK. */
-import { MEMTIER_IMAGE, NODE_IMAGE } from "../../benchmarks/load/jobs/default-images";
-import { EXPORTER_IMAGE, PROXY_IMAGE } from "../../components/kubernetes/pods/default-images";
+import { EXPORTER_IMAGE, MEMTIER_IMAGE, NODE_IMAGE, PROXY_IMAGE } from "../../platforms/kubernetes/default-images";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";
 import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";

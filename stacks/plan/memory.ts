@@ -1,6 +1,6 @@
 /** The memory of a deployment's pods, as far as their servers obey `maxmemory`. Pure. */
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
-import type { MemoryDemand } from "../../valkey/memory/memory-plan";
+import type { MemoryDemand } from "../../valkey/planning/memory-plan";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import { configuredShape } from "./benchmark-plans";

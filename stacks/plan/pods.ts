@@ -1,20 +1,20 @@
 /** Settings of pods: the platform's, with the differences of each deployment. Pure. */
-import type { Engine } from "../../valkey/engines";
+import { SERVER_IMAGES } from "../../platforms/kubernetes/default-images";
 import type { Toleration } from "../../platforms/kubernetes/pods/pods";
-import { toDirectives } from "../../valkey/settings";
+import { toDirectives } from "../../valkey/settings/settings";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
-import type { PoolName } from "../../platforms/eks/pools";
-import { LOAD_GENERATOR_SET, machineSetSelector, poolSelector, poolToleration } from "../../platforms/eks/pools";
-import { promisedTuning } from "../../platforms/eks/tuning";
-import { UNTUNED } from "../../platforms/eks/machines";
+import type { PoolName } from "../../platforms/eks/pools/pools";
+import { LOAD_GENERATOR_SET, machineSetSelector, poolSelector, poolToleration } from "../../platforms/eks/pools/pools";
+import { promisedTuning } from "../../platforms/eks/pools/tuning";
+import { UNTUNED } from "../../platforms/eks/offers/machines";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
-import type { PromisedTuning } from "../../valkey/verification/machine-settings";
+import type { PromisedTuning } from "../../valkey/machine-settings";
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { Placement } from "../../components/kubernetes/arguments";
 import { tlsSecretName } from "../../components/kubernetes/names";
 import { pullPolicy } from "../../components/kubernetes/pods/image";
-import { podReference } from "../../components/kubernetes/reference";
+import { podReference } from "../../components/kubernetes/deployment/reference";
 import { configuredChart, configuredSentinels, configuredShape } from "./benchmark-plans";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
@@ -24,12 +24,6 @@ import type { KubernetesConfig } from "../config/schema/kubernetes";
 
 /** Platforms whose servers are pods. */
 export type PodPlatform = KubernetesConfig | EksPlatformConfig;
-
-/** Images of other engines; Valkey's image is a key of the platform. */
-const IMAGES: Readonly<Record<Exclude<Engine, "valkey">, string>> = {
-  redis: "docker.io/library/redis:8.2.1",
-  dragonfly: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2",
-};
 
 /** Label that every provider gives its machines. */
 const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
@@ -76,7 +70,7 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
   const { engine, pods } = deployment;
   const pool = platform.type === "eks" ? (pods?.pool ?? "servers") : undefined;
   return {
-    image: pods?.image ?? (engine === "valkey" ? platform.image : IMAGES[engine]),
+    image: pods?.image ?? (engine === "valkey" ? platform.image : SERVER_IMAGES[engine]),
     resources: pods?.resources ?? platform.resources,
     storage: {
       className: pods?.storage?.className ?? platform.storage.className,

@@ -1,10 +1,10 @@
 /** The shape of a stack's plan. */
-import type { Engine } from "../../valkey/engines";
+import type { Engine } from "../../valkey/settings/engines";
 import type { FaultKind } from "../../faults/plan/fault";
-import type { ClusterForecast } from "../../valkey/forecast/forecast";
-import type { MemoryPlan } from "../../valkey/memory/memory-plan";
-import type { SentinelSettings } from "../../valkey/sentinel/plan";
-import type { Survival } from "../../valkey/survival/survival";
+import type { ClusterForecast } from "../../valkey/planning/forecast";
+import type { MemoryPlan } from "../../valkey/planning/memory-plan";
+import type { SentinelSettings } from "../../valkey/sentinel-plan";
+import type { Survival } from "../../valkey/planning/survival";
 import type { BusTraffic } from "../../valkey/topology/bus-traffic";
 import type { ShardPlan } from "../../valkey/topology/cluster-plan";
 import type { Shape } from "../../valkey/topology/placement";

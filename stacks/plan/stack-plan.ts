@@ -2,14 +2,14 @@
  * The plan of a stack as plain data: what it creates, takes and costs. For previews, for `plan` and its `--json`. Reads
  * nothing but whether this user may cut networks on this machine.
  */
-import { installedChart } from "../../components/kubernetes/chart-values";
+import { installedChart } from "../../components/kubernetes/deployment/chart-values";
 import { formatObjective } from "../../benchmarks/capacity/objective";
-import { forecastCluster } from "../../valkey/forecast/forecast";
-import { measuredClusters } from "../../valkey/forecast/measured-clusters";
-import type { MemoryPlan } from "../../valkey/memory/memory-plan";
-import { memoryPlan } from "../../valkey/memory/memory-plan";
-import { toDirectives } from "../../valkey/settings";
-import { survivalWarning } from "../../valkey/survival/survival";
+import { forecastCluster } from "../../valkey/planning/forecast";
+import { measuredClusters } from "../../valkey/planning/measured-clusters";
+import type { MemoryPlan } from "../../valkey/planning/memory-plan";
+import { memoryPlan } from "../../valkey/planning/memory-plan";
+import { toDirectives } from "../../valkey/settings/settings";
+import { survivalWarning } from "../../valkey/planning/survival";
 import { busTraffic } from "../../valkey/topology/bus-traffic";
 import { planCluster } from "../../valkey/topology/cluster-plan";
 import {
@@ -17,12 +17,12 @@ import {
   LARGE_CLUSTER_NODES,
   nodeTimeoutFor,
   pingEquivalentTimeoutMs,
-} from "../../valkey/topology/derived-settings";
+} from "../../valkey/planning/derived-settings";
 import type { PlacedNode } from "../../valkey/topology/placement";
 import { nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
 import { crossZoneUsdPerHour } from "../../platforms/eks/cost";
 import type { EksPlan } from "../../platforms/eks/plan";
-import { pricesOf } from "../../platforms/eks/prices";
+import { pricesOf } from "../../platforms/eks/offers/prices";
 import { planFailures } from "./scenario-runs";
 import { storageNotes } from "./storage-notes";
 import {

@@ -1,6 +1,6 @@
 /** Notes on the volumes of clusters, and on what pods without one lose. Pure. */
 import { formatCount } from "../../lib/units";
-import { LARGE_CLUSTER_NODES } from "../../valkey/topology/derived-settings";
+import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { StackConfig } from "../config/schema/stack";

@@ -1,6 +1,6 @@
 /** Events that the deployments of a stack survive. Pure. */
-import type { Survival } from "../../valkey/survival/survival";
-import { survivals } from "../../valkey/survival/survival";
+import type { Survival } from "../../valkey/planning/survival";
+import { survivals } from "../../valkey/planning/survival";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import { configuredChart, configuredSentinels, configuredShape } from "./benchmark-plans";

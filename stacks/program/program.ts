@@ -15,7 +15,7 @@ import { planStack } from "../plan/stack-plan";
 import type { StackPlan } from "../plan/stack-plan-types";
 import { isPodPlatform, runnerPlan } from "../plan/pods";
 import type { StackConfig } from "../config/schema/stack";
-import type { Deployed } from "./deployed";
+import type { Deployed } from "./platforms/deployed";
 
 /** Declares the resources of a stack. @returns the stack outputs */
 export async function program(stack: string, config: StackConfig): Promise<Record<string, unknown>> {

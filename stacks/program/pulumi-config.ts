@@ -5,7 +5,7 @@ import { availableCores } from "../../platforms/host/cpu";
 import { parseConfig } from "../config/parse";
 import type { StackConfig } from "../config/schema/stack";
 import { SECTIONS } from "../config/schema/stack";
-import { CONFIG_NAMESPACE } from "../config/stack-file";
+import { CONFIG_NAMESPACE } from "../config/sections/stack-file";
 
 /** @throws BadInput with every problem */
 export function readPulumiConfig(stack: string): StackConfig {

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
 import { valueIn } from "../../components/kubernetes/deployment/wanted-password";
-import type { ServerSettings } from "../../valkey/settings";
+import type { ServerSettings } from "../../valkey/settings/settings";
 import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
 import { declareOne, evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT } from "../../lib/system/package";
-import ROOM_NAMES from "../../scripts/rooms.json";
+import FOLDERS from "../../scripts/rooms.json";
 
 const BEGINS_WITHOUT_NOUN = /\/\*\*[\s*]*(?:Of|What|Who|Whose)\b.*/g;
 
@@ -13,7 +13,7 @@ function sourcesIn(folder: string): string[] {
 }
 
 describe("docstrings", () => {
-  it.each([...ROOM_NAMES, "scripts", "tests"])("of %s never begin with Of, What, Who or Whose", (folder) => {
+  it.each([...Object.keys(FOLDERS), "scripts", "tests"])("of %s never begin with Of, What, Who or Whose", (folder) => {
     const found = sourcesIn(folder).flatMap((name) =>
       [...readFileSync(join(ROOT, name), "utf8").matchAll(BEGINS_WITHOUT_NOUN)].map(([text]) => `${name}: ${text}`),
     );

@@ -1,18 +1,18 @@
 /** Sentences of previews about changes. */
 import { describe, expect, it } from "vitest";
-import { podReference } from "../../components/kubernetes/reference";
+import { podReference } from "../../components/kubernetes/deployment/reference";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { handler as access } from "../../provider/handlers/access";
 import { handler as externalAddresses } from "../../provider/handlers/external-addresses";
 import { handler as hostServers } from "../../provider/handlers/host-servers";
-import { handler as imageCheck } from "../../provider/handlers/image-check";
+import { handler as imageCheck } from "../../provider/handlers/checks/image-check";
 import { handler as rollout } from "../../provider/handlers/rollout";
 import { handler as scaleIn } from "../../provider/handlers/scale-in";
 import { handler as settings } from "../../provider/handlers/settings";
 import { handler as volumes } from "../../provider/handlers/volumes";
 import type { Mode } from "../../valkey/node";
 import { rulesOf } from "../../valkey/access/users";
-import type { ServerSettings } from "../../valkey/settings";
+import type { ServerSettings } from "../../valkey/settings/settings";
 import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";
 
 const shape = { primaries: 3, replicasPerPrimary: 1 };

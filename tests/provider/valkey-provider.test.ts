@@ -8,10 +8,10 @@ import { VERSION } from "../../lib/system/package";
 import type { AnyHandler } from "../../provider/kinds";
 import { loadHandler } from "../../provider/kinds";
 import { withPackageVersion } from "../../provider/package-version";
-import { FailedButSeen } from "../../provider/resource-handler";
+import { FailedButSeen } from "../../provider/protocol/resource-handler";
 import { RESOURCE_NAMES, resourceType } from "../../provider/kinds";
 import { ValkeyProvider } from "../../provider/valkey-provider";
-import { waitOptions } from "../../provider/waiting";
+import { waitOptions } from "../../provider/protocol/waiting";
 import { kubeconfigOf } from "../support/kubernetes/fake-api-server";
 import { ProviderProcess } from "../support/pulumi/provider-process";
 

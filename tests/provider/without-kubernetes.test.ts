@@ -2,11 +2,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { handler as access } from "../../provider/handlers/access";
-import { handler as clusterCheck } from "../../provider/handlers/cluster-check";
-import { handler as imageCheck } from "../../provider/handlers/image-check";
+import { handler as clusterCheck } from "../../provider/handlers/checks/cluster-check";
+import { handler as imageCheck } from "../../provider/handlers/checks/image-check";
 import { handler as retirement } from "../../provider/handlers/password-retirement";
 import { handler as settings } from "../../provider/handlers/settings";
-import { handler as tlsCheck } from "../../provider/handlers/tls-check";
+import { handler as tlsCheck } from "../../provider/handlers/checks/tls-check";
 import { handler as volumeDeletionWait } from "../../provider/handlers/volume-deletion-wait";
 import type { StorageRequest } from "../../provider/handlers/volumes";
 import { handler as volumes } from "../../provider/handlers/volumes";

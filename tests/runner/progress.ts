@@ -1,6 +1,6 @@
 /** Says what runs and how much is left, in a line now and then, and each failure when it happens. */
 import type { Reporter, TestModule } from "vitest/node";
-import { print } from "../../cli/terminal";
+import { print } from "../../cli/terminal/terminal";
 import { failureText } from "./closing-lines";
 import { recordsOf } from "./outcome";
 

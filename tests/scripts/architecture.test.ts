@@ -1,16 +1,27 @@
+/** Every folder with source files has its place in the order that the lint holds. */
 import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT } from "../../lib/system/package";
-import ROOM_NAMES from "../../scripts/rooms.json";
+import FOLDERS from "../../scripts/rooms.json";
 
 const OTHER_FOLDERS = ["dist", "docs", "examples", "node_modules", "policies", "results", "scripts", "tests"];
 
-describe("the rooms of the program", () => {
-  it("are all the folders of the repository that hold the program", () => {
+function foldersWithSources(room: string): string[] {
+  const entries = readdirSync(join(ROOT, room), { withFileTypes: true, recursive: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(".ts"));
+  return [...new Set(files.map((entry) => relative(ROOT, dirname(join(entry.parentPath, entry.name)))))];
+}
+
+describe("the order of rooms and folders", () => {
+  it("has every room", () => {
     const folders = readdirSync(ROOT).filter(
       (name) => !name.startsWith(".") && statSync(join(ROOT, name)).isDirectory(),
     );
-    expect(folders.filter((name) => !OTHER_FOLDERS.includes(name)).sort()).toEqual([...ROOM_NAMES].sort());
+    expect(folders.filter((name) => !OTHER_FOLDERS.includes(name)).sort()).toEqual(Object.keys(FOLDERS).sort());
+  });
+
+  it.each(Object.entries(FOLDERS))("has every folder of %s that has source files", (room, folders) => {
+    expect(foldersWithSources(room).sort()).toEqual([...folders].sort());
   });
 });

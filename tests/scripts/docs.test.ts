@@ -6,8 +6,8 @@ import { sectionSchemas } from "../../scripts/stack-file-schema";
 import { ROOT } from "../../lib/system/package";
 import type { SchemaNode } from "../../lib/schema/json-schema";
 import { alternatives, isMap, propertiesOf } from "../../lib/schema/json-schema";
-import { STACKS_DIRECTORY } from "../../stacks/config/paths";
-import { EDITOR_LINE, stackNames } from "../../stacks/config/stack-file";
+import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
+import { EDITOR_LINE, stackNames } from "../../stacks/config/sections/stack-file";
 
 /** Every key below a node, with its schema. */
 function keysBelow(node: SchemaNode, path: string): [string, SchemaNode][] {

@@ -5,16 +5,16 @@ import { parseArgs } from "node:util";
 import { BadInput, Failure, Interrupted, messageOf } from "../../lib/errors";
 import { stopAbandonedRuns } from "../../platforms/host/run-directory";
 import { availableCores } from "../../platforms/host/cpu";
-import { shortPath } from "../../benchmarks/results/artifacts";
-import { exitStatusOf } from "../../cli/interruption";
-import { printError, print } from "../../cli/terminal";
+import { shortPath } from "../../benchmarks/run/artifacts";
+import { exitStatusOf } from "../../cli/terminal/interruption";
+import { printError, print } from "../../cli/terminal/terminal";
 import {
   allRunsDirectories,
   removeEmptyMemoryDirectory,
   memoryRunsDirectory,
   runsDirectory,
 } from "../../lib/system/paths";
-import { runSteps } from "../../cli/steps";
+import { runSteps } from "../../cli/terminal/steps";
 import { BenchFile } from "./bench-file";
 import { ALL_IDS, BENCHMARKS, selectIds, listRows } from "./catalogue";
 import type { BenchRow } from "./row";

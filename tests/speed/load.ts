@@ -4,7 +4,7 @@ import { namedTestRecord } from "../../benchmarks/measuring/measurement-records"
 import type { MeasuredLoad } from "../../benchmarks/measuring/measure";
 import { countedCommands, measure } from "../../benchmarks/measuring/measure";
 import type { Session } from "../../benchmarks/measuring/session";
-import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/load-runner";
+import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/runner";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
 import type { ValkeyBenchmarkRun } from "../../benchmarks/load/valkey-benchmark/arguments";
 import type { TestName } from "../../benchmarks/workloads/named-tests";

@@ -2,8 +2,8 @@
  * `npm run bench`: measures the project's own speed and exactness beside the tools that one would use instead. Prints a
  * table and writes bench.json; exit status 1 when a target is missed.
  */
-import { listenForInterruption } from "../../cli/interruption";
-import { printError } from "../../cli/terminal";
+import { listenForInterruption } from "../../cli/terminal/interruption";
+import { printError } from "../../cli/terminal/terminal";
 import { benchCommand } from "./bench-command";
 
 const { signal } = listenForInterruption(() => {

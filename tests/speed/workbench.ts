@@ -11,7 +11,7 @@ import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory } from "../../platforms/host/run-directory";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
-import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/load-runner";
+import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/runner";
 import { packagesDirectory } from "../../lib/system/paths";
 import type { Shape } from "../../valkey/topology/placement";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";

@@ -10,11 +10,11 @@ import { nodeCount } from "../../valkey/topology/placement";
 import { formatUsd } from "../../lib/dollars";
 import { commandLine } from "../../cli/cli";
 import { parseConfig } from "../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { describePlan } from "../../stacks/plan/describe";
 import type { StackPlan } from "../../stacks/plan/stack-plan-types";
 import { planStack } from "../../stacks/plan/stack-plan";
-import { readStackFile, stackNames } from "../../stacks/config/stack-file";
+import { readStackFile, stackNames } from "../../stacks/config/sections/stack-file";
 import { captured } from "../support/captured";
 
 const never = new AbortController().signal;

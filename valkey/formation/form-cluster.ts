@@ -8,12 +8,12 @@ import type { ClusterPlan } from "../topology/cluster-plan";
 import { infoNumber } from "../topology/info";
 import type { Shape } from "../topology/placement";
 import { SLOT_COUNT } from "../topology/slots";
-import type { FormationOptions, FormationResult } from "./deadline";
-import { Deadline } from "./deadline";
+import type { FormationOptions, FormationResult } from "../membership/deadline";
+import { Deadline } from "../membership/deadline";
 import type { FormationSteps } from "./formation-steps";
 import { formationState } from "./formation-steps";
-import { fastPingIntervalMs, meetAll } from "./meet";
-import type { Member } from "./members";
+import { fastPingIntervalMs, meetAll } from "../membership/meet";
+import type { Member } from "../membership/members";
 import {
   describeDisagreement,
   memberNamed,
@@ -24,8 +24,8 @@ import {
   readMemberStates,
   readViews,
   replicate,
-} from "./members";
-import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "./temporary-settings";
+} from "../membership/members";
+import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /** Valkey's default node timeout, milliseconds: at this one, no node counts as failed because forming keeps it busy. */
 const PATIENT_TIMEOUT_MS = 15_000;

@@ -7,9 +7,9 @@ import { readKeyCount } from "../databases";
 import type { Deployment } from "../deployment";
 import type { DeploymentNode } from "../node";
 import { infoFields, parseInfo } from "../topology/info";
-import type { FormationOptions, FormationResult } from "./deadline";
-import { Deadline } from "./deadline";
-import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "./temporary-settings";
+import type { FormationOptions, FormationResult } from "../membership/deadline";
+import { Deadline } from "../membership/deadline";
+import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
  * Makes every other node a replica of `primary`. Nodes that follow it already are left alone.

@@ -5,11 +5,11 @@ import { formSentinels } from "../sentinel/form-sentinels";
 import type { ClusterPlan } from "../topology/cluster-plan";
 import { planCluster, PlanError } from "../topology/cluster-plan";
 import type { PlacedNode, Shape } from "../topology/placement";
-import type { FormationOptions, FormationResult } from "./deadline";
-import { Deadline } from "./deadline";
+import type { FormationOptions, FormationResult } from "../membership/deadline";
+import { Deadline } from "../membership/deadline";
 import { formCluster } from "./form-cluster";
 import { formReplication } from "./form-replication";
-import { awaitPrimary } from "./replication-primary";
+import { awaitPrimary } from "../membership/replication-primary";
 
 /**
  * Gives a deployment the wanted shape:

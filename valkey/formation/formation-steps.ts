@@ -4,8 +4,8 @@ import type { PlacedNode, Shape } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
 import type { SlotRange } from "../topology/slots";
 import { countSlots, formatRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
-import type { MemberState } from "./member-state";
-import { conflictingSlots, selfEntry, unknownNodes } from "./member-state";
+import type { MemberState } from "../membership/member-state";
+import { conflictingSlots, selfEntry, unknownNodes } from "../membership/member-state";
 
 /** Commands to send, by node name. */
 export interface FormationSteps {

@@ -7,9 +7,9 @@ import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
 import type { Endpoint } from "../node";
 import { infoFields, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
-import type { FormationOptions } from "./deadline";
-import { Deadline } from "./deadline";
-import { announcedEndpoint } from "./replication-primary";
+import type { FormationOptions } from "../membership/deadline";
+import { Deadline } from "../membership/deadline";
+import { announcedEndpoint } from "../membership/replication-primary";
 
 /** How a primary hands over. */
 export interface HandOverPlan {

@@ -4,8 +4,8 @@
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
-import type { Deadline } from "../formation/deadline";
-import type { Member } from "../formation/members";
+import type { Deadline } from "../membership/deadline";
+import type { Member } from "../membership/members";
 import { parseFlatReply } from "../topology/info";
 import type { MigrationContext } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";

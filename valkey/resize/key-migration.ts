@@ -8,7 +8,7 @@ import { Failure, messageOf } from "../../lib/errors";
 import { groupBy } from "../../lib/group-by";
 import type { Connection } from "../connection";
 import { readClusterDatabases } from "../databases";
-import type { Member } from "../formation/members";
+import type { Member } from "../membership/members";
 import type { Access } from "../node";
 import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { DatabaseSlot } from "./slot-commands";

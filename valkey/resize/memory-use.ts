@@ -2,7 +2,7 @@
 import type { Connection } from "../connection";
 import { readInfoSections } from "../connection";
 import { countKeys } from "../databases";
-import type { Member } from "../formation/members";
+import type { Member } from "../membership/members";
 import { infoNumber, parseInfo } from "../topology/info";
 
 /** A node's memory, bytes. */

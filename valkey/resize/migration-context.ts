@@ -1,8 +1,8 @@
 /** Context shared by both ways of migrating slots: atomically, and key by key. */
 import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
-import type { Deadline } from "../formation/deadline";
-import type { Member } from "../formation/members";
+import type { Deadline } from "../membership/deadline";
+import type { Member } from "../membership/members";
 
 /** A slot to migrate, its present and its new primary, by node name. */
 export interface SlotMigration {

@@ -1,8 +1,8 @@
 /** Slot migrations that were begun by SETSLOT and not ended: how they are recognized, and how they are ended. */
 import { groupBy } from "../../lib/group-by";
 import { readClusterDatabases } from "../databases";
-import type { MemberState } from "../formation/member-state";
-import { selfEntry } from "../formation/member-state";
+import type { MemberState } from "../membership/member-state";
+import { selfEntry } from "../membership/member-state";
 import type { OpenSlot } from "../topology/cluster-view";
 import { migrateKeyByKey } from "./key-migration";
 import type { MigrationContext, SlotMigration } from "./migration-context";

@@ -2,12 +2,12 @@
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deployment } from "../deployment";
-import type { FormationOptions, FormationResult } from "../formation/deadline";
-import { Deadline } from "../formation/deadline";
-import type { MemberState } from "../formation/member-state";
-import { conflictingSlots } from "../formation/member-state";
-import type { Member } from "../formation/members";
-import { readMemberStates } from "../formation/members";
+import type { FormationOptions, FormationResult } from "../membership/deadline";
+import { Deadline } from "../membership/deadline";
+import type { MemberState } from "../membership/member-state";
+import { conflictingSlots } from "../membership/member-state";
+import type { Member } from "../membership/members";
+import { readMemberStates } from "../membership/members";
 import type { DeploymentNode } from "../node";
 import type { Shape } from "../topology/placement";
 import { awaitMigrations } from "./atomic-migration";

@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import type { Deployment } from "../deployment";
-import type { Deadline, FormationOptions } from "../formation/deadline";
-import { fastPingIntervalMs } from "../formation/meet";
-import type { MemberState } from "../formation/member-state";
-import { selfEntry } from "../formation/member-state";
-import type { Member } from "../formation/members";
+import type { Deadline, FormationOptions } from "../membership/deadline";
+import { fastPingIntervalMs } from "../membership/meet";
+import type { MemberState } from "../membership/member-state";
+import { selfEntry } from "../membership/member-state";
+import type { Member } from "../membership/members";
 import {
   meetNode,
   memberNamed,
@@ -15,8 +15,8 @@ import {
   readMemberStates,
   readViews,
   replicate,
-} from "../formation/members";
-import { FAST_SYNC_SETTINGS, TemporarySettings } from "../formation/temporary-settings";
+} from "../membership/members";
+import { FAST_SYNC_SETTINGS, TemporarySettings } from "../membership/temporary-settings";
 import { parseInfo } from "../topology/info";
 import { countSlots } from "../topology/slots";
 import { readUsedMemory } from "./memory-use";

@@ -1,8 +1,8 @@
 /**
  * Conclusions of a resize from the nodes' views: which nodes take part, which are half joined, what blocks it. Pure.
  */
-import type { MemberState } from "../formation/member-state";
-import { selfEntry, unknownNodes } from "../formation/member-state";
+import type { MemberState } from "../membership/member-state";
+import { selfEntry, unknownNodes } from "../membership/member-state";
 import type { ClusterView, KnownNode } from "../topology/cluster-view";
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 import type { MemoryUse } from "./memory-use";

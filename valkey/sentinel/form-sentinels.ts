@@ -2,13 +2,13 @@
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
-import type { FormationOptions } from "../formation/deadline";
-import { Deadline } from "../formation/deadline";
-import { announcedEndpoint, awaitSolePrimary } from "../formation/replication-primary";
+import type { FormationOptions } from "../membership/deadline";
+import { Deadline } from "../membership/deadline";
+import { announcedEndpoint, awaitSolePrimary } from "../membership/replication-primary";
 import type { DeploymentNode, Endpoint } from "../node";
 import { formatEndpoint, nodeNameAt } from "../node";
-import type { Sentinels } from "./plan";
-import { monitorCommands } from "./plan";
+import type { Sentinels } from "../sentinel-plan";
+import { monitorCommands } from "../sentinel-plan";
 import type { SentinelView } from "./sentinel-view";
 import { failureFlags, readSentinelView } from "./sentinel-view";
 

@@ -1,6 +1,6 @@
 /** The Sentinels that a configuration asks for: defaults, and reasons to refuse them. Pure. */
-import type { SentinelSettings } from "./plan";
-import { majority, MIN_SENTINEL_ZONES } from "./plan";
+import type { SentinelSettings } from "../sentinel-plan";
+import { majority, MIN_SENTINEL_ZONES } from "../sentinel-plan";
 
 /** How a deployment's Sentinels decide on a failover. `{}` has every default. */
 export interface SentinelRequest {

@@ -1,7 +1,7 @@
 /** Whether clients are led to the servers that they look for. Pure. */
 import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
-import type { ClientWayFacts } from "./client-ways";
+import type { ClientWayFacts } from "../client-ways";
 import type { DeploymentFacts } from "./facts";
 
 /** Row about the ways of clients; no row if the platform has none. @param primary undefined if there is not exactly one */

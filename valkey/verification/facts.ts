@@ -2,11 +2,11 @@
 import type { DeploymentNode, Mode } from "../node";
 import type { Observation } from "../observation";
 import type { SentinelFacts } from "../sentinel/facts";
-import type { SentinelSettings } from "../sentinel/plan";
+import type { SentinelSettings } from "../sentinel-plan";
 import type { ClusterView } from "../topology/cluster-view";
 import type { Shape } from "../topology/placement";
-import type { ClientWayFacts } from "./client-ways";
-import type { MachineSettings, PromisedTuning } from "./machine-settings";
+import type { ClientWayFacts } from "../client-ways";
+import type { MachineSettings, PromisedTuning } from "../machine-settings";
 
 /** One node, as it reports itself. */
 export interface NodeFacts {

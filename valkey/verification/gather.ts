@@ -10,7 +10,7 @@ import type { Deployment } from "../deployment";
 import type { Observation } from "../observation";
 import { mapObservation, observed, unobserved } from "../observation";
 import { gatherSentinelFacts } from "../sentinel/facts";
-import { COMPARED_DIRECTIVES } from "../settings";
+import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { ViewParser } from "../topology/cluster-view";
 import { parseFlatReply, parseInfo } from "../topology/info";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";

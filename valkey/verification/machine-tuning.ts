@@ -7,7 +7,7 @@ import type { Observation } from "../observation";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, listNames, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
-import type { MachineSettings, PromisedTuning } from "./machine-settings";
+import type { MachineSettings, PromisedTuning } from "../machine-settings";
 
 /** One promise: a row of a verdict. */
 interface TuningPromise {

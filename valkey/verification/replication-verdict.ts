@@ -1,7 +1,7 @@
 /** The verdict on one primary and its replicas. Pure. */
 import type { Endpoint } from "../node";
 import { nodeNameAt } from "../node";
-import { sentinelAssertions } from "../sentinel/verdict";
+import { sentinelAssertions } from "./sentinel-verdict";
 import { infoFields } from "../topology/info";
 import { groupByZone } from "../topology/placement";
 import type { Assertion, Violation } from "./assertion";

@@ -1,7 +1,7 @@
 /** The assertions that both modes share. Pure. */
 import type { Observation } from "../observation";
 import { mapObservation, unobserved } from "../observation";
-import { COMPARED_DIRECTIVES } from "../settings";
+import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { infoNumber } from "../topology/info";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, differencesOf, unobservedViolations, violationsOf } from "./assertion";

@@ -1,6 +1,6 @@
 /** Plan of a benchmark Job: plain data. */
 import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/pods";
-import type { PromisedTuning } from "../../../valkey/verification/machine-settings";
+import type { PromisedTuning } from "../../../valkey/machine-settings";
 import type { TlsFiles } from "../../../valkey/node";
 import type { BenchmarkUser } from "../benchmark-user";
 import type { JobPhase } from "./load-generator";

@@ -2,7 +2,8 @@
 import { randomBytes } from "node:crypto";
 import { compact } from "../../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
-import type { LoadRequest, LoadRunner, LoadOutcome, ValkeyBenchmarkRunner, LoadObserver } from "../load-runner";
+import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load-runner";
+import type { ValkeyBenchmarkRunner } from "../valkey-benchmark/runner";
 import type { ReportProgress } from "../../../lib/progress";
 import type { ValkeyBenchmarkRun } from "../valkey-benchmark/arguments";
 import type { ValkeyBenchmarkFeatures } from "../valkey-benchmark/features";
@@ -19,7 +20,7 @@ import type { RunnerPlan } from "./job-plan";
 import { JobRun, runFeaturesJob } from "./job-run";
 import type { JobAccess, JobLoadGenerator } from "./load-generator";
 import { valkeyBenchmarkInJobs } from "./load-generators";
-import { MachineSettingsReader } from "../../../platforms/kubernetes/machines/machine-settings";
+import { MachineSettingsReader } from "../../../platforms/kubernetes/cluster/machine-settings";
 import { POD_TIMEOUT_MS } from "../../../platforms/kubernetes/pods/pods";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { runnerTls } from "./runner-pod";

@@ -5,7 +5,7 @@ import type { Histogram } from "../../../lib/histogram";
 import type { BenchmarkUser } from "../benchmark-user";
 import type { Tally } from "../open-loop/tally";
 import type { Warning } from "../../results/schema";
-import type { LoadReport } from "../valkey-benchmark/output";
+import type { LoadReport } from "../load-report";
 import type { BinaryFiles, LoadSidecar } from "./sidecar";
 
 /** One run of the load generator, the same for all runners: the warm-up or the measurement. Plain data. */

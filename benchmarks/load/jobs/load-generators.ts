@@ -1,7 +1,8 @@
 /** The load generators that Jobs can run. */
 import { gzipSync } from "node:zlib";
 import { Failure } from "../../../lib/errors";
-import { runnerShare, TIMEOUT_MARGIN_SECONDS, runTimeoutSeconds } from "../load-runner";
+import { TIMEOUT_MARGIN_SECONDS } from "../load-runner";
+import { runnerShare, runTimeoutSeconds } from "../valkey-benchmark/runner";
 import type { MemtierRun } from "../memtier/arguments";
 import { memtierArguments } from "../memtier/arguments";
 import { parseMemtierResults, memtierReport } from "../memtier/output";
@@ -15,7 +16,7 @@ import { valkeyBenchmarkArguments, withoutSecrets } from "../valkey-benchmark/ar
 import { parseSingleReport } from "../valkey-benchmark/output";
 import { SIDECAR_FILES_DIRECTORY } from "./sidecar";
 import type { JobPhase, JobLoadGenerator } from "./load-generator";
-import { MEMTIER_IMAGE, NODE_IMAGE } from "./default-images";
+import { MEMTIER_IMAGE, NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { PLACEHOLDERS } from "./runner-script";
 
 /** valkey-benchmark of the runners' own image. */

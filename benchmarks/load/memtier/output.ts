@@ -4,7 +4,7 @@ import { Failure, messageOf } from "../../../lib/errors";
 import { Histogram } from "../../../lib/histogram";
 import { latencySummary } from "../merge-reports";
 import type { Warning } from "../../results/schema";
-import type { LoadReport } from "../valkey-benchmark/output";
+import type { LoadReport } from "../load-report";
 
 const totals = z.object({
   "Connection Errors": z.number().default(0),

@@ -18,7 +18,7 @@ import { Router } from "./connections/router";
 import type { DiscoverRoutes } from "./connections/routes";
 import { RouteRefresher } from "./connections/routes";
 import type { ArrivalSchedule } from "./requests/schedule";
-import type { RequestOutcome } from "./tally";
+import type { RequestOutcome } from "./requests/request";
 import { addCount, Tally } from "./tally";
 
 /** Requests of one generator, and their targets. */

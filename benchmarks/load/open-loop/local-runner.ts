@@ -10,7 +10,7 @@ import { latencySummary } from "../merge-reports";
 import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load-runner";
 import { LoadGeneratorFailure } from "../load-runner";
 import type { Offering } from "../../results/schema";
-import type { LoadReport } from "../valkey-benchmark/output";
+import type { LoadReport } from "../load-report";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
 import { GeneratorProcess } from "./generator-process";
 import { epochMs } from "../../../lib/clock";

@@ -38,14 +38,6 @@ export const tallySchema = z.strictObject({
 /** See `tallySchema`. */
 export type TallyData = z.infer<typeof tallySchema>;
 
-/** The outcome of one request. */
-export type RequestOutcome =
-  | { readonly kind: "acknowledged" }
-  /** Refused or never sent: certainly not executed. */
-  | { readonly kind: "failed"; readonly error: string }
-  /** Sent without a reply: executed or not. */
-  | { readonly kind: "unknown"; readonly error: string };
-
 type Kinds = Record<string, number>;
 
 /** The counts of one worker, or of several merged; fields as in `tallySchema`. */

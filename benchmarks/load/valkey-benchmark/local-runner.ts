@@ -7,15 +7,17 @@ import { cpuWithin } from "../../../platforms/host/cpu";
 import { pinnedCommand } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
 import { clientCpu } from "../client-cpu";
-import type { LoadObserver, LoadOutcome, ValkeyBenchmarkRequest, ValkeyBenchmarkRunner } from "../load-runner";
-import { LoadGeneratorFailure, runnerShare, runTimeoutSeconds } from "../load-runner";
+import type { LoadObserver, LoadOutcome } from "../load-runner";
+import type { ValkeyBenchmarkRequest, ValkeyBenchmarkRunner } from "./runner";
+import { LoadGeneratorFailure } from "../load-runner";
+import { runnerShare, runTimeoutSeconds } from "./runner";
 import type { OutputCollector } from "../local-process";
 import { lastTwoLines, runLocalProcess } from "../local-process";
 import { mergeReports } from "../merge-reports";
 import type { ValkeyBenchmarkRun } from "./arguments";
 import { valkeyBenchmarkArguments, withoutSecrets } from "./arguments";
 import type { ValkeyBenchmarkFeatures } from "./features";
-import type { LoadReport } from "./output";
+import type { LoadReport } from "../load-report";
 import { parseSingleReport } from "./output";
 
 /** How valkey-benchmark runs on this machine. */

@@ -6,7 +6,7 @@
 import { formatObjective } from "../../capacity/objective";
 import type { ResultRow } from "../rows";
 import { resultRows } from "../rows";
-import { REFERENCE_LOAD_LIMIT } from "../../measuring/warnings/warnings";
+import { REFERENCE_LOAD_LIMIT } from "../../warnings/warnings";
 import { median } from "../../../lib/statistics/median";
 import type { CapacityRecord, Results } from "../schema";
 import { WARNING_CODES } from "../schema";

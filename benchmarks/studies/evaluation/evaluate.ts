@@ -1,5 +1,5 @@
 /** From the checkpoints of a study to its record: comparisons, fits, findings and claims of documents. Pure. */
-import { REFERENCE_LOAD_LIMIT } from "../../measuring/warnings/warnings";
+import { REFERENCE_LOAD_LIMIT } from "../../warnings/warnings";
 import type { StudyFit, StudyRecord } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
 import type { Conclusions, ClaimBasis } from "./claim";

@@ -1,5 +1,5 @@
 /** The checkpoints of a study as results, in the format of every run. Pure. */
-import { referenceLoadWarnings } from "../../measuring/warnings/warnings";
+import { referenceLoadWarnings } from "../../warnings/warnings";
 import type {
   ReferenceLoadRecord,
   Warning,

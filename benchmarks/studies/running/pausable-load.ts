@@ -2,7 +2,8 @@
 import type { RecordedProcess } from "../../../platforms/host/processes";
 import { formatExit, pinnedCommand, signalChildGroup, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
-import { runnerShare, LoadGeneratorFailure } from "../../load/load-runner";
+import { LoadGeneratorFailure } from "../../load/load-runner";
+import { runnerShare } from "../../load/valkey-benchmark/runner";
 import type { ValkeyBenchmarkRun } from "../../load/valkey-benchmark/arguments";
 import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benchmark/arguments";
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";

@@ -1,5 +1,5 @@
 /** The queue that tells Karpenter when AWS takes a machine away. */
-import * as aws from "../aws-sdk";
+import * as aws from "../aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { queuePolicy } from "./karpenter-policies";
 

@@ -1,10 +1,11 @@
 /** The rights of Karpenter and of its machines, which the controller's pods find when they start. */
-import * as aws from "../aws-sdk";
+import * as aws from "../aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import { currentAccount, clusterArn } from "../account";
+import { currentAccount, clusterArn } from "../aws/account";
 import { InterruptionQueue } from "./interruption-queue";
-import { CONTROLLER_POLICIES, controllerPolicies, podIdentityTrust } from "./karpenter-policies";
-import { createNodeRole } from "../system-nodes";
+import { CONTROLLER_POLICIES, controllerPolicies } from "./karpenter-policies";
+import { podIdentityTrust } from "../aws/trust-policies";
+import { createNodeRole } from "../aws/node-role";
 
 /** Namespace and service account of the controller. */
 export const KARPENTER_NAMESPACE = "kube-system";

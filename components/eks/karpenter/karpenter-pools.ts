@@ -2,10 +2,10 @@
 import * as k8s from "../../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../../lib/errors";
-import type { PoolName, PoolSettings } from "../../../platforms/eks/pools";
-import { completePools, POOLS, poolObjectName } from "../../../platforms/eks/pools";
-import { limitProblems, poolProblems } from "../../../platforms/eks/pool-problems";
-import { EKS_VERSIONS } from "../versions";
+import type { PoolName, PoolSettings } from "../../../platforms/eks/pools/pools";
+import { completePools, POOLS, poolObjectName } from "../../../platforms/eks/pools/pools";
+import { limitProblems, poolProblems } from "../../../platforms/eks/pools/pool-problems";
+import { EKS_VERSIONS } from "../aws/versions";
 import type { PoolCluster } from "./pool-objects";
 import { nodeClassOf, nodePoolOf } from "./pool-objects";
 

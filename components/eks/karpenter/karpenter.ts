@@ -5,7 +5,7 @@ import type { KarpenterIdentity } from "./karpenter-identity";
 import { KARPENTER_NAMESPACE, KARPENTER_SERVICE_ACCOUNT } from "./karpenter-identity";
 import type { ControllerSize } from "../../../platforms/eks/scale/controller-size";
 import { KARPENTER_REPLICAS } from "../../../platforms/eks/scale/controller-size";
-import type { EksVersions } from "../versions";
+import type { EksVersions } from "../aws/versions";
 
 export interface KarpenterArgs {
   readonly clusterName: string;

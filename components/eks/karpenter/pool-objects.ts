@@ -1,9 +1,9 @@
 /** The Kubernetes objects of a pool: its NodePool and its EC2NodeClass, as Karpenter's v1 schemas have them. Pure. */
 import type * as pulumi from "@pulumi/pulumi";
-import { architecturesOf } from "../../../platforms/eks/architectures";
-import { reservedCpus } from "../../../platforms/eks/machines";
-import type { PoolArgs, PoolName } from "../../../platforms/eks/pools";
-import { MACHINE_SET_KEY, poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools";
+import { architecturesOf } from "../../../platforms/eks/pools/architectures";
+import { reservedCpus } from "../../../platforms/eks/offers/machines";
+import type { PoolArgs, PoolName } from "../../../platforms/eks/pools/pools";
+import { MACHINE_SET_KEY, poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools/pools";
 import { userDataOf } from "./user-data";
 
 /** A cluster as its machines know it. */

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import type { Tuning } from "../../../platforms/eks/machines";
-import { reservedCpus } from "../../../platforms/eks/machines";
-import { FILE_DESCRIPTORS } from "../../../platforms/eks/tuning";
+import type { Tuning } from "../../../platforms/eks/offers/machines";
+import { reservedCpus } from "../../../platforms/eks/offers/machines";
+import { FILE_DESCRIPTORS } from "../../../platforms/eks/pools/tuning";
 
 const BOUNDARY = "valkey-measured";
 const INTERRUPTS = "/usr/local/sbin/valkey-interrupts";

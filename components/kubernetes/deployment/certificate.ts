@@ -1,11 +1,11 @@
 /** A certificate from cert-manager for the servers of a deployment. */
 import * as pulumi from "@pulumi/pulumi";
-import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import { nodeCount } from "../../../valkey/topology/placement";
 import type { CertificateIssuer, ServerArgs } from "../arguments";
 import * as k8s from "../kubernetes-sdk";
 import { objectLabels, objectNames } from "../names";
-import type { DeploymentKind } from "../reference";
+import type { DeploymentKind } from "../deployment-kind";
 
 /** Hosts whose names the certificate must have: where clients connect, and every pod of servers and Sentinels. */
 export function certificateHosts(

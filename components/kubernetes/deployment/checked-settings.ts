@@ -5,14 +5,14 @@
 import { BadInput } from "../../../lib/errors";
 import { describeIssues } from "../../../lib/schema/problems";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
-import { settingProblems } from "../../../valkey/directives/settings-problems";
-import { settingsSchema } from "../../../valkey/directives/settings-schema";
-import type { MemoryDemand } from "../../../valkey/memory/memory-plan";
-import { describeMemory, memoryPlan, memoryProblem, withinMemory } from "../../../valkey/memory/memory-plan";
-import type { ServerSettings } from "../../../valkey/settings";
-import { tagOf } from "../../../valkey/version";
+import { settingProblems } from "../../../valkey/settings/settings-problems";
+import { settingsSchema } from "../../../valkey/settings/settings-schema";
+import type { MemoryDemand } from "../../../valkey/planning/memory-plan";
+import { describeMemory, memoryPlan, memoryProblem, withinMemory } from "../../../valkey/planning/memory-plan";
+import type { ServerSettings } from "../../../valkey/settings/settings";
+import { tagOf } from "../../../valkey/settings/version";
 import type { Resources } from "../arguments";
-import type { DeploymentKind } from "../reference";
+import type { DeploymentKind } from "../deployment-kind";
 
 /** Settings of a component, and the arguments that limit them. */
 export interface SettingsRequest {

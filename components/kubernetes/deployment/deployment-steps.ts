@@ -1,4 +1,5 @@
 /** Steps of a deployment on Kubernetes: each declares resources, and names those that it waits for. `KubernetesDeployment` has the order. */
+import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import {
@@ -15,27 +16,21 @@ import {
   TopologyCheck,
   Volumes,
 } from "../../../provider/resources";
-import { memoryDirectives } from "../../../valkey/live-settings";
-import type { Survival } from "../../../valkey/survival/survival";
-import { survivalWarning } from "../../../valkey/survival/survival";
-import type { DeploymentArgs } from "../../deployment-args";
-import {
-  DEFAULT_IMAGE,
-  DEFAULT_OVERLAP_SECONDS,
-  DEFAULT_RESOURCES,
-  DEFAULT_TIMEOUT_SECONDS,
-  serverArgs,
-} from "../../deployment-args";
+import { memoryDirectives } from "../../../valkey/settings/live-settings";
+import type { Survival } from "../../../valkey/planning/survival";
+import { survivalWarning } from "../../../valkey/planning/survival";
+import type { DeploymentArgs } from "./deployment-args";
+import { DEFAULT_OVERLAP_SECONDS, DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./deployment-args";
 import type { ServerArgs } from "../arguments";
 import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
-import { checkExternal, externalServices } from "../external-services";
+import { checkExternal, externalServices } from "../servers/external-services";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";
 import { objectNames } from "../names";
 import { requireTag } from "../pods/image";
 import { imageCheckPod } from "../pods/image-check-pod";
-import type { DeploymentKind } from "../reference";
+import type { DeploymentKind } from "../deployment-kind";
 import { plannedReference, storageRequest } from "./resource-inputs";
 import { deploymentSurvivals } from "./survival";
 import { wantedPassword } from "./wanted-password";

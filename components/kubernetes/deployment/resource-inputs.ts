@@ -3,12 +3,12 @@ import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { StorageRequest } from "../../../provider/handlers/volumes";
 import { rulesOf } from "../../../valkey/access/users";
-import type { PromisedTuning } from "../../../valkey/verification/machine-settings";
+import type { PromisedTuning } from "../../../valkey/machine-settings";
 import type { ServerArgs, UserArgs } from "../arguments";
 import { DATA_VOLUME } from "../layout";
 import { hasVolumes } from "../pods/volumes";
-import type { DeploymentKind } from "../reference";
-import { podReference } from "../reference";
+import type { DeploymentKind } from "../deployment-kind";
+import { podReference } from "./reference";
 
 /** How the pods are reached, and what their machines promise. */
 interface ReferenceAccess {

@@ -1,9 +1,9 @@
 /** Survival of a whole deployment, computed from its arguments. Pure. */
-import type { Survival } from "../../../valkey/survival/survival";
-import { survivals } from "../../../valkey/survival/survival";
+import type { Survival } from "../../../valkey/planning/survival";
+import { survivals } from "../../../valkey/planning/survival";
 import type { ServerArgs } from "../arguments";
 import { hasVolumes } from "../pods/volumes";
-import type { DeploymentKind } from "../reference";
+import type { DeploymentKind } from "../deployment-kind";
 
 /** Consequences of each event. */
 export function deploymentSurvivals(

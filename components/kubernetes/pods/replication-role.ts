@@ -1,5 +1,5 @@
 /** The role of a server in replication mode in its pod. Pure. */
-import type { SentinelSettings } from "../../../valkey/sentinel/plan";
+import type { SentinelSettings } from "../../../valkey/sentinel-plan";
 import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
 import {
@@ -10,7 +10,7 @@ import {
   HAND_OVER_SECONDS,
   PRIMARY_FILE,
 } from "../layout";
-import { sentinelVariables } from "../replication/sentinel-environment";
+import { sentinelVariables } from "./sentinel-environment";
 import { scriptCommand } from "../scripts";
 import { LISTENS, serverProbes } from "./probes";
 import type { ServerRole } from "./server-pod";

@@ -1,11 +1,11 @@
 /** The pod of a server, of every topology and engine. What differs between them is its role. Pure. */
 import type { types } from "@pulumi/kubernetes";
-import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import { supportsZoneDirective } from "../../../valkey/availability-zone";
-import { tagOf } from "../../../valkey/version";
+import { tagOf } from "../../../valkey/settings/version";
 import type { DeploymentContext } from "../deployment-context";
 import { BUS_PORT, DATA_DIRECTORY, DATA_VOLUME, SERVER_CONTAINER, TERMINATION_GRACE_SECONDS } from "../layout";
-import { exporterContainer } from "../metrics";
+import { exporterContainer } from "./metrics";
 import { objectLabels } from "../names";
 import { checksum, TLS_FILES } from "../server-config";
 import { pullPolicy } from "./image";

@@ -1,6 +1,6 @@
 /** Where the pods of a deployment are, for formation, verification and load generators. */
 import * as pulumi from "@pulumi/pulumi";
-import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import type { DeploymentContext } from "../deployment-context";
 import { CLIENT_PORT, SERVER_CONTAINER } from "../layout";
 import { selectorLabels } from "../names";

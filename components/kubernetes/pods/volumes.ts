@@ -1,6 +1,6 @@
 /** Files in a server's container: configuration, scripts, password, certificates. Pure. */
 import type { types } from "@pulumi/kubernetes";
-import type { Engine } from "../../../valkey/engines";
+import type { Engine } from "../../../valkey/settings/engines";
 import type { ServerArgs, Tls } from "../arguments";
 import { ENGINE_PROGRAMS } from "../engines";
 import { CONFIG_DIRECTORY, PRIMARY_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";

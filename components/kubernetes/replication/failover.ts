@@ -2,7 +2,7 @@
  * Automatic failover of replication on Kubernetes: Sentinels in every zone, servers that ask the Sentinels for the
  * primary before they start, and proxies that send every command to the primary.
  */
-import type { SentinelSettings } from "../../../valkey/sentinel/plan";
+import type { SentinelSettings } from "../../../valkey/sentinel-plan";
 import type { DeploymentContext } from "../deployment-context";
 import type * as k8s from "../kubernetes-sdk";
 import { createFailoverPolicies } from "../network-policy";

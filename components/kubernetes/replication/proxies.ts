@@ -1,14 +1,14 @@
 /** The HAProxy pods in front of the primary. */
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
-import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/cluster-domain";
+import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS } from "../deployment-context";
 import { createConfigMap } from "../files";
 import * as k8s from "../kubernetes-sdk";
 import { CLIENT_PORT } from "../layout";
 import { proxyLabels } from "../names";
-import { PROXY_IMAGE } from "../pods/default-images";
+import { PROXY_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";

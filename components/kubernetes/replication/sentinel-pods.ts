@@ -1,6 +1,6 @@
 /** The Sentinels of a deployment, spread over its zones. */
 import type { types } from "@pulumi/kubernetes";
-import type { SentinelSettings } from "../../../valkey/sentinel/plan";
+import type { SentinelSettings } from "../../../valkey/sentinel-plan";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
@@ -14,7 +14,7 @@ import { asEnvironment, hostInPod, POD_VARIABLES } from "../pods/server-pod";
 import { podVolumes, primaryVolume, scriptEnvironment, serverMounts } from "../pods/volumes";
 import { scriptCommand } from "../scripts";
 import { TLS_FILES } from "../server-config";
-import { sentinelVariables } from "./sentinel-environment";
+import { sentinelVariables } from "../pods/sentinel-environment";
 import { createSupportBudget } from "./support-budget";
 
 /** Seconds that a Sentinel has to stop. */

@@ -1,8 +1,8 @@
 /** Images of Docker Hub on many machines: how often they are pulled, and the cache in ECR that pulls them once. Pure. */
 import { formatCount } from "../../../lib/units";
-import type { MachineGroup } from "../machine-plan";
-import type { PodGroup } from "../pod-groups";
-import type { Problem } from "../problem";
+import type { MachineGroup } from "../pools/machine-plan";
+import type { PodGroup } from "../pools/pod-groups";
+import type { Problem } from "../pools/problem";
 
 /**
  * "Docker Hub pull usage and limits": pulls in 6 hours from one IPv4 address without an account. A free account has

@@ -1,6 +1,6 @@
 /** System machines: what runs on them, and the smallest type that has room for it. Pure. */
 import { formatCount } from "../../../lib/units";
-import type { AllocatableResources, MachineType } from "../machines";
+import type { AllocatableResources, MachineType } from "../offers/machines";
 import {
   allocatableOn,
   DAEMON_ADDRESSES,
@@ -9,9 +9,9 @@ import {
   machineType,
   unknownTypeProblem,
   UNTUNED,
-} from "../machines";
-import type { PriceTable } from "../prices";
-import type { Problem } from "../problem";
+} from "../offers/machines";
+import type { PriceTable } from "../offers/prices";
+import type { Problem } from "../pools/problem";
 import type { ControllerSize } from "./controller-size";
 import { dnsReplicas, KARPENTER_REPLICAS, karpenterSize } from "./controller-size";
 

@@ -6,10 +6,10 @@ import type { Access } from "../../../valkey/node";
 import type { Observation } from "../../../valkey/observation";
 import { observed, unobserved } from "../../../valkey/observation";
 import { parseInfo } from "../../../valkey/topology/info";
-import type { ClientWay, ClientWayFacts } from "../../../valkey/verification/client-ways";
+import type { ClientWay, ClientWayFacts } from "../../../valkey/client-ways";
 import type { KubernetesClient } from "../api/client";
 import { openPortForward } from "../api/port-forward";
-import { CLUSTER_DOMAIN } from "../cluster-domain";
+import { CLUSTER_DOMAIN } from "../api/cluster-domain";
 
 const SERVICE_LABEL = "kubernetes.io/service-name";
 /** Limit for a login through a proxy, milliseconds. */

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Labels } from "../pods/pods";
-import { resourceName } from "../pods/pod-diagnostics";
+import { resourceName } from "../api/pod-diagnostics";
 import { formatLabelSelector, listPods, POD_NAME_LABEL } from "../pods/pods";
 
 /** Names of the objects, and labels of the pods that Services can lead to. */

@@ -8,8 +8,8 @@ import type { Plain } from "../api/plain";
 import { copiedSet, findCopy } from "../volumes/set-copy";
 import type { SetName } from "../volumes/set-volumes";
 import { findSet, isOrdinalOf } from "../volumes/set-volumes";
-import type { PodEvidence } from "./pod-diagnostics";
-import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "./pod-diagnostics";
+import type { PodEvidence } from "../api/pod-diagnostics";
+import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "../api/pod-diagnostics";
 
 export type Labels = Readonly<Record<string, string>>;
 

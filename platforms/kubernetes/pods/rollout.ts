@@ -4,7 +4,7 @@ import { BadInput, Failure } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
 import { listNames } from "../../../valkey/verification/assertion";
 import type { KubernetesClient } from "../api/client";
-import { lastWarningEvent, resourceName, isPodRunning } from "./pod-diagnostics";
+import { lastWarningEvent, resourceName, isPodRunning } from "../api/pod-diagnostics";
 import type { PodWaitOptions } from "./pods";
 import { collectPodEvidence, formatLabelSelector, listPods, POD_TIMEOUT_MS, PodWatch, readPodLabels } from "./pods";
 

@@ -5,7 +5,7 @@ import { pause } from "../../../lib/polling";
 import type { ReportProgress } from "../../../lib/progress";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
-import { diagnosePods, formatDiagnostic, resourceName } from "./pod-diagnostics";
+import { diagnosePods, formatDiagnostic, resourceName } from "../api/pod-diagnostics";
 import type { Labels } from "./pods";
 import { collectPodEvidence, formatLabelSelector, listAllPods } from "./pods";
 

@@ -1,7 +1,7 @@
 /** Pods that can never start again after their deployment got other zones: their volumes lie where they may not run. */
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
-import { isPodRunning, resourceName } from "./pod-diagnostics";
+import { isPodRunning, resourceName } from "../api/pod-diagnostics";
 import type { Labels } from "./pods";
 import { formatLabelSelector, listAllPods } from "./pods";
 import type { SetVolumes } from "../volumes/set-volumes";

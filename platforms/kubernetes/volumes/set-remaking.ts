@@ -7,7 +7,7 @@ import { Failure } from "../../../lib/errors";
 import { holdsInTime } from "../../../lib/polling";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
-import { resourceName } from "../pods/pod-diagnostics";
+import { resourceName } from "../api/pod-diagnostics";
 import { parseQuantity } from "../api/quantity";
 import { copiedSet, copyName, findCopy, MANAGER, OBJECT, OPERATION } from "./set-copy";
 import type { SetVolumes, SetWaitOptions, WantedVolume } from "./set-volumes";

@@ -5,7 +5,7 @@ import { holdsInTime } from "../../../lib/polling";
 import type { ReportProgress } from "../../../lib/progress";
 import { listNames } from "../../../valkey/verification/assertion";
 import type { KubernetesClient } from "../api/client";
-import { lastWarningEvent, resourceName } from "../pods/pod-diagnostics";
+import { lastWarningEvent, resourceName } from "../api/pod-diagnostics";
 import { parseQuantity } from "../api/quantity";
 
 export interface SetName {

@@ -1,15 +1,15 @@
 /** The section `deployments`: what is deployed, by name. */
 import { z } from "zod";
 import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
-import { ENGINES } from "../../../valkey/engines";
-import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/directives/settings-schema";
+import { ENGINES } from "../../../valkey/settings/engines";
+import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/settings/settings-schema";
 import { SENTINEL_DEFAULTS, SENTINEL_LIMITS } from "../../../valkey/sentinel/sentinel-request";
 import {
   CHART_REPOSITORY,
   CHART_VERSION,
   sourceProblem,
   versionProblem,
-} from "../../../components/kubernetes/chart-values";
+} from "../../../components/kubernetes/deployment/chart-values";
 import { count } from "../../../lib/schema/fields";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
 

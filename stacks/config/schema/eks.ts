@@ -2,12 +2,12 @@
 import { publicAccessProblem } from "../../../platforms/eks/public-access";
 import { z } from "zod";
 import { planNetwork } from "../../../platforms/eks/network-plan";
-import { CAPACITIES, SERVERS_ON_DEMAND } from "../../../platforms/eks/capacity";
+import { CAPACITIES, SERVERS_ON_DEMAND } from "../../../platforms/eks/pools/capacity";
 import { NAT_STRATEGIES } from "../../../platforms/eks/plan";
-import { CONTROL_PLANE_TIERS } from "../../../platforms/eks/scale/control-plane";
-import type { PoolArgs } from "../../../platforms/eks/pools";
-import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
-import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
+import { CONTROL_PLANE_TIERS } from "../../../platforms/eks/offers/control-plane";
+import type { PoolArgs } from "../../../platforms/eks/pools/pools";
+import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
+import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-classes";
 import { count } from "../../../lib/schema/fields";
 import { amounts, clientKeys, instanceType, podKeys, quantity, resources } from "./pods";
 

@@ -1,7 +1,7 @@
 /** The section `failures`: fault scenarios by name, run by `npm start -- break` while clients write. */
 import { z } from "zod";
 import { FAULT_KINDS } from "../../../faults/plan/fault";
-import { APPENDFSYNC_VALUES } from "../../../valkey/settings";
+import { APPENDFSYNC_VALUES } from "../../../valkey/settings/settings";
 import { count } from "../../../lib/schema/fields";
 
 const seconds = z.number().min(0).max(3600);

@@ -1,6 +1,7 @@
 /** Keys that the platforms `kubernetes` and `eks` share: how servers and load generators run as pods. */
+import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { z } from "zod";
-import { POOLS } from "../../../platforms/eks/pools";
+import { POOLS } from "../../../platforms/eks/pools/pools";
 import { count } from "../../../lib/schema/fields";
 
 /** An amount of CPU, memory or storage, as Kubernetes writes it. */
@@ -45,7 +46,7 @@ export const podKeys = {
   namespace: objectName.default("valkey").meta({
     description: "Namespace that the stack creates, under the restricted Pod Security Standard.",
   }),
-  image: z.string().min(1).default("docker.io/valkey/valkey:9.1.2").meta({
+  image: z.string().min(1).default(DEFAULT_IMAGE).meta({
     description: "Image of the Valkey servers and of valkey-benchmark.",
   }),
   proxyImage: z.string().min(1).optional().meta({

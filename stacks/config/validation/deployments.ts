@@ -2,11 +2,11 @@
 import { externalProblems } from "../../../components/kubernetes/external-problems";
 import { compact } from "../../../lib/compact";
 import { formatBytes } from "../../../lib/units";
-import { settingProblems } from "../../../valkey/directives/settings-problems";
-import { memoryProblem } from "../../../valkey/memory/memory-plan";
+import { settingProblems } from "../../../valkey/settings/settings-problems";
+import { memoryProblem } from "../../../valkey/planning/memory-plan";
 import { sentinelProblems } from "../../../valkey/sentinel/sentinel-request";
 import { nodeCount } from "../../../valkey/topology/placement";
-import { tagOf } from "../../../valkey/version";
+import { tagOf } from "../../../valkey/settings/version";
 import { configuredShape, sentinelRequest } from "../../plan/benchmark-plans";
 import { memoryDemand } from "../../plan/memory";
 import type { PodPlatform } from "../../plan/pods";

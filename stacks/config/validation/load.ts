@@ -5,7 +5,7 @@ import { namedTestProblems } from "../../../benchmarks/workloads/suitability";
 import { dataBytes, fitKeySpace } from "../../../benchmarks/workloads/workload";
 import { formatBytes } from "../../../lib/units";
 import { configuredShape, fittedWorkload, loadedDeployment } from "../../plan/benchmark-plans";
-import { memoryPlan } from "../../../valkey/memory/memory-plan";
+import { memoryPlan } from "../../../valkey/planning/memory-plan";
 import { memoryDemand } from "../../plan/memory";
 import { isPodPlatform } from "../../plan/pods";
 import { MEMORY_SHARE, serverResources } from "./server-resources";

@@ -1,10 +1,10 @@
 /** Cross-field validation of deployments in pods: engines, pools, and on EKS machines, addresses and zones. Pure. */
-import { chartValueProblems } from "../../../components/kubernetes/chart-values";
+import { chartValueProblems } from "../../../components/kubernetes/deployment/chart-values";
 import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
 import { compact } from "../../../lib/compact";
-import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
-import { settingsSchema } from "../../../valkey/directives/settings-schema";
-import { SETTINGS_SYNTAX } from "../../../valkey/engines";
+import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-classes";
+import { settingsSchema } from "../../../valkey/settings/settings-schema";
+import { SETTINGS_SYNTAX } from "../../../valkey/settings/engines";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
 import { eksPlan } from "../../plan/eks";
@@ -16,7 +16,7 @@ import type { DeploymentConfig } from "../schema/deployments";
 import type { EksPlatformConfig } from "../schema/eks";
 import type { PlatformConfig } from "../schema/platform";
 import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workload-schema";
-import type { Named } from "../section-parser";
+import type { Named } from "../sections/section-parser";
 
 /** Load that load generators are planned for. */
 export interface PlannedLoad {

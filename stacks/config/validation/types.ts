@@ -1,6 +1,6 @@
 /** Types that the validations share. */
 import type { Label } from "../../../lib/schema/problems";
-import type { Sections } from "../section-parser";
+import type { Sections } from "../sections/section-parser";
 
 /** Cores and memory of the machine that servers of the platform `host` share. */
 export interface MachineFacts {

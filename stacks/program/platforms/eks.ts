@@ -1,25 +1,25 @@
 /**
  * The platform `eks`: network, cluster, storage and machine pools made by the stack, then pods as on any Kubernetes.
  */
-import * as aws from "../../../components/eks/aws-sdk";
+import * as aws from "../../../components/eks/aws/aws-sdk";
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../../lib/errors";
 import { checkAccount } from "../../../components/eks/account-checks";
 import { EksPlatform } from "../../../components/eks/platform";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
-import { isSpot } from "../../../platforms/eks/capacity";
-import { setNodeSelectors } from "../../../platforms/eks/machine-sets";
+import { isSpot } from "../../../platforms/eks/pools/capacity";
+import { setNodeSelectors } from "../../../platforms/eks/pools/machine-sets";
 import type { EksPlanArgs } from "../../../platforms/eks/plan";
 import { planEks } from "../../../platforms/eks/plan";
 import { cachedImage, cachePrefix } from "../../../platforms/eks/scale/image-pulls";
 import { VolumeDeletionWait } from "../../../provider/resources";
 import { eksLoad, eksPlanArgs } from "../../plan/eks";
 import { withImages } from "../../plan/images";
-import type { Deployed } from "../deployed";
+import type { Deployed } from "./deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { EksPlatformConfig } from "../../config/schema/eks";
-import { CONFIG_NAMESPACE } from "../../config/stack-file";
+import { CONFIG_NAMESPACE } from "../../config/sections/stack-file";
 import { deployPodsOfStack, POD_SECURITY } from "./pods";
 
 const label = (path: readonly PropertyKey[]): string =>

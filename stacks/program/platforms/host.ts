@@ -2,7 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { HostDeployment } from "../../../components/host-deployment";
 import { hostPlans } from "../../plan/benchmark-plans";
-import type { VerifiedDeployment } from "../deployed";
+import type { VerifiedDeployment } from "./deployed";
 import type { HostConfig } from "../../config/schema/platform";
 import type { StackConfig } from "../../config/schema/stack";
 

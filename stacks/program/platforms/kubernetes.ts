@@ -2,12 +2,12 @@
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Toleration } from "../../../platforms/kubernetes/pods/pods";
-import type { KubernetesRequirements } from "../../../platforms/kubernetes/requirements/requirements";
+import type { KubernetesRequirements } from "../../../platforms/kubernetes/cluster/requirements";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ClusterCheck } from "../../../provider/resources";
 import { configuredShape } from "../../plan/benchmark-plans";
 import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/pods";
-import type { VerifiedDeployment } from "../deployed";
+import type { VerifiedDeployment } from "./deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
 import { deployPodsOfStack, POD_SECURITY } from "./pods";

@@ -2,7 +2,7 @@
 import type * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { EngineDeployment } from "../../../components/engine-deployment";
-import type { DeploymentArgs } from "../../../components/deployment-args";
+import type { DeploymentArgs } from "../../../components/kubernetes/deployment/deployment-args";
 import type { Labels } from "../../../platforms/kubernetes/pods/pods";
 import type { NetworkAccess, Placement } from "../../../components/kubernetes/arguments";
 import { objectNames } from "../../../components/kubernetes/names";
@@ -16,7 +16,7 @@ import { ValkeyReplication } from "../../../components/valkey-replication";
 import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
 import type { PodPlatform, PodSettings } from "../../plan/pods";
 import { podSettings, promisedToServers } from "../../plan/pods";
-import type { VerifiedDeployment } from "../deployed";
+import type { VerifiedDeployment } from "./deployed";
 import type { DeploymentConfig } from "../../config/schema/deployments";
 import type { StackConfig } from "../../config/schema/stack";
 

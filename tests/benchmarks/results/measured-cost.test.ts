@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Machine } from "../../../platforms/machine";
+import type { Machine } from "../../../platforms/kubernetes/cluster/machine";
 import { measuredCosts } from "../../../benchmarks/results/measured-cost";
-import { pricesOf } from "../../../platforms/eks/prices";
+import { pricesOf } from "../../../platforms/eks/offers/prices";
 
 const machine = (name: string, instanceType: string | null, zone: string | null = "us-west-2a"): Machine => ({
   name,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { formatCsv } from "../../../benchmarks/results/formats/csv";
-import { warningNotes, noteLetter } from "../../../benchmarks/results/formats/warning-notes";
+import { warningNotes, noteLetter } from "../../../benchmarks/warnings/warning-notes";
 import { Histogram, mergeCumulativeCounts } from "../../../lib/histogram";
 import { resultRows, compareDeployments } from "../../../benchmarks/results/rows";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";

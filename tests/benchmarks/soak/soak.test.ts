@@ -11,7 +11,7 @@ import { SOAK_LOG_FILE, soakCheckpointLogs, windowsOf } from "../../../benchmark
 import { soakedSeconds } from "../../../benchmarks/soak/run-soak";
 import type { NodeSample } from "../../../benchmarks/soak/node-sample";
 import { parseNodeSample } from "../../../benchmarks/soak/node-sample";
-import { parseDuration, soakOptions } from "../../../cli/soak-options";
+import { parseDuration, soakOptions } from "../../../cli/options/soak-options";
 import { fixture } from "../../support/fixtures";
 
 const sample = (node: string, changes: Partial<NodeSample> = {}): NodeSample => ({

@@ -1,8 +1,8 @@
 /** A platform for thousands of machines: what grows with their number. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { planEks } from "../../../platforms/eks/plan";
-import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
-import { clientPodGroup } from "../../../platforms/eks/pod-groups";
+import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
+import { clientPodGroup } from "../../../platforms/eks/pools/pod-groups";
 import { declare, EKS_ZONES, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
 import { requestProblems } from "../../support/aws/shapes";
 import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";

@@ -1,7 +1,7 @@
 /** Arguments of platforms and pools on EKS: defaults, and everything wrong at once. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { completePlatform } from "../../../components/eks/platform-args";
-import { EKS_VERSIONS } from "../../../components/eks/versions";
+import { EKS_VERSIONS } from "../../../components/eks/aws/versions";
 import { declare, EKS_ZONES, platformArgs, VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
 import type { ProgramRun } from "../../support/pulumi/pulumi-mocks";
 

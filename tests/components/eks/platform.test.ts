@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { WARM_ADDRESSES } from "../../../platforms/eks/network-plan";
-import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
-import { poolSelector, poolTaint, poolToleration } from "../../../platforms/eks/pools";
-import type { PoolName } from "../../../platforms/eks/pools";
-import { EKS_VERSIONS } from "../../../components/eks/versions";
+import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-classes";
+import { poolSelector, poolTaint, poolToleration } from "../../../platforms/eks/pools/pools";
+import type { PoolName } from "../../../platforms/eks/pools/pools";
+import { EKS_VERSIONS } from "../../../components/eks/aws/versions";
 import { EKS_CLUSTER_NAME, declare, platformArgs, VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/pulumi/eks";
 import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 

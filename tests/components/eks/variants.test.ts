@@ -3,7 +3,7 @@ import { BadInput, Failure } from "../../../lib/errors";
 import type { AccountFacts } from "../../../components/eks/account-checks";
 import type { NetworkFacts, SubnetFacts } from "../../../components/eks/network-checks";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
-import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
+import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
 import { planEks } from "../../../platforms/eks/plan";
 import {
   ACCOUNT_ID,

@@ -4,7 +4,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import { BadInput } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
-import { mixedLoadRunners } from "../../../benchmarks/load/mixed-load-runners";
+import { mixedLoadRunners } from "../../../benchmarks/measuring/mixed-load-runners";
 import { LocalValkeyBenchmarkRunner } from "../../../benchmarks/load/valkey-benchmark/local-runner";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import { findMemtier } from "../../../benchmarks/load/memtier/program";

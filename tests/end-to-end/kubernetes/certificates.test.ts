@@ -1,11 +1,11 @@
 /** Certificates of servers in pods: another one is loaded without a restart, and one that cannot serve is refused. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { podReference } from "../../../components/kubernetes/reference";
-import { ClusterServers } from "../../../components/servers/cluster-servers";
+import { podReference } from "../../../components/kubernetes/deployment/reference";
+import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment } from "../../../platforms/deployment-reference";
-import type { TlsRequest } from "../../../provider/handlers/tls-check";
-import { handler } from "../../../provider/handlers/tls-check";
+import type { TlsRequest } from "../../../provider/handlers/checks/tls-check";
+import { handler } from "../../../provider/handlers/checks/tls-check";
 import type { TlsFiles } from "../../support/kubernetes/certificates";
 import { issueCertificate, serverHosts } from "../../support/kubernetes/certificates";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";

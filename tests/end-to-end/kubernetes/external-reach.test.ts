@@ -6,9 +6,9 @@
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ExternalReach } from "../../../components/kubernetes/arguments";
-import { externalServices } from "../../../components/kubernetes/external-services";
-import { podReference } from "../../../components/kubernetes/reference";
-import { ClusterServers } from "../../../components/servers/cluster-servers";
+import { externalServices } from "../../../components/kubernetes/servers/external-services";
+import { podReference } from "../../../components/kubernetes/deployment/reference";
+import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import type { ExternalAddressesInputs, ExternalAddressesOutputs } from "../../../provider/handlers/external-addresses";

@@ -1,12 +1,13 @@
 /** Another image is looked at by one pod before servers are replaced. */
+import { NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { podReference } from "../../../components/kubernetes/reference";
+import { podReference } from "../../../components/kubernetes/deployment/reference";
 import { imageCheckPod } from "../../../components/kubernetes/pods/image-check-pod";
 import { objectNames } from "../../../components/kubernetes/names";
-import { ClusterServers } from "../../../components/servers/cluster-servers";
+import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import { awaitCondition } from "../../../lib/polling";
-import type { ImageCheckInputs } from "../../../provider/handlers/image-check";
-import { handler } from "../../../provider/handlers/image-check";
+import type { ImageCheckInputs } from "../../../provider/handlers/checks/image-check";
+import { handler } from "../../../provider/handlers/checks/image-check";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
@@ -14,7 +15,6 @@ import { IMAGE, plainServers } from "../../support/valkey/servers";
 
 const SHAPE = { primaries: 3, replicasPerPrimary: 0 };
 const OLD_IMAGE = "docker.io/valkey/valkey:8.1.1";
-const NODE_IMAGE = "docker.io/library/node:22.20.0-bookworm-slim";
 const CHECK = { "app.kubernetes.io/name": "valkey-image-check" };
 
 describe.skipIf(KUBECONFIG === undefined)(`another image${WHERE}`, { timeout: 120_000 }, () => {

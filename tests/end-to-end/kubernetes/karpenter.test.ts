@@ -4,14 +4,14 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { EKS_VERSIONS } from "../../../components/eks/versions";
-import { poolObjectName } from "../../../platforms/eks/pools";
+import { EKS_VERSIONS } from "../../../components/eks/aws/versions";
+import { poolObjectName } from "../../../platforms/eks/pools/pools";
 import { holdsInTime } from "../../../lib/polling";
-import { applyOverrides } from "../../../stacks/config/overrides";
+import { applyOverrides } from "../../../stacks/config/sections/overrides";
 import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
+import { readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { deniedRequests, describeRequest, karpenterPolicies } from "../../support/aws/denied-requests";
 import { karpenterRequests } from "../../support/aws/karpenter-requests";

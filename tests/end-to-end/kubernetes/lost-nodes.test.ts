@@ -1,8 +1,8 @@
 /** Nodes that come back without their data while a roll-out goes on, under writes: in other zones, and without volumes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ServerArgs } from "../../../components/kubernetes/arguments";
-import { podReference } from "../../../components/kubernetes/reference";
-import { ClusterServers } from "../../../components/servers/cluster-servers";
+import { podReference } from "../../../components/kubernetes/deployment/reference";
+import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import { handler as rollout } from "../../../provider/handlers/rollout";

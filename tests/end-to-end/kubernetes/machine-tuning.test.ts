@@ -5,9 +5,9 @@ import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { KubernetesDeployment, KubernetesDeploymentPlan } from "../../../platforms/kubernetes/deployment";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { BOOT_LABEL, MachineSettingsReader } from "../../../platforms/kubernetes/machines/machine-settings";
+import { BOOT_LABEL, MachineSettingsReader } from "../../../platforms/kubernetes/cluster/machine-settings";
 import { runInPod } from "../../../platforms/kubernetes/api/run-in-pod";
-import type { PromisedTuning } from "../../../valkey/verification/machine-settings";
+import type { PromisedTuning } from "../../../valkey/machine-settings";
 import { verify } from "../../../valkey/verification/verify";
 import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes/kubernetes";
 

@@ -1,9 +1,9 @@
 /** Pods that stop with the only copy of the data, without snapshots and append-only file: they come back with it. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ServerArgs } from "../../../components/kubernetes/arguments";
-import { podReference } from "../../../components/kubernetes/reference";
-import { ClusterServers } from "../../../components/servers/cluster-servers";
-import { EngineServers } from "../../../components/servers/engine-servers";
+import { podReference } from "../../../components/kubernetes/deployment/reference";
+import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
+import { EngineServers } from "../../../components/kubernetes/servers/engine-servers";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import { form } from "../../../valkey/formation/form";

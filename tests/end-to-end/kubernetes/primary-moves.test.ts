@@ -6,7 +6,7 @@ import type { LeadPlace } from "../../../platforms/kubernetes/access/primary-lea
 import { designate, leadClients } from "../../../platforms/kubernetes/access/primary-lead";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { handOver } from "../../../valkey/formation/hand-over";
-import { findSolePrimary } from "../../../valkey/formation/replication-primary";
+import { findSolePrimary } from "../../../valkey/membership/replication-primary";
 import { verify } from "../../../valkey/verification/verify";
 import { EnginelessStack, PASSWORD } from "../../support/kubernetes/engineless-stack";
 import { ObserverPod } from "../../support/kubernetes/observer-pod";

@@ -7,7 +7,7 @@ import { designatedPod } from "../../../platforms/kubernetes/access/primary-lead
 import { handler as scaleIn } from "../../../provider/handlers/scale-in";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
-import { findSolePrimary } from "../../../valkey/formation/replication-primary";
+import { findSolePrimary } from "../../../valkey/membership/replication-primary";
 import { verify } from "../../../valkey/verification/verify";
 import { EnginelessStack, PASSWORD } from "../../support/kubernetes/engineless-stack";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { benchmarkJob } from "../../../benchmarks/load/jobs/benchmark-job";
 import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
-import { readStackFile } from "../../../stacks/config/stack-file";
+import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { scanObjects, SCAN_SKIP_NOTE } from "../../support/kubernetes/static-scan";
 import { jobPhase, toolRun } from "../../support/benchmarks/tool-runs";

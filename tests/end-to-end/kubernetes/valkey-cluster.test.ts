@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { podReference } from "../../../components/kubernetes/reference";
+import { podReference } from "../../../components/kubernetes/deployment/reference";
 import type { SettingsInputs } from "../../../provider/handlers/settings";
 import { handler } from "../../../provider/handlers/settings";
-import { ClusterServers } from "../../../components/servers/cluster-servers";
+import { ClusterServers } from "../../../components/kubernetes/servers/cluster-servers";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
 import { plainServers } from "../../support/valkey/servers";

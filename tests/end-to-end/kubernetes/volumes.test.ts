@@ -1,7 +1,7 @@
 /** Larger volumes in one `pulumi up`, in both modes, with an engine that is killed meanwhile. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
-import { podReference } from "../../../components/kubernetes/reference";
+import { podReference } from "../../../components/kubernetes/deployment/reference";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import { takeAway } from "../../../platforms/kubernetes/volumes/set-remaking";

@@ -1,9 +1,9 @@
 /** The list of directives beside those of real servers. */
 import { afterEach, describe, expect, it } from "vitest";
 import { directivesOf } from "../../../scripts/directives";
-import knownDirectives from "../../../valkey/directives/known-directives.json";
+import knownDirectives from "../../../valkey/settings/known-directives.json";
 import type { Programs } from "../../../platforms/host/programs/programs";
-import { minorVersion } from "../../../valkey/version";
+import { minorVersion } from "../../../valkey/settings/version";
 import { olderPrograms, realPrograms, Sandbox, withNode } from "../../support/valkey/real";
 
 const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;

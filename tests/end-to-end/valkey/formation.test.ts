@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { handler } from "../../../provider/handlers/formation";
 import { form } from "../../../valkey/formation/form";
-import { describeLeftoverSettings } from "../../../valkey/formation/temporary-settings";
+import { describeLeftoverSettings } from "../../../valkey/membership/temporary-settings";
 import { verify } from "../../../valkey/verification/verify";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
 

@@ -4,7 +4,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import { resourceType } from "../../../provider/kinds";
 import { ValkeyProvider } from "../../../provider/valkey-provider";
 import { form } from "../../../valkey/formation/form";
-import type { ServerSettings } from "../../../valkey/settings";
+import type { ServerSettings } from "../../../valkey/settings/settings";
 import type { Shape } from "../../../valkey/topology/placement";
 import type { SeenData } from "../../../valkey/verification/kept-data";
 import { seenData, withKeptData } from "../../../valkey/verification/kept-data";

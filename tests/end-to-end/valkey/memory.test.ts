@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Failure } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
 import type { Connection } from "../../../valkey/connection";
-import { withinMemory } from "../../../valkey/memory/memory-plan";
+import { withinMemory } from "../../../valkey/planning/memory-plan";
 import { infoNumber, parseInfo } from "../../../valkey/topology/info";
 import { Sandbox } from "../../support/valkey/real";
 

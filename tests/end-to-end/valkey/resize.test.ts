@@ -6,7 +6,7 @@ import { form } from "../../../valkey/formation/form";
 import { parseInfo } from "../../../valkey/topology/info";
 import { verify } from "../../../valkey/verification/verify";
 import { slotTags } from "../../../valkey/topology/slot-tags";
-import { inspectDeployment } from "../../../provider/drift";
+import { inspectDeployment } from "../../../provider/updates/drift";
 import { Clients } from "../../support/valkey/clients";
 import { eventually, never, realPrograms, withNode } from "../../support/valkey/real";
 import { ResizableCluster, shape } from "../../support/valkey/resizable-cluster";

@@ -6,7 +6,7 @@ import type { Connection } from "../../../valkey/connection";
 import { applySettings, differingSettings } from "../../../valkey/apply-settings";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { LIVE_DEFAULTS } from "../../../valkey/live-settings";
+import { LIVE_DEFAULTS } from "../../../valkey/settings/live-settings";
 import { parseFlatReply } from "../../../valkey/topology/info";
 import { Sandbox, withNode } from "../../support/valkey/real";
 

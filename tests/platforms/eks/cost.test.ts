@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { formatUsd, usdPerGibMonth, usdPerMillionOperations } from "../../../lib/dollars";
 import { crossZoneUsdPerHour } from "../../../platforms/eks/cost";
 import { planEks } from "../../../platforms/eks/plan";
-import { pricesOf } from "../../../platforms/eks/prices";
+import { pricesOf } from "../../../platforms/eks/offers/prices";
 import { quotaNeeds, quotaProblems } from "../../../platforms/eks/quotas";
 import { VALKEY_ON_EKS_PLAN } from "../../support/pulumi/eks";
 

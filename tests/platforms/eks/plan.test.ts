@@ -2,14 +2,14 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
 import { describeEksPlan } from "../../../platforms/eks/describe";
-import { machineType, allocatableOn, UNTUNED } from "../../../platforms/eks/machines";
+import { machineType, allocatableOn, UNTUNED } from "../../../platforms/eks/offers/machines";
 import { zoneCapacity, prefixesNeeded } from "../../../platforms/eks/network-plan";
 import type { EksPlan, EksPlanArgs } from "../../../platforms/eks/plan";
 import { planEks } from "../../../platforms/eks/plan";
-import { clientPodGroup, serverPodGroup } from "../../../platforms/eks/pod-groups";
-import type { PoolArgs } from "../../../platforms/eks/pools";
-import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
-import { pricesOf } from "../../../platforms/eks/prices";
+import { clientPodGroup, serverPodGroup } from "../../../platforms/eks/pools/pod-groups";
+import type { PoolArgs } from "../../../platforms/eks/pools/pools";
+import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
+import { pricesOf } from "../../../platforms/eks/offers/prices";
 import { VALKEY_ON_EKS_PLAN, EKS_ZONES } from "../../support/pulumi/eks";
 
 const pool = (instanceTypes: readonly string[], changes: Partial<PoolArgs> = {}): PoolArgs => ({

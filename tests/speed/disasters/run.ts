@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { listenForInterruption } from "../../../cli/interruption";
+import { listenForInterruption } from "../../../cli/terminal/interruption";
 import { BadInput, messageOf } from "../../../lib/errors";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { Scenario } from "../../../faults/plan/scenario";
@@ -13,7 +13,7 @@ import { runScenarios } from "../../../faults/scenarios/run-scenarios";
 import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import type { Deployment } from "../../../valkey/deployment";
-import type { ServerSettings } from "../../../valkey/settings";
+import type { ServerSettings } from "../../../valkey/settings/settings";
 import type { SeenData } from "../../../valkey/verification/kept-data";
 import { seenData, withKeptData } from "../../../valkey/verification/kept-data";
 import { verify } from "../../../valkey/verification/verify";

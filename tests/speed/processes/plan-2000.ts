@@ -2,7 +2,7 @@
  * Plans a cluster of 2,000 nodes, verifies synthetic facts of one, and prints time and memory as JSON. It is a process
  * of its own, so that it measures only its own memory.
  */
-import { COMPARED_DIRECTIVES } from "../../../valkey/settings";
+import { COMPARED_DIRECTIVES } from "../../../valkey/settings/settings";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
 import { rotateOverZones } from "../../../valkey/topology/placement";
 import type { DeploymentFacts } from "../../../valkey/verification/facts";

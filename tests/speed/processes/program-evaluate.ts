@@ -8,10 +8,10 @@
 import { Session } from "node:inspector";
 import * as pulumi from "@pulumi/pulumi";
 import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { program } from "../../../stacks/program/program";
 import { acceptTransforms } from "../../support/pulumi/mock-transforms";
-import { readStackFile } from "../../../stacks/config/stack-file";
+import { readStackFile } from "../../../stacks/config/sections/stack-file";
 
 /** Modules that a stack on one machine has no use for, and that cost seconds to load. */
 const CLOUD_SDK = /node_modules\/(@pulumi\/(?:aws|awsx|eks|kubernetes)|@kubernetes\/[^/]+)\//;

@@ -6,7 +6,7 @@ import { runScenarios } from "../../../faults/scenarios/run-scenarios";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
-import type { ServerSettings } from "../../../valkey/settings";
+import type { ServerSettings } from "../../../valkey/settings/settings";
 import type { PodsKind } from "../../support/kubernetes/deployed-pods";
 import { DeployedPods, LostSentinelsInjector, ProcessCrashInjector } from "../../support/kubernetes/deployed-pods";
 import { THROWAWAY } from "../../support/kubernetes/kubernetes";

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../lib/errors";
 import { median } from "../../../lib/statistics/median";
-import { loosenBudgets, tightenBudgets } from "../../../provider/budgets";
+import { loosenBudgets, tightenBudgets } from "../../../provider/updates/budgets";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import { THROWAWAY } from "../../support/kubernetes/kubernetes";
 import type { Benchmark, BenchmarkContext } from "../benchmark";

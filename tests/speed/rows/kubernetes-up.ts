@@ -7,8 +7,8 @@ import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deploym
 import { parseConfig } from "../../../stacks/config/parse";
 import { configuredShape } from "../../../stacks/plan/benchmark-plans";
 import { outputsSchema } from "../../../stacks/program/outputs";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
-import { readStackFile } from "../../../stacks/config/stack-file";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
+import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { pulumiPath, PulumiStack } from "../../support/pulumi/pulumi-stack";
 import { openThrowaway } from "../../support/kubernetes/kubernetes";

@@ -1,9 +1,9 @@
 /** Clusters of many real nodes on this machine, and whether the model of them predicts the largest. */
 import { renameSync, writeFileSync } from "node:fs";
-import { forecastCluster } from "../../../valkey/forecast/forecast";
+import { forecastCluster } from "../../../valkey/planning/forecast";
 import { measureCluster } from "./measure-cluster";
-import type { MeasuredCluster, MeasuredClusters } from "../../../valkey/forecast/measured-clusters";
-import { MEASURED_CLUSTERS_FILE } from "../../../valkey/forecast/measured-clusters";
+import type { MeasuredCluster, MeasuredClusters } from "../../../valkey/planning/measured-clusters";
+import { MEASURED_CLUSTERS_FILE } from "../../../valkey/planning/measured-clusters";
 import { availableCores } from "../../../platforms/host/cpu";
 import type { Prediction } from "../../../lib/statistics/prediction";
 import type { Benchmark, BenchmarkContext } from "../benchmark";

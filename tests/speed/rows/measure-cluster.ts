@@ -15,7 +15,7 @@ import type { Host } from "../../../platforms/host/host";
 import type { Shape } from "../../../valkey/topology/placement";
 import { verdictLine } from "../../../valkey/verification/format";
 import { verify } from "../../../valkey/verification/verify";
-import type { MeasuredCluster } from "../../../valkey/forecast/measured-clusters";
+import type { MeasuredCluster } from "../../../valkey/planning/measured-clusters";
 import { openFiles, residentBytes, writtenBytes } from "../proc";
 
 /** Seconds at rest: every node pings every other at least once in half the node timeout. */

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { parseBenchmark, parseConfig } from "../../../stacks/config/parse";
-import type { OptionOverrides } from "../../../stacks/config/option-overrides";
-import { benchmarkOverrides } from "../../../cli/options";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import type { OptionOverrides } from "../../../stacks/config/sections/option-overrides";
+import { benchmarkOverrides } from "../../../cli/options/options";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { requestedCapacitySearch, capacityOptions } from "../../../cli/commands/capacity";
 import {
   configuredCapacitySearch,
@@ -14,7 +14,7 @@ import {
 } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../../stacks/config/schema/platform";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { parseStackFile, readStackFile, stackNames } from "../../../stacks/config/stack-file";
+import { parseStackFile, readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 const good = {

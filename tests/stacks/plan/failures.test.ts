@@ -3,12 +3,12 @@ import { BadInput } from "../../../lib/errors";
 import { breakStack } from "../../../cli/commands/break";
 import { parseConfig } from "../../../stacks/config/parse";
 import { describeScenarioRuns, planScenarioRuns, plannedScenario } from "../../../stacks/plan/scenario-runs";
-import type { BreakOptions } from "../../../cli/break-options";
+import type { BreakOptions } from "../../../cli/options/break-options";
 import { hostPlans } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../../stacks/config/schema/platform";
 import { DEFAULT_FAILURES } from "../../../stacks/config/schema/failures";
-import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 
 const MACHINE = { cores: 4, memoryBytes: 16 * 2 ** 30 };
 const stack = (failures: unknown): Record<string, unknown> => ({

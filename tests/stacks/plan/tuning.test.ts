@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { FILE_DESCRIPTORS } from "../../../platforms/eks/tuning";
+import { FILE_DESCRIPTORS } from "../../../platforms/eks/pools/tuning";
 import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
-import { readStackFile } from "../../../stacks/config/stack-file";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
+import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { podTarget, runnerPlan } from "../../../stacks/plan/pods";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };

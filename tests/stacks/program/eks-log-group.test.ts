@@ -5,9 +5,9 @@ import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { DeclaredResource, MockCalls } from "../../support/pulumi/pulumi-mocks";
 import { runProgram } from "../../support/pulumi/pulumi-mocks";
 import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { readStackFile } from "../../../stacks/config/stack-file";
+import { readStackFile } from "../../../stacks/config/sections/stack-file";
 
 const GROUP = "/aws/eks/valkey-dev/cluster";
 const config: StackConfig = parseConfig("stack dev", readStackFile(STACKS_DIRECTORY, "dev"), {

@@ -4,11 +4,11 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { program } from "../../../stacks/program/program";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { applyOverrides } from "../../../stacks/config/overrides";
-import { readStackFile } from "../../../stacks/config/stack-file";
+import { applyOverrides } from "../../../stacks/config/sections/overrides";
+import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { MockCalls } from "../../support/pulumi/pulumi-mocks";
 import { runProgram } from "../../support/pulumi/pulumi-mocks";

@@ -1,19 +1,19 @@
 /** Every stack on EKS as a whole: what it declares, how its parts relate, and whether it holds to the guardrails. */
 import { beforeAll, describe, expect, it } from "vitest";
 import { nodeCount } from "../../../valkey/topology/placement";
-import { MACHINE_SET_KEY, machineSetSelector, poolSelector, poolToleration } from "../../../platforms/eks/pools";
-import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/storage-classes";
+import { MACHINE_SET_KEY, machineSetSelector, poolSelector, poolToleration } from "../../../platforms/eks/pools/pools";
+import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-classes";
 import type { Resources } from "../../../components/kubernetes/arguments";
 import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
 import { RULES } from "../../../policies/all-rules";
 import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { configuredShape } from "../../../stacks/plan/benchmark-plans";
 import { podSettings } from "../../../stacks/plan/pods";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
-import { readStackFile, stackNames } from "../../../stacks/config/stack-file";
+import { readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";
 import { isOfAws, parameterProblems } from "../../support/aws/requests";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";

@@ -1,12 +1,12 @@
 /** A stack with a cache of Docker Hub's images: what its pods are of, and what the cache is made of. */
 import { beforeAll, describe, expect, it } from "vitest";
-import { MEMTIER_IMAGE, NODE_IMAGE } from "../../../benchmarks/load/jobs/default-images";
+import { MEMTIER_IMAGE, NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { BadInput } from "../../../lib/errors";
-import { applyOverrides } from "../../../stacks/config/overrides";
+import { applyOverrides } from "../../../stacks/config/sections/overrides";
 import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { readStackFile } from "../../../stacks/config/stack-file";
+import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { program } from "../../../stacks/program/program";
 import { ACCOUNT_ID, accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import { recordAt, results } from "../../support/benchmarks/records";

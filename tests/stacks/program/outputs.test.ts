@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../../stacks/config/parse";
 import { outputsSchema, stackOutputs } from "../../../stacks/program/outputs";
 import type { StackOutputs } from "../../../stacks/program/outputs";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { planStack } from "../../../stacks/plan/stack-plan";
-import { applyOverrides } from "../../../stacks/config/overrides";
-import { readStackFile } from "../../../stacks/config/stack-file";
+import { applyOverrides } from "../../../stacks/config/sections/overrides";
+import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { withoutDistributions } from "../../../benchmarks/results/comparison";
 import { results } from "../../support/benchmarks/records";
 

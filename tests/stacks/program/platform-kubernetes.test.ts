@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../../stacks/config/parse";
-import { STACKS_DIRECTORY } from "../../../stacks/config/paths";
+import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { describePlan } from "../../../stacks/plan/describe";
 import { runnerPlan } from "../../../stacks/plan/pods";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
-import { readStackFile } from "../../../stacks/config/stack-file";
+import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import type { DeclaredResource } from "../../support/pulumi/pulumi-mocks";
 import { evaluateProgram } from "../../support/pulumi/pulumi-mocks";
 

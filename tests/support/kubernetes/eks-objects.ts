@@ -1,7 +1,7 @@
 /** Objects of a stack on EKS for Karpenter and the scheduler: its pools, and pods with the same claims to machines. */
 import { benchmarkJob } from "../../../benchmarks/load/jobs/benchmark-job";
 import { selectorLabels } from "../../../components/kubernetes/names";
-import { POOL_KEY } from "../../../platforms/eks/pools";
+import { POOL_KEY } from "../../../platforms/eks/pools/pools";
 import { podSettings, runnerPlan } from "../../../stacks/plan/pods";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";

@@ -1,7 +1,7 @@
 /** A pod with a program that writes while something else changes the deployment. */
 import { join } from "node:path";
 import { bundle } from "../../../benchmarks/load/open-loop/bundle";
-import { NODE_IMAGE } from "../../../benchmarks/load/jobs/default-images";
+import { NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
 import type { KubernetesObject } from "./kubernetes-objects";
 import type { FloodedWrites, FloodOrder } from "./flood-main";

@@ -3,9 +3,9 @@
  * pods come, Karpenter plans machines for those that wait, machines get ready, the scheduler binds, pods are restarted.
  * Wherever the real ones have a choice, this one takes any.
  */
-import { fits } from "../../../platforms/eks/machine-sets";
-import type { AllocatableResources } from "../../../platforms/eks/machines";
-import type { PodGroup } from "../../../platforms/eks/pod-groups";
+import { fits } from "../../../platforms/eks/pools/machine-sets";
+import type { AllocatableResources } from "../../../platforms/eks/offers/machines";
+import type { PodGroup } from "../../../platforms/eks/pools/pod-groups";
 
 interface Machine {
   readonly zone: string;

@@ -2,8 +2,8 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
 import type { EksPlanArgs } from "../../../platforms/eks/plan";
-import { POOL_DEFAULTS } from "../../../platforms/eks/pools";
-import { serverPodGroup, clientPodGroup } from "../../../platforms/eks/pod-groups";
+import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
+import { serverPodGroup, clientPodGroup } from "../../../platforms/eks/pools/pod-groups";
 import type { MockCalls, MockOutputs, ProgramRun } from "./pulumi-mocks";
 import { runProgram } from "./pulumi-mocks";
 

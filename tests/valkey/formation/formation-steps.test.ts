@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FormationState } from "../../../valkey/formation/formation-steps";
 import { formationState } from "../../../valkey/formation/formation-steps";
-import type { MemberState } from "../../../valkey/formation/member-state";
+import type { MemberState } from "../../../valkey/membership/member-state";
 import { planCluster } from "../../../valkey/topology/cluster-plan";
 import { nodeCount, rotateOverZones } from "../../../valkey/topology/placement";
 import { countSlots, formatRanges, SLOT_COUNT } from "../../../valkey/topology/slots";

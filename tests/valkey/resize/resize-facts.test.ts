@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { MemberState } from "../../../valkey/formation/member-state";
+import type { MemberState } from "../../../valkey/membership/member-state";
 import { openMigrations } from "../../../valkey/resize/open-migrations";
 import {
   halfJoinedNodes,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { observed, unobserved } from "../../../valkey/observation";
 import type { DeploymentFacts } from "../../../valkey/verification/facts";
-import type { MachineSettings, PromisedTuning } from "../../../valkey/verification/machine-settings";
+import type { MachineSettings, PromisedTuning } from "../../../valkey/machine-settings";
 import { formatCpus, tuningAssertions, untunedMachines } from "../../../valkey/verification/machine-tuning";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import { clusterFacts } from "../../support/valkey/facts";

@@ -5,7 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { tlsOptions } from "../../../../valkey/connection";
 import type { Access, Endpoint } from "../../../../valkey/node";
 import type { TimedRequest } from "../requests/request";
-import { encodeCommand, ReplyScanner } from "./resp";
+import { encodeCommand, ReplyScanner } from "../requests/resp";
 
 /** Events of a connection. */
 export interface LoadConnectionEvents {

@@ -6,8 +6,8 @@ import { KEY_FAMILIES, ZSET_MEMBERS } from "../../../workloads/mixed-workload";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import { keySampler } from "./keys";
 import type { Random } from "../../../../lib/statistics/random";
-import { encodeCommand } from "../connections/resp";
-import { largestValueSize, sizeSampler } from "./values";
+import { encodeCommand } from "./resp";
+import { largestValueSize, sizeSampler } from "../../../workloads/value-sizes";
 
 /** One read or write. */
 export interface Operation {

@@ -1,6 +1,5 @@
 /** A request from its intended time to its outcome. */
 import type { Operation } from "./operations";
-import type { RequestOutcome } from "../tally";
 
 /** An operation with its times, in milliseconds since the epoch with fractions. */
 export class TimedRequest<O extends Operation = Operation> {
@@ -24,3 +23,11 @@ export type RequestObserver<O extends Operation = Operation> = (
   request: TimedRequest<O>,
   outcome: RequestOutcome,
 ) => void;
+
+/** The outcome of one request. */
+export type RequestOutcome =
+  | { readonly kind: "acknowledged" }
+  /** Refused or never sent: certainly not executed. */
+  | { readonly kind: "failed"; readonly error: string }
+  /** Sent without a reply: executed or not. */
+  | { readonly kind: "unknown"; readonly error: string };

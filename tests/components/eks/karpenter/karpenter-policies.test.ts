@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import type { PolicyDocument } from "../../../../components/eks/karpenter/karpenter-policies";
-import { POOL_DEFAULTS } from "../../../../platforms/eks/pools";
+import { POOL_DEFAULTS } from "../../../../platforms/eks/pools/pools";
 import type { NamedPolicy, PolicyRequest } from "../../../support/aws/policy-simulation";
 import { declaredPolicies, isAllowed } from "../../../support/aws/policy-simulation";
 import { ACCOUNT_ID, declare, plainArn, platformArgs } from "../../../support/pulumi/eks";

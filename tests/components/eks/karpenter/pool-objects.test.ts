@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { machineType } from "../../../../platforms/eks/machines";
-import { POOL_DEFAULTS, POOLS } from "../../../../platforms/eks/pools";
-import { pricesOf } from "../../../../platforms/eks/prices";
+import { machineType } from "../../../../platforms/eks/offers/machines";
+import { POOL_DEFAULTS, POOLS } from "../../../../platforms/eks/pools/pools";
+import { pricesOf } from "../../../../platforms/eks/offers/prices";
 import { nodeClassOf, nodePoolOf } from "../../../../components/eks/karpenter/pool-objects";
 
 const cluster = {

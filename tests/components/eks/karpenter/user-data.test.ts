@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import type { Tuning } from "../../../../platforms/eks/machines";
-import { UNTUNED } from "../../../../platforms/eks/machines";
-import { BOOT_LABEL } from "../../../../platforms/kubernetes/machines/machine-settings";
+import type { Tuning } from "../../../../platforms/eks/offers/machines";
+import { UNTUNED } from "../../../../platforms/eks/offers/machines";
+import { BOOT_LABEL } from "../../../../platforms/kubernetes/cluster/machine-settings";
 import { userDataOf } from "../../../../components/eks/karpenter/user-data";
 
 /** The parts of a MIME document, by content type. */

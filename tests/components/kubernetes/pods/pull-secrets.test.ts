@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { ClusterServers } from "../../../../components/servers/cluster-servers";
-import { EngineServers } from "../../../../components/servers/engine-servers";
-import { ReplicationServers } from "../../../../components/servers/replication-servers";
+import { ClusterServers } from "../../../../components/kubernetes/servers/cluster-servers";
+import { EngineServers } from "../../../../components/kubernetes/servers/engine-servers";
+import { ReplicationServers } from "../../../../components/kubernetes/servers/replication-servers";
 import { evaluateProgram } from "../../../support/pulumi/pulumi-mocks";
 import { plainServers } from "../../../support/valkey/servers";
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { proxyConfig } from "../../../../components/kubernetes/replication/proxy-config";
-import { ReplicationServers } from "../../../../components/servers/replication-servers";
+import { ReplicationServers } from "../../../../components/kubernetes/servers/replication-servers";
 import type { DeclaredResource } from "../../../support/pulumi/pulumi-mocks";
 import { evaluateProgram, onlyResource } from "../../../support/pulumi/pulumi-mocks";
 import { plainServers } from "../../../support/valkey/servers";

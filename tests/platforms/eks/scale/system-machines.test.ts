@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { allocatableOn, machineType, UNTUNED } from "../../../../platforms/eks/machines";
-import { pricesOf } from "../../../../platforms/eks/prices";
+import { allocatableOn, machineType, UNTUNED } from "../../../../platforms/eks/offers/machines";
+import { pricesOf } from "../../../../platforms/eks/offers/prices";
 import { dnsReplicas, karpenterSize } from "../../../../platforms/eks/scale/controller-size";
 import type { SystemPlan } from "../../../../platforms/eks/scale/system-machines";
 import { planSystem, systemPodAddresses, systemProblems } from "../../../../platforms/eks/scale/system-machines";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { keySampler, rankPermutation, ZipfianSampler } from "../../../../../benchmarks/load/open-loop/requests/keys";
 import { Random } from "../../../../../lib/statistics/random";
-import { sizeSampler, typicalSizes } from "../../../../../benchmarks/load/open-loop/requests/values";
+import { sizeSampler, typicalSizes } from "../../../../../benchmarks/workloads/value-sizes";
 import { SLOT_COUNT } from "../../../../../valkey/topology/slots";
 import type { KeyDistribution } from "../../../../../benchmarks/workloads/mixed-workload";
 

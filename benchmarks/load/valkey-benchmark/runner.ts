@@ -1,0 +1,32 @@
+/** Runner of valkey-benchmark, wherever it runs. */
+import type { LoadRequest, LoadRunner } from "../load-runner";
+import { TIMEOUT_MARGIN_SECONDS } from "../load-runner";
+import type { ValkeyBenchmarkRun } from "./arguments";
+import type { ValkeyBenchmarkFeatures } from "./features";
+
+/** Sends loads by valkey-benchmark. */
+export interface ValkeyBenchmarkRunner extends LoadRunner<ValkeyBenchmarkRun> {
+  readonly features: ValkeyBenchmarkFeatures;
+}
+
+export type ValkeyBenchmarkRequest = LoadRequest<ValkeyBenchmarkRun>;
+
+/** Part of one of several load generators: its requests and its rate, with a seed of its own. */
+export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
+  const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
+  const { rate } = run.workload;
+  return {
+    ...run,
+    seed: run.seed + index,
+    length: "requests" in run.length ? { requests: part(run.length.requests) } : run.length,
+    workload: { ...run.workload, rate: rate === undefined ? undefined : part(rate) },
+  };
+}
+
+/** Seconds for which a number of requests may take. */
+const REQUESTS_TIMEOUT_SECONDS = 3600;
+
+/** Seconds after which a run of valkey-benchmark counts as hung. */
+export function runTimeoutSeconds({ length }: ValkeyBenchmarkRun): number {
+  return "seconds" in length ? length.seconds + TIMEOUT_MARGIN_SECONDS : REQUESTS_TIMEOUT_SECONDS;
+}

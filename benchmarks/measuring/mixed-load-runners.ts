@@ -1,0 +1,30 @@
+/** Runners on this machine for the load generators that mixed workloads name. */
+import type { RunDirectory } from "../../platforms/host/run-directory";
+import { LocalMemtierRunner } from "../load/memtier/local-runner";
+import { findMemtier } from "../load/memtier/program";
+import { LocalOpenLoopRunner } from "../load/open-loop/local-runner";
+import type { MixedWorkload } from "../workloads/mixed-workload";
+import type { LoadRunners } from "./measurement-series";
+
+/**
+ * Runners for these workloads, besides valkey-benchmark.
+ * @throws BadInput when this machine lacks a program that one of them needs
+ */
+export function mixedLoadRunners(
+  run: RunDirectory,
+  serversHere: boolean,
+  workloads: readonly MixedWorkload[],
+): Pick<LoadRunners, "openLoop" | "memtier"> {
+  const memtier = workloads.some(({ loadGenerator }) => loadGenerator === "memtier")
+    ? new LocalMemtierRunner({ run, program: findMemtier(), serversHere })
+    : undefined;
+  return { openLoop: new LocalOpenLoopRunner({ run, serversHere }), memtier };
+}
+
+/**
+ * Checks the same before anything starts.
+ * @throws BadInput when this machine lacks a program that one of the workloads needs
+ */
+export function assertLoadGeneratorsInstalled(workloads: readonly MixedWorkload[]): void {
+  if (workloads.some(({ loadGenerator }) => loadGenerator === "memtier")) findMemtier();
+}

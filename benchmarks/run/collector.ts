@@ -1,0 +1,149 @@
+/** Collects the results of a run, and writes them after each record, so that a crash loses no measurement. */
+import type { MeasurementListener } from "../measuring/measurement-series";
+import { referenceLoadWarnings } from "../warnings/warnings";
+import type { Verification } from "../../valkey/verification/verify";
+import type { Artifacts } from "./artifacts";
+import { describeEnvironment } from "../results/environment";
+import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
+import type { Machine } from "../../platforms/kubernetes/cluster/machine";
+import type {
+  ReferenceLoadRecord,
+  CapacityRecord,
+  DeploymentCost,
+  Environment,
+  MeasurementRecord,
+  Results,
+  TopologyRecord,
+} from "../results/schema";
+import { SCHEMA_VERSION } from "../results/schema";
+import { topologyOf } from "../results/topology";
+
+/** Facts of a run that are known at its start. */
+export interface RunDescription {
+  readonly timestamp: string;
+  readonly stack: string;
+  /** The parsed configuration without secrets. */
+  readonly configuration: unknown;
+}
+
+/** The results of a run so far. */
+export class ResultsCollector {
+  readonly #environment: Environment;
+  #programs: Environment["programs"] = null;
+  #machines: readonly Machine[] = [];
+  #costs: readonly DeploymentCost[] = [];
+  readonly #topologies: TopologyRecord[] = [];
+  readonly #referenceLoads: ReferenceLoadRecord[] = [];
+  readonly #records: MeasurementRecord[] = [];
+  readonly #capacities: CapacityRecord[] = [];
+  readonly #scenarios: ScenarioRecord[] = [];
+  readonly #raw: string[] = [];
+
+  constructor(
+    private readonly artifacts: Artifacts,
+    private readonly description: RunDescription,
+  ) {
+    this.#environment = describeEnvironment(null);
+  }
+
+  get isEmpty(): boolean {
+    return this.#topologies.length === 0 && this.#records.length === 0 && this.#scenarios.length === 0;
+  }
+
+  readonly listener: Omit<MeasurementListener, "progress"> = {
+    referenceLoad: (referenceLoad) => {
+      this.#referenceLoads.push(referenceLoad);
+    },
+    record: (record) => {
+      this.#records.push(record);
+      this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
+    },
+    raw: (heading, output) => {
+      this.#raw.push(`### ${heading}\n${output.endsWith("\n") ? output : `${output}\n`}`);
+    },
+  };
+
+  /** Adds the record of a scenario. @param lost all lost writes, a line each */
+  addFailure(failure: ScenarioRecord, lost: readonly string[]): void {
+    this.#scenarios.push(failure);
+    if (lost.length > 0)
+      this.listener.raw(`${failure.id}: acknowledged writes lost`, lost.map((line) => `${line}\n`).join(""));
+    this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
+  }
+
+  setPrograms({ version, source }: NonNullable<Environment["programs"]>): void {
+    this.#programs = { version, source };
+  }
+
+  /** Machines of a Kubernetes cluster that the run uses. */
+  setMachines(machines: readonly Machine[]): void {
+    this.#machines = machines;
+  }
+
+  /** Costs of deployments whose machines have known prices. */
+  setCosts(costs: readonly DeploymentCost[]): void {
+    this.#costs = costs;
+  }
+
+  addTopology(verification: Verification, formationMs: number | null): void {
+    this.#topologies.push(topologyOf(verification, formationMs));
+  }
+
+  addCapacity(capacity: CapacityRecord): void {
+    this.#capacities.push(capacity);
+    this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
+  }
+
+  /** Adds keys and roles of nodes after the run. */
+  addAfterwards({ facts, verdict }: Verification): void {
+    const topology = this.#topologies.find(({ deployment }) => deployment === facts.deployment);
+    if (topology === undefined) return;
+    const primaries = new Set(verdict.shards.map(({ primary }) => primary));
+    for (const { node, keys } of facts.nodes) {
+      const record = topology.nodes.find(({ name }) => name === node.name);
+      if (record === undefined) continue;
+      record.keysAfter = keys.known ? keys.value : null;
+      record.role = primaries.has(node.name) ? "primary" : "replica";
+    }
+  }
+
+  /**
+   * Writes everything.
+   * @param reason why the results are incomplete; null when they are not
+   */
+  finish(reason: string | null): Results {
+    const results = this.#results(reason);
+    this.artifacts.writeAll(results, this.#rawText());
+    return results;
+  }
+
+  #results(reason: string | null): Results {
+    return {
+      schema: SCHEMA_VERSION,
+      ...this.description,
+      complete: reason === null,
+      reason,
+      environment: { ...this.#environment, programs: this.#programs, machines: [...this.#machines] },
+      topologies: this.#topologies,
+      referenceLoads: this.#referenceLoads,
+      ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
+      // Only all reference loads together show whether one moved.
+      records: this.#records.map((record) => ({
+        ...record,
+        warnings: [...record.warnings, ...referenceLoadWarnings(record.round, this.#referenceLoads)],
+      })),
+      capacities: this.#capacities.map((capacity) => ({
+        ...capacity,
+        warnings: [
+          ...capacity.warnings,
+          ...(capacity.round === null ? [] : referenceLoadWarnings(capacity.round, this.#referenceLoads)),
+        ],
+      })),
+      scenarios: this.#scenarios,
+    };
+  }
+
+  #rawText(): string {
+    return this.#raw.join("\n");
+  }
+}

@@ -1,0 +1,70 @@
+/** The loads of a measurement, fitted to the deployments that take them. Pure. */
+import type { Label } from "../../lib/schema/problems";
+import { compact } from "../../lib/compact";
+import type { MixedWorkload } from "../workloads/mixed-workload";
+import type { LoadedDeployment } from "../workloads/suitability";
+import { clientsUnit, namedTestProblems, workloadProblems } from "../workloads/suitability";
+import type { Workload } from "../workloads/workload";
+import { fitKeySpace, fitLoad, nearestMultiple } from "../workloads/workload";
+import type { CapacitySearch } from "../capacity/measure-capacity";
+
+/** Everything that is sent to each deployment. */
+export interface MeasuredLoads {
+  readonly workload: Workload;
+  readonly mixes?: readonly MixedWorkload[] | undefined;
+  readonly capacity?: CapacitySearch | undefined;
+}
+
+/**
+ * The same loads with key spaces that every deployment can have.
+ * @param adjustLoad whether connections and threads that primaries cannot share evenly are adjusted too
+ */
+export function fitLoads(
+  { workload, mixes, capacity }: MeasuredLoads,
+  deployments: readonly LoadedDeployment[],
+  adjustLoad: boolean,
+): MeasuredLoads {
+  const primaries = compact(deployments.map(({ mode, shape }) => (mode === "cluster" ? shape.primaries : undefined)));
+  const anyCluster = deployments.some(({ mode }) => mode === "cluster");
+  const fitMixed = <M extends MixedWorkload>(mixed: M): M => ({
+    ...mixed,
+    keySpace: fitKeySpace(mixed.keySpace, anyCluster),
+    ...(adjustLoad && {
+      clients: nearestMultiple(
+        mixed.clients,
+        [1, ...primaries].map((each) => clientsUnit(mixed, each)),
+      ),
+    }),
+  });
+  return {
+    workload: {
+      ...workload,
+      keySpace: fitKeySpace(workload.keySpace, anyCluster),
+      ...(adjustLoad ? fitLoad(workload.clients, workload.threads, primaries) : {}),
+    },
+    mixes: mixes?.map(fitMixed),
+    capacity: capacity && { ...capacity, workload: fitMixed(capacity.workload) },
+  };
+}
+
+/** Why deployments cannot take fitted loads: a sentence for each reason, with the key as a benchmark has it. */
+export function loadProblems(
+  { workload, mixes = [], capacity }: MeasuredLoads,
+  deployments: readonly LoadedDeployment[],
+): string[] {
+  const searched =
+    capacity === undefined || mixes.some(({ name }) => name === capacity.workload.name) ? [] : [capacity];
+  return [
+    ...namedTestProblems(workload, deployments, ofBenchmark),
+    ...workloadProblems(named(mixes), deployments, ofBenchmark),
+    ...workloadProblems(named(searched.map((each) => each.workload)), deployments, ofSearchedWorkload),
+  ];
+}
+
+const named = (mixes: readonly MixedWorkload[]): [string, MixedWorkload][] => mixes.map((each) => [each.name, each]);
+
+/** `clients`, `workloads.NAME.clients` */
+const ofBenchmark: Label = ([section, ...path]) =>
+  (section === "benchmark" ? path : [section ?? "", ...path]).map(String).join(".");
+/** `workload.clients` */
+const ofSearchedWorkload: Label = ([, , ...path]) => ["workload", ...path].map(String).join(".");

@@ -1,0 +1,116 @@
+/** Measures verified deployments into a collector, and verifies them once more afterwards. */
+import type { ReportProgress } from "../../lib/progress";
+import { formatDuration } from "../../lib/units";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
+import type { CapacitySearch } from "../capacity/measure-capacity";
+import { measureCapacity } from "../capacity/measure-capacity";
+import type { ResultsCollector } from "./collector";
+import { formatCapacity } from "../results/formats/summary";
+import type { LoadRunners, MeasurementSeries } from "../measuring/measurement-series";
+import { runReferenceLoad } from "../measuring/reference-load";
+import { runMeasurements } from "../measuring/run-measurements";
+import type { VerifiedDeployment } from "../measuring/session";
+
+/** All that is measured in one run. */
+export interface BenchmarkPlan extends Pick<MeasurementSeries, "workload" | "mixedWorkloads" | "repeats"> {
+  readonly verified: readonly (Pick<VerifiedDeployment, "deployment" | "externalKeys"> & {
+    readonly verification: Verification;
+  })[];
+  /** Measured after everything else. @default no capacity is measured */
+  readonly capacity?: CapacitySearch | undefined;
+}
+
+/** The capacities of several deployments. */
+export interface CapacitiesPlan extends CapacitySearch {
+  readonly deployments: readonly VerifiedDeployment[];
+}
+
+/**
+ * Measures everything, and verifies the deployments once more.
+ * @throws what `runMeasurements` and `findCapacities` throw; the collector has all that was measured before
+ */
+export async function measureAll(
+  plan: BenchmarkPlan,
+  runners: LoadRunners,
+  collector: ResultsCollector,
+  report: ReportProgress,
+): Promise<void> {
+  const { workload, mixedWorkloads, repeats, capacity } = plan;
+  const deployments = plan.verified.map(({ deployment, verification, externalKeys }) => ({
+    deployment,
+    shards: verification.verdict.shards,
+    externalKeys,
+  }));
+  const perRound = (workload.tests.length + (mixedWorkloads?.length ?? 0)) * deployments.length;
+  const countdown = new Countdown(repeats * perRound);
+  if (perRound > 0)
+    await runMeasurements({ deployments, workload, mixedWorkloads, repeats }, runners, {
+      ...collector.listener,
+      record: (record) => {
+        countdown.advance();
+        collector.listener.record(record);
+      },
+      progress: (line, passing) => {
+        report(`${countdown.describe()} · ${line}`, passing);
+      },
+    });
+  if (capacity !== undefined) {
+    const firstRound = perRound > 0 ? repeats + 2 : 1;
+    await findCapacities({ ...capacity, deployments }, firstRound, runners, collector, report);
+  }
+  for (const { deployment, verification } of plan.verified)
+    collector.addAfterwards(await verify(deployment, verification.facts.skippedAssertions));
+}
+
+/**
+ * Measures the capacity of one deployment after the other, with a reference load before each and one after the last. A
+ * failure keeps the capacities that were found before it.
+ * @param firstRound round of the first reference load: after the rounds of all other measurements
+ */
+export async function findCapacities(
+  plan: CapacitiesPlan,
+  firstRound: number,
+  runners: LoadRunners,
+  collector: ResultsCollector,
+  report: ReportProgress,
+): Promise<void> {
+  const { deployments, ...measurement } = plan;
+  const { openLoop, signal } = runners;
+  if (openLoop === undefined)
+    throw new Error("a capacity needs the open-loop generator, and this platform has no runner for it");
+  // All reference loads go to the first deployment: another one's servers answer at another rate on the same machine.
+  const [reference] = deployments;
+  const referenceLoad = async (index: number): Promise<void> => {
+    if (reference === undefined) return;
+    report(`reference load ${index + 1} of ${deployments.length + 1}`, true);
+    await runReferenceLoad(reference, firstRound + index, runners, { ...collector.listener, progress: report });
+  };
+  for (const [index, deployment] of deployments.entries()) {
+    await referenceLoad(index);
+    const capacity = await measureCapacity({ ...measurement, deployment }, { openLoop, signal }, report);
+    collector.addCapacity({ ...capacity, round: firstRound + index });
+    report(formatCapacity(capacity));
+  }
+  await referenceLoad(deployments.length);
+}
+
+/** How many measurements are done, and how long the others will take. */
+class Countdown {
+  readonly #began = Date.now();
+  #done = 0;
+
+  constructor(private readonly total: number) {}
+
+  advance(): void {
+    this.#done++;
+  }
+
+  /** `3/12, about 2 min left` */
+  describe(): string {
+    const done = `${this.#done}/${this.total}`;
+    if (this.#done === 0) return done;
+    const secondsEach = (Date.now() - this.#began) / this.#done / 1000;
+    return `${done}, about ${formatDuration(secondsEach * (this.total - this.#done))} left`;
+  }
+}

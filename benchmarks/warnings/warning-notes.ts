@@ -1,0 +1,34 @@
+/** Warnings as footnotes: one letter and one text per code, with all results that have it. Pure. */
+import type { ResultRow } from "../results/rows";
+import type { Warning } from "../results/schema";
+
+/** A footnote. */
+export interface WarningNote {
+  readonly code: Warning["code"];
+  /** The text of the first result that has the warning. */
+  readonly text: string;
+  /** Results that have the warning: `GET of cluster`. */
+  readonly where: readonly string[];
+}
+
+/** Shown where no result has a warning. */
+export const NO_WARNINGS =
+  "None: client and servers report the same rate, reads found their keys, and no other process used the machine.";
+
+/** Footnotes of rows, in order of first appearance. */
+export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
+  const notes = new Map<Warning["code"], { text: string; where: string[] }>();
+  for (const { title, deployment, warnings } of rows) {
+    for (const { code, text } of warnings) {
+      const note = notes.get(code) ?? { text, where: [] };
+      note.where.push(`${title} of ${deployment}`);
+      notes.set(code, note);
+    }
+  }
+  return [...notes].map(([code, note]) => ({ code, ...note }));
+}
+
+/** `a` for the first note. There are fewer codes than letters. */
+export function noteLetter(notes: readonly WarningNote[], code: Warning["code"]): string {
+  return String.fromCharCode("a".charCodeAt(0) + notes.findIndex((note) => note.code === code));
+}

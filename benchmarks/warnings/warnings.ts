@@ -1,0 +1,199 @@
+/**
+ * Warns about measurements that are not to be trusted, from what was measured beside them. Pure. `connection-check.ts`
+ * has the limit of `few-connections`.
+ */
+import { median } from "../../lib/statistics/median";
+import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
+import type { MeasurementRecord, Offering, ReferenceLoadRecord, Warning } from "../results/schema";
+import { bottleneckOf } from "./bottleneck";
+
+/** Share by which the rates of the load generator and of the servers may differ. */
+const CLOCK_DISAGREEMENT_LIMIT = 0.01;
+/** Share of the reads of prefilled keys that may miss. */
+const MISS_LIMIT = 0.001;
+/** Share by which a primary's part of the calls may differ from its expected part. */
+const SHARE_LIMIT = 0.05;
+/** Standard deviations that count as chance. */
+const CHANCE_DEVIATIONS = 4;
+/** Share of the machine's cores that other processes may use or the hypervisor may steal. */
+const NEIGHBOUR_LIMIT = 0.1;
+/** Share by which a reference load may differ from the median of all of them. */
+export const REFERENCE_LOAD_LIMIT = 0.1;
+/** Share of an offered rate that must be reached. */
+const RATE_LIMIT = 0.98;
+/** Lateness of an open loop at its 99th percentile: a share of the latency there, or milliseconds. */
+const LATE_SHARE = 0.1;
+const LATE_MS = 0.1;
+/** Share of an open loop's requests that may be refused, given up or not sent. */
+const UNANSWERED_LIMIT = 0.001;
+/** Seconds below which a measurement says little, whatever the clock. */
+const MIN_SECONDS = 1;
+/** A measurement that was asked for MIN_SECONDS may end this much early. */
+const EARLY_END = 0.98;
+/** Share of a measurement's time that one tick of the clock may be. */
+const TICK_LIMIT = 0.01;
+
+/** Inputs of warnings: a record before it has any, and what only the measurement knows. */
+export interface WarningEvidence {
+  readonly record: Omit<MeasurementRecord, "warnings">;
+  /**
+   * Whether the load generator counted requests and read its clock in ticks, so that its time is rounded up to a tick.
+   */
+  readonly isTicked: boolean;
+  /** Whether every request of the test should find its key. */
+  readonly reads: boolean;
+  /** Whether the test emptied the collections that it removes from. */
+  readonly ranEmpty: boolean;
+  /** Whether some primaries are meant to receive more requests than others. */
+  readonly isSkewed: boolean;
+  /** Why the servers' counters could not be read; undefined where they were. */
+  readonly serversUnknown: string | undefined;
+  /**
+   * Seconds for which an open loop was to offer its load, without the wait for the last replies; undefined for a closed
+   * loop.
+   */
+  readonly offeredSeconds: number | undefined;
+}
+
+/** All warnings of one measurement. */
+export function warningsOf(evidence: WarningEvidence): Warning[] {
+  return [
+    ...clockWarnings(evidence),
+    ...lengthWarnings(evidence),
+    ...rateWarnings(evidence),
+    ...openLoopWarnings(evidence),
+    ...workWarnings(evidence),
+    ...bottleneckWarnings(evidence),
+    ...neighbourWarnings(evidence),
+    ...shareWarnings(evidence),
+  ];
+}
+
+function clockWarnings({ record: { servers, client }, serversUnknown }: WarningEvidence): Warning[] {
+  if (servers === null) {
+    return [
+      warning("servers-unknown", `the servers' counters could not be read (${serversUnknown ?? "no reason given"})`),
+    ];
+  }
+  if (Math.abs(servers.disagreement) <= CLOCK_DISAGREEMENT_LIMIT) return [];
+  const difference = percent(servers.disagreement);
+  const rates = `the load generator reports ${rounded(client.rps)}/s, the servers counted ${rounded(servers.rps)}/s`;
+  return [warning("clocks-disagree", `${rates} (${difference})`)];
+}
+
+function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warning[] {
+  const tick = CLOCK_TICK_SECONDS / client.seconds;
+  const seconds = `${client.seconds.toFixed(2)} s`;
+  if (isTicked && tick > TICK_LIMIT) {
+    const ticks = `the load generator reads its clock every ${CLOCK_TICK_SECONDS * 1000} ms`;
+    return [warning("too-short", `${ticks}, which is ${percent(tick)} of the ${seconds} that the measurement took`)];
+  }
+  return client.seconds < MIN_SECONDS * EARLY_END ? [warning("too-short", `the measurement took only ${seconds}`)] : [];
+}
+
+/**
+ * Whether an offered rate was reached. Independent arrivals are never exactly as many as the rate says, so an open loop
+ * is held against the requests that it did offer. One that falls behind answers all of them, but takes longer than it
+ * offered.
+ */
+function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: WarningEvidence): Warning[] {
+  if (rate === null) return [];
+  const isOpenLoop = offering !== null && offeredSeconds !== undefined;
+  const offered = isOpenLoop ? Math.min(rate, offering.offered / offeredSeconds) : rate;
+  if (client.rps >= RATE_LIMIT * offered) return [];
+  return [warning("rate-missed", `${rounded(client.rps)}/s were reached of ${rounded(rate)}/s offered`)];
+}
+
+/** Lateness that an open loop itself added to its latencies, and requests that have no latency. */
+function openLoopWarnings({ record: { offering, client } }: WarningEvidence): Warning[] {
+  if (offering === null) return [];
+  return [...latenessWarnings(offering, client.p99Ms), ...unansweredWarnings(offering)];
+}
+
+function latenessWarnings({ lagP99Ms }: Offering, p99Ms: number): Warning[] {
+  if (lagP99Ms <= Math.max(LATE_MS, LATE_SHARE * p99Ms)) return [];
+  const late = `the load generator sent 1 % of the requests more than ${lagP99Ms.toFixed(2)} ms late`;
+  return [warning("generator-late", `${late}, and their latency includes that (p99 ${p99Ms.toFixed(2)} ms)`)];
+}
+
+function unansweredWarnings({ failed, unknown, offered }: Offering): Warning[] {
+  const unanswered = [...Object.entries(failed), ...Object.entries(unknown)];
+  const sum = unanswered.reduce((total, [, count]) => total + count, 0);
+  if (sum <= UNANSWERED_LIMIT * offered) return [];
+  const kinds = unanswered.map(([kind, count]) => `${kind} ${rounded(count)}`).join(", ");
+  return [
+    warning("unanswered", `${percent(sum / offered)} of the requests got no answer and have no latency: ${kinds}`),
+  ];
+}
+
+function workWarnings({ record: { servers, title }, reads, ranEmpty }: WarningEvidence): Warning[] {
+  const warnings: Warning[] = [];
+  if (ranEmpty) warnings.push(warning("ran-empty", `the last requests of ${title} found an empty collection`));
+  if (servers === null) return warnings;
+  const { hitRatio, evictions, rejectedCalls } = servers;
+  if (reads && hitRatio !== null && hitRatio < 1 - MISS_LIMIT) {
+    warnings.push(warning("hit-ratio", `${percent(1 - hitRatio)} of the reads found nothing, which is less work`));
+  }
+  if (evictions > 0)
+    warnings.push(warning("evictions", `the servers evicted ${evictions} keys during the measurement`));
+  if (rejectedCalls > 0) warnings.push(warning("errors", `${rejectedCalls} calls failed or were refused`));
+  return warnings;
+}
+
+/** A bottleneck outside the servers matters at full speed, and where an offered rate was not reached. */
+function bottleneckWarnings({ record }: WarningEvidence): Warning[] {
+  const { rate, client } = record;
+  if (rate !== null && client.rps >= RATE_LIMIT * rate) return [];
+  const bottleneck = bottleneckOf(record);
+  if (bottleneck.at === "client") return [warning("client-bound", bottleneck.text)];
+  return bottleneck.at === "machine" ? [warning("machine-bound", bottleneck.text)] : [];
+}
+
+function neighbourWarnings({ record: { cpu } }: WarningEvidence): Warning[] {
+  if (cpu.machineBusy === null) return [];
+  const servers = cpu.serversHere ? cpu.servers.reduce((sum, { cores }) => sum + cores, 0) : 0;
+  const own = (cpu.client ?? 0) + cpu.program + servers;
+  const others = Math.max(0, cpu.machineBusy - own) + (cpu.machineStolen ?? 0);
+  if (others <= NEIGHBOUR_LIMIT * cpu.machineCores) return [];
+  return [warning("neighbour", `other processes used ${others.toFixed(2)} of the machine's ${cpu.machineCores} cores`)];
+}
+
+function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warning[] {
+  if (isSkewed) return [];
+  const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => {
+    // Keys drawn at random fall unevenly by chance, the more so the fewer there are.
+    const deviation = Math.sqrt((expectedShare * (1 - expectedShare)) / Math.max(1, servers?.calls ?? 0));
+    return Math.abs(share - expectedShare) > Math.max(SHARE_LIMIT * expectedShare, CHANCE_DEVIATIONS * deviation);
+  });
+  if (uneven.length === 0) return [];
+  const shares = uneven.map(
+    ({ node, share, expectedShare }) =>
+      `${node} received ${percent(share)} of the calls instead of ${percent(expectedShare)}`,
+  );
+  return [warning("uneven-shares", shares.join(", "))];
+}
+
+/** Warns about a round whose reference load, before or after it, is not near the median of all of them. */
+export function referenceLoadWarnings(round: number, referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
+  if (referenceLoads.length === 0) return [];
+  const usual = median(referenceLoads.map(({ rps }) => rps));
+  const around = referenceLoads.filter((each) => each.round === round || each.round === round + 1);
+  const moved = around.filter(({ rps }) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT);
+  if (moved.length === 0) return [];
+  const rates = moved.map(({ rps }) => percent(rps / usual)).join(" and ");
+  const text = `the reference load before or after ran at ${rates} of its median rate: the machine changed meanwhile`;
+  return [warning("reference-load-moved", text)];
+}
+
+function warning(code: Warning["code"], text: string): Warning {
+  return { code, text };
+}
+
+function percent(share: number): string {
+  const value = share * 100;
+  return `${Math.abs(value) < 10 ? value.toFixed(1) : Math.round(value)} %`;
+}
+
+function rounded(value: number): string {
+  return Math.round(value).toLocaleString("en-US");
+}

@@ -1,0 +1,139 @@
+/** Servers that exist already, named on the command line or in a file. */
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { isLocalHost } from "../../platforms/external-servers";
+import { connect } from "../../valkey/connection";
+import type { Access, DeploymentNode, Mode } from "../../valkey/node";
+import type { Deployment } from "../../valkey/deployment";
+import { formatEndpoint } from "../../valkey/node";
+import { BadInput, messageOf } from "../../lib/errors";
+import type { OptionalAssertion } from "../../valkey/verification/facts";
+import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
+
+/** A node as a user writes it: `HOST:PORT` or `HOST:PORT=ZONE`; IPv6 addresses in brackets. */
+const NODE = /^(?:\[([0-9a-fA-F:]+)\]|([^:=\s[\]]+)):(\d{1,5})(?:=(\S+))?$/;
+
+const optionsSchema = z.object({
+  mode: z.enum(["cluster", "replication"], "expected cluster or replication"),
+  node: z.array(z.string()).default([]),
+  nodes: z.string().optional(),
+  user: z.string().min(1).optional(),
+  tls: z.boolean().default(false),
+  cacert: z.string().optional(),
+  cert: z.string().optional(),
+  key: z.string().optional(),
+  sni: z.string().optional(),
+  insecure: z.boolean().default(false),
+  primaries: z.coerce.number("expected a number").int().min(1).optional(),
+  replicas: z.coerce.number("expected a number").int().min(0).optional(),
+  without: z.array(z.enum(OPTIONAL_ASSERTIONS, `expected ${OPTIONAL_ASSERTIONS.join(" or ")}`)).default([]),
+});
+
+/** A deployment that exists already. */
+export interface ExternalDeployment {
+  readonly deployment: Deployment;
+  readonly without: readonly OptionalAssertion[];
+  /** Whether all servers are on this machine. */
+  readonly here: boolean;
+}
+
+/**
+ * The deployment that options describe. The password comes from VALKEY_PASSWORD, never from an option.
+ * @throws BadInput with every problem
+ */
+export function externalDeployment(
+  values: Readonly<Record<string, unknown>>,
+  environment: NodeJS.ProcessEnv = process.env,
+): ExternalDeployment {
+  const parsed = optionsSchema.safeParse(values);
+  const problems = parsed.success
+    ? []
+    : parsed.error.issues.map(
+        (issue) =>
+          `--${String(issue.path[0])}: ${values[String(issue.path[0])] === undefined ? "is missing; " : ""}${issue.message}`,
+      );
+  const given = [
+    ...stringList(values["node"]),
+    ...(typeof values["nodes"] === "string" ? nodesIn(values["nodes"], problems) : []),
+  ];
+  const nodes = given.flatMap((text) => parseNode(text, problems));
+  if (given.length === 0) problems.push("--node: name every node, as HOST:PORT=ZONE, or a file with --nodes");
+  const names = nodes.map(({ name }) => name);
+  for (const name of new Set(names.filter((each, index) => names.indexOf(each) < index)))
+    problems.push(`--node: ${name} is named twice`);
+  if (!parsed.success || problems.length > 0) throw new BadInput("servers", problems);
+
+  const { mode, user, primaries, replicas, without, ...files } = parsed.data;
+  const access = accessOf(files, user, environment["VALKEY_PASSWORD"]);
+  return {
+    deployment: {
+      name: mode,
+      mode,
+      shape: shapeOf(mode, primaries, replicas),
+      nodes,
+      directives: new Map(),
+      access,
+      connect: (node) => connect(node.name, node.endpoint, access),
+    },
+    without,
+    here: nodes.every(({ endpoint }) => isLocalHost(endpoint.host)),
+  };
+}
+
+/** Adds what is wrong to `problems`. */
+function parseNode(text: string, problems: string[]): DeploymentNode[] {
+  const match = NODE.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port < 1 || port > 65535) {
+    problems.push(`--node: ${text} is not a node; expected HOST:PORT=ZONE, such as 127.0.0.1:7001=zone-a`);
+    return [];
+  }
+  const host = match[1] ?? match[2] ?? "";
+  const endpoint = { host, port };
+  return [{ name: formatEndpoint(endpoint), zone: match[4], machine: host, endpoint }];
+}
+
+/** A node per line, `HOST:PORT=ZONE` or `HOST:PORT ZONE`; blank lines and `# …` are skipped. */
+function nodesIn(file: string, problems: string[]): string[] {
+  try {
+    return readFileSync(file, "utf8")
+      .split("\n")
+      .map((line) => line.replace(/#.*/, "").trim().replace(/\s+/, "="))
+      .filter((line) => line !== "");
+  } catch (error) {
+    problems.push(`--nodes: ${messageOf(error)}`);
+    return [];
+  }
+}
+
+function shapeOf(mode: Mode, primaries: number | undefined, replicas: number | undefined): Deployment["shape"] {
+  return {
+    ...(mode === "replication" ? { primaries: 1 } : primaries === undefined ? {} : { primaries }),
+    ...(replicas === undefined ? {} : { replicasPerPrimary: replicas }),
+  };
+}
+
+function accessOf(
+  files: {
+    tls: boolean;
+    insecure: boolean;
+    cacert?: string | undefined;
+    cert?: string | undefined;
+    key?: string | undefined;
+    sni?: string | undefined;
+  },
+  username: string | undefined,
+  password: string | undefined,
+): Access {
+  const { tls, cacert, cert, key, sni, insecure } = files;
+  const wantsTls = tls || insecure || [cacert, cert, key, sni].some((each) => each !== undefined);
+  return {
+    username,
+    password: password === "" ? undefined : password,
+    ...(wantsTls ? { tls: { cacert, cert, key, sni, insecure } } : {}),
+  };
+}
+
+function stringList(value: unknown): string[] {
+  return Array.isArray(value) ? value.map(String) : [];
+}

@@ -1,0 +1,54 @@
+/** Requests to stop: Ctrl-C, SIGTERM, a closed terminal, or a closed pipe of the output. */
+import { Interrupted } from "../../lib/errors";
+
+/** Listening for requests to stop. */
+export interface Interruption {
+  /** Aborted with Interrupted at the first request to stop. */
+  readonly signal: AbortSignal;
+  /** Stops listening to signals. A broken pipe still does not end the process. */
+  readonly dispose: () => void;
+}
+
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+/**
+ * Turns signals into an abort, so that the running command can clean up.
+ * @param onSecond called at the second request; must not return
+ */
+export function listenForInterruption(onSecond: () => void): Interruption {
+  const controller = new AbortController();
+  const stop = (signal: Interrupted["signal"]): void => {
+    if (controller.signal.aborted) onSecond();
+    else controller.abort(new Interrupted(signal));
+  };
+  const handlers = SIGNALS.map(
+    (signal) =>
+      [
+        signal,
+        (): void => {
+          stop(signal);
+        },
+      ] as const,
+  );
+  for (const [signal, handler] of handlers) process.on(signal, handler);
+  // `npm start | head` closes the pipe: without a listener the next write would end the process and leave servers
+  // running.
+  const onPipe = (error: NodeJS.ErrnoException): void => {
+    if (error.code === "EPIPE" && !controller.signal.aborted) stop("SIGPIPE");
+  };
+  process.stdout.on("error", onPipe);
+  process.stderr.on("error", onPipe);
+  return {
+    signal: controller.signal,
+    dispose: () => {
+      for (const [signal, handler] of handlers) process.off(signal, handler);
+    },
+  };
+}
+
+const NUMBERS: Readonly<Record<Interrupted["signal"], number>> = { SIGHUP: 1, SIGINT: 2, SIGPIPE: 13, SIGTERM: 15 };
+
+/** The exit status of an interrupted command, as shells have it: 128 and the signal's number. */
+export function exitStatusOf({ signal }: Interrupted): number {
+  return 128 + NUMBERS[signal];
+}

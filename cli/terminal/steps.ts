@@ -1,0 +1,58 @@
+/** The steps of a command: live on a terminal, plain lines elsewhere. */
+import { Listr } from "listr2";
+import type { ReportProgress } from "../../lib/progress";
+
+/** A step with its title. */
+export interface Step {
+  readonly title: string;
+  /**
+   * @returns the title of the finished step, with its result; undefined keeps the first title
+   * @throws StepFailure for a result that is a failure and no error
+   */
+  readonly run: (report: ReportProgress) => Promise<string | undefined>;
+}
+
+/** Ends a step as failed with its result as its title: the verdict FAIL, which is no error of the command. */
+export class StepFailure extends Error {}
+
+/**
+ * Runs steps one after the other, until one fails.
+ * @param quiet no output
+ * @returns whether all steps passed: false after a StepFailure
+ * @throws any other error of the step that fails
+ */
+export async function runSteps(steps: readonly Step[], quiet = false): Promise<boolean> {
+  const onTerminal = process.stdout.isTTY;
+  const tasks = steps.map(({ title, run }) => ({
+    title,
+    task: async (_context: unknown, task: { title: string; output: string }): Promise<void> => {
+      const done = await run((line, passing = false) => {
+        if (onTerminal || !passing) task.output = line;
+      }).catch((error: unknown) => {
+        if (error instanceof StepFailure) task.title = error.message;
+        throw error;
+      });
+      if (done !== undefined) task.title = done;
+    },
+  }));
+  const list = new Listr<unknown>(tasks, {
+    registerSignalListeners: false,
+    renderer: "default",
+    rendererOptions: {
+      showErrorMessage: false,
+      collapseErrors: false,
+      removeEmptyLines: true,
+      formatOutput: "truncate",
+    },
+    fallbackRenderer: "simple",
+    fallbackRendererOptions: {},
+    silentRendererCondition: quiet,
+  });
+  try {
+    await list.run();
+    return true;
+  } catch (error) {
+    if (error instanceof StepFailure) return false;
+    throw error;
+  }
+}

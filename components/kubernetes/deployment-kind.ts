@@ -1,0 +1,17 @@
+/** Engine, topology and origin of a deployment. */
+import type { Mode } from "../../valkey/node";
+import type { SentinelSettings } from "../../valkey/sentinel-plan";
+import type { Engine } from "../../valkey/settings/engines";
+import type { Shape } from "../../valkey/topology/placement";
+
+/** Engine, topology and origin of a deployment's pods. */
+export interface DeploymentKind {
+  /** @default "valkey" */
+  readonly engine?: Engine | undefined;
+  /** Whether the pods are those of the upstream chart. @default false */
+  readonly isUpstreamChart?: boolean | undefined;
+  readonly mode: Mode;
+  readonly shape: Shape;
+  /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
+  readonly sentinel?: SentinelSettings | undefined;
+}

@@ -1,0 +1,45 @@
+/** Base of what Valkey is compared with: deployed by other means than its own components, verified, and nothing more. */
+import * as pulumi from "@pulumi/pulumi";
+import type { TopologyRecord } from "../../../benchmarks/results/schema";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import type { TopologyCheck } from "../../../provider/resources";
+
+/** The parts that become outputs. */
+export interface ComparedParts extends Pick<ComparedDeployment, "endpoint" | "password" | "formationMs" | "reference"> {
+  readonly check: InstanceType<typeof TopologyCheck>;
+}
+
+export abstract class ComparedDeployment extends pulumi.ComponentResource {
+  /** `HOST:PORT` for clients in the Kubernetes cluster. */
+  readonly endpoint: pulumi.Output<string>;
+  /** Password of the user `default`. Secret. */
+  readonly password: pulumi.Output<string>;
+  /** Result of the last verification, with every row of the verdict. */
+  readonly topology: pulumi.Output<TopologyRecord>;
+  /** Time of the last verification, ISO 8601. */
+  readonly verifiedAt: pulumi.Output<string>;
+  /** Time from running pods to a cluster that serves, milliseconds; null in replication mode. */
+  readonly formationMs: pulumi.Output<number | null>;
+  /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */
+  readonly reference: pulumi.Output<KubernetesReference>;
+
+  /** @param create declares everything: children of this component */
+  protected constructor(
+    type: string,
+    name: string,
+    inputs: pulumi.Inputs,
+    options: pulumi.ComponentResourceOptions | undefined,
+    create: (parent: pulumi.Resource) => ComparedParts,
+  ) {
+    super(type, name, inputs, options);
+    const { endpoint, password, formationMs, reference, check } = create(this);
+    this.endpoint = endpoint;
+    this.password = password;
+    this.formationMs = formationMs;
+    this.reference = reference;
+    this.topology = check.topology;
+    this.verifiedAt = check.verifiedAt;
+    const { topology } = check;
+    this.registerOutputs({ endpoint, password, topology });
+  }
+}

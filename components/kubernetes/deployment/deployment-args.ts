@@ -1,0 +1,120 @@
+/** Arguments of a whole deployment on Kubernetes, and their defaults. */
+import * as pulumi from "@pulumi/pulumi";
+import type { PromisedTuning } from "../../../valkey/machine-settings";
+import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
+import { canonicalQuantity } from "../../../platforms/kubernetes/api/quantity";
+import { tlsSecretName } from "../names";
+import type { Placement, Resources, SecretKey, ServerArgs, Storage, TlsSource } from "../arguments";
+
+/** How the provider reaches the pods: by port-forwards of the API server. */
+export interface ClusterAccess {
+  /** A path, or a text without secrets. @default KUBECONFIG, else ~/.kube/config */
+  readonly kubeconfig?: pulumi.Input<string> | undefined;
+  /** The kubeconfig's context to use. @default the current one */
+  readonly context?: string | undefined;
+}
+
+/**
+ * Plain values decide which objects exist; `Input`s may come from other resources. The Kubernetes provider of the
+ * component's options and `kubeconfig` must name the same cluster.
+ */
+export interface DeploymentArgs
+  extends
+    ClusterAccess,
+    Pick<
+      ServerArgs,
+      | "proxyImage"
+      | "imagePullPolicy"
+      | "imagePullSecrets"
+      | "access"
+      | "users"
+      | "external"
+      | "metrics"
+      | "clusterDomain"
+    >,
+    Partial<Pick<ServerArgs, "settings">> {
+  /** Whether `maxmemory` may exceed what the memory limit carries. @default false */
+  readonly oversubscribed?: boolean | undefined;
+  /**
+   * Names under `settings` that the servers have and this package does not know: those of a newer Valkey.
+   * @default none
+   */
+  readonly newerDirectives?: readonly string[] | undefined;
+  /** The namespace must exist. @default "default" */
+  readonly namespace?: pulumi.Input<string> | undefined;
+  /** Values of `topology.kubernetes.io/zone`. The numbers of nodes in two of these zones differ by one at most. */
+  readonly zones: readonly string[];
+  /** Constraints on machines beside the zones. @default `preferred` anti-affinity, any machine */
+  readonly placement?: Partial<Omit<Placement, "zones">> | undefined;
+  /** Container image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. @default DEFAULT_IMAGE */
+  readonly image?: string | undefined;
+  /**
+   * Password of the user `default`, at least 16 characters. Secret. A new password is valid beside the former one for a
+   * while, and no server restarts. @default 48 hexadecimal digits, made once and kept in the state
+   */
+  readonly password?: pulumi.Input<string> | undefined;
+  /**
+   * Secret that exists, with the password of the user `default`; instead of `password` and `passwordVersion`. It is read
+   * at each update, and a password that has changed is rotated.
+   * @default none
+   */
+  readonly passwordSecret?: SecretKey | undefined;
+  /** Change this number to generate a new password, if `password` is not given. @default 0 */
+  readonly passwordVersion?: number | undefined;
+  /** Time that a former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
+  readonly passwordOverlapSeconds?: number | undefined;
+  /** TLS alone, for clients and between nodes. @default plain TCP */
+  readonly tls?: TlsSource | undefined;
+  /**
+   * Whether a change that needs it may restart all nodes at once, with their data: TLS on and off.
+   * @default false, and such a change is refused
+   */
+  readonly allowDowntime?: boolean | undefined;
+  /** CPU and memory of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */
+  readonly resources?: Resources | undefined;
+  /** Volume of each server. @default volumes of 8Gi in the default class, deleted with the deployment */
+  readonly storage?: Partial<Storage> | undefined;
+  /** Time limit for pods to start and for the deployment to form, seconds. @default 600 */
+  readonly timeoutSeconds?: number | undefined;
+  /** Kernel settings that the machines promise; verification fails where they differ. @default nothing */
+  readonly tuning?: PromisedTuning | undefined;
+  /** Change this number to verify the deployment again. @default 0 */
+  readonly trigger?: number | undefined;
+}
+
+/** Pods have a new password at most 90 s late; the rest is for clients in pods to read it. */
+export const DEFAULT_OVERLAP_SECONDS = 120;
+export const DEFAULT_TIMEOUT_SECONDS = 600;
+export const DEFAULT_RESOURCES: Resources = {
+  requests: { cpu: "500m", memory: "1Gi" },
+  limits: { cpu: "2", memory: "1Gi" },
+};
+
+/** Arguments of the servers only. @throws BadInput where it is not clear which certificate they have */
+export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
+  const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
+  const { proxyImage, imagePullPolicy, imagePullSecrets, access, users, external, metrics, tls, clusterDomain } = args;
+  return {
+    namespace,
+    image,
+    password,
+    settings,
+    resources: resources ?? DEFAULT_RESOURCES,
+    storage: { onDestroy: "delete", ...storage, size: canonicalSize(storage?.size ?? "8Gi") },
+    placement: { hostAntiAffinity: "preferred", ...placement, zones },
+    proxyImage,
+    imagePullPolicy,
+    imagePullSecrets,
+    access,
+    users,
+    external,
+    metrics,
+    tls: tls === undefined ? undefined : { secretName: tlsSecretName(name, tls) },
+    clusterDomain,
+  };
+}
+
+/** Another text of the same size is no change, and must not become one of the StatefulSet. */
+function canonicalSize(size: pulumi.Input<string>): pulumi.Input<string> {
+  return typeof size === "string" ? canonicalQuantity(size) : pulumi.output(size).apply(canonicalQuantity);
+}

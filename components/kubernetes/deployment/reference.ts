@@ -1,0 +1,68 @@
+/** How the provider and the commands find a deployment's pods. Pure. */
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import type { ServerSettings } from "../../../valkey/settings/settings";
+import { toDirectives } from "../../../valkey/settings/settings";
+import type { DeploymentKind } from "../deployment-kind";
+import type { PromisedTuning } from "../../../valkey/machine-settings";
+import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../layout";
+import { clientServices } from "../servers/client-services";
+import { objectNames, primaryLead } from "../names";
+
+/** Where its pods are. */
+export interface PodLocation {
+  readonly namespace: string;
+  readonly zones: readonly string[];
+  readonly settings: ServerSettings;
+  readonly tls?: { readonly secretName: string } | undefined;
+  /** Whether clients outside the Kubernetes cluster have Services. @default false */
+  readonly external?: boolean | undefined;
+  /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
+  readonly clusterDomain?: string | undefined;
+  /** Rules of users, by name. @default none */
+  readonly users?: Readonly<Record<string, string>> | undefined;
+  /** Kernel settings that the machines promise; verification fails where they differ. @default nothing */
+  readonly tuning?: PromisedTuning | undefined;
+}
+
+/** Name of the upstream chart's release and of its objects. A deployment of this project may have had the name itself, and its objects with it. */
+export const releaseName = (deployment: string): string => `${deployment}-chart`;
+
+/** The reference without the access to the Kubernetes cluster. @throws BadInput when the name is no host name */
+export function podReference(
+  name: string,
+  kind: DeploymentKind,
+  { namespace, zones, settings, tls, clusterDomain, users = {}, tuning, external = false }: PodLocation,
+): Omit<KubernetesReference, "kubeconfig" | "context"> {
+  const { engine, isUpstreamChart = false, mode, shape, sentinel } = kind;
+  const names = objectNames(isUpstreamChart ? releaseName(name) : name);
+  const inside = clientServices(names, kind);
+  const isLed = mode === "replication" && (engine ?? "valkey") === "valkey" && !isUpstreamChart;
+  // With Sentinels the Service for clients outside leads to the proxies for ever.
+  const outside =
+    isLed && external && sentinel === undefined ? [{ service: names.external, to: "primary" as const }] : [];
+  const ways = [...inside, ...outside];
+  return {
+    platform: "kubernetes",
+    name,
+    mode,
+    shape,
+    zones,
+    // Dragonfly is told by flags, and says nothing of directives.
+    directives: engine === "dragonfly" ? {} : Object.fromEntries(toDirectives(settings)),
+    namespace,
+    statefulSet: names.statefulSet,
+    // The chart names the container as it names the StatefulSet.
+    container: isUpstreamChart ? names.statefulSet : SERVER_CONTAINER,
+    port: CLIENT_PORT,
+    ...(tls === undefined ? {} : { tls }),
+    ...(clusterDomain === undefined ? {} : { clusterDomain }),
+    ...(Object.keys(users).length === 0 ? {} : { users }),
+    ...(tuning === undefined ? {} : { tuning }),
+    ...(sentinel === undefined
+      ? {}
+      : { sentinel: { statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel } }),
+    service: `${inside[0].service}.${namespace}`,
+    ways,
+    ...(isLed ? { lead: primaryLead(name, sentinel !== undefined, external) } : {}),
+  };
+}

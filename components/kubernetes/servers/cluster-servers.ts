@@ -1,0 +1,64 @@
+/** A Valkey cluster on Kubernetes, or a Redis cluster to compare it with. */
+import * as pulumi from "@pulumi/pulumi";
+import { splitDirectives } from "../../../valkey/settings/live-settings";
+import { toDirectives } from "../../../valkey/settings/settings";
+import type { Shape } from "../../../valkey/topology/placement";
+import type { ServerArgs } from "../arguments";
+import { clientServices } from "./client-services";
+import type { DeploymentContext } from "../deployment-context";
+import { directiveEngine } from "../engines";
+import { createNodeServices } from "./external-services";
+import { objectNames } from "../names";
+import { createNativeServers } from "./native-servers";
+import { clusterRole } from "../pods/cluster-role";
+import { createServices } from "./server-objects";
+import type { ServerPods } from "../pods/server-pods";
+import { serviceEndpoint } from "../pods/server-pods";
+import { planClusterZones } from "../pods/zone-plan";
+import { accessFiles, clusterConfig } from "../server-config";
+
+export interface ClusterServersArgs extends ServerArgs {
+  /** Shards, and replicas of each. Another number of nodes changes the StatefulSet's `replicas` and nothing else. */
+  readonly shape: Shape;
+}
+
+/**
+ * The pods are ready as soon as they answer; the resource `Formation` makes a cluster of them. From then on a pod is
+ * ready while its node serves its part of the cluster. The name is part of every object's name: a new name makes a
+ * new deployment.
+ */
+export class ClusterServers extends pulumi.ComponentResource {
+  /** Where each node is. */
+  readonly pods: ServerPods;
+  /** Changes with the pod template. */
+  readonly revision: pulumi.Output<string>;
+  /** `HOST:PORT` at which clients in the Kubernetes cluster discover all nodes. */
+  readonly endpoint: pulumi.Output<string>;
+
+  /** @throws BadInput when the name is no host name, or the zones cannot keep replicas apart from their primaries */
+  constructor(name: string, args: ClusterServersArgs, options?: pulumi.ComponentResourceOptions) {
+    const { nodes } = planClusterZones(name, args.shape, args.placement.zones);
+    const names = objectNames(name);
+    super("valkey:kubernetes:ClusterServers", name, {}, options);
+    const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
+    const directives = toDirectives(args.settings);
+    // Redis takes every change by a restart.
+    const restart = args.engine === "redis" ? directives : splitDirectives(directives).restart;
+
+    const servers = createNativeServers(context, {
+      nodes,
+      config: clusterConfig(directives, args.tls),
+      restarting: clusterConfig(restart, args.tls),
+      scripts: "cluster",
+      role: clusterRole(context),
+      accessFiles: accessFiles(directiveEngine(args.engine)),
+    });
+
+    createServices(context, clientServices(names, { engine: args.engine, mode: "cluster" }));
+    createNodeServices(context, nodes);
+    this.pods = servers.pods;
+    this.revision = servers.revision;
+    this.endpoint = serviceEndpoint(names.client, context);
+    this.registerOutputs({ namespace: this.pods.namespace, endpoint: this.endpoint });
+  }
+}

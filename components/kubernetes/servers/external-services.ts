@@ -1,0 +1,87 @@
+/** Services for clients outside the Kubernetes cluster. */
+import type { types } from "@pulumi/kubernetes";
+import { POD_NAME_LABEL } from "../../../platforms/kubernetes/pods/pods";
+import { BadInput } from "../../../lib/errors";
+import type { DeploymentContext } from "../deployment-context";
+import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
+import { externalProblems } from "../external-problems";
+import * as k8s from "../kubernetes-sdk";
+import { CLIENT_PORT } from "../layout";
+import { leadToPrimary } from "./server-objects";
+import { objectNames, selectorLabels } from "../names";
+import type { DeploymentKind } from "../deployment-kind";
+import type { ExternalReach, ServerArgs } from "../arguments";
+import { nodeCount } from "../../../valkey/topology/placement";
+
+/** The longest name of a Service. */
+const LONGEST = 63;
+
+/** Names of the Services: of a cluster one for each node, in the order of the pods; else of the primary and of all nodes. */
+export function externalServices(
+  deployment: string,
+  { mode, shape }: Pick<DeploymentKind, "mode" | "shape">,
+): readonly string[] {
+  const { statefulSet, external, externalRead } = objectNames(deployment);
+  if (mode === "replication") return [external, externalRead];
+  return Array.from({ length: nodeCount(shape) }, (_, index) => `${statefulSet}-${index}-external`);
+}
+
+/** @throws BadInput with everything that is wrong */
+export function checkExternal(deployment: string, kind: DeploymentKind, external: ExternalReach | undefined): void {
+  if (external === undefined) return;
+  const { type, sourceRanges = [] } = external;
+  const tooLong = externalServices(deployment, kind).find((name) => name.length > LONGEST);
+  const problems = [
+    ...externalProblems({ type, sourceRanges }).map(({ key, reason }) => `external.${key}: ${reason}`),
+    ...(tooLong === undefined ? [] : [`external: a Service would be named ${tooLong}; at most ${LONGEST} characters`]),
+  ];
+  if (problems.length > 0) throw new BadInput(deployment, problems);
+}
+
+/** One Service for each node of a cluster, also while the node is not ready: others send clients to it. */
+export function createNodeServices(context: DeploymentContext, nodes: number): void {
+  const { deployment, names } = context;
+  const shape = { primaries: nodes, replicasPerPrimary: 0 };
+  for (const [index, name] of externalServices(deployment, { mode: "cluster", shape }).entries())
+    createExternalService(context, name, {
+      publishNotReadyAddresses: true,
+      selector: { ...selectorLabels(deployment), [POD_NAME_LABEL]: `${names.statefulSet}-${index}` },
+    });
+}
+
+/** @param proxies in front of the primary. @default no proxies */
+export function createReplicationServices(context: DeploymentContext, proxies?: k8s.apps.v1.Deployment): void {
+  const { deployment, names } = context;
+  const { selector, options } = leadToPrimary(context, proxies);
+  createExternalService(context, names.external, { selector }, options);
+  createExternalService(context, names.externalRead, { selector: selectorLabels(deployment) });
+}
+
+/** Does nothing where nobody outside connects. */
+function createExternalService(
+  context: DeploymentContext,
+  name: string,
+  spec: Pick<types.input.core.v1.ServiceSpec, "selector" | "publishNotReadyAddresses">,
+  options = context.options,
+): void {
+  const { external }: ServerArgs = context.args;
+  if (external === undefined) return;
+  const { type, annotations, sourceRanges } = external;
+  new k8s.core.v1.Service(
+    name,
+    {
+      metadata: {
+        ...objectMetadata(context, name, "external"),
+        // `ExternalAddresses` waits, and says why there is no address.
+        annotations: { ...annotations, ...ENGINE_ANNOTATIONS },
+      },
+      spec: {
+        type,
+        ...spec,
+        ports: [{ name: "valkey", port: CLIENT_PORT, targetPort: CLIENT_PORT }],
+        ...(sourceRanges === undefined ? {} : { loadBalancerSourceRanges: [...sourceRanges] }),
+      },
+    },
+    options,
+  );
+}

@@ -1,0 +1,93 @@
+/** Valkey in replication mode on Kubernetes. Sentinels elect the primary, or `up` designates it: at first pod 0. */
+import * as pulumi from "@pulumi/pulumi";
+import { splitDirectives } from "../../../valkey/settings/live-settings";
+import type { SentinelSettings } from "../../../valkey/sentinel-plan";
+import { toDirectives } from "../../../valkey/settings/settings";
+import type { ServerArgs } from "../arguments";
+import { clientServices } from "./client-services";
+import type { DeploymentContext } from "../deployment-context";
+import { createReplicationServices } from "./external-services";
+import { SENTINEL_PORT } from "../layout";
+import { objectNames } from "../names";
+import { createNativeServers } from "./native-servers";
+import { replicationRole } from "../pods/replication-role";
+import type { ServerPods } from "../pods/server-pods";
+import { serviceEndpoint, serviceHost } from "../pods/server-pods";
+import { planZones } from "../pods/zone-plan";
+import { createServices } from "./server-objects";
+import type { FailoverNodeSelectors } from "../replication/failover";
+import { createFailover } from "../replication/failover";
+import { accessFiles, replicationConfig, withReplicaCount } from "../server-config";
+
+export interface ReplicationServersArgs extends ServerArgs {
+  /** Number of replicas of the one primary. */
+  readonly replicas: number;
+  /** Sentinels that promote a replica when the primary fails. @default no failover */
+  readonly sentinel?: SentinelSettings | undefined;
+  /**
+   * Seconds that a replica may lag behind the primary, a whole number from 1 to 3600. A replica that lags more is not ready: the Service
+   * `NAME-read` does not lead to it, and a roll-out waits for it.
+   * @default 10
+   */
+  readonly maxLagSeconds?: number | undefined;
+  /** Labels that machines of Sentinels and proxies must have. @default those of the servers' placement */
+  readonly failoverNodeSelectors?: FailoverNodeSelectors | undefined;
+}
+
+const DEFAULT_MAX_LAG_SECONDS = 10;
+
+/**
+ * All pods start at the same time. A server that would be the primary asks the others for newer data first. The name is part of every
+ * object's name: a new name makes a new deployment.
+ */
+export class ReplicationServers extends pulumi.ComponentResource {
+  /** Where each node is. */
+  readonly pods: ServerPods;
+  /** Changes with the pod template. */
+  readonly revision: pulumi.Output<string>;
+  /** `HOST:PORT` of the primary, for clients in the Kubernetes cluster. */
+  readonly endpoint: pulumi.Output<string>;
+  /** `HOST:PORT` of all nodes, with the primary. */
+  readonly readEndpoint: pulumi.Output<string>;
+  /** `HOST:PORT` of each Sentinel; empty without them. */
+  readonly sentinels: pulumi.Output<readonly string[]>;
+
+  /** @throws BadInput when the name is no host name, or there are too few zones */
+  constructor(name: string, args: ReplicationServersArgs, options?: pulumi.ComponentResourceOptions) {
+    const { sentinel, tls } = args;
+    const { nodes } = planZones(name, { primaries: 1, replicasPerPrimary: args.replicas }, args.placement.zones);
+    const names = objectNames(name);
+    super("valkey:kubernetes:ReplicationServers", name, {}, options);
+    const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
+    const directives = toDirectives(args.settings);
+    const services = clientServices(names, { mode: "replication", sentinel });
+    const watched = sentinel !== undefined;
+
+    const { pods, revision, secret, needed } = createNativeServers(context, {
+      nodes,
+      config: replicationConfig(withReplicaCount(directives, args.replicas), { tls, watched }),
+      restarting: replicationConfig(splitDirectives(directives).restart, { tls, watched }),
+      scripts: "replication",
+      role: replicationRole(context, sentinel, args.maxLagSeconds ?? DEFAULT_MAX_LAG_SECONDS),
+      accessFiles: accessFiles(),
+      primary: watched ? "elected" : "designated",
+    });
+
+    const plan = { nodes, secret, selectors: args.failoverNodeSelectors };
+    const withFiles: DeploymentContext = { ...context, options: { parent: this, dependsOn: [...needed] } };
+    const proxies = sentinel === undefined ? undefined : createFailover(withFiles, { ...plan, settings: sentinel });
+    createServices(context, services, proxies);
+    createReplicationServices(context, proxies);
+    this.pods = pods;
+    this.revision = revision;
+    this.endpoint = serviceEndpoint(services[0].service, context);
+    this.readEndpoint = serviceEndpoint(names.read, context);
+    const host = serviceHost(names.sentinel, context);
+    this.sentinels = pulumi.all(
+      Array.from({ length: sentinel?.count ?? 0 }, (_, index) => {
+        return pulumi.interpolate`${names.sentinel}-${index}.${host}:${SENTINEL_PORT}`;
+      }),
+    );
+    this.registerOutputs({ namespace: pods.namespace, endpoint: this.endpoint, readEndpoint: this.readEndpoint });
+  }
+}

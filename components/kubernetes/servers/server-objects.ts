@@ -1,0 +1,180 @@
+/** Kubernetes objects that the servers of a native deployment have in common, in cluster and replication mode. */
+import * as pulumi from "@pulumi/pulumi";
+import { DESIGNATED_KEY, leadLabels } from "../../../platforms/kubernetes/access/primary-lead";
+import type { Labels } from "../../../platforms/kubernetes/pods/pods";
+import type { ClientWay } from "../../../valkey/client-ways";
+import type { DeploymentContext } from "../deployment-context";
+import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
+import * as k8s from "../kubernetes-sdk";
+import {
+  BUS_PORT,
+  CHANGED_BY_SHARDS,
+  CLIENT_PORT,
+  DATA_VOLUME,
+  DESIGNATED_BY_ROLLOUT,
+  GROWN_BY_VOLUMES,
+  LED_BY_ROLLOUT,
+} from "../layout";
+import { objectLabels, primaryLead, selectorLabels } from "../names";
+
+/** Gives every pod a DNS name before it is ready: nodes of an unformed cluster find each other by these names. */
+export function createHeadlessService(context: DeploymentContext, ports: readonly number[]): k8s.core.v1.Service {
+  const { names } = context;
+  return new k8s.core.v1.Service(
+    names.headless,
+    {
+      metadata: objectMetadata(context, names.headless, "headless"),
+      spec: {
+        clusterIP: "None",
+        publishNotReadyAddresses: true,
+        selector: selectorLabels(context.deployment),
+        ports: ports.map((each) => servicePort(each === BUS_PORT ? "bus" : "valkey", each)),
+      },
+    },
+    context.options,
+  );
+}
+
+/**
+ * Services of pods that are ready. They keep their addresses when pods come back with others.
+ * @param proxies to which some of the Services lead, once they are ready
+ */
+export function createServices(
+  context: DeploymentContext,
+  ways: readonly ClientWay[],
+  proxies?: k8s.apps.v1.Deployment,
+): void {
+  for (const way of ways) createService(context, way, way.proxies === undefined ? undefined : proxies);
+}
+
+function createService(
+  context: DeploymentContext,
+  { service: name, to }: ClientWay,
+  proxies: k8s.apps.v1.Deployment | undefined,
+): void {
+  const { deployment, names } = context;
+  const { selector, options } =
+    to === "all" ? { selector: selectorLabels(deployment), options: context.options } : leadToPrimary(context, proxies);
+  const component = name === names.client ? "client" : name.slice(deployment.length + 1);
+  new k8s.core.v1.Service(
+    name,
+    {
+      metadata: { ...objectMetadata(context, name, component), annotations: ENGINE_ANNOTATIONS },
+      spec: {
+        selector,
+        ports: [servicePort("valkey", CLIENT_PORT)],
+      },
+    },
+    options,
+  );
+}
+
+/**
+ * Selector and options of a Service of the primary: at first of pod 0, or of the proxies, once they are ready. `Rollout` leads it elsewhere.
+ */
+export function leadToPrimary(
+  { deployment, names, args, options }: DeploymentContext,
+  proxies: k8s.apps.v1.Deployment | undefined,
+): { readonly selector: Labels; readonly options: pulumi.CustomResourceOptions } {
+  const lead = primaryLead(deployment, proxies !== undefined, args.external !== undefined);
+  return {
+    selector: leadLabels(lead, `${names.statefulSet}-0`),
+    options: pulumi.mergeOptions(options, {
+      ignoreChanges: LED_BY_ROLLOUT,
+      ...(proxies === undefined ? {} : { dependsOn: [proxies] }),
+    }),
+  };
+}
+
+/** The name of the primary's pod, at first of pod 0, for scripts to read. */
+export function createPrimaryFile(context: DeploymentContext): k8s.core.v1.ConfigMap {
+  const { primary, statefulSet } = context.names;
+  return new k8s.core.v1.ConfigMap(
+    primary,
+    { metadata: objectMetadata(context, primary), data: { [DESIGNATED_KEY]: `${statefulSet}-0` } },
+    { ...context.options, ignoreChanges: DESIGNATED_BY_ROLLOUT },
+  );
+}
+
+/** An account without rights: the pods never call the API server. */
+export function createServiceAccount(context: DeploymentContext): k8s.core.v1.ServiceAccount {
+  const name = context.names.serviceAccount;
+  return new k8s.core.v1.ServiceAccount(
+    name,
+    { metadata: objectMetadata(context, name), automountServiceAccountToken: false },
+    context.options,
+  );
+}
+
+/**
+ * Lets one pod leave at a time: a primary and its replica never leave together. `TopologyCheck` lets more pods of a cluster go, by the
+ * shards that it has found.
+ */
+export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
+  const name = context.names.disruptionBudget;
+  return new k8s.policy.v1.PodDisruptionBudget(
+    name,
+    {
+      metadata: objectMetadata(context, name),
+      spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(context.deployment) } },
+    },
+    { ...context.options, ignoreChanges: CHANGED_BY_SHARDS },
+  );
+}
+
+/**
+ * Updates one pod at a time.
+ * @param hasVolumes whether each pod has a volume of its own
+ * @param isRestartedByRollout whether `Rollout` restarts the pods, because another server takes over from the primary before
+ */
+export function createStatefulSet(
+  context: DeploymentContext,
+  nodes: number,
+  template: k8s.types.input.core.v1.PodTemplateSpec,
+  needed: pulumi.Resource[],
+  hasVolumes: boolean,
+  isRestartedByRollout: boolean,
+): void {
+  const { deployment, names, args, options } = context;
+  new k8s.apps.v1.StatefulSet(
+    names.statefulSet,
+    {
+      metadata: { ...objectMetadata(context, names.statefulSet), annotations: ENGINE_ANNOTATIONS },
+      spec: {
+        serviceName: names.headless,
+        replicas: nodes,
+        // All pods start at once; no pod waits for another.
+        podManagementPolicy: "Parallel",
+        updateStrategy: { type: isRestartedByRollout ? "OnDelete" : "RollingUpdate" },
+        selector: { matchLabels: selectorLabels(deployment) },
+        template,
+        volumeClaimTemplates: hasVolumes ? [dataVolume(context)] : [],
+        // A removed node lost its slots and left the cluster. With its volume it would return with a node ID that the
+        // others have forgotten.
+        persistentVolumeClaimRetentionPolicy: {
+          whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete",
+          whenScaled: "Delete",
+        },
+      },
+    },
+    { ...options, dependsOn: needed, ignoreChanges: GROWN_BY_VOLUMES },
+  );
+}
+
+function dataVolume({
+  deployment,
+  args: { storage },
+}: DeploymentContext): k8s.types.input.core.v1.PersistentVolumeClaim {
+  return {
+    metadata: { name: DATA_VOLUME, labels: objectLabels(deployment) },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      ...(storage.className === undefined ? {} : { storageClassName: storage.className }),
+      resources: { requests: { storage: storage.size } },
+    },
+  };
+}
+
+function servicePort(name: string, number: number): k8s.types.input.core.v1.ServicePort {
+  return { name, port: number, targetPort: name };
+}

@@ -1,0 +1,46 @@
+/** Prices by region. Pure; each table is a file of `prices/` with its date and its sources. */
+import { z } from "zod";
+import { CONTROL_PLANE_TIERS } from "./control-plane";
+import usWest2 from "./prices/us-west-2.json";
+
+const price = z.number().positive();
+
+const priceTableSchema = z.strictObject({
+  region: z.string(),
+  currency: z.literal("USD"),
+  /** Date of the oldest source. */
+  date: z.iso.date(),
+  sources: z
+    .array(z.strictObject({ what: z.string(), url: z.url(), date: z.iso.date(), note: z.string().optional() }))
+    .min(1),
+  /** Zones of the region. */
+  zones: z.int().min(1),
+  eksControlPlanePerHour: price.optional(),
+  /** On top of the control plane's price. */
+  eksTierPerHour: z.partialRecord(z.enum(CONTROL_PLANE_TIERS).exclude(["standard"]), price).optional(),
+  natGateway: z.strictObject({ perHour: price, perGb: price }).optional(),
+  publicIpv4PerHour: price.optional(),
+  interfaceEndpoint: z.strictObject({ perZoneHour: price, perGb: price }).optional(),
+  kmsKeyPerMonth: price.optional(),
+  /** IOPS beyond 3,000 and throughput beyond 125 MiB/s; the baseline is free. */
+  gp3: z.strictObject({ perGibMonth: price, perIopsMonth: price, perMibpsMonth: price }).optional(),
+  /** For each direction: a byte costs twice this. */
+  crossZonePerGb: price.optional(),
+  /** Linux, on demand; and the number of zones that offer the type. */
+  machines: z.record(z.string(), z.strictObject({ usdPerHour: price, zones: z.int().min(1) })),
+});
+
+/** Prices of one region. A missing price is reported wherever a plan needs it. */
+export type PriceTable = z.infer<typeof priceTableSchema>;
+
+const TABLES: ReadonlyMap<string, PriceTable> = new Map(
+  [usWest2].map((raw) => priceTableSchema.parse(raw)).map((table) => [table.region, table]),
+);
+
+/** Regions with a price table. */
+export const PRICED_REGIONS: readonly string[] = [...TABLES.keys()];
+
+/** @returns undefined where there is no table of the region */
+export function pricesOf(region: string): PriceTable | undefined {
+  return TABLES.get(region);
+}

@@ -1,0 +1,30 @@
+/** Architectures of a pool's machines, which follow from its machine types. Pure. */
+import type { Architecture } from "../offers/machines";
+import { ARCHITECTURES, machineType } from "../offers/machines";
+import type { Pools } from "./pools";
+import { POOLS } from "./pools";
+import type { Problem } from "./problem";
+
+/** Distinct architectures of machine types; unknown types are left out. */
+export function architecturesOf(types: readonly string[]): Architecture[] {
+  const found = new Set(types.map((type) => machineType(type)?.architecture));
+  return ARCHITECTURES.filter((architecture) => found.has(architecture));
+}
+
+/** A pool of both architectures: two measurements in it may run on different processors. */
+export function architectureProblems(pools: Pools): Problem[] {
+  return POOLS.flatMap((pool) => {
+    const types = pools[pool]?.instanceTypes ?? [];
+    if (architecturesOf(types).length < 2) return [];
+    const listed = ARCHITECTURES.map(
+      (architecture) =>
+        `${architecture} (${types.filter((type) => machineType(type)?.architecture === architecture).join(", ")})`,
+    );
+    return [
+      {
+        path: ["pools", pool, "instanceTypes"],
+        message: `types of ${listed.join(" and ")}; expected one architecture`,
+      },
+    ];
+  });
+}

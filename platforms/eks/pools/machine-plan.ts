@@ -1,0 +1,203 @@
+/** Machines that each pool needs in each zone, by type. Pure. */
+import { groupBy } from "../../../lib/group-by";
+import type { Problem } from "./problem";
+import type { MachineType, AllocatableResources } from "../offers/machines";
+import { DAEMON_ADDRESSES, machineType, allocatableOn } from "../offers/machines";
+import type { MachineSet, SetLayout } from "./machine-sets";
+import { fits, layoutOf, unitOf } from "./machine-sets";
+import type { PodGroup } from "./pod-groups";
+import type { PoolArgs, PoolName, Pools } from "./pools";
+import { POOLS } from "./pools";
+import type { PriceTable } from "../offers/prices";
+
+/** Machines of one pool, type and zone. */
+export interface MachineGroup {
+  readonly pool: PoolName | "system";
+  readonly type: string;
+  readonly zone: string;
+  readonly count: number;
+  readonly vcpus: number;
+  /** Most addresses that the pods of one machine take. */
+  readonly podAddresses: number;
+}
+
+/** The cheapest type that holds the pods of some groups; without prices, the one with the fewest vCPUs. */
+interface Choice {
+  readonly name: string;
+  readonly type: MachineType;
+  readonly room: AllocatableResources;
+}
+
+/** A set as it grows, group by group. */
+interface GrowingSet {
+  readonly choice: Choice;
+  readonly instanceType: string | undefined;
+  readonly pinsType: boolean;
+  /** Whether groups of other owners may join: only machines of a known type are known to have room. */
+  readonly open: boolean;
+  groups: readonly PodGroup[];
+  layout: SetLayout;
+}
+
+export interface MachinePlan {
+  readonly machines: MachineGroup[];
+  readonly sets: MachineSet[];
+  readonly notes: string[];
+  readonly problems: Problem[];
+}
+
+/**
+ * Machines for the groups, set by set (`machine-sets.ts`). An owner's groups join the first set of the configuration in
+ * which that is safe, else they get a set of their own; groups of one owner that cannot share get one each.
+ * @param prices of the region; undefined where there are none
+ */
+export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): MachinePlan {
+  const notes: string[] = [];
+  const problems: Problem[] = [];
+  const byPool = POOLS.map((pool) => {
+    const members = groups.filter((group) => group.pool === pool && group.pods.length > 0);
+    const args = pools[pool];
+    if (members.length === 0 || args === undefined) {
+      problems.push(...members.slice(0, 1).map(() => missingPool(pool, members)));
+      return { pool, sets: [] };
+    }
+    const planned = planSets(members, args, prices);
+    notes.push(...planned.notes);
+    if (planned.unfitting.length > 0) problems.push(...roomProblems(pool, args, planned.unfitting));
+    return { pool, sets: planned.sets };
+  });
+  return {
+    machines: byPool.flatMap(({ pool, sets }) => machinesOf(pool, sets)),
+    sets: byPool.flatMap(({ pool, sets }) => sets.map((set) => finished(pool, set))),
+    notes,
+    problems,
+  };
+}
+
+function missingPool(pool: PoolName, members: readonly PodGroup[]): Problem {
+  return {
+    path: ["pools", pool],
+    message: `is missing, and ${members.map(({ name }) => name).join(", ")} would run there`,
+  };
+}
+
+const labelOf = ({ label, name }: PodGroup): string => label ?? name;
+
+/** @returns also the groups with a pod that no type has room for */
+function planSets(
+  members: readonly PodGroup[],
+  args: PoolArgs,
+  prices: PriceTable | undefined,
+): { sets: GrowingSet[]; notes: string[]; unfitting: PodGroup[] } {
+  const sets: GrowingSet[] = [];
+  const notes: string[] = [];
+  const unfitting: PodGroup[] = [];
+  const place = (groups: readonly PodGroup[]): void => {
+    const [first, ...rest] = groups;
+    if (first === undefined) return;
+    const { instanceType } = first;
+    for (const set of sets) {
+      if (!set.open || set.instanceType !== instanceType) continue;
+      const joined = [...set.groups, ...groups];
+      const layout = layoutOf(joined, set.choice.room);
+      if (layout === undefined) continue;
+      set.groups = joined;
+      set.layout = layout;
+      return;
+    }
+    const types = instanceType === undefined ? args.instanceTypes : [instanceType];
+    const choice = chooseType({ ...args, instanceTypes: types }, groups, prices);
+    const layout = choice && layoutOf(groups, choice.room);
+    if (choice !== undefined && layout !== undefined) {
+      const pinsType = instanceType === undefined && types.length > 1 && layout.fullest > 1;
+      sets.push({ choice, instanceType, pinsType, open: types.length === 1 || pinsType, groups, layout });
+    } else if (rest.length > 0) {
+      for (const group of groups) place([group]);
+      const beside = sets.find((set) => set.groups.includes(first))?.groups ?? groups;
+      const others = rest.filter((group) => !beside.includes(group));
+      if (others.length > 0) notes.push(splitNote(first, others));
+    } else {
+      unfitting.push(first);
+    }
+  };
+  for (const groups of groupBy(
+    members,
+    ({ owner, instanceType, ...group }) => `${owner ?? labelOf(group)} ${instanceType ?? ""}`,
+  ).values())
+    place(groups);
+  return { sets, notes, unfitting };
+}
+
+function splitNote(first: PodGroup, others: readonly PodGroup[]): string {
+  const names = others.map(({ name }) => name).join(" and ");
+  return `${names} are on other machines than ${first.name}: not every order of scheduling would find room for all of them`;
+}
+
+function finished(pool: PoolName, { choice, pinsType, groups, layout }: GrowingSet): MachineSet {
+  const named = groups.map((group) => ({ name: group.name, label: labelOf(group) }));
+  return {
+    name: named[0]?.label ?? "",
+    pool,
+    type: choice.name,
+    pinsType,
+    groups: named,
+    machines: Object.fromEntries(layout.machines),
+  };
+}
+
+/** The machines of all sets, in a group for each type and zone. */
+function machinesOf(pool: PoolName, sets: readonly GrowingSet[]): MachineGroup[] {
+  const found = new Map<string, MachineGroup>();
+  for (const { choice, layout } of sets) {
+    for (const [zone, count] of layout.machines) {
+      const key = `${choice.name} ${zone}`;
+      const { count: before = 0, podAddresses = 0 } = found.get(key) ?? {};
+      found.set(key, {
+        pool,
+        type: choice.name,
+        zone,
+        count: before + count,
+        vcpus: choice.type.vcpus,
+        podAddresses: Math.max(podAddresses, layout.fullest + DAEMON_ADDRESSES),
+      });
+    }
+  }
+  return [...found.values()];
+}
+
+function chooseType(args: PoolArgs, groups: readonly PodGroup[], prices: PriceTable | undefined): Choice | undefined {
+  const fitting = args.instanceTypes.flatMap((name) => {
+    const type = machineType(name);
+    if (type === undefined) return [];
+    const room = allocatableOn(type, args.tuning);
+    return groups.every((group) => fits(unitOf(group), room)) ? [{ name, type, room }] : [];
+  });
+  const cost = ({ name, type }: Choice): number => prices?.machines[name]?.usdPerHour ?? type.vcpus;
+  return fitting.reduce<Choice | undefined>(
+    (best, each) => (best === undefined || cost(each) < cost(best) ? each : best),
+    undefined,
+  );
+}
+
+function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[]): Problem[] {
+  const rooms = args.instanceTypes.flatMap((name) => {
+    const type = machineType(name);
+    if (type === undefined) return [];
+    const room = allocatableOn(type, args.tuning);
+    return [`${name} ${room.cpuMilli}m and ${room.memoryMiB} MiB, for ${room.pods} pods and ${room.volumes} volumes`];
+  });
+  // `poolProblems` reports unknown types.
+  if (rooms.length === 0) return [];
+  const asked = groups
+    .map(
+      (group) =>
+        `${group.name} asks for ${unitOf(group).cpuMilli}m and ${unitOf(group).memoryMiB} MiB${group.together === true ? ` for ${group.pods.length} pods on one machine` : ""}`,
+    )
+    .join("; ");
+  return [
+    {
+      path: ["pools", pool, "instanceTypes"],
+      message: `no type has room for every pod: ${asked}; beside what runs on every machine there are: ${rooms.join(", ")}`,
+    },
+  ];
+}

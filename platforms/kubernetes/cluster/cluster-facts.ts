@@ -1,0 +1,100 @@
+/** Reads what a Kubernetes cluster has and allows. What may not be read is undefined, and is no problem. */
+import type { V1Node, V1SelfSubjectAccessReview } from "@kubernetes/client-node";
+import type { KubernetesClient } from "../api/client";
+import { statusInError } from "../api/api-errors";
+import type { KubernetesFacts, MachineSchedulingFacts } from "./requirements";
+import type { Plain } from "../api/plain";
+import { resourceName } from "../api/pod-diagnostics";
+
+const ZONE_LABEL = "topology.kubernetes.io/zone";
+const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
+/** An annotation on a namespace that outlives its stack because of its volumes: the stack. */
+const KEPT_BY = "valkey-measured/kept-by";
+
+/** All facts that `unmetRequirements` judges. Errors of the API server make a fact undefined. */
+export async function readKubernetesFacts(kubernetes: KubernetesClient, namespace: string): Promise<KubernetesFacts> {
+  const { core, storage, context } = kubernetes;
+  const [there, machines, classes, grows, mayForward] = await Promise.all([
+    readable(core.readNamespace({ name: namespace })),
+    readable(core.listNode()),
+    readable(storage.listStorageClass()),
+    autoscales(kubernetes),
+    mayForwardPorts(kubernetes, namespace),
+  ]);
+  return {
+    context,
+    namespace: there && {
+      state: there.metadata?.deletionTimestamp === undefined ? "lives" : "ends",
+      keptBy: there.metadata?.annotations?.[KEPT_BY],
+    },
+    machines: machines?.items.map(machineOf),
+    storageClasses: classes?.items.map((each) => ({
+      name: resourceName(each),
+      isDefault: each.metadata?.annotations?.[DEFAULT_CLASS] === "true",
+    })),
+    autoscales: grows,
+    mayForwardPorts: mayForward,
+  };
+}
+
+function machineOf(machine: V1Node): MachineSchedulingFacts {
+  const labels = machine.metadata?.labels ?? {};
+  const taints = (machine.spec?.taints ?? [])
+    .filter(({ effect }) => effect !== "PreferNoSchedule")
+    .map(({ key, value, effect }) => ({ key, value, effect }));
+  return {
+    name: resourceName(machine),
+    zone: labels[ZONE_LABEL],
+    labels,
+    taints,
+    unschedulable: machine.spec?.unschedulable === true,
+  };
+}
+
+/** Whether Karpenter has a pool or the cluster autoscaler runs. Where that may not be read, the answer is yes. */
+async function autoscales({ core, custom }: KubernetesClient): Promise<boolean> {
+  const [pools, status] = await Promise.all([
+    readable(
+      custom.listClusterCustomObject({ group: "karpenter.sh", version: "v1", plural: "nodepools" }) as Promise<{
+        readonly items: readonly unknown[];
+      }>,
+    ),
+    readable(core.readNamespacedConfigMap({ namespace: "kube-system", name: "cluster-autoscaler-status" })),
+  ]);
+  return (pools !== null && (pools?.items.length ?? 1) > 0) || status !== null;
+}
+
+async function mayForwardPorts({ authorization }: KubernetesClient, namespace: string): Promise<boolean | undefined> {
+  const body: Plain<V1SelfSubjectAccessReview> = {
+    spec: { resourceAttributes: { namespace, verb: "create", resource: "pods", subresource: "portforward" } },
+  };
+  return (await readable(authorization.createSelfSubjectAccessReview({ body })))?.status?.allowed;
+}
+
+/** Null where the object does not exist; undefined where it may not be read. */
+async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    return statusInError(error)?.code === 404 ? null : undefined;
+  }
+}
+
+/**
+ * Records on a namespace which stack keeps it for its volumes, so that only this stack uses it again.
+ * @param stack undefined removes the record
+ */
+export async function markNamespaceKept(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  stack: string | undefined,
+): Promise<void> {
+  const body = await kubernetes.find(
+    `reading namespace ${namespace}`,
+    kubernetes.core.readNamespace({ name: namespace }),
+  );
+  if (body?.metadata === undefined || body.metadata.annotations?.[KEPT_BY] === stack) return;
+  const others = Object.entries(body.metadata.annotations ?? {}).filter(([key]) => key !== KEPT_BY);
+  body.metadata.annotations = { ...Object.fromEntries(others), ...(stack === undefined ? {} : { [KEPT_BY]: stack }) };
+  await kubernetes.call(`marking namespace ${namespace}`, kubernetes.core.replaceNamespace({ name: namespace, body }));
+}

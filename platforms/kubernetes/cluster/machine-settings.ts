@@ -1,0 +1,92 @@
+/** Machine settings as containers see them: read by a script in the container, and from the Node's labels. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Semaphore } from "../../../lib/semaphore";
+import type { Observation } from "../../../valkey/observation";
+import { mapObservation, observed, unobserved } from "../../../valkey/observation";
+import type { MachineSettings, QueueInterrupt } from "../../../valkey/machine-settings";
+import type { KubernetesClient } from "../api/client";
+import type { ContainerName } from "../api/run-in-pod";
+import { runInPod } from "../api/run-in-pod";
+
+const SCRIPT = readFileSync(join(__dirname, "machine-settings.sh"), "utf8");
+
+/** Label of a Node whose boot script failed; its value is `failed`. The boot script gives it before the kubelet starts. */
+export const BOOT_LABEL = "valkey-measured/boot";
+
+/** Containers that are asked at the same time. */
+const QUESTIONS = 32;
+
+/** A container and the machine that it runs on. */
+export interface PlacedContainer extends ContainerName {
+  readonly machine: string;
+}
+
+/** Reads the settings of machines, of each container once. */
+export class MachineSettingsReader {
+  readonly #semaphore = new Semaphore(QUESTIONS);
+  readonly #read = new Map<string, Promise<MachineSettings>>();
+
+  constructor(private readonly kubernetes: KubernetesClient) {}
+
+  /**
+   * @param key containers with the same key are asked once; @default the container's own
+   * @throws Failure when the container or its machine cannot be asked
+   */
+  read(container: PlacedContainer, key = `${container.namespace}/${container.pod}`): Promise<MachineSettings> {
+    const known = this.#read.get(key);
+    if (known !== undefined) return known;
+    const asked = this.#semaphore.run(() => this.#ask(container));
+    this.#read.set(key, asked);
+    // What could not be read is asked again by the next verification.
+    asked.catch(() => this.#read.delete(key));
+    return asked;
+  }
+
+  async #ask(container: PlacedContainer): Promise<MachineSettings> {
+    const { machine } = container;
+    const [printed, node] = await Promise.all([
+      runInPod(this.kubernetes, container, SCRIPT),
+      this.kubernetes.call(`reading machine ${machine}`, this.kubernetes.core.readNode({ name: machine })),
+    ]);
+    return parseMachineSettings(printed, node.metadata?.labels?.[BOOT_LABEL]);
+  }
+}
+
+/**
+ * Pure.
+ * @param printed by `machine-settings.sh`
+ * @param boot value of the Node's boot label
+ */
+export function parseMachineSettings(printed: string, boot: string | undefined): MachineSettings {
+  const lines = printed.split("\n").map((line) => line.trim());
+  const read = (key: string): Observation<string> => {
+    const line = lines.find((each) => each.startsWith(`${key} `));
+    return line === undefined ? unobserved(`the container cannot read it`) : observed(line.slice(key.length + 1));
+  };
+  return {
+    hugePages: mapObservation(read("huge-pages"), (text) => /\[(\w+)\]/.exec(text)?.[1] ?? text),
+    overcommit: read("overcommit"),
+    acceptQueue: mapObservation(read("accept-queue"), Number),
+    openFiles: mapObservation(read("open-files"), (text) => (text === "unlimited" ? Infinity : Number(text))),
+    cpus: mapObservation(read("cpus"), parseCpus),
+    machineCpus: mapObservation(read("machine-cpus"), (text) => parseCpus(text).length),
+    interrupts: lines.includes("interrupts-read")
+      ? observed(lines.flatMap(parseInterrupt))
+      : unobserved("the container cannot read it"),
+    boot: observed(boot ?? "ok"),
+  };
+}
+
+function parseInterrupt(line: string): QueueInterrupt[] {
+  const match = /^interrupt (\S+) (\S+)$/.exec(line);
+  return match === null ? [] : [{ name: match[1] ?? "", cpus: parseCpus(match[2] ?? "") }];
+}
+
+/** `0,6-7` */
+function parseCpus(text: string): number[] {
+  return text.split(",").flatMap((part) => {
+    const [from = 0, to = from] = part.split("-").map(Number);
+    return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+  });
+}

@@ -1,0 +1,24 @@
+/** Container images that are used if a configuration names none. Pinned, so that what runs is known. */
+import type { Engine } from "../../valkey/settings/engines";
+
+/** Image of the Valkey servers and of valkey-benchmark. */
+export const DEFAULT_IMAGE = "docker.io/valkey/valkey:9.1.2";
+
+/** Images of servers, by engine. */
+export const SERVER_IMAGES: Readonly<Record<Engine, string>> = {
+  valkey: DEFAULT_IMAGE,
+  redis: "docker.io/library/redis:8.2.1",
+  dragonfly: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2",
+};
+
+/** Image of HAProxy 3.1 or newer, in front of a primary with Sentinels. */
+export const PROXY_IMAGE = "docker.io/library/haproxy:3.2.26";
+
+/** Image of oliver006/redis_exporter. */
+export const EXPORTER_IMAGE = "ghcr.io/oliver006/redis_exporter:v1.86.0";
+
+/** Image for the open-loop load generator: any with Node 20 and a shell. */
+export const NODE_IMAGE = "docker.io/library/node:22.20.0-bookworm-slim";
+
+/** Image for memtier_benchmark: any with version 2 and a shell. */
+export const MEMTIER_IMAGE = "docker.io/redislabs/memtier_benchmark:2.4.2";

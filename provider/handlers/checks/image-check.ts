@@ -1,0 +1,114 @@
+/** Looks at another image before pods are replaced. */
+import type { V1PodSpec } from "@kubernetes/client-node";
+import { Failure, messageOf } from "../../../lib/errors";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { openDeployment, openKubernetesClient } from "../../../platforms/deployment-reference";
+import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
+import type { Plain } from "../../../platforms/kubernetes/api/plain";
+import { isPodRunning } from "../../../platforms/kubernetes/api/pod-diagnostics";
+import { formatLabelSelector, listAllPods, readPodLabels } from "../../../platforms/kubernetes/pods/pods";
+import { runOnce } from "../../../platforms/kubernetes/pods/run-once";
+import { withEveryNode } from "../../../valkey/connections";
+import { parseInfo } from "../../../valkey/topology/info";
+import { cannotReadDataOf, tagOf } from "../../../valkey/settings/version";
+import { lookOrTell } from "../../protocol/preview";
+import type { HandlerContext, InputProblem, ResourceHandler } from "../../protocol/resource-handler";
+import { waitOptions } from "../../protocol/waiting";
+
+export interface ImageCheckInputs {
+  readonly target: KubernetesReference;
+  readonly password: string;
+  /** Image of the servers. */
+  readonly image: string;
+  /** Specification of the pod that runs the image, with the servers' pull secrets and placement. */
+  readonly pod: object;
+  /** Time limit for the pod. */
+  readonly timeoutSeconds: number;
+}
+
+/** Running servers that do not answer within this are known by the tags of their images. */
+const ANSWER_MS = 15_000;
+/** An image of some hundred megabytes from a slow registry. */
+const MOST_SECONDS = 300;
+const LABELS = { "app.kubernetes.io/name": "valkey-image-check", "app.kubernetes.io/managed-by": "valkey-measured" };
+
+/** Tags of the images of servers that run, which may be of two versions after an interrupted change. */
+async function runningTags(kubernetes: KubernetesClient, target: KubernetesReference): Promise<string[]> {
+  const { namespace, statefulSet, container } = target;
+  const labels = await readPodLabels(kubernetes, namespace, { statefulSet });
+  const pods = await listAllPods(kubernetes, namespace, formatLabelSelector(labels));
+  return pods
+    .filter((pod) => isPodRunning(pod, container))
+    .flatMap(({ spec }) => tagOf(spec?.containers.find(({ name }) => name === container)?.image ?? "") ?? []);
+}
+
+/** Versions that the servers report. */
+async function runningVersions({ target, password }: ImageCheckInputs, signal: AbortSignal): Promise<string[]> {
+  const deployment = await openDeployment(target, password, { timeoutMs: ANSWER_MS, signal });
+  const answers = await withEveryNode(deployment, (attempts) =>
+    Promise.all(attempts.map(async ({ connection }) => connection?.info("server"))),
+  );
+  return answers.flatMap((text) => (text === undefined ? [] : (parseInfo(text).get("valkey_version") ?? [])));
+}
+
+/** @returns why the change is refused; undefined when it is not */
+function refusal(name: string, running: readonly string[], to: string): string | undefined {
+  const from = running.find((version) => cannotReadDataOf(version, to));
+  if (from === undefined) return undefined;
+  return (
+    `${name} runs Valkey ${from}, and ${to} may be unable to read the data files that it wrote. ` +
+    `Stay on ${from} or newer; or deploy a second stack with ${to}, and copy the keys`
+  );
+}
+
+/** @returns the version of the image's server @throws Failure when it is not Valkey, or cannot be pulled */
+async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, context: HandlerContext): Promise<string> {
+  const { name, namespace } = target;
+  const labels = { ...LABELS, "app.kubernetes.io/instance": name };
+  const options = waitOptions(name, Math.min(limits.timeoutSeconds, MOST_SECONDS), context);
+  try {
+    const run = { namespace, name: `${name}-image`, labels, spec: pod as Plain<V1PodSpec> };
+    const said = await runOnce(await openKubernetesClient(target), run, options);
+    const version = /^Valkey server v=(\S+)/.exec(said)?.[1];
+    if (version === undefined) throw new Failure(`its valkey-server --version says ${JSON.stringify(said)}`);
+    return version;
+  } catch (error) {
+    context.signal.throwIfAborted();
+    throw new Failure(`${name}: image ${image} is not used, and nothing has changed: ${messageOf(error)}`);
+  }
+}
+
+export const handler: ResourceHandler<ImageCheckInputs, object> = {
+  silentInputs: ["pod", "timeoutSeconds"],
+  check: async (olds, { image, target }, { report }): Promise<InputProblem[]> => {
+    const tag = tagOf(image ?? "");
+    if (olds === undefined || tag === undefined || image === olds.image || target === undefined) return [];
+    if (!cannotReadDataOf(tagOf(olds.image) ?? "", tag)) return [];
+    // A version that never ran wrote nothing.
+    const { name } = olds.target;
+    const tags = await lookOrTell(name, report, async () =>
+      runningTags(await openKubernetesClient(olds.target), olds.target),
+    );
+    const reason = tags && refusal(name, tags, tag);
+    return reason === undefined ? [] : [{ property: "image", reason }];
+  },
+  announce: ({ image: before }, { image: after }) =>
+    after === undefined || after === before
+      ? []
+      : [`image ${before} becomes ${after}, which one pod runs first: nothing changes where it is not Valkey`],
+  // Servers that are not there yet have nothing to lose.
+  create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
+  update: async (_id, olds, news, context) => {
+    if (olds.image === news.image) return {};
+    const version = await lookAt(news, context);
+    const kubernetes = await openKubernetesClient(olds.target);
+    const running = await runningVersions(olds, context.signal).catch(() => {
+      context.signal.throwIfAborted();
+      return runningTags(kubernetes, olds.target);
+    });
+    const reason = refusal(olds.target.name, running, version);
+    if (reason !== undefined) throw new Failure(`${reason}. Nothing has changed`);
+    context.report(`${olds.target.name}: Valkey ${[...new Set(running)].sort().join(" and ")} becomes ${version}`);
+    return {};
+  },
+};

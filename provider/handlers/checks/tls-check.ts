@@ -1,0 +1,142 @@
+/** Looks at the certificate of servers before they use it, and refuses to switch TLS on or off under clients. */
+import { BadInput } from "../../../lib/errors";
+import { poll } from "../../../lib/polling";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../../platforms/deployment-reference";
+import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
+import { findSet } from "../../../platforms/kubernetes/volumes/set-volumes";
+import { lookAtTlsSecret, tlsSecretProblems } from "../../../platforms/kubernetes/access/tls-secret";
+import type { ReportProgress } from "../../../lib/progress";
+import { lookOrTell } from "../../protocol/preview";
+import type { HandlerContext, InputProblem, ResourceHandler } from "../../protocol/resource-handler";
+import { waitOptions } from "../../protocol/waiting";
+
+export interface TlsCheckInputs {
+  readonly target: KubernetesReference;
+  readonly tls?: TlsRequest | undefined;
+  /** Whether TLS may be switched on and off under running servers, which all restart at once. */
+  readonly allowDowntime: boolean;
+  /** Whether the servers' data outlives their pods. */
+  readonly keepsData: boolean;
+  /** Time limit for the Secret to be made. */
+  readonly timeoutSeconds: number;
+}
+
+export interface TlsRequest {
+  /** Name of the Secret. */
+  readonly secretName: string;
+  /** That the certificate must name. */
+  readonly hosts: readonly string[];
+}
+
+export interface TlsCheckOutputs {
+  /** `NAMESPACE/NAME` of the Secret; null without TLS. */
+  readonly secret: string | null;
+}
+
+const POLL_MS = 1_000;
+
+/** Problems of a Secret, or the reason why they are not known. */
+type SecretLook =
+  { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly problems: readonly string[] };
+
+async function lookAtSecret(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  { secretName, hosts }: TlsRequest,
+): Promise<SecretLook> {
+  const look = await lookAtTlsSecret(kubernetes, namespace, secretName);
+  return look.state === "read" ? { state: "read", problems: tlsSecretProblems(look.data, hosts, new Date()) } : look;
+}
+
+const unreadable = ({ secretName }: TlsRequest): string =>
+  `Secret ${secretName} may not be read: its certificate is not looked at`;
+
+/** @returns why TLS cannot be switched; undefined where there are no servers yet */
+async function switchProblem(
+  { target }: TlsCheckInputs,
+  isOn: boolean,
+  { allowDowntime = false, keepsData = false }: Partial<TlsCheckInputs>,
+): Promise<InputProblem | undefined> {
+  if (allowDowntime && keepsData) return undefined;
+  const { name, namespace, statefulSet, mode } = target;
+  if ((await findSet(await openKubernetesClient(target), { namespace, statefulSet })) === undefined) return undefined;
+  const peers =
+    mode === "cluster"
+      ? "a node whose cluster bus is encrypted does not talk to one whose bus is not"
+      : "a replica that encrypts does not reach a primary that does not";
+  return {
+    property: "tls",
+    reason:
+      `TLS cannot be switched ${isOn ? "on" : "off"} while clients of ${name} work: ${peers}. ` +
+      (keepsData
+        ? "Set allowDowntime: true, and all nodes restart at once, with their data; or"
+        : "All nodes would have to restart at once, and they keep no data on volumes (storage.ephemeral, or neither " +
+          "appendonly nor save). Undo the change; or") +
+      ` deploy a second stack ${isOn ? "with" : "without"} TLS, and move the data and the clients`,
+  };
+}
+
+/** @returns why the certificate or the switch is refused; what cannot be looked at is left to the update */
+async function refusals(
+  olds: TlsCheckInputs | undefined,
+  target: KubernetesReference,
+  { tls, ...news }: Partial<TlsCheckInputs>,
+  report: ReportProgress,
+): Promise<InputProblem[]> {
+  const isOn = tls !== undefined;
+  if (olds !== undefined && (olds.tls !== undefined) !== isOn) {
+    const problem = await switchProblem(olds, isOn, news);
+    if (problem !== undefined) return [problem];
+  }
+  if (!isOn) return [];
+  const look = await lookAtSecret(await openKubernetesClient(target), target.namespace, tls);
+  if (look.state === "absent") report(`Secret ${tls.secretName} does not exist yet: the update waits for it`);
+  if (look.state === "unreadable") report(unreadable(tls));
+  if (look.state !== "read") return [];
+  return look.problems.map((problem) => ({ property: "tls", reason: `Secret ${tls.secretName}: ${problem}` }));
+}
+
+/** @throws BadInput when the certificate cannot serve the deployment */
+async function awaitSecret(
+  { target, tls, timeoutSeconds }: TlsCheckInputs,
+  context: HandlerContext,
+): Promise<TlsCheckOutputs> {
+  const { name, namespace } = target;
+  if (tls === undefined) return { secret: null };
+  const { timeoutMs, signal, report } = waitOptions(name, timeoutSeconds, context);
+  const kubernetes = await openKubernetesClient(target);
+  const look = await poll(
+    async () => {
+      const found = await lookAtSecret(kubernetes, namespace, tls);
+      if (found.state !== "absent") return found;
+      report(`namespace ${namespace} has no Secret ${tls.secretName} yet`, true);
+      return undefined;
+    },
+    { timeoutMs, intervalMs: POLL_MS, signal },
+  );
+  const path = `tls: Secret ${tls.secretName} of namespace ${namespace}`;
+  if (look === undefined) throw new BadInput(name, [`${path}: it does not exist`]);
+  if (look.state === "unreadable") context.report(unreadable(tls));
+  if (look.state === "read" && look.problems.length > 0)
+    throw new BadInput(
+      name,
+      look.problems.map((problem) => `${path}: ${problem}`),
+    );
+  return { secret: `${namespace}/${tls.secretName}` };
+}
+
+export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
+  check: async (olds, { target, ...news }, { report }): Promise<InputProblem[]> => {
+    if (target === undefined) return [];
+    return (await lookOrTell(target.name, report, () => refusals(olds, target, news, report))) ?? [];
+  },
+  create: async (inputs, context) => ({ id: inputs.target.name, outputs: await awaitSecret(inputs, context) }),
+  update: async (_id, olds, news, context) => {
+    const isOn = news.tls !== undefined;
+    // A preview may have been without access.
+    const problem = (olds.tls !== undefined) === isOn ? undefined : await switchProblem(olds, isOn, news);
+    if (problem !== undefined) throw new BadInput(news.target.name, [`${problem.property}: ${problem.reason}`]);
+    return awaitSecret(news, context);
+  },
+};

@@ -1,0 +1,153 @@
+/** The primary of a deployment without Sentinels: it hands over before its pod restarts or leaves, and clients are led to its successor. */
+import { Failure } from "../../lib/errors";
+import { pause } from "../../lib/polling";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import { openRunningPart } from "../../platforms/deployment-reference";
+import type { PrimaryLead } from "../../platforms/kubernetes/access/primary-lead";
+import { designate, designatedPod, leadClients } from "../../platforms/kubernetes/access/primary-lead";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import type { RestartNext } from "../../platforms/kubernetes/pods/rollout";
+import type { Deployment } from "../../valkey/deployment";
+import { handOver } from "../../valkey/formation/hand-over";
+import { Deadline } from "../../valkey/membership/deadline";
+import { awaitSolePrimary, findSolePrimary } from "../../valkey/membership/replication-primary";
+import { nodeCount } from "../../valkey/topology/placement";
+import type { WaitOptions } from "../protocol/waiting";
+
+/**
+ * Time in which all machines follow a change of a Service or of its pods, milliseconds: kube-proxy changes rules once a second. Before a
+ * primary hands over, so that its clients are led elsewhere at once; and after that, because the former primary refuses connections, while
+ * nobody would answer them where its pod is gone.
+ */
+const SETTLED_MS = 1_500;
+
+/** A deployment in replication mode. */
+export interface LedTarget extends KubernetesReference {
+  readonly lead: PrimaryLead;
+}
+
+export const isLed = (target: KubernetesReference): target is LedTarget => target.lead !== undefined;
+
+/** Moves the primary of a deployment, and leads to it. */
+export class PrimaryMoves {
+  constructor(
+    private readonly kubernetes: KubernetesClient,
+    private readonly target: LedTarget,
+    private readonly password: string,
+    private readonly options: WaitOptions,
+  ) {}
+
+  /**
+   * Leads clients to the proxies or, without Sentinels, to the designated pod, which takes over where an interrupted update has left another
+   * as the primary.
+   */
+  async settle(): Promise<void> {
+    const { kubernetes, target } = this;
+    const designated = await designatedPod(kubernetes, target);
+    if (designated === undefined) return;
+    if (target.sentinel === undefined) {
+      const running = await this.#open();
+      const primary = await primaryOf(running);
+      if (primary !== undefined && primary !== designated && running.nodes.some(({ name }) => name === designated))
+        await this.#move(running, designated);
+    }
+    await leadClients(kubernetes, target, designated);
+  }
+
+  /** Servers restart one after the other, the primary last, once another has taken over. */
+  readonly restartNext: RestartNext = async (outdated) => {
+    const running = await this.#open();
+    const primary = await primaryOf(running);
+    const others = outdated.filter(({ name }) => name !== primary);
+    const designated = await designatedPod(this.kubernetes, this.target);
+    const broken = others.find(({ name, ready }) => !ready && (name !== designated || outdated.length === 1));
+    if (broken !== undefined) return broken.name;
+    // Servers may all be replicas for a moment, before one of them becomes the primary.
+    if (primary === undefined) return undefined;
+    const [next] = others;
+    if (next !== undefined) return next.name;
+    const successor = running.nodes.find(({ name }) => outdated.every((each) => each.name !== name));
+    if (successor !== undefined) await this.#move(running, successor.name);
+    return primary;
+  };
+
+  /**
+   * Has a pod that stays take over if the primary's pod leaves, also if that pod has the role only for a time (start-replication.sh).
+   * @throws Failure when the servers do not have exactly one primary, or no pod that stays runs: data could be gone
+   */
+  async keep(): Promise<void> {
+    const { target, kubernetes } = this;
+    const staying = new Set(Array.from({ length: nodeCount(target.shape) }, (_, at) => `${target.statefulSet}-${at}`));
+    const designated = await designatedPod(kubernetes, target);
+    if (designated === undefined) return;
+    const running = await this.#open();
+    // If no server runs, no other pod has the role.
+    if (running.nodes.length === 0 && staying.has(designated)) return;
+    const primary = await primaryOf(running);
+    if (primary === designated && staying.has(primary)) return;
+    const successor = staying.has(designated) ? designated : running.nodes.find(({ name }) => staying.has(name))?.name;
+    if (primary === undefined || successor === undefined) throw new Failure(leavesWithData(target.name));
+    await this.#move(running, successor);
+  }
+
+  /**
+   * Designates the primary that Sentinels have elected, after they have stopped. If no server runs, it only stops them.
+   * @param stop stops them
+   * @throws Failure when the servers do not have exactly one primary in time
+   */
+  async designateElected(stop: () => Promise<void>): Promise<void> {
+    const running = await this.#open();
+    if (running.nodes.length === 0) return stop();
+    const deadline = new Deadline(running.name, running.nodes.length, this.options, "ready to run without Sentinels");
+    await awaitSolePrimary(running, deadline);
+    await stop();
+    // They may have failed over until then.
+    const { name } = await awaitSolePrimary(running, deadline);
+    await designate(this.kubernetes, this.target, name);
+  }
+
+  #open(): Promise<Deployment> {
+    const { sentinel: _watching, ...servers } = this.target;
+    return openRunningPart(this.kubernetes, servers, this.password);
+  }
+
+  /** If this stops before another pod is designated, the former primary takes its role back (ready-replication.sh). */
+  async #move(running: Deployment, to: string): Promise<void> {
+    const { kubernetes, target, options } = this;
+    const lead = async (): Promise<void> => {
+      // In this order: the former primary keeps out when clients are led to another.
+      await again(async () => {
+        await leadClients(kubernetes, target, to);
+        await designate(kubernetes, target, to);
+      });
+      await pause(SETTLED_MS, options.signal);
+    };
+    await pause(SETTLED_MS, options.signal);
+    await handOver(running, { to, lead }, options);
+  }
+}
+
+/** Nobody can write until this has succeeded. */
+async function again(change: () => Promise<unknown>): Promise<void> {
+  for (let left = 5; ; left--) {
+    try {
+      await change();
+      return;
+    } catch (error) {
+      if (left === 1) throw error;
+      await pause(500);
+    }
+  }
+}
+
+const leavesWithData = (name: string): string =>
+  `${name} cannot lose pods now, because data could be gone with them: it needs exactly one primary that runs, and a pod that stays and ` +
+  `runs. Start its servers again, or undo the change of the shape`;
+
+/** Name of the only primary among servers that run; undefined where there is none, or more than one. */
+async function primaryOf(running: Deployment): Promise<string | undefined> {
+  return findSolePrimary(running).then(
+    ({ name }) => name,
+    () => undefined,
+  );
+}

@@ -1,0 +1,59 @@
+/** Overrides of a stack file's values by `--set`: `deployments.billion.primaries=300`. Pure. */
+import { parse } from "yaml";
+import { BadInput, messageOf } from "../../../lib/errors";
+import { CONFIG_NAMESPACE } from "./stack-file";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/**
+ * The sections with the overrides.
+ * @param raw sections by name, as `readStackFile` gives them; not changed
+ * @param assignments each `PATH=VALUE`: keys with dots between them, or numbers in lists, from a section on; a value as
+ * YAML has it, an empty value removes the key
+ * @throws BadInput with every assignment that has a problem
+ */
+export function applyOverrides(raw: Values, assignments: readonly string[]): Values {
+  const problems: string[] = [];
+  const replaced = assignments.reduce<Values>((values, assignment) => {
+    const [, path = "", text = ""] = /^([^=]*)=(.*)$/s.exec(assignment) ?? [];
+    const keys = path.replace(new RegExp(`^${CONFIG_NAMESPACE}:`), "").split(".");
+    if (keys.some((key) => key === "")) {
+      problems.push(`--set ${assignment}: expected PATH=VALUE, such as platform.region=eu-west-1`);
+      return values;
+    }
+    try {
+      return put(values, keys, text === "" ? undefined : (parse(text) as unknown), []) as Values;
+    } catch (error) {
+      problems.push(
+        ...(error instanceof BadInput
+          ? error.problems
+          : [`--set ${assignment}: the value is not YAML: ${messageOf(error).split("\n")[0] ?? ""}`]),
+      );
+      return values;
+    }
+  }, raw);
+  if (problems.length > 0) throw new BadInput("the options", problems);
+  return replaced;
+}
+
+/** Copies the maps and lists on the path: a file's aliases share the others. */
+function put(inside: unknown, [key, ...rest]: readonly string[], value: unknown, way: readonly string[]): unknown {
+  if (key === undefined) return value;
+  const here = way.length === 0 ? "" : `--set ${way.join(".")}`;
+  const next = (old: unknown): unknown => put(old, rest, value, [...way, key]);
+  if (Array.isArray(inside)) {
+    const index = Number(key);
+    if (!Number.isInteger(index) || index < 0 || index > inside.length)
+      throw new BadInput("", [
+        `${here}: ${key} is not an index in a list of ${inside.length}; expected a number from 0`,
+      ]);
+    const list: unknown[] = [...(inside as unknown[])];
+    list[index] = next(list[index]);
+    return list.filter((each) => each !== undefined);
+  }
+  if (inside !== undefined && inside !== null && typeof inside !== "object")
+    throw new BadInput("", [`${here} is ${JSON.stringify(inside)}, which has no ${key}`]);
+  const { [key]: old, ...others } = (inside ?? {}) as Record<string, unknown>;
+  const made = next(old);
+  return made === undefined ? others : { ...(inside as object | undefined), [key]: made };
+}

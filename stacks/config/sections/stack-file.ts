@@ -1,0 +1,77 @@
+/** Stack files in Pulumi's own form: `stacks/Pulumi.NAME.yaml`, a `config` map of namespaced keys. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { isMap, parseDocument } from "yaml";
+import { BadInput, messageOf } from "../../../lib/errors";
+import { didYouMean } from "../../../lib/did-you-mean";
+
+/** The project's name in Pulumi.yaml, and so the namespace of its configuration. */
+export const CONFIG_NAMESPACE = "valkey";
+
+/** The first line of every stack file: editors find the schema by it. */
+export const EDITOR_LINE = "# yaml-language-server: $schema=schema.json";
+
+const FILE = /^Pulumi\.(.+)\.yaml$/;
+
+/** Names of the stacks that have a file. */
+export function stackNames(directory: string): string[] {
+  return existsSync(directory)
+    ? readdirSync(directory)
+        .flatMap((name) => FILE.exec(name)?.[1] ?? [])
+        .sort()
+    : [];
+}
+
+/**
+ * The configuration of a stack, by key without the namespace; other namespaces are left to their providers.
+ * @throws BadInput when there is no such stack, or its file is not a stack file
+ */
+export function readStackFile(directory: string, stack: string): Record<string, unknown> {
+  const names = stackNames(directory);
+  if (!names.includes(stack)) {
+    throw new BadInput("stack", [
+      `there is no stack ${stack};${didYouMean(stack, names)} Stacks: ${names.join(", ") || "none"}`,
+    ]);
+  }
+  const file = `Pulumi.${stack}.yaml`;
+  let text: string;
+  try {
+    text = readFileSync(join(directory, file), "utf8");
+  } catch (error) {
+    throw new BadInput(file, [messageOf(error)]);
+  }
+  return parseStackFile(file, text);
+}
+
+/**
+ * The first line of a stack file after the line for editors: a sentence on its purpose; empty where it is no comment.
+ */
+export function headline(directory: string, stack: string): string {
+  const lines = readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8").split("\n");
+  const first = lines.find((line) => line !== EDITOR_LINE) ?? "";
+  return /^# *(.+)/.exec(first)?.[1]?.trim() ?? "";
+}
+
+/** The configuration in the text of a stack file. Pure. @throws BadInput with every problem */
+export function parseStackFile(file: string, text: string): Record<string, unknown> {
+  const document = parseDocument(text, { merge: true });
+  if (document.errors.length > 0)
+    throw new BadInput(
+      file,
+      document.errors.map((error) => error.message.split("\n")[0]?.replace(/:$/, "") ?? "not YAML"),
+    );
+  if (!isMap(document.contents) || !isMap(document.get("config")))
+    throw new BadInput(file, ["expected a map `config:` with keys such as `valkey:platform`"]);
+  const { config } = document.toJS() as { config: Record<string, unknown> };
+  const problems: string[] = [];
+  const own: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(config)) {
+    const [namespace = "", ...rest] = key.split(":");
+    if (rest.length === 0) problems.push(`${key}: expected a namespace before it, as in ${CONFIG_NAMESPACE}:${key}`);
+    else if (namespace === CONFIG_NAMESPACE) own[rest.join(":")] = value;
+    else if (didYouMean(namespace, [CONFIG_NAMESPACE]) !== "")
+      problems.push(`${key}: did you mean ${CONFIG_NAMESPACE}:${rest.join(":")}?`);
+  }
+  if (problems.length > 0) throw new BadInput(file, problems);
+  return own;
+}

@@ -1,0 +1,58 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { slowPingIntervalMs } from "../../../valkey/membership/meet";
+import type { Member } from "../../../valkey/membership/members";
+import { describeDisagreement, membersWithDifferentView } from "../../../valkey/membership/members";
+import type { ClusterView } from "../../../valkey/topology/cluster-view";
+
+const member = (name: string): Member => ({ node: { name }, id: name }) as unknown as Member;
+const view = (fingerprint: string, unlinked: readonly string[] = []): ClusterView => ({
+  selfId: "",
+  topology: { fingerprint, nodes: new Map() },
+  unhealthy: [],
+  unlinked,
+  openSlots: [],
+});
+
+describe("nodes that meet", () => {
+  it("ping less often the more they are, so that all of them together send no more than those of a small cluster", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 2, max: 490 }), (nodes) => {
+        expect(slowPingIntervalMs(nodes + 1)).toBeGreaterThanOrEqual(slowPingIntervalMs(nodes));
+        expect(((nodes * (nodes - 1)) / slowPingIntervalMs(nodes)) * 1000).toBeLessThanOrEqual(4001);
+      }),
+    );
+    expect([6, 200, 2000].map(slowPingIntervalMs)).toEqual([250, 10_000, 60_000]);
+  });
+
+  it("are known by their view, where it differs from the most common one", () => {
+    const members = ["a", "b", "c", "d"].map(member);
+    expect(
+      membersWithDifferentView(
+        members,
+        ["x", "x", "y", "x"].map((fingerprint) => view(fingerprint)),
+      ).map(({ id }) => id),
+    ).toEqual(["c"]);
+    expect(
+      membersWithDifferentView(
+        members,
+        members.map(() => view("x")),
+      ),
+    ).toEqual([]);
+    expect(
+      describeDisagreement(
+        members,
+        members.map(() => view("x")),
+      ),
+    ).toBeUndefined();
+    expect(
+      describeDisagreement(
+        members,
+        ["x", "x", "y", "z"].map((fingerprint) => view(fingerprint)),
+      ),
+    ).toBe("the nodes have 3 different views of the cluster");
+    expect(describeDisagreement(members, [view("x"), view("x", ["a"]), view("x"), view("y")])).toContain(
+      "for example b",
+    );
+  });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { describeSettingsChange, liveChanges, restartChanges } from "../../../valkey/settings/live-settings";
+
+const before = new Map([
+  ["maxmemory", "100"],
+  ["hz", "50"],
+  ["io-threads", "2"],
+  ["notify-keyspace-events", '"AKE"'],
+]);
+const after = new Map([
+  ["maxmemory", "200"],
+  ["io-threads", "4"],
+  ["notify-keyspace-events", '"AKE"'],
+  ["tcp-backlog", "600"],
+]);
+
+describe("a change of settings", () => {
+  it("is set on running servers where they take it, also back to the default", () => {
+    expect([...liveChanges(before, after)]).toEqual([
+      ["maxmemory", "200"],
+      ["hz", "10"],
+    ]);
+    expect(liveChanges(after, after).size).toBe(0);
+  });
+
+  it("restarts servers where they do not, and for words that only valkey.conf unquotes", () => {
+    expect(restartChanges(before, after)).toEqual(["io-threads", "tcp-backlog"]);
+    expect(restartChanges(before, new Map([...before, ["notify-keyspace-events", "KEA"]]))).toEqual([
+      "notify-keyspace-events",
+    ]);
+  });
+
+  it("is told in a sentence for each kind", () => {
+    expect(describeSettingsChange(before, after, 3)).toEqual([
+      "maxmemory 200, hz 10: set on 3 running nodes within seconds; no restart, clients see nothing",
+      "io-threads, tcp-backlog: set by a restart of 3 nodes",
+    ]);
+    expect(describeSettingsChange(before, before, 3)).toEqual([]);
+  });
+});

@@ -1,0 +1,98 @@
+/**
+ * Sentinels: processes that monitor the primary of a replication deployment, agree that it has failed, and promote a
+ * replica. Plain data. Pure.
+ */
+import type { DeploymentNode } from "./node";
+import { formatConfigFile } from "./settings/settings";
+import type { PlacedNode } from "./topology/placement";
+import { spreadOverZones } from "./topology/placement";
+
+/** How a deployment's Sentinels decide on a failover. */
+export interface SentinelSettings {
+  /** The number of Sentinels: odd, because one more of an even number tolerates no further failure. */
+  readonly count: number;
+  /**
+   * How many Sentinels must report the primary as down. A majority of all elects the one that fails over, in any case.
+   */
+  readonly quorum: number;
+  /** Milliseconds without a reply after which a Sentinel reports a node as down (`down-after-milliseconds`). */
+  readonly downAfterMs: number;
+  /** Milliseconds after which an unfinished failover is tried again (`failover-timeout`). */
+  readonly failoverTimeoutMs: number;
+}
+
+/** The Sentinels of a deployment, as they run. */
+export interface Sentinels {
+  readonly settings: SentinelSettings;
+  readonly nodes: readonly DeploymentNode[];
+}
+
+/** The smallest number of zones with which the loss of any one leaves a majority of the Sentinels. */
+export const MIN_SENTINEL_ZONES = 3;
+
+/** The smallest number that is more than half of `count`. */
+export function majority(count: number): number {
+  return Math.floor(count / 2) + 1;
+}
+
+/** The names and zones of a deployment's Sentinels, over the zones in turn. */
+export function placeSentinels(
+  deployment: string,
+  { count }: SentinelSettings,
+  zones: readonly string[],
+): PlacedNode[] {
+  const names = Array.from({ length: count }, (_, index) => `${deployment}-sentinel-${index}`);
+  return spreadOverZones(names, zones);
+}
+
+/** Whether a node of a deployment is a Sentinel, by its name. */
+export function isSentinelName(deployment: string, name: string): boolean {
+  return name.startsWith(`${deployment}-sentinel-`);
+}
+
+/** The commands that make a Sentinel monitor a primary. It discovers the replicas and the other Sentinels by itself. */
+export function monitorCommands(
+  name: string,
+  primary: { readonly host: string; readonly port: number },
+  settings: SentinelSettings,
+  password: string | undefined,
+): string[][] {
+  const { quorum, downAfterMs, failoverTimeoutMs } = settings;
+  const options = [
+    ...(password === undefined ? [] : ["auth-pass", password]),
+    ...["down-after-milliseconds", String(downAfterMs)],
+    ...["failover-timeout", String(failoverTimeoutMs)],
+    ...["parallel-syncs", "1"],
+  ];
+  return [
+    ["SENTINEL", "MONITOR", name, primary.host, String(primary.port), String(quorum)],
+    ["SENTINEL", "SET", name, ...options],
+  ];
+}
+
+/** The configuration that a Sentinel starts with, monitoring no primary, and to which it writes its state. */
+export function sentinelConfig(own: {
+  readonly host: string;
+  readonly port: number;
+  readonly directory: string;
+  readonly log: string;
+  readonly password: string;
+}): string {
+  return formatConfigFile(
+    new Map([
+      ["bind", own.host],
+      ["bind-source-addr", own.host],
+      ["port", String(own.port)],
+      ["protected-mode", "yes"],
+      ["requirepass", own.password],
+      // The password that Sentinels use with each other.
+      ["sentinel sentinel-pass", own.password],
+      // The announced address is the bound one, so that a partition between zones separates the Sentinels too.
+      ["sentinel announce-ip", own.host],
+      ["sentinel announce-port", String(own.port)],
+      ["dir", own.directory],
+      ["logfile", own.log],
+      ["daemonize", "no"],
+    ]),
+  );
+}

@@ -1,0 +1,81 @@
+/** Schema of settings, the same in stack files and in arguments of components. Pure. */
+import { z } from "zod";
+import { count, oneLine, size } from "../../lib/schema/fields";
+import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES } from "./settings";
+
+/** Names of directives, of modules' directives (`search.reader-threads`) and of Dragonfly's flags. */
+export const DIRECTIVE_NAME = /^[a-z][a-z0-9._-]*$/;
+
+/** Settings of a server: keys that matter to topology, durability or speed by their types, any other directive by its name. */
+export const settingsSchema = z
+  .object({
+    maxmemory: size.optional().meta({
+      description: "Most memory for data, per server.",
+      unit: "bytes",
+      fallback: "what the pod's memory limit carries; no limit on the platform `host`",
+    }),
+    "maxmemory-policy": z.enum(MAXMEMORY_POLICIES).optional().meta({
+      description: "Eviction policy when `maxmemory` is reached.",
+      fallback: "the server's default",
+    }),
+    appendonly: z.boolean().optional().meta({
+      description: "Whether the server writes an append-only file.",
+      fallback: "the server's default",
+    }),
+    appendfsync: z.enum(APPENDFSYNC_VALUES).optional().meta({
+      description: "When the append-only file is synced to disk.",
+      fallback: "the server's default",
+    }),
+    save: oneLine.optional().meta({
+      description: "Snapshot rules such as `3600 1 300 100`; empty for no snapshots.",
+      fallback: "the server's default",
+    }),
+    "io-threads": count(1, 256).optional().meta({
+      description: "I/O threads including the main thread. They spin, so there must be fewer than cores.",
+      fallback: "the server's default",
+    }),
+    "cluster-node-timeout": count(100, 600_000).optional().meta({
+      description: "Time without a reply after which nodes suspect a node to have failed.",
+      unit: "milliseconds",
+      fallback: "5000, longer for large clusters",
+    }),
+    "cluster-require-full-coverage": z.boolean().optional().meta({
+      description: "Whether a cluster with an unserved slot refuses all requests.",
+      fallback: "the server's default",
+    }),
+    "cluster-allow-reads-when-down": z.boolean().optional().meta({
+      description: "Whether nodes answer reads while the cluster is down.",
+      fallback: "the server's default",
+    }),
+    "repl-backlog-size": size.optional().meta({
+      description: "Size of the replication backlog.",
+      unit: "bytes",
+      fallback: "the server's default",
+    }),
+    "repl-diskless-sync-delay": count(0, 3600).optional().meta({
+      description: "Wait for further replicas before a diskless synchronization.",
+      unit: "seconds",
+      fallback: "the server's default",
+    }),
+    "min-replicas-to-write": count(0, 100).optional().meta({
+      description: "Replicas that a primary needs to accept writes.",
+      fallback: "the server's default",
+    }),
+    "min-replicas-max-lag": count(0, 3600).optional().meta({
+      description: "Replication lag up to which a replica counts for `min-replicas-to-write`.",
+      unit: "seconds",
+      fallback: "the server's default",
+    }),
+  })
+  .catchall(
+    z.union([oneLine, z.number(), z.boolean()]).optional().meta({
+      description: "Any other directive of valkey.conf by its name, as written there (flags for Dragonfly).",
+      fallback: "the server's default",
+    }),
+  )
+  .superRefine((settings, context) => {
+    for (const name of Object.keys(settings)) {
+      if (DIRECTIVE_NAME.test(name)) continue;
+      context.addIssue({ code: "custom", path: [name], message: "expected the name of a directive" });
+    }
+  });

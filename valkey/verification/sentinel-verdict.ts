@@ -1,0 +1,109 @@
+/** The assertions about the Sentinels of a replication deployment. Pure. */
+import type { Endpoint } from "../node";
+import { formatEndpoint } from "../node";
+import type { Assertion, Violation } from "./assertion";
+import { assertion } from "./assertion";
+import type { SentinelFacts } from "../sentinel/facts";
+import type { SentinelSettings } from "../sentinel-plan";
+import { majority } from "../sentinel-plan";
+import type { SentinelView } from "../sentinel/sentinel-view";
+import { failureFlags } from "../sentinel/sentinel-view";
+
+/** Reports of the Sentinels, and what they should report. */
+export interface SentinelVerdictInput {
+  readonly sentinels: readonly SentinelFacts[];
+  readonly settings: SentinelSettings;
+  /** The only node that reports the role of a primary; undefined where there is not exactly one. */
+  readonly primary: string | undefined;
+  /** The name of the node at an address that a Sentinel reports. */
+  readonly nodeAt: (endpoint: Endpoint) => string | undefined;
+  /** The number of replicas. */
+  readonly replicas: number;
+}
+
+/** Judges the views of the Sentinels. */
+export function sentinelAssertions(input: SentinelVerdictInput): Assertion[] {
+  const { sentinels, settings, primary = "unknown", nodeAt, replicas } = input;
+  const violationsOf = (judge: (view: SentinelView) => string | undefined): Violation[] =>
+    sentinels.flatMap(({ node, view }) => {
+      const problem = view.known ? judge(view.value) : `unknown (${view.why})`;
+      return problem === undefined ? [] : [{ node: node.name, problem }];
+    });
+  const isRightCount = sentinels.length === settings.count;
+  const wrongCount: Violation[] = isRightCount ? [] : [{ node: "", problem: `${sentinels.length} Sentinels` }];
+  const others = settings.count - 1;
+  return [
+    assertion(
+      "sentinels-watch",
+      "every Sentinel monitors the primary, and reports no failure of it",
+      `${settings.count} of ${primary}`,
+      [...wrongCount, ...violationsOf((view) => monitoringProblem(view, nodeAt(view.primary), input.primary))],
+    ),
+    assertion(
+      "sentinels-know",
+      "every Sentinel knows all others and all replicas, each of them healthy",
+      `${others} others, ${replicas} replicas`,
+      violationsOf((view) => knowledgeProblem(view, others, replicas)),
+    ),
+    assertion(
+      "sentinels-quorum",
+      "every Sentinel reaches enough others to agree on a failure and to elect the one that fails over",
+      `quorum ${settings.quorum}`,
+      violationsOf((view) => quorumProblem(view, settings)),
+    ),
+    zoneLoss(sentinels, settings),
+  ];
+}
+
+function monitoringProblem(
+  { primary, flags, tilted }: SentinelView,
+  monitored: string | undefined,
+  expected: string | undefined,
+): string | undefined {
+  if (tilted) return "is in TILT mode: it was delayed, and fails over nothing for 30 s";
+  if (monitored === undefined || monitored !== expected) {
+    return `monitors ${monitored ?? formatEndpoint(primary)} as the primary`;
+  }
+  const failures = failureFlags(flags);
+  return failures.length === 0 ? undefined : `reports the primary as ${failures.join(", ")}`;
+}
+
+interface FlaggedNode {
+  readonly flags: readonly string[];
+}
+
+function knowledgeProblem(
+  { otherSentinels, replicas }: SentinelView,
+  expectedOthers: number,
+  expectedReplicas: number,
+): string | undefined {
+  return (
+    healthProblem("others", otherSentinels, expectedOthers) ?? healthProblem("replicas", replicas, expectedReplicas)
+  );
+}
+
+function healthProblem(noun: string, known: readonly FlaggedNode[], expected: number): string | undefined {
+  const healthy = known.filter(({ flags }) => failureFlags(flags).length === 0).length;
+  if (known.length === expected && healthy === expected) return undefined;
+  const flags = [...new Set(known.flatMap((each) => failureFlags(each.flags)))];
+  const reasons = flags.length === 0 ? "" : ` (${flags.join(", ")})`;
+  return `knows ${known.length} ${noun}, ${healthy} of them healthy${reasons}`;
+}
+
+function quorumProblem({ quorum, reachesQuorum }: SentinelView, settings: SentinelSettings): string | undefined {
+  if (quorum !== settings.quorum) return `its quorum is ${quorum}`;
+  return reachesQuorum === true ? undefined : reachesQuorum;
+}
+
+/** After the loss of any one zone, enough Sentinels remain for a failover. */
+function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: SentinelSettings): Assertion {
+  const needed = Math.max(quorum, majority(count));
+  const zones = [...new Set(sentinels.map(({ node }) => node.zone ?? ""))].sort();
+  const violations = zones.flatMap((zone): Violation[] => {
+    const left = sentinels.filter(({ node }) => (node.zone ?? "") !== zone).length;
+    const lost = zone === "" ? "those of unknown zones" : zone;
+    return left >= needed ? [] : [{ node: "", problem: `without ${lost} ${left} remain` }];
+  });
+  const what = "after the loss of any zone, the remaining Sentinels can still fail over";
+  return assertion("sentinels-zones", what, `${needed} of ${count}`, violations, `${zones.length} zones`);
+}
