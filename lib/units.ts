@@ -32,6 +32,16 @@ export function formatCount(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
+/** A count with its noun: `3 pods`, `1 pod`. @param several plural. @default the singular and an s */
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${formatCount(count)} ${count === 1 ? one : several}`;
+}
+
+/** A part of a whole: `12.5 %` for 0.125, `50 %` for 0.5. */
+export function formatPercent(part: number): string {
+  return `${Number((100 * part).toFixed(1))} %`;
+}
+
 /** A latency in milliseconds with about three digits: `0.567`, `12.3`, `1850`. */
 export function formatMs(milliseconds: number): string {
   if (milliseconds < 10) return milliseconds.toFixed(3);

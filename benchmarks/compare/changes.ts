@@ -1,7 +1,7 @@
 /** Differences between two runs: machine, versions, settings, topology, load. Pure. */
 import type { CapacityLoad, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
 import { describeShape } from "../results/formats/summary";
-import { formatBytes } from "../../lib/units";
+import { formatBytes, formatPercent } from "../../lib/units";
 
 /** One difference, before and after as text. */
 export interface Change {
@@ -129,7 +129,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
       ? []
       : differing("rate", isOffered(a), isOffered(b))),
     ...(hitsBefore !== null && hitsAfter !== null && Math.abs(hitsBefore - hitsAfter) > HIT_LIMIT
-      ? [{ what: "hit ratio", before: percent(hitsBefore), after: percent(hitsAfter) }]
+      ? [{ what: "hit ratio", before: formatPercent(hitsBefore), after: formatPercent(hitsAfter) }]
       : []),
   ];
 }
@@ -155,7 +155,7 @@ function mixChanges(before: MeasurementRecord["requestMix"], after: MeasurementR
   if (before === null || after === null) return [];
   return [
     ...differing("data", before.data, after.data),
-    ...differing("reads", percent(before.reads), percent(after.reads)),
+    ...differing("reads", formatPercent(before.reads), formatPercent(after.reads)),
     ...differing("read from", before.readFrom, after.readFrom),
     ...differing("keys drawn", before.keys, after.keys),
     ...differing("values", before.values, after.values),
@@ -179,10 +179,6 @@ export function generatorChanges(before: MeasurementRecord, after: MeasurementRe
 
 function differing(what: string, before: string, after: string): Change[] {
   return before === after ? [] : [{ what, before, after }];
-}
-
-function percent(part: number): string {
-  return `${(100 * part).toFixed(1)} %`;
 }
 
 /** Pairs deployments of both runs: by name, else the only deployment of a mode in each run. */

@@ -4,7 +4,7 @@ import { formatObjective } from "../capacity/objective";
 import type { CapacityRecord, Results } from "../results/schema";
 import { textTable } from "../../lib/table";
 import type { Ratio } from "../../lib/statistics/ratio";
-import { formatCount, formatMs } from "../../lib/units";
+import { counted, formatCount, formatMs } from "../../lib/units";
 import type { Judgement, RunComparison } from "./compare";
 import { describeChange } from "./changes";
 
@@ -19,12 +19,11 @@ const JUDGEMENTS: Readonly<Record<Judgement, string>> = {
 
 /** `first: stack local, 20261121-090000 UTC, 36 measurements` */
 export function formatRun(name: string, { stack, timestamp, complete, reason, records, capacities }: Results): string {
-  const counted = `${capacities.length} ${capacities.length === 1 ? "capacity" : "capacities"}`;
   const parts = compact([
     `${name}: stack ${stack}`,
     `${timestamp} UTC`,
     `${records.length} measurements`,
-    capacities.length === 0 ? undefined : counted,
+    capacities.length === 0 ? undefined : counted(capacities.length, "capacity", "capacities"),
     complete ? undefined : `incomplete (${reason ?? "stopped"})`,
   ]);
   return parts.join(", ");

@@ -1,4 +1,5 @@
 /** Runs a series of measurements: interleaved, repeated, with a reference load before each round and after the last. */
+import { formatCount } from "../../lib/units";
 import { Failure } from "../../lib/errors";
 import type { MeasurementRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
@@ -99,6 +100,6 @@ class SeriesRun {
 
 /** `100,000/s, p50 0.9 ms`; with p99 where the load was offered at intended times. */
 function describe({ client, offering }: MeasurementRecord): string {
-  const rate = `${Math.round(client.rps).toLocaleString("en-US")}/s, p50 ${client.p50Ms} ms`;
+  const rate = `${formatCount(client.rps)}/s, p50 ${client.p50Ms} ms`;
   return offering === null ? rate : `${rate}, p99 ${client.p99Ms} ms`;
 }

@@ -1,5 +1,5 @@
 /** Measured capacity of one primary, for reads, writes and mixes of both. Pure. */
-import { formatCount } from "../../lib/units";
+import { counted, formatCount } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
 import { resultRows } from "../results/rows";
 import type { CapacityLoad, Results } from "../results/schema";
@@ -140,7 +140,7 @@ export function sustainedRate(all: readonly Results[], need: ComparableLoad): Su
             load.pipeline === need.pipeline);
         if (objective.quantile < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike)
           return [];
-        const rate = `${formatCount(capacity)}/s over ${primaries} ${primaries === 1 ? "primary" : "primaries"}`;
+        const rate = `${formatCount(capacity)}/s over ${counted(primaries, "primary", "primaries")}`;
         const met = `${100 * objective.quantile} % below ${objective.ms} ms`;
         const warned = warnings.length === 0 ? "" : ` (warnings: ${warnings.map(({ code }) => code).join(", ")})`;
         return [

@@ -1,11 +1,11 @@
 /** A recommendation as lines of text. Pure. */
+import { counted, formatCount } from "../../lib/units";
 import { textTable } from "../../lib/table";
 import type { Recommendation } from "./recommend";
 
 /** The recommended deployment, alternatives, arithmetic and assumptions; or what is missing. */
 export function formatRecommendation({ options, arithmetic, assumptions, missing }: Recommendation): string[] {
   const [best] = options;
-  const counted = (replicas: number): string => (replicas === 1 ? "1 replica" : `${replicas} replicas`);
   const bullets = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ["", title, ...lines.map((line) => `  ${line}`)];
   if (best === undefined) {
@@ -14,8 +14,8 @@ export function formatRecommendation({ options, arithmetic, assumptions, missing
   }
   const shape =
     best.mode === "replication"
-      ? `replication, 1 primary with ${counted(best.replicas)}`
-      : `cluster, ${best.primaries} primaries with ${counted(best.replicas)} each`;
+      ? `replication, 1 primary with ${counted(best.replicas, "replica")}`
+      : `cluster, ${best.primaries} primaries with ${counted(best.replicas, "replica")} each`;
   const rows = options.map(({ mode, primaries, replicas, machine, ioThreads, usdPerMonth, utilisation }) => [
     mode,
     String(primaries),
@@ -23,11 +23,11 @@ export function formatRecommendation({ options, arithmetic, assumptions, missing
     machine.type,
     String(ioThreads),
     `${Math.round(100 * utilisation)} %`,
-    `$${Math.round(usdPerMonth).toLocaleString("en-US")}`,
+    `$${formatCount(usdPerMonth)}`,
   ]);
   return [
     `Recommended: ${shape}, on ${best.machine.type} with io-threads ${best.ioThreads}: ` +
-      `$${Math.round(best.usdPerMonth).toLocaleString("en-US")} a month for its machines`,
+      `$${formatCount(best.usdPerMonth)} a month for its machines`,
     "",
     ...textTable([["Mode", "Primaries", "Machines", "Type", "io-threads", "Used", "A month"], ...rows], " rr rrr"),
     ...bullets("Because", arithmetic),

@@ -1,4 +1,5 @@
 /** Recommends a deployment from measured capacity, a load and prices, with the arithmetic. Pure. */
+import { counted, formatCount, formatPercent } from "../../lib/units";
 import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { Results } from "../results/schema";
 import type { MeasuredCapacity, SustainedRate } from "./capacity";
@@ -92,7 +93,7 @@ export function recommend(
       arithmetic: [],
       assumptions: assumptionsOf(used, need, held, []),
       missing: [
-        `a primary with a capacity of ${round(capacity)}/s cannot meet p99 ≤ ${need.p99Ms ?? 0} ms at any load`,
+        `a primary with a capacity of ${formatCount(capacity)}/s cannot meet p99 ≤ ${need.p99Ms ?? 0} ms at any load`,
       ],
     };
   const bytes = dataNeeded(need);
@@ -173,9 +174,7 @@ function chosenFor(
       .filter((each) => each !== undefined)
       .flatMap(({ source, row }) => [
         ...(row.repeats < MIN_REPEATS
-          ? [
-              `${source}: ${row.repeats} ${row.repeats === 1 ? "round is" : "rounds are"} too few for an interval (--repeats 6)`,
-            ]
+          ? [`${source}: ${counted(row.repeats, "round is", "rounds are")} too few for an interval (--repeats 6)`]
           : []),
         ...row.records
           .slice(0, 1)
@@ -260,15 +259,15 @@ function capacityLines({ reads }: Requirements, { get, set }: Chosen, capacity: 
       ? []
       : [
           `${what}: ${each.source}, pipeline ${each.pipeline}, io-threads ${each.ioThreads}: ` +
-            `${round(each.row.rps.low)}/s over ${each.primaries} ${each.primaries === 1 ? "primary" : "primaries"} ` +
-            `= ${round(each.perPrimary)}/s each (lower end of the interval)` +
+            `${formatCount(each.row.rps.low)}/s over ${counted(each.primaries, "primary", "primaries")} ` +
+            `= ${formatCount(each.perPrimary)}/s each (lower end of the interval)` +
             (each.isLowerBound ? ", at least: the servers were not the limit" : ""),
         ];
   const mix =
     reads > 0 && reads < 1
       ? [
-          `mix of ${percent(reads)} reads: 1 / (${reads} / ${round(get?.perPrimary ?? 0)} + ` +
-            `${Number((1 - reads).toFixed(4))} / ${round(set?.perPrimary ?? 0)}) = ${round(capacity)}/s for each primary`,
+          `mix of ${formatPercent(reads)} reads: 1 / (${reads} / ${formatCount(get?.perPrimary ?? 0)} + ` +
+            `${Number((1 - reads).toFixed(4))} / ${formatCount(set?.perPrimary ?? 0)}) = ${formatCount(capacity)}/s for each primary`,
         ]
       : [];
   return [...(reads > 0 ? line("reads", get) : []), ...(reads < 1 ? line("writes", set) : []), ...mix];
@@ -284,22 +283,22 @@ function rateLines(
     p99Ms === undefined || held === undefined
       ? []
       : [
-          `p99 ≤ ${p99Ms} ms, measured: ${held.source} = ${round(held.perPrimary)}/s ` +
+          `p99 ≤ ${p99Ms} ms, measured: ${held.source} = ${formatCount(held.perPrimary)}/s ` +
             (held.isLowerBound ? "at least: the highest offered rate, or the load generator was the limit" : "at most"),
         ];
   const model =
     p99Ms === undefined || held?.isLowerBound === false
       ? []
       : [
-          `p99 ≤ ${p99Ms} ms, modelled: ${round(capacity)}/s − ${pipeline === 1 ? "" : `${pipeline} × `}` +
-            `ln(100) / ${p99Ms} ms = ${round(modelled(capacity, p99Ms, pipeline))}/s at most`,
+          `p99 ≤ ${p99Ms} ms, modelled: ${formatCount(capacity)}/s − ${pipeline === 1 ? "" : `${pipeline} × `}` +
+            `ln(100) / ${p99Ms} ms = ${formatCount(modelled(capacity, p99Ms, pipeline))}/s at most`,
         ];
   return [
     ...measured,
     ...model,
-    `usable: ${percent(USE)} of ${round(capacity)}/s${p99Ms === undefined ? "" : ", limited by the objective"} ` +
-      `= ${round(usable)}/s for each primary`,
-    `primaries for the rate: ${round(rate)} / ${round(usable)} → ${Math.ceil(rate / usable)}`,
+    `usable: ${formatPercent(USE)} of ${formatCount(capacity)}/s${p99Ms === undefined ? "" : ", limited by the objective"} ` +
+      `= ${formatCount(usable)}/s for each primary`,
+    `primaries for the rate: ${formatCount(rate)} / ${formatCount(usable)} → ${Math.ceil(rate / usable)}`,
   ];
 }
 
@@ -307,7 +306,7 @@ function memoryLine({ workingSet, valueSize }: Requirements, bytes: number): str
   const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
   return (
     `memory: ${gib(workingSet)} in entries of ${KEY} + ${valueSize} B, with ${ENTRY} B overhead each ` +
-    `and ${percent(SWING - 1)} for a growing table = ${gib(bytes)}; at most ${percent(MEMORY_USE)} of a machine's memory`
+    `and ${formatPercent(SWING - 1)} for a growing table = ${gib(bytes)}; at most ${formatPercent(MEMORY_USE)} of a machine's memory`
   );
 }
 
@@ -360,16 +359,8 @@ function assumptionsOf(
           `${pipeline === 1 ? "requests" : "batches"} arrive at random and are served one by one (M/M/1), without network ` +
             "latency; a capacity search with this objective replaces the model",
         ]),
-    `${percent(1 - USE)} of each primary's capacity stays free; each machine runs one server, ` +
-      `each primary has ${replicas} ${replicas === 1 ? "replica" : "replicas"}`,
+    `${formatPercent(1 - USE)} of each primary's capacity stays free; each machine runs one server, ` +
+      `each primary has ${counted(replicas, "replica")}`,
     "prices are on demand, without volumes, control plane and traffic between zones",
   ];
-}
-
-function round(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
-}
-
-function percent(part: number): string {
-  return `${Number((100 * part).toFixed(1))} %`;
 }

@@ -1,7 +1,7 @@
 /** report.html: a self-contained page for wide and narrow screens that needs no network. Pure. */
 import { compact } from "../../lib/compact";
 import { formatUsd } from "../../lib/dollars";
-import { formatCount, formatMs } from "../../lib/units";
+import { formatCount, formatMs, formatPercent } from "../../lib/units";
 import { dataLimitOf, describeCost, rowCost, storageCost } from "../results/cost";
 import { describeShape, formatCapacity } from "../results/formats/summary";
 import type { WarningNote } from "../warnings/warning-notes";
@@ -146,7 +146,7 @@ function speedUpOf(speedUp: TestComparison["speedUp"]): Html | string {
 /** A result with its interval, latencies and the letters of its warnings. */
 function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
   if (row === undefined) return html`<td>not measured</td>`;
-  const hits = row.hitRatio === null ? "" : `, ${(row.hitRatio * 100).toFixed(1)} % hits`;
+  const hits = row.hitRatio === null ? "" : `, ${formatPercent(row.hitRatio)} hits`;
   const marks = notes.flatMap(({ code }) => {
     const warning = row.warnings.find((each) => each.code === code);
     return warning === undefined

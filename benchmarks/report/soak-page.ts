@@ -7,7 +7,7 @@ import { maxReplicaLag } from "../soak/findings";
 import { nodeSeries } from "../soak/trend";
 import type { SoakHeader, SoakWindow } from "../soak/checkpoint-log";
 import type { NodeSample } from "../soak/node-sample";
-import { formatDuration } from "../../lib/units";
+import { formatDuration, formatPercent } from "../../lib/units";
 import type { Chart } from "./chart-base";
 import { axisLabel, chartBase, colourOf, splitLine } from "./chart-base";
 import { renderFigure } from "./figure";
@@ -41,7 +41,7 @@ export function renderSoak({ header, windows, findings, reason }: SoakReport): s
             <h1>Valkey, soaked</h1>
             <p>
               Stack <b>${header.stack}</b>, ${header.timestamp} UTC: ${header.rate} requests per second on each
-              deployment, ${Math.round(header.reads * 100)} % of them reads, ${header.keySpace} keys, values of
+              deployment, ${formatPercent(header.reads)} of them reads, ${header.keySpace} keys, values of
               ${header.bytes} B, for ${formatDuration(header.seconds)} in windows of ${header.windowSeconds} s.
             </p>
             ${reason === null ? undefined : html`<p class="warning">Incomplete: ${reason}. Partial results follow.</p>`}

@@ -1,5 +1,5 @@
 /** The findings of a soak as lines of text. Pure. */
-import { formatBytes, formatCount, formatMs } from "../../lib/units";
+import { formatBytes, formatCount, formatMs, formatPercent } from "../../lib/units";
 import type { SoakFindings, SoakNodeFindings } from "./findings";
 import type { Trend } from "./trend";
 
@@ -33,6 +33,6 @@ function describeNode(node: SoakNodeFindings): string[] {
 
 function describeTrend(trend: Trend | undefined): string {
   if (trend === undefined) return "too few windows for a trend";
-  const percent = `${(trend.relativePerHour * 100).toFixed(1)} % per hour`;
+  const percent = `${formatPercent(trend.relativePerHour)} per hour`;
   return trend.grows ? `growing by ${percent}` : `no significant growth (${percent})`;
 }

@@ -1,4 +1,5 @@
 /** Factors that a study varies, and the treatments: every combination of levels on every deployment. Pure. */
+import { counted } from "../../lib/units";
 import type { Mode } from "../../valkey/node";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import type { Shape } from "../../valkey/topology/placement";
@@ -121,13 +122,13 @@ export function describeLevel(factor: Factor, level: string | number): string {
     case "engine":
       return String(level);
     case "primaries":
-      return level === 1 ? "1 primary" : `${level} primaries`;
+      return counted(Number(level), "primary", "primaries");
     case "replicas":
-      return level === 1 ? "1 replica" : `${level} replicas`;
+      return counted(Number(level), "replica");
     case "runners":
-      return level === 1 ? "1 runner" : `${level} runners`;
+      return counted(Number(level), "runner");
     case "cpus":
-      return level === 1 ? "1 CPU" : `${level} CPUs`;
+      return counted(Number(level), "CPU");
     case "dataSize":
       return `${level} B`;
     case "rate":

@@ -1,4 +1,5 @@
 /** CPUs that servers and load generators are pinned to. */
+import { counted } from "../../lib/units";
 import { readFileSync } from "node:fs";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { Treatment } from "./factors";
@@ -29,7 +30,7 @@ export function planPinning(cpus: readonly number[], servers: number, each: numb
   );
   const left = cpus.slice(Math.min(wanted, cpus.length));
   const clients = (left.length === 0 ? cpus : left).join(",");
-  const servedBy = `${servers} ${servers === 1 ? "server" : "servers"} of ${each} ${each === 1 ? "CPU" : "CPUs"} each`;
+  const servedBy = `${counted(servers, "server")} of ${counted(each, "CPU")} each`;
   const shared =
     wanted > cpus.length
       ? `${servedBy} need ${wanted} CPUs and one for the load generator; the machine has ${cpus.length}`

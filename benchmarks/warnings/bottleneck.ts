@@ -1,6 +1,7 @@
 /**
  * Finds the bottleneck of a load by CPU on both sides and by the requests in flight. Pure; every limit is named here.
  */
+import { formatPercent } from "../../lib/units";
 import type { MeasurementRecord } from "../results/schema";
 
 /** Where a load has its bottleneck, with the figures that say so. */
@@ -39,25 +40,28 @@ export function bottleneckOf(record: BottleneckEvidence): Bottleneck {
   const { cpu } = record;
   const busiestPrimary = Math.max(0, ...cpu.servers.flatMap((server) => mainThreadOfPrimary(server)));
   if (busiestPrimary >= BUSY_THREAD) {
-    return { at: "server", text: `a primary's main thread was ${percent(busiestPrimary)} busy` };
+    return { at: "server", text: `a primary's main thread was ${formatPercent(busiestPrimary)} busy` };
   }
   const { working, idling } = generatorCpu(record);
   const clientBusy = working === null ? 0 : working / cpu.clientLimit;
   if (clientBusy >= BUSY_THREAD) {
-    const client = `the load generator used ${percent(clientBusy)} of its threads`;
-    return { at: "client", text: `${client}, and no primary's main thread more than ${percent(busiestPrimary)}` };
+    const client = `the load generator used ${formatPercent(clientBusy)} of its threads`;
+    return { at: "client", text: `${client}, and no primary's main thread more than ${formatPercent(busiestPrimary)}` };
   }
   const inFlight = inFlightShare(record);
   if (working === null && inFlight < IN_FLIGHT) {
     return {
       at: "client",
-      text: `only ${percent(inFlight)} of the requests that it may have in flight were with the servers`,
+      text: `only ${formatPercent(inFlight)} of the requests that it may have in flight were with the servers`,
     };
   }
   const machineBusy = cpu.machineBusy === null ? 0 : (cpu.machineBusy - idling) / cpu.machineCores;
   if (machineBusy >= BUSY_MACHINE) {
     const machine = cpu.serversHere ? "load generator and servers share" : "the load generator's machine has";
-    return { at: "machine", text: `${machine} ${cpu.machineCores} cores, which were ${percent(machineBusy)} busy` };
+    return {
+      at: "machine",
+      text: `${machine} ${cpu.machineCores} cores, which were ${formatPercent(machineBusy)} busy`,
+    };
   }
   return { at: "none" };
 }
@@ -83,8 +87,4 @@ function generatorCpu({ cpu, offering }: BottleneckEvidence): {
 function inFlightShare({ client, clients, pipeline, rate, offering }: BottleneckEvidence): number {
   if (rate !== null || offering !== null) return 1;
   return (client.rps * client.avgMs) / 1000 / (clients * pipeline);
-}
-
-function percent(share: number): string {
-  return `${Math.round(share * 100)} %`;
 }

@@ -2,6 +2,7 @@
  * Warns about measurements that are not to be trusted, from what was measured beside them. Pure. `connection-check.ts`
  * has the limit of `few-connections`.
  */
+import { formatCount, formatPercent } from "../../lib/units";
 import { median } from "../../lib/statistics/median";
 import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
 import type { MeasurementRecord, Offering, ReferenceLoadRecord, Warning } from "../results/schema";
@@ -76,8 +77,8 @@ function clockWarnings({ record: { servers, client }, serversUnknown }: WarningE
     ];
   }
   if (Math.abs(servers.disagreement) <= CLOCK_DISAGREEMENT_LIMIT) return [];
-  const difference = percent(servers.disagreement);
-  const rates = `the load generator reports ${rounded(client.rps)}/s, the servers counted ${rounded(servers.rps)}/s`;
+  const difference = formatPercent(servers.disagreement);
+  const rates = `the load generator reports ${formatCount(client.rps)}/s, the servers counted ${formatCount(servers.rps)}/s`;
   return [warning("clocks-disagree", `${rates} (${difference})`)];
 }
 
@@ -86,7 +87,9 @@ function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warn
   const seconds = `${client.seconds.toFixed(2)} s`;
   if (isTicked && tick > TICK_LIMIT) {
     const ticks = `the load generator reads its clock every ${CLOCK_TICK_SECONDS * 1000} ms`;
-    return [warning("too-short", `${ticks}, which is ${percent(tick)} of the ${seconds} that the measurement took`)];
+    return [
+      warning("too-short", `${ticks}, which is ${formatPercent(tick)} of the ${seconds} that the measurement took`),
+    ];
   }
   return client.seconds < MIN_SECONDS * EARLY_END ? [warning("too-short", `the measurement took only ${seconds}`)] : [];
 }
@@ -101,7 +104,7 @@ function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: Wa
   const isOpenLoop = offering !== null && offeredSeconds !== undefined;
   const offered = isOpenLoop ? Math.min(rate, offering.offered / offeredSeconds) : rate;
   if (client.rps >= RATE_LIMIT * offered) return [];
-  return [warning("rate-missed", `${rounded(client.rps)}/s were reached of ${rounded(rate)}/s offered`)];
+  return [warning("rate-missed", `${formatCount(client.rps)}/s were reached of ${formatCount(rate)}/s offered`)];
 }
 
 /** Lateness that an open loop itself added to its latencies, and requests that have no latency. */
@@ -120,9 +123,12 @@ function unansweredWarnings({ failed, unknown, offered }: Offering): Warning[] {
   const unanswered = [...Object.entries(failed), ...Object.entries(unknown)];
   const sum = unanswered.reduce((total, [, count]) => total + count, 0);
   if (sum <= UNANSWERED_LIMIT * offered) return [];
-  const kinds = unanswered.map(([kind, count]) => `${kind} ${rounded(count)}`).join(", ");
+  const kinds = unanswered.map(([kind, count]) => `${kind} ${formatCount(count)}`).join(", ");
   return [
-    warning("unanswered", `${percent(sum / offered)} of the requests got no answer and have no latency: ${kinds}`),
+    warning(
+      "unanswered",
+      `${formatPercent(sum / offered)} of the requests got no answer and have no latency: ${kinds}`,
+    ),
   ];
 }
 
@@ -132,7 +138,9 @@ function workWarnings({ record: { servers, title }, reads, ranEmpty }: WarningEv
   if (servers === null) return warnings;
   const { hitRatio, evictions, rejectedCalls } = servers;
   if (reads && hitRatio !== null && hitRatio < 1 - MISS_LIMIT) {
-    warnings.push(warning("hit-ratio", `${percent(1 - hitRatio)} of the reads found nothing, which is less work`));
+    warnings.push(
+      warning("hit-ratio", `${formatPercent(1 - hitRatio)} of the reads found nothing, which is less work`),
+    );
   }
   if (evictions > 0)
     warnings.push(warning("evictions", `the servers evicted ${evictions} keys during the measurement`));
@@ -168,7 +176,7 @@ function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warn
   if (uneven.length === 0) return [];
   const shares = uneven.map(
     ({ node, share, expectedShare }) =>
-      `${node} received ${percent(share)} of the calls instead of ${percent(expectedShare)}`,
+      `${node} received ${formatPercent(share)} of the calls instead of ${formatPercent(expectedShare)}`,
   );
   return [warning("uneven-shares", shares.join(", "))];
 }
@@ -180,20 +188,11 @@ export function referenceLoadWarnings(round: number, referenceLoads: readonly Re
   const around = referenceLoads.filter((each) => each.round === round || each.round === round + 1);
   const moved = around.filter(({ rps }) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT);
   if (moved.length === 0) return [];
-  const rates = moved.map(({ rps }) => percent(rps / usual)).join(" and ");
+  const rates = moved.map(({ rps }) => formatPercent(rps / usual)).join(" and ");
   const text = `the reference load before or after ran at ${rates} of its median rate: the machine changed meanwhile`;
   return [warning("reference-load-moved", text)];
 }
 
 function warning(code: Warning["code"], text: string): Warning {
   return { code, text };
-}
-
-function percent(share: number): string {
-  const value = share * 100;
-  return `${Math.abs(value) < 10 ? value.toFixed(1) : Math.round(value)} %`;
-}
-
-function rounded(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
 }

@@ -1,4 +1,5 @@
 /** `npm start -- capacity`: the highest offered rate that each deployment takes within a latency objective. */
+import { counted } from "../../lib/units";
 import type { Objective } from "../../benchmarks/capacity/objective";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";
@@ -101,7 +102,7 @@ export function capacityStep({ wanted, contenders, equipment, collector }: Capac
       const found = await equipment();
       await findCapacities({ ...wanted, deployments: all }, 1, found, collector, report);
       found.signal.throwIfAborted();
-      return `Found the capacity of ${all.length === 1 ? "one deployment" : `${all.length} deployments`}: ${objective}`;
+      return `Found the capacity of ${counted(all.length, "deployment")}: ${objective}`;
     },
   };
 }

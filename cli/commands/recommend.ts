@@ -1,18 +1,45 @@
 /**
  * `npm start -- recommend`: mode, primaries, machine type and io-threads for a load, from measured capacity and prices.
  */
+import { z } from "zod";
 import { BadInput } from "../../lib/errors";
-import { formatRecommendation } from "../../benchmarks/recommend/format";
-import type { Requirements, PricedMachine } from "../../benchmarks/recommend/recommend";
-import { recommend } from "../../benchmarks/recommend/recommend";
+import { count, part } from "../../lib/schema/fields";
+import { describeIssues } from "../../lib/schema/problems";
 import { parseSize } from "../../lib/units";
-import { MACHINE_TYPES, machineType } from "../../platforms/eks/offers/machines";
-import { PRICED_REGIONS, pricesOf } from "../../platforms/eks/offers/prices";
-import { print } from "../terminal/terminal";
+import { formatRecommendation } from "../../benchmarks/recommend/format";
+import type { PricedMachine, Requirements } from "../../benchmarks/recommend/recommend";
+import { recommend } from "../../benchmarks/recommend/recommend";
 import { readResultFiles } from "../../benchmarks/results/read";
+import { MACHINE_TYPES, machineType } from "../../platforms/eks/offers/machines";
+import type { PriceTable } from "../../platforms/eks/offers/prices";
+import { PRICED_REGIONS, pricesOf } from "../../platforms/eks/offers/prices";
+import { parseNumber } from "../options/options";
+import { print } from "../terminal/terminal";
 
 const MIB = 1024 ** 2;
-const DEFAULT_REGION = "us-west-2";
+
+const workingSet = z.unknown().transform((text, context) => {
+  const bytes = typeof text === "string" ? (parseSize(text) ?? 0) : 0;
+  if (bytes > 0) return bytes;
+  const found = text === undefined ? "missing" : JSON.stringify(text);
+  context.addIssue({ code: "custom", message: `${found}; expected a size such as 40gb` });
+  return z.NEVER;
+});
+
+/** Options of the command, by commander's names. Their defaults are the help's (`cli/program.ts`). */
+export const recommendSchema = z.strictObject({
+  rate: z.number().gt(0),
+  reads: part.default(0.9),
+  workingSet,
+  valueSize: z.number().min(1).default(256),
+  pipeline: count(1).default(1),
+  p99: z.number().gt(0).optional(),
+  replicas: count(0, 10).default(1),
+  region: z.enum(PRICED_REGIONS).default("us-west-2"),
+});
+
+/** Options that are text, not numbers. */
+const TEXTS: readonly string[] = ["workingSet", "region"];
 
 /**
  * @param values commander's
@@ -20,92 +47,48 @@ const DEFAULT_REGION = "us-west-2";
  * @throws BadInput with every option that cannot be used
  */
 export function recommendDeployment(paths: readonly string[], values: Readonly<Record<string, unknown>>): number {
-  const { need, offers, region, date } = readNeed(paths, values);
-  const recommendation = recommend(
-    need,
-    readResultFiles(paths).map(({ results }) => results),
-    offers,
-  );
+  const { need, prices } = readNeed(paths, values);
+  const results = readResultFiles(paths).map((each) => each.results);
+  const recommendation = recommend(need, results, pricedMachines(prices));
   print(...formatRecommendation(recommendation));
-  if (recommendation.options.length > 0) print("", `Prices of ${region}, ${date}.`);
-  return recommendation.options.length > 0 ? 0 : 1;
+  if (recommendation.options.length === 0) return 1;
+  print("", `Prices of ${prices.region}, ${prices.date}.`);
+  return 0;
 }
 
 function readNeed(
   paths: readonly string[],
   values: Readonly<Record<string, unknown>>,
-): {
-  readonly need: Requirements;
-  readonly offers: readonly PricedMachine[];
-  readonly region: string;
-  readonly date: string;
-} {
-  const problems =
-    paths.length > 0 ? [] : ["expected results with measured capacity: results.json files, or their directories"];
-  const number = (
-    key: string,
-    option: string,
-    fallback: number | undefined,
-    holds: (value: number) => boolean,
-    expected: string,
-  ): number => {
-    const value = values[key] ?? fallback;
-    const parsed = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-    if (typeof parsed === "number" && holds(parsed)) return parsed;
-    problems.push(
-      value === undefined
-        ? `${option} is missing: expected ${expected}`
-        : `${option} is ${JSON.stringify(value)}: expected ${expected}`,
-    );
-    return NaN;
-  };
-  const text = values["workingSet"];
-  const workingSet = typeof text === "string" ? parseSize(text) : undefined;
-  if (workingSet === undefined || workingSet === 0)
-    problems.push(
-      `--working-set is ${typeof text === "string" ? JSON.stringify(text) : "missing"}: expected a size such as 40gb`,
-    );
-  const region = typeof values["region"] === "string" ? values["region"] : DEFAULT_REGION;
-  const prices = pricesOf(region);
-  if (prices === undefined)
-    problems.push(`--region is ${region}, of which there are no prices; there are of ${PRICED_REGIONS.join(", ")}`);
-  const need: Requirements = {
-    rate: number("rate", "--rate", undefined, (value) => value > 0, "requests per second at the busiest"),
-    reads: number("reads", "--reads", 0.9, (value) => value >= 0 && value <= 1, "a part from 0 to 1"),
-    workingSet: workingSet ?? NaN,
-    valueSize: number("valueSize", "--value-size", 256, (value) => value >= 1, "bytes"),
-    pipeline: number(
-      "pipeline",
-      "--pipeline",
-      1,
-      (value) => Number.isInteger(value) && value >= 1,
-      "a whole number from 1",
-    ),
-    p99Ms:
-      values["p99"] === undefined ? undefined : number("p99", "--p99", undefined, (value) => value > 0, "milliseconds"),
-    replicas: number(
-      "replicas",
-      "--replicas",
-      1,
-      (value) => Number.isInteger(value) && value >= 0 && value <= 10,
-      "a whole number from 0 to 10",
-    ),
-  };
-  if (problems.length > 0 || prices === undefined) throw new BadInput("recommend", problems);
-  const offers = MACHINE_TYPES.flatMap((type): PricedMachine[] => {
+): { readonly need: Requirements; readonly prices: PriceTable } {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined);
+  const input = Object.fromEntries(
+    entries.map(([key, value]) => [key, TEXTS.includes(key) ? value : parseNumber(String(value))]),
+  );
+  const parsed = recommendSchema.safeParse(input);
+  const noResults = "expected results with measured capacity: results.json files, or their directories";
+  const problems = [
+    ...(paths.length > 0 ? [] : [noResults]),
+    ...(parsed.success ? [] : describeIssues(recommendSchema, input, parsed.error.issues, optionOf)),
+  ];
+  const prices = parsed.success ? pricesOf(parsed.data.region) : undefined;
+  if (!parsed.success || prices === undefined || problems.length > 0) throw new BadInput("recommend", problems);
+  const { p99, region: _, ...load } = parsed.data;
+  return { need: { ...load, p99Ms: p99 }, prices };
+}
+
+/** `workingSet` → `--working-set` */
+function optionOf([key]: readonly PropertyKey[]): string {
+  return `--${String(key).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** Machine types that have a price, each with what a pod can request of it. */
+function pricedMachines({ machines }: PriceTable): PricedMachine[] {
+  return MACHINE_TYPES.flatMap((type): PricedMachine[] => {
     const facts = machineType(type);
-    const price = prices.machines[type];
-    return facts === undefined || price === undefined
-      ? []
-      : [
-          {
-            type,
-            architecture: facts.architecture,
-            vcpus: facts.vcpus,
-            memoryBytes: facts.allocatableMemoryMiB * MIB,
-            usdPerHour: price.usdPerHour,
-          },
-        ];
+    const price = machines[type];
+    if (facts === undefined || price === undefined) return [];
+    const { architecture, vcpus, allocatableMemoryMiB } = facts;
+    const memoryBytes = allocatableMemoryMiB * MIB;
+    return [{ type, architecture, vcpus, memoryBytes, usdPerHour: price.usdPerHour }];
   });
-  return { need, offers, region, date: prices.date };
 }

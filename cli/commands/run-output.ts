@@ -5,7 +5,7 @@ import type { Results } from "../../benchmarks/results/schema";
 import { formatSummary } from "../../benchmarks/results/formats/summary";
 import type { Artifacts } from "../../benchmarks/run/artifacts";
 import { shortPath } from "../../benchmarks/run/artifacts";
-import { formatDuration } from "../../lib/units";
+import { counted, formatDuration } from "../../lib/units";
 import type { Verification } from "../../valkey/verification/verify";
 import { formatVerification, verdictLine } from "../../valkey/verification/format";
 import { print } from "../terminal/terminal";
@@ -26,7 +26,7 @@ export function measuredNames({
 
 /** A number of rounds: `3 rounds`. */
 export function formatRounds(count: number): string {
-  return `${count} ${count === 1 ? "round" : "rounds"}`;
+  return counted(count, "round");
 }
 
 /**

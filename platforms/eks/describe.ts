@@ -1,6 +1,6 @@
 import { formatUsd } from "../../lib/dollars";
 import { textTable } from "../../lib/table";
-import { formatCount, formatList } from "../../lib/units";
+import { counted, formatCount, formatList } from "../../lib/units";
 import type { MachineGroup } from "./pools/machine-plan";
 import type { MachineSet } from "./pools/machine-sets";
 import type { EksPlan } from "./plan";
@@ -56,7 +56,7 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
 
 function describeSystem({ startedMachines, karpenter, dnsReplicas }: SystemPlan): string {
   const size = `${karpenter.cpuMilli / 1000} CPU and ${karpenter.memoryMiB / 1024} GiB`;
-  const machines = `${formatCount(startedMachines)} ${startedMachines === 1 ? "machine" : "machines"}`;
+  const machines = counted(startedMachines, "machine");
   return `Karpenter with ${size} for ${machines}, ${formatCount(dnsReplicas)} replicas of CoreDNS`;
 }
 

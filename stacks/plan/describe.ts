@@ -1,6 +1,6 @@
 /** A stack's plan in words, the same in a preview, in `plan` and in the outputs. Pure. */
 import type { Prediction } from "../../lib/statistics/prediction";
-import { formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
+import { counted, formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
 import { describeEksPlan } from "../../platforms/eks/describe";
 import { describeMemory } from "../../valkey/planning/memory-plan";
 import { describeSentinels } from "../../valkey/sentinel/sentinel-request";
@@ -198,9 +198,4 @@ function describeFailures(stack: string, failures: readonly FailurePlan[]): stri
   );
   const names = possible.length === 0 ? "none" : [...new Set(possible)].join(", ");
   return [`fault scenarios (${COMMAND} break ${stack}): ${names}`, ...skipped];
-}
-
-/** `3 pods`, `1 pod`. */
-function counted(count: number, one: string, several = `${one}s`): string {
-  return `${formatCount(count)} ${count === 1 ? one : several}`;
 }

@@ -16,7 +16,15 @@ const HEAVY = [
   "commander",
 ];
 /** Rooms and folders whose work is done in the provider's process. */
-const FAR = ["provider/kinds", "benchmarks/report", "benchmarks/run", "benchmarks/measuring", "lib/statistics", "stacks", "cli"];
+const FAR = [
+  "provider/kinds",
+  "benchmarks/report",
+  "benchmarks/run",
+  "benchmarks/measuring",
+  "lib/statistics",
+  "stacks",
+  "cli",
+];
 
 const COMPONENTS = [
   ...["valkey-cluster", "valkey-replication", "host-deployment"],

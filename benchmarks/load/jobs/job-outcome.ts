@@ -1,4 +1,5 @@
 /** The outcome of a Job from the records of its runners. Pure. */
+import { formatPercent } from "../../../lib/units";
 import { messageOf } from "../../../lib/errors";
 import { mergeReports, latencySummary } from "../merge-reports";
 import type { LoadOutcome, LoadGeneratorOutput } from "../load-runner";
@@ -188,7 +189,7 @@ function overlapWarnings(runs: readonly RunnerMeasurement[]): Warning[] {
   const whole = Math.max(...runs.map(({ toMs }) => toMs)) - Math.min(...runs.map(({ fromMs }) => fromMs));
   const part = Math.max(0, common) / whole;
   if (part >= OVERLAP_LIMIT) return [];
-  const share = `${(part * 100).toFixed(1)} % of the time`;
+  const share = `${formatPercent(part)} of the time`;
   const text = `all runners ran at once only ${share}; the sum of their rates is higher than the rate of the servers`;
   return [{ code: "runners-apart", text }];
 }

@@ -1,4 +1,5 @@
 /** valkey-benchmark as processes on this machine. */
+import { formatPercent } from "../../../lib/units";
 import { hostname } from "node:os";
 import { epochMs } from "../../../lib/clock";
 import { Failure, messageOf } from "../../../lib/errors";
@@ -157,7 +158,7 @@ function commonTimeWarnings(runs: readonly OneRun[], fromMs: number, toMs: numbe
   const wholeMs = Math.max(...runs.map((each) => each.toMs)) - Math.min(...runs.map((each) => each.fromMs));
   const common = (toMs - fromMs) / wholeMs;
   if (common >= COMMON_TIME) return [];
-  const share = `${(common * 100).toFixed(1)} % of the time`;
+  const share = `${formatPercent(common)} of the time`;
   const text = `the ${runs.length} load generators ran at the same time for only ${share}`;
   return [{ code: "runners-apart", text }];
 }

@@ -1,7 +1,7 @@
 /** summary.txt of a study, also printed at its end: treatments, comparisons, findings and claims of documents. Pure. */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
-import { formatCount, formatDuration, formatMs } from "../../../lib/units";
+import { counted, formatCount, formatDuration, formatMs, formatPercent } from "../../../lib/units";
 import { formatCpuPerOperation, resultRows } from "../rows";
 import type { Results } from "../schema";
 import type { Claim, StudyComparison, StudyRecord } from "../study-schema";
@@ -47,7 +47,6 @@ export const CLOSED_LOOP_NOTE =
 /** How to read the intervals of a study: one sentence each. */
 export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "comparisons" | "precision">): string[] {
   const known = comparisons.filter(({ low }) => low !== null).length;
-  const percent = (part: number): string => `${Number((100 * part).toFixed(1))} %`;
   // At an offered rate, throughput equals the offered rate and is not compared.
   const isAtRate = ({ test, base, other }: StudyComparison): boolean =>
     !comparisons.some(
@@ -56,8 +55,8 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
   return [
     ...(comparisons.some(({ verdict }) => verdict === "no-difference")
       ? [
-          `No difference shown: the interval contains 1 and has a precision of ${percent(precision)}, ` +
-            `so it excludes a difference of more than ${percent((1 + precision) ** 2 - 1)}.`,
+          `No difference shown: the interval contains 1 and has a precision of ${formatPercent(precision)}, ` +
+            `so it excludes a difference of more than ${formatPercent((1 + precision) ** 2 - 1)}.`,
         ]
       : []),
     ...(known > 5
@@ -100,8 +99,7 @@ export function describeExtent({
   treatments,
   elapsedSeconds,
 }: Pick<StudyRecord, "rounds" | "treatments" | "elapsedSeconds">): string {
-  const counted = `${rounds} ${rounds === 1 ? "round" : "rounds"}`;
-  return `${counted} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
+  return `${counted(rounds, "round")} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
 }
 
 /** Why a study ended: each comparison is precise, or the budget is spent. */
@@ -111,7 +109,7 @@ export function describeEnd({
   treatments,
   comparisons,
 }: Pick<StudyRecord, "ended" | "precision" | "treatments" | "comparisons">): string {
-  const wanted = `${Number((100 * precision).toFixed(1))} %`;
+  const wanted = formatPercent(precision);
   const givenUp = new Set(treatments.flatMap(({ id, failed }) => (failed === null ? [] : [id])));
   // A treatment that was given up may have been compared before.
   const isLost = ({ base, other, verdict }: StudyComparison): boolean =>

@@ -1,7 +1,7 @@
 /** summary.txt, also printed at the end of a run: deployments side by side, keys per primary, cost, warnings. Pure. */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
-import { formatCount, formatMs } from "../../../lib/units";
+import { counted, formatCount, formatMs } from "../../../lib/units";
 import { formatUsd } from "../../../lib/dollars";
 import { describeCost, rowCost, storageCost, dataLimitOf } from "../cost";
 import type { WarningNote } from "../../warnings/warning-notes";
@@ -161,5 +161,5 @@ export function describeShape({ nodes }: Pick<TopologyRecord, "nodes">): string 
   const count = (role: "primary" | "replica"): number => nodes.filter((node) => node.role === role).length;
   const primaries = count("primary");
   const replicas = count("replica");
-  return `${primaries} ${primaries === 1 ? "primary" : "primaries"} + ${replicas} ${replicas === 1 ? "replica" : "replicas"}`;
+  return `${counted(primaries, "primary", "primaries")} + ${counted(replicas, "replica")}`;
 }

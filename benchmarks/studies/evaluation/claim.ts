@@ -1,6 +1,6 @@
 /** Criteria for judging claims of documents, and the words that all judgements share. Pure. */
 import type { Ratio } from "../../../lib/statistics/ratio";
-import { formatCount } from "../../../lib/units";
+import { counted, formatCount, formatPercent } from "../../../lib/units";
 import type { Claim, TableGrowth } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import type { Metric, StudyAnalysis } from "./analysis";
@@ -66,7 +66,7 @@ export class StatedClaim {
     if (ratio.low === undefined || ratio.high === undefined) return this.inconclusive(tooFewRounds(ratio));
     const [min, max] = [1 / (1 + within), 1 + within];
     const measured = `measured ${describeRatio(ratio)}`;
-    const alike = `within ${Number((100 * within).toFixed(1))} % of each other`;
+    const alike = `within ${formatPercent(within)} of each other`;
     if (ratio.low >= min && ratio.high <= max) return this.supported(`${measured}: ${alike}`);
     if (ratio.high < min || ratio.low > max) return this.contradicted(`${measured}: not ${alike}`);
     return this.inconclusive(`${measured}: the interval is too wide to tell whether both are ${alike}`);
@@ -78,7 +78,7 @@ export class StatedClaim {
 }
 
 function tooFewRounds({ rounds }: Ratio): string {
-  return `${rounds} ${rounds === 1 ? "round is" : "rounds are"} too few`;
+  return `${counted(rounds, "round is", "rounds are")} too few`;
 }
 
 /** `1.63 (1.56 … 1.71)` */

@@ -58,7 +58,7 @@ describe("comparing two runs", () => {
           hitRatio: 0.4,
         },
       },
-      "hit ratio: 100.0 % → 40.0 %",
+      "hit ratio: 100 % → 40 %",
     ],
   ])("refuses a ratio of %s", (_what, changes, note) => {
     const [row] = other(run(100_000, changes)).rows;
@@ -125,7 +125,7 @@ describe("comparing two runs", () => {
       compareRuns(run(100_000, { requestMix: mix }), run(100_000, { requestMix: { ...mix, ...changes } })).rows[0]
         ?.notes;
     expect(notes({ reads: 0.5, keys: "zipfian theta=0.99" })).toEqual([
-      "reads: 90.0 % → 50.0 %",
+      "reads: 90 % → 50 %",
       "keys drawn: uniform → zipfian theta=0.99",
     ]);
     expect(notes({})).toEqual([]);

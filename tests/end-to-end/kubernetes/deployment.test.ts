@@ -6,22 +6,25 @@ import type { KubernetesDeployment } from "../../../platforms/kubernetes/deploym
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { infoNumber, parseInfo } from "../../../valkey/topology/info";
 import { verify } from "../../../valkey/verification/verify";
-import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes/kubernetes";
+import { applyServers, testServers } from "../../support/kubernetes/test-servers";
+import { KUBECONFIG, ThrowAway, WHERE, openThrowAwayClient } from "../../support/kubernetes/throw-away";
 
-describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, { timeout: 180_000 }, () => {
+describe.skipIf(KUBECONFIG === undefined)(`pods as a deployment${WHERE}`, { timeout: 180_000 }, () => {
   let kubernetes: KubernetesClient;
-  let namespace: TestNamespace;
+  let here: ThrowAway;
   beforeAll(async () => {
-    kubernetes = await openThrowaway();
-    namespace = await TestNamespace.create(kubernetes);
+    kubernetes = await openThrowAwayClient();
+    here = await ThrowAway.open();
   });
-  afterAll(() => namespace.remove());
+  afterAll(() => here.close());
 
   describe("in cluster mode", () => {
     const servers = testServers({ name: "cluster" });
     let deployment: KubernetesDeployment;
     beforeAll(async () => {
-      deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs: 120_000 });
+      deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), {
+        timeoutMs: 120_000,
+      });
     });
 
     it("has the pods' names, addresses, machines and zones, and the image", () => {
@@ -84,7 +87,7 @@ describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, {
         name: "cluster",
         mode: servers.mode,
         shape: servers.shape,
-        namespace: namespace.name,
+        namespace: here.namespace,
         pods: { labels: { app: "cluster" } },
         directives: new Map<string, string>(),
       };
@@ -100,7 +103,7 @@ describe.skipIf(THROWAWAY === undefined)(`pods as a deployment${WHY_SKIPPED}`, {
       mode: "replication",
       shape: { primaries: 1, replicasPerPrimary: 2 },
     });
-    const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), {
+    const deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), {
       timeoutMs: 120_000,
     });
     expect(await form(deployment, servers.shape)).toMatchObject({ changed: true });

@@ -15,8 +15,9 @@ import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import type { ReferenceLoadRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
 import { verify } from "../../../valkey/verification/verify";
 import type { Workload } from "../../../benchmarks/workloads/workload";
-import type { TestServers } from "../../support/kubernetes/kubernetes";
-import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes/kubernetes";
+import type { TestServers } from "../../support/kubernetes/test-servers";
+import { applyServers, testServers } from "../../support/kubernetes/test-servers";
+import { KUBECONFIG, ThrowAway, WHERE, openThrowAwayClient } from "../../support/kubernetes/throw-away";
 import { workload } from "../../support/benchmarks/tool-runs";
 
 interface Measured {
@@ -25,21 +26,21 @@ interface Measured {
   readonly raw: readonly string[];
 }
 
-describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { timeout: 240_000 }, () => {
+describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 240_000 }, () => {
   const timeoutMs = 120_000;
   let kubernetes: KubernetesClient;
-  let namespace: TestNamespace;
+  let here: ThrowAway;
   beforeAll(async () => {
-    kubernetes = await openThrowaway();
-    namespace = await TestNamespace.create(kubernetes);
+    kubernetes = await openThrowAwayClient();
+    here = await ThrowAway.open();
   });
-  afterAll(() => namespace.remove());
+  afterAll(() => here.close());
 
   async function deploy(
     changes: Partial<TestServers>,
   ): Promise<{ readonly deployment: KubernetesDeployment; readonly contender: VerifiedDeployment }> {
     const servers = testServers(changes);
-    const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
+    const deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), { timeoutMs });
     await form(deployment, servers.shape);
     const { verdict } = await verify(deployment);
     return { deployment, contender: { deployment, shards: verdict.shards } };
@@ -70,7 +71,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
 
   /** Names of what a run creates: objects, users, keys by which runners meet. */
   async function leftOvers(deployment: KubernetesDeployment): Promise<string[]> {
-    const selector = { namespace: namespace.name, labelSelector: formatLabelSelector(JOB_LABELS) };
+    const selector = { namespace: here.namespace, labelSelector: formatLabelSelector(JOB_LABELS) };
     const [jobs, secrets] = await Promise.all([
       kubernetes.batch.listNamespacedJob(selector),
       kubernetes.core.listNamespacedSecret(selector),
@@ -169,12 +170,12 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
       const evictOne = async (): Promise<void> => {
         await sleep(5_000);
         const { items } = await kubernetes.core.listNamespacedPod({
-          namespace: namespace.name,
+          namespace: here.namespace,
           labelSelector: formatLabelSelector(JOB_LABELS),
         });
         const name = items.find(({ status }) => status?.phase === "Running")?.metadata?.name ?? "";
-        const body: Plain<V1Eviction> = { metadata: { name, namespace: namespace.name } };
-        await kubernetes.core.createNamespacedPodEviction({ name, namespace: namespace.name, body });
+        const body: Plain<V1Eviction> = { metadata: { name, namespace: here.namespace } };
+        await kubernetes.core.createNamespacedPodEviction({ name, namespace: here.namespace, body });
       };
       const began = Date.now();
       const { records } = await measureBy(runner, [replication.contender], load, going, (line) => {
@@ -204,7 +205,7 @@ describe.skipIf(THROWAWAY === undefined)(`load from a Job${WHY_SKIPPED}`, { time
         if (line !== "round 1 of 1: SET on replication") return;
         void (async () => {
           await sleep(6_000);
-          jobs = (await kubernetes.batch.listNamespacedJob({ namespace: namespace.name })).items;
+          jobs = (await kubernetes.batch.listNamespacedJob({ namespace: here.namespace })).items;
           stop.abort(new Error("stopped by the test"));
         })();
       });

@@ -18,7 +18,8 @@ import { histogramOf } from "../../../benchmarks/results/rows";
 import type { CapacityRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
 import { verify } from "../../../valkey/verification/verify";
 import type { MemtierWorkload, MixedWorkload, OpenLoopWorkload } from "../../../benchmarks/workloads/mixed-workload";
-import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes/kubernetes";
+import { applyServers, testServers } from "../../support/kubernetes/test-servers";
+import { KUBECONFIG, ThrowAway, WHERE, openThrowAwayClient } from "../../support/kubernetes/throw-away";
 import { workload } from "../../support/benchmarks/tool-runs";
 
 /** Images that the cluster for tests can pull. */
@@ -57,19 +58,19 @@ const SORTED_SETS: MemtierWorkload = {
   rate: undefined,
 };
 
-describe.skipIf(THROWAWAY === undefined || WHY !== "")(
-  `mixed workloads from Jobs${WHY_SKIPPED}${WHY}`,
+describe.skipIf(KUBECONFIG === undefined || WHY !== "")(
+  `mixed workloads from Jobs${WHERE}${WHY}`,
   { timeout: 240_000 },
   () => {
     const timeoutMs = 120_000;
     const signal = new AbortController().signal;
     let kubernetes: KubernetesClient;
-    let namespace: TestNamespace;
+    let here: ThrowAway;
     const deployments: KubernetesDeployment[] = [];
     let contenders: readonly VerifiedDeployment[];
     beforeAll(async () => {
-      kubernetes = await openThrowaway();
-      namespace = await TestNamespace.create(kubernetes);
+      kubernetes = await openThrowAwayClient();
+      here = await ThrowAway.open();
       const all = [
         testServers({ name: "replication", mode: "replication", shape: { primaries: 1, replicasPerPrimary: 0 } }),
         testServers({
@@ -79,7 +80,9 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(
         }),
       ];
       for (const servers of all) {
-        const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), { timeoutMs });
+        const deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), {
+          timeoutMs,
+        });
         await form(deployment, servers.shape);
         deployments.push(deployment);
       }
@@ -87,7 +90,7 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(
         deployments.map(async (deployment) => ({ deployment, shards: (await verify(deployment)).verdict.shards })),
       );
     });
-    afterAll(() => namespace.remove());
+    afterAll(() => here.close());
 
     async function measure(mix: MixedWorkload): Promise<readonly MeasurementRecord[]> {
       const options = {
@@ -119,7 +122,7 @@ describe.skipIf(THROWAWAY === undefined || WHY !== "")(
     }
 
     async function leftOvers(): Promise<string[]> {
-      const selector = { namespace: namespace.name, labelSelector: formatLabelSelector(JOB_LABELS) };
+      const selector = { namespace: here.namespace, labelSelector: formatLabelSelector(JOB_LABELS) };
       const found = await Promise.all([
         kubernetes.batch.listNamespacedJob(selector),
         kubernetes.core.listNamespacedSecret(selector),

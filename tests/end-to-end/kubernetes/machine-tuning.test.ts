@@ -9,26 +9,27 @@ import { BOOT_LABEL, MachineSettingsReader } from "../../../platforms/kubernetes
 import { runInPod } from "../../../platforms/kubernetes/api/run-in-pod";
 import type { PromisedTuning } from "../../../valkey/machine-settings";
 import { verify } from "../../../valkey/verification/verify";
-import { openThrowaway, TestNamespace, testServers, THROWAWAY, WHY_SKIPPED } from "../../support/kubernetes/kubernetes";
+import { applyServers, testServers } from "../../support/kubernetes/test-servers";
+import { KUBECONFIG, ThrowAway, WHERE, openThrowAwayClient } from "../../support/kubernetes/throw-away";
 
 const chosen = (text: string): string => /\[(\w+)\]/.exec(text)?.[1] ?? "";
-const here = (path: string): string => readFileSync(path, "utf8").trim();
+const readLine = (path: string): string => readFileSync(path, "utf8").trim();
 
-describe.skipIf(THROWAWAY === undefined)(`machines under pods${WHY_SKIPPED}`, { timeout: 180_000 }, () => {
+describe.skipIf(KUBECONFIG === undefined)(`machines under pods${WHERE}`, { timeout: 180_000 }, () => {
   const servers = testServers({ name: "tuned", shape: { primaries: 3, replicasPerPrimary: 0 } });
   let kubernetes: KubernetesClient;
-  let namespace: TestNamespace;
+  let here: ThrowAway;
   let plan: KubernetesDeploymentPlan;
   const withPromise = (tuning: PromisedTuning): Promise<KubernetesDeployment> =>
     awaitKubernetesDeployment(kubernetes, { ...plan, tuning }, { timeoutMs: 120_000 });
 
   beforeAll(async () => {
-    kubernetes = await openThrowaway();
-    namespace = await TestNamespace.create(kubernetes);
-    plan = await namespace.apply(servers);
+    kubernetes = await openThrowAwayClient();
+    here = await ThrowAway.open();
+    plan = await applyServers(here, servers);
     await form(await withPromise({ openFiles: 1 }), servers.shape);
   }, 180_000);
-  afterAll(() => namespace.remove());
+  afterAll(() => here.close());
 
   it("are seen from inside: the kernel's settings, the limits of the server, its CPUs and the machine's", async () => {
     const { nodes, tuning } = await withPromise({ openFiles: 1 });
@@ -36,8 +37,8 @@ describe.skipIf(THROWAWAY === undefined)(`machines under pods${WHY_SKIPPED}`, { 
     if (node === undefined) throw new Error("there is no node");
     const settings = await tuning?.read(node);
     expect(settings).toMatchObject({
-      hugePages: { known: true, value: chosen(here("/sys/kernel/mm/transparent_hugepage/enabled")) },
-      overcommit: { known: true, value: here("/proc/sys/vm/overcommit_memory") },
+      hugePages: { known: true, value: chosen(readLine("/sys/kernel/mm/transparent_hugepage/enabled")) },
+      overcommit: { known: true, value: readLine("/proc/sys/vm/overcommit_memory") },
       acceptQueue: { known: true, value: 4096 },
       machineCpus: { known: true },
       interrupts: { known: true },
@@ -58,9 +59,9 @@ describe.skipIf(THROWAWAY === undefined)(`machines under pods${WHY_SKIPPED}`, { 
     expect(verdict.pass).toBe(false);
     expect(rows.get("boot-script")?.pass).toBe(true);
     expect(rows.get("huge-pages-off")?.pass).toBe(
-      chosen(here("/sys/kernel/mm/transparent_hugepage/enabled")) === "never",
+      chosen(readLine("/sys/kernel/mm/transparent_hugepage/enabled")) === "never",
     );
-    expect(rows.get("memory-overcommitted")?.pass).toBe(here("/proc/sys/vm/overcommit_memory") === "1");
+    expect(rows.get("memory-overcommitted")?.pass).toBe(readLine("/proc/sys/vm/overcommit_memory") === "1");
     expect(rows.get("open-files")?.found).toMatch(/^tuned-0, tuned-1, tuned-2: may open \d+ files$/);
     expect(rows.get("accept-queue")?.found).toBe("tuned-0, tuned-1, tuned-2: net.core.somaxconn is 4096");
     expect(rows.get("interrupts-pinned")?.pass).toBe(false);
@@ -90,7 +91,7 @@ describe.skipIf(THROWAWAY === undefined)(`machines under pods${WHY_SKIPPED}`, { 
     const { nodes } = await withPromise({ openFiles: 1 });
     const reader = new MachineSettingsReader(kubernetes);
     const [first, second] = nodes.map(({ name, machine }) => ({
-      namespace: namespace.name,
+      namespace: here.namespace,
       pod: name,
       container: "valkey",
       machine,
@@ -103,7 +104,7 @@ describe.skipIf(THROWAWAY === undefined)(`machines under pods${WHY_SKIPPED}`, { 
   });
 
   it("are unknown where the container cannot be asked, with the reason", async () => {
-    const missing = { namespace: namespace.name, pod: "tuned-0", container: "none" };
+    const missing = { namespace: here.namespace, pod: "tuned-0", container: "none" };
     await expect(runInPod(kubernetes, missing, "true")).rejects.toThrow(
       /^a command in tuned-0 of namespace .*(none|400).*pods\/exec is needed/s,
     );

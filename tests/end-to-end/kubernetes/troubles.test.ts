@@ -13,28 +13,21 @@ import { form } from "../../../valkey/formation/form";
 import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
-import type { TestServers } from "../../support/kubernetes/kubernetes";
-import {
-  IMAGE,
-  openThrowaway,
-  planOf,
-  TestNamespace,
-  testServers,
-  THROWAWAY,
-  WHY_SKIPPED,
-} from "../../support/kubernetes/kubernetes";
+import type { TestServers } from "../../support/kubernetes/test-servers";
+import { IMAGE, applyServers, planOf, testServers } from "../../support/kubernetes/test-servers";
+import { KUBECONFIG, ThrowAway, WHERE, openThrowAwayClient } from "../../support/kubernetes/throw-away";
 
-describe.skipIf(THROWAWAY === undefined)(
-  `what keeps pods from being a deployment${WHY_SKIPPED}`,
+describe.skipIf(KUBECONFIG === undefined)(
+  `what keeps pods from being a deployment${WHERE}`,
   { timeout: 180_000 },
   () => {
     let kubernetes: KubernetesClient;
-    let namespace: TestNamespace;
+    let here: ThrowAway;
     beforeAll(async () => {
-      kubernetes = await openThrowaway();
-      namespace = await TestNamespace.create(kubernetes);
+      kubernetes = await openThrowAwayClient();
+      here = await ThrowAway.open();
     });
-    afterAll(() => namespace.remove());
+    afterAll(() => here.close());
 
     const few = { primaries: 3, replicasPerPrimary: 0 };
     // Each of them waits until its time is up.
@@ -66,7 +59,7 @@ describe.skipIf(THROWAWAY === undefined)(
       ],
     ])("%s is said within the timeout", async (_what, changes, expected) => {
       const servers = testServers({ shape: few, image: IMAGE, ...changes });
-      const plan = await namespace.apply(servers);
+      const plan = await applyServers(here, servers);
       const began = Date.now();
       await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 30_000 })).rejects.toThrow(expected);
       expect(Date.now() - began).toBeLessThan(45_000);
@@ -74,7 +67,7 @@ describe.skipIf(THROWAWAY === undefined)(
 
     it.concurrent("what does not change by itself is said before the time is up", async () => {
       const servers = testServers({ name: "hopeless", shape: few, storageClass: "nope" });
-      const plan = await namespace.apply(servers);
+      const plan = await applyServers(here, servers);
       const began = Date.now();
       await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 150_000 })).rejects.toThrow(
         /the cluster has no storage class nope/,
@@ -83,9 +76,9 @@ describe.skipIf(THROWAWAY === undefined)(
     });
 
     it("a StatefulSet that is not there is bad input", async () => {
-      const missing = awaitKubernetesDeployment(kubernetes, planOf(testServers({ name: "missing" }), namespace.name));
+      const missing = awaitKubernetesDeployment(kubernetes, planOf(testServers({ name: "missing" }), here.namespace));
       await expect(missing).rejects.toThrow(
-        `missing: namespace ${namespace.name} of context ${kubernetes.context} has no StatefulSet of that name`,
+        `missing: namespace ${here.namespace} of context ${kubernetes.context} has no StatefulSet of that name`,
       );
       await expect(missing).rejects.toBeInstanceOf(BadInput);
     });
@@ -94,7 +87,7 @@ describe.skipIf(THROWAWAY === undefined)(
       const [machine] = (await kubernetes.core.listNode()).items;
       const zone = machine?.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
       const servers = testServers({ name: "zones", zone });
-      const deployment = await awaitKubernetesDeployment(kubernetes, await namespace.apply(servers), {
+      const deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), {
         timeoutMs: 120_000,
       });
       const formed = form(deployment, servers.shape);
@@ -104,7 +97,7 @@ describe.skipIf(THROWAWAY === undefined)(
 
     it("a stop is obeyed while pods are awaited", async () => {
       const servers = testServers({ name: "stopped", shape: few, cpu: "1000" });
-      const plan = await namespace.apply(servers);
+      const plan = await applyServers(here, servers);
       const stop = new AbortController();
       setTimeout(() => {
         stop.abort(new Error("stopped by the test"));
@@ -116,14 +109,14 @@ describe.skipIf(THROWAWAY === undefined)(
 
     describe("with an account that may look and not reach", () => {
       const servers = testServers({ name: "guarded", shape: few });
-      const clusterRole = (): string => `${namespace.name}-machines`;
+      const clusterRole = (): string => `${here.namespace}-machines`;
       let rbac: RbacAuthorizationV1Api;
 
       /** The same cluster by an account with these rights in the namespace. */
       async function accountWith(name: string, rules: NonNullable<Plain<V1Role>["rules"]>): Promise<KubernetesClient> {
         const { core, config } = kubernetes;
         const metadata = { name };
-        const subjects = [{ kind: "ServiceAccount", name, namespace: namespace.name }];
+        const subjects = [{ kind: "ServiceAccount", name, namespace: here.namespace }];
         const account: Plain<V1ServiceAccount> = { metadata };
         const token: Plain<AuthenticationV1TokenRequest> = { spec: { audiences: [], expirationSeconds: 600 } };
         const role: Plain<V1Role> = { metadata, rules };
@@ -132,11 +125,11 @@ describe.skipIf(THROWAWAY === undefined)(
           subjects,
           roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name },
         };
-        await core.createNamespacedServiceAccount({ namespace: namespace.name, body: account });
-        await rbac.createNamespacedRole({ namespace: namespace.name, body: role });
-        await rbac.createNamespacedRoleBinding({ namespace: namespace.name, body: binding });
+        await core.createNamespacedServiceAccount({ namespace: here.namespace, body: account });
+        await rbac.createNamespacedRole({ namespace: here.namespace, body: role });
+        await rbac.createNamespacedRoleBinding({ namespace: here.namespace, body: binding });
         const { status } = await core.createNamespacedServiceAccountToken({
-          namespace: namespace.name,
+          namespace: here.namespace,
           name,
           body: token,
         });
@@ -157,8 +150,8 @@ describe.skipIf(THROWAWAY === undefined)(
       beforeAll(async () => {
         const { RbacAuthorizationV1Api } = await import("@kubernetes/client-node");
         rbac = kubernetes.config.makeApiClient(RbacAuthorizationV1Api);
-        await namespace.apply(servers);
-        await awaitKubernetesDeployment(kubernetes, planOf(servers, namespace.name), { timeoutMs: 120_000 });
+        await applyServers(here, servers);
+        await awaitKubernetesDeployment(kubernetes, planOf(servers, here.namespace), { timeoutMs: 120_000 });
       });
       afterAll(async () => {
         await Promise.allSettled([
@@ -174,11 +167,11 @@ describe.skipIf(THROWAWAY === undefined)(
 
       it("names each right that is missing, one after the other", async () => {
         const blind = await accountWith("blind", []);
-        await expect(awaitKubernetesDeployment(blind, planOf(servers, namespace.name))).rejects.toThrow(
+        await expect(awaitKubernetesDeployment(blind, planOf(servers, here.namespace))).rejects.toThrow(
           /reading StatefulSet guarded of namespace \S+: system:serviceaccount:\S+:blind may not get statefulsets in namespace \S+; bind it a Role with apiGroups \["apps"\], resources \["statefulsets"\], verbs \["get"\]$/,
         );
         const looker = await accountWith("looker", looking);
-        await expect(awaitKubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(
+        await expect(awaitKubernetesDeployment(looker, planOf(servers, here.namespace))).rejects.toThrow(
           /:looker may not get nodes; bind it a ClusterRole with apiGroups \[""\], resources \["nodes"\], verbs \["get"\]$/,
         );
         const role: Plain<V1ClusterRole> = {
@@ -187,12 +180,12 @@ describe.skipIf(THROWAWAY === undefined)(
         };
         const binding: Plain<V1ClusterRoleBinding> = {
           metadata: { name: clusterRole() },
-          subjects: [{ kind: "ServiceAccount", name: "looker", namespace: namespace.name }],
+          subjects: [{ kind: "ServiceAccount", name: "looker", namespace: here.namespace }],
           roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: clusterRole() },
         };
         await rbac.createClusterRole({ body: role });
         await rbac.createClusterRoleBinding({ body: binding });
-        await expect(awaitKubernetesDeployment(looker, planOf(servers, namespace.name))).rejects.toThrow(
+        await expect(awaitKubernetesDeployment(looker, planOf(servers, here.namespace))).rejects.toThrow(
           /^guarded-\d \(\S+\) cannot be reached: a port-forward to guarded-\d: system:serviceaccount:\S+:looker may not (create|get) pods\/portforward in namespace \S+; bind it a Role with apiGroups \[""\], resources \["pods\/portforward"\], verbs \["create", "get"\]$/,
         );
       });

@@ -9,7 +9,7 @@ import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import type { PodsKind } from "../../support/kubernetes/deployed-pods";
 import { DeployedPods, LostSentinelsInjector, ProcessCrashInjector } from "../../support/kubernetes/deployed-pods";
-import { THROWAWAY } from "../../support/kubernetes/kubernetes";
+import { KUBECONFIG } from "../../support/kubernetes/throw-away";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import type { RowTarget } from "../row";
@@ -111,7 +111,7 @@ export const crash: Benchmark = {
   ids: CASES.flatMap(idsOf),
   run: async (context) => {
     const wanted = CASES.filter((each) => idsOf(each).some((id) => context.wanted.has(id)));
-    if (THROWAWAY === undefined) {
+    if (KUBECONFIG === undefined) {
       for (const id of wanted.flatMap(idsOf))
         if (context.wanted.has(id)) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
       return;

@@ -4,7 +4,7 @@ import { Failure } from "../../../lib/errors";
 import { median } from "../../../lib/statistics/median";
 import { loosenBudgets, tightenBudgets } from "../../../provider/updates/budgets";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
-import { THROWAWAY } from "../../support/kubernetes/kubernetes";
+import { KUBECONFIG } from "../../support/kubernetes/throw-away";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import { atMost, comparedRow } from "../row";
 
@@ -23,7 +23,7 @@ export const drain: Benchmark = {
   ids: [ID],
   run: async (context) => {
     if (!context.wanted.has(ID)) return;
-    if (THROWAWAY === undefined) context.skip(ID, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
+    if (KUBECONFIG === undefined) context.skip(ID, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
     else await measure(context);
   },
 };

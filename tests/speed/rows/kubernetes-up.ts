@@ -11,9 +11,8 @@ import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { pulumiPath, PulumiStack } from "../../support/pulumi/pulumi-stack";
-import { openThrowaway } from "../../support/kubernetes/kubernetes";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
-import { KUBECONFIG, ThrowAway } from "../../support/kubernetes/throw-away";
+import { KUBECONFIG, openThrowAwayClient, ThrowAway } from "../../support/kubernetes/throw-away";
 
 const MACHINE = { cores: 64, memoryBytes: 2 ** 40 };
 const PASSWORD = "generated";
@@ -75,7 +74,7 @@ async function byApplying(here: ThrowAway, sections: Readonly<Record<string, unk
     const began = performance.now();
     const since = (from: number): string => ((performance.now() - from) / 1000).toFixed(2);
     await here.apply(objects);
-    const kubernetes = await openThrowaway();
+    const kubernetes = await openThrowAwayClient();
     const opened = Object.entries(deployments).map(([name, own]) => {
       const plan = {
         ...{ name, mode: own.mode, shape: configuredShape(own), namespace: here.namespace, zones: platform.zones },

@@ -13,9 +13,9 @@ import { median } from "../../../lib/statistics/median";
 import { verdictLine } from "../../../valkey/verification/format";
 import { verify } from "../../../valkey/verification/verify";
 import { pulumiPath } from "../../support/pulumi/pulumi-stack";
-import type { TestServers } from "../../support/kubernetes/kubernetes";
-import { openThrowaway, TestNamespace, testServers, THROWAWAY } from "../../support/kubernetes/kubernetes";
-import { ThrowAway } from "../../support/kubernetes/throw-away";
+import type { TestServers } from "../../support/kubernetes/test-servers";
+import { applyServers, testServers } from "../../support/kubernetes/test-servers";
+import { KUBECONFIG, ThrowAway, openThrowAwayClient } from "../../support/kubernetes/throw-away";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import { missing, PATIENCE_MS, UP_BEFORE_MS } from "./formation";
 import { bringUp } from "./kubernetes-up";
@@ -38,7 +38,7 @@ export const kubernetes: Benchmark = {
   ids: IDS,
   run: async (context) => {
     const { wanted, skip } = context;
-    if (THROWAWAY === undefined) {
+    if (KUBECONFIG === undefined) {
       for (const id of IDS) if (wanted.has(id)) skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
       return;
     }
@@ -62,8 +62,8 @@ async function measureUp({ wanted, report, skip, emit }: BenchmarkContext): Prom
 }
 
 async function measureFormation({ wanted, report, emit, workbench: { signal } }: BenchmarkContext): Promise<void> {
-  const cluster = await openThrowaway();
-  const namespace = await TestNamespace.create(cluster);
+  const cluster = await openThrowAwayClient();
+  const here = await ThrowAway.open();
   const ours: number[] = [];
   const reference: number[] = [];
   const verdicts: number[] = [];
@@ -75,10 +75,10 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
     signal.throwIfAborted();
     const servers = testServers({ name, shape: SHAPE });
     await use(
-      await awaitKubernetesDeployment(cluster, await namespace.apply(servers), { timeoutMs: PATIENCE_MS, signal }),
+      await awaitKubernetesDeployment(cluster, await applyServers(here, servers), { timeoutMs: PATIENCE_MS, signal }),
       servers,
     );
-    await cluster.apps.deleteNamespacedStatefulSet({ namespace: namespace.name, name });
+    await cluster.apps.deleteNamespacedStatefulSet({ namespace: here.namespace, name });
   };
   try {
     for (let round = 1; round <= REPEATS.ours; round++) {
@@ -94,12 +94,12 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
       });
       if (round > REPEATS.reference || !wanted.has(FORMATION)) continue;
       await withPods(`tool-${round}`, async (deployment) => {
-        reference.push(await timeToForm(deployment, () => createByTool(deployment, namespace.name)));
+        reference.push(await timeToForm(deployment, () => createByTool(deployment, here.namespace)));
         report(`${lastOf(reference)} s by valkey-cli --cluster create in a pod`);
       });
     }
   } finally {
-    await namespace.remove();
+    await here.close();
   }
   if (wanted.has(FORMATION)) emit(formationRow(ours, reference));
   if (wanted.has(VERIFICATION)) emit(verificationRow(verdicts));

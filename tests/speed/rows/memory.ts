@@ -12,7 +12,7 @@ import { slotTags } from "../../../valkey/topology/slot-tags";
 import type { Shard } from "../../../valkey/verification/shards";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
-import { THROWAWAY } from "../../support/kubernetes/kubernetes";
+import { KUBECONFIG } from "../../support/kubernetes/throw-away";
 import { eventually } from "../../support/valkey/real";
 import { plainServers } from "../../support/valkey/servers";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
@@ -38,7 +38,7 @@ export const memory: Benchmark = {
   run: async (context) => {
     const wanted = IDS.filter((id) => context.wanted.has(id));
     if (wanted.length === 0) return;
-    if (THROWAWAY !== undefined) await measure(context);
+    if (KUBECONFIG !== undefined) await measure(context);
     else for (const id of wanted) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
   },
 };

@@ -7,6 +7,7 @@ import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { holdsInTime } from "../../../lib/polling";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
+import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { KubernetesObject } from "./kubernetes-objects";
 
 /** Path of a kubeconfig whose current context is a cluster that tests may do anything to. */
@@ -16,6 +17,11 @@ export const WHERE = KUBECONFIG === undefined ? " (skipped: VALKEY_TEST_KUBECONF
 
 const ZONE = "topology.kubernetes.io/zone";
 const POLL_MS = 250;
+
+/** The project's own client of that cluster. */
+export function openThrowAwayClient(): Promise<KubernetesClient> {
+  return KubernetesClient.open({ kubeconfig: KUBECONFIG });
+}
 
 export class ThrowAway {
   private constructor(

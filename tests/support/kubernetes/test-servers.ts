@@ -1,70 +1,31 @@
-/** A throw-away cluster for tests, and the smallest StatefulSets of Valkey that show what is to be seen. */
+/** The smallest StatefulSets of Valkey that show what is to be seen. */
 import { randomBytes } from "node:crypto";
-import type { V1Namespace, V1Secret, V1Service, V1StatefulSet } from "@kubernetes/client-node";
+import type { V1Secret, V1Service, V1StatefulSet } from "@kubernetes/client-node";
 import type { Deployment } from "../../../valkey/deployment";
-import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
+import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
+import type { ThrowAway } from "./throw-away";
 import type { KubernetesDeploymentPlan } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { Shape } from "../../../valkey/topology/placement";
-import { holdsInTime } from "../../../lib/polling";
 import { nodeCount } from "../../../valkey/topology/placement";
 
-/** Names a kubeconfig whose cluster tests may fill and empty. */
-export const THROWAWAY = process.env["VALKEY_TEST_KUBECONFIG"];
-/** For titles of tests that are skipped. */
-export const WHY_SKIPPED =
-  THROWAWAY === undefined ? " (skipped: VALKEY_TEST_KUBECONFIG names no throw-away cluster)" : "";
+export const IMAGE = process.env["VALKEY_TEST_IMAGE"] ?? DEFAULT_IMAGE;
 
-export const IMAGE = process.env["VALKEY_TEST_IMAGE"] ?? "docker.io/valkey/valkey:9.1.2";
-
-export function openThrowaway(): Promise<KubernetesClient> {
-  return KubernetesClient.open({ kubeconfig: THROWAWAY });
-}
-
-/** A namespace of its own, with the restricted Pod Security Standard enforced, removed by `remove`. */
-export class TestNamespace {
-  private constructor(
-    readonly kubernetes: KubernetesClient,
-    readonly name: string,
-  ) {}
-
-  static async create(kubernetes: KubernetesClient): Promise<TestNamespace> {
-    const name = `measured-test-${randomBytes(4).toString("hex")}`;
-    const body: Plain<V1Namespace> = {
-      metadata: { name, labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
-    };
-    await kubernetes.core.createNamespace({ body });
-    return new TestNamespace(kubernetes, name);
-  }
-
-  /** Volumes keep what was in them: tests use none. */
-  async remove(): Promise<void> {
-    await this.kubernetes.core.deleteNamespace({ name: this.name, gracePeriodSeconds: 0 });
-  }
-
-  async removed(): Promise<void> {
-    await this.remove();
-    const { kubernetes, name } = this;
-    const isGone = async (): Promise<boolean> =>
-      (await kubernetes.find("reading a namespace", kubernetes.core.readNamespace({ name }))) === undefined;
-    await holdsInTime(isGone, { intervalMs: 200 });
-  }
-
-  /** Service, Secret and StatefulSet. */
-  async apply(servers: TestServers): Promise<KubernetesDeploymentPlan> {
-    const { core, apps } = this.kubernetes;
-    const namespace = this.name;
-    const { name, password } = servers;
-    const secret: Plain<V1Secret> = { metadata: { name }, stringData: { password } };
-    const service: Plain<V1Service> = {
-      metadata: { name },
-      spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: { app: name }, ports: [{ port: 6379 }] },
-    };
-    await core.createNamespacedSecret({ namespace, body: secret });
-    await core.createNamespacedService({ namespace, body: service });
-    await apps.createNamespacedStatefulSet({ namespace, body: statefulSet(servers) });
-    return planOf(servers, namespace);
-  }
+/** Creates a Service, a Secret and a StatefulSet. */
+export async function applyServers(
+  { core, apps, namespace }: Pick<ThrowAway, "core" | "apps" | "namespace">,
+  servers: TestServers,
+): Promise<KubernetesDeploymentPlan> {
+  const { name, password } = servers;
+  const secret: Plain<V1Secret> = { metadata: { name }, stringData: { password } };
+  const service: Plain<V1Service> = {
+    metadata: { name },
+    spec: { clusterIP: "None", publishNotReadyAddresses: true, selector: { app: name }, ports: [{ port: 6379 }] },
+  };
+  await core.createNamespacedSecret({ namespace, body: secret });
+  await core.createNamespacedService({ namespace, body: service });
+  await apps.createNamespacedStatefulSet({ namespace, body: statefulSet(servers) });
+  return planOf(servers, namespace);
 }
 
 export interface TestServers {
