@@ -6,7 +6,7 @@ import {
   addBenchmarkOptions,
   addServerOptions,
   benchmarkOverrides,
-  collect,
+  appendValue,
   parseNumber,
   studyOverrides,
 } from "./options/options";
@@ -69,7 +69,7 @@ function addPlan({ program, finish }: Context): void {
     .option(
       "--set <path=value>",
       "value that replaces the stack file's, such as deployments.billion.primaries=300; may be repeated",
-      collect,
+      appendValue,
     )
     .action(async (stack: string | undefined, values: Values) => {
       const { printPlan } = await import("./commands/plan.js");

@@ -13,7 +13,7 @@ import { isMap } from "../lib/schema/json-schema";
 import type { MeasuringArgs } from "./measuring/arguments";
 import type { PlannedLoads } from "./measuring/measuring-component";
 import { MeasuringComponent } from "./measuring/measuring-component";
-import { checkedArgs, dotted, measuringFields, withLoadGenerator } from "./measuring/schema";
+import { checkedArgs, dottedPath, measuringFields, withLoadGenerator } from "./measuring/schema";
 import type { MixedWorkloadArgs, SearchArgs } from "./measuring/workload-arguments";
 
 /** The search that follows the measurements. */
@@ -98,7 +98,7 @@ function plannedLoads(name: string, args: BenchmarkJobArgs): PlannedLoads {
     : workloads;
   const component = `BenchmarkJob ${name}`;
   const { capacity, ...benchmark } = checkedArgs(component, argsSchema, { ...args, workloads: given });
-  const problems = capacity && capacityProblems(capacity, Object.entries(benchmark.workloads), dotted);
+  const problems = capacity && capacityProblems(capacity, Object.entries(benchmark.workloads), dottedPath);
   if (problems !== undefined && problems.length > 0) throw new BadInput(component, problems);
   const mixes = mixedWorkloads(benchmark, benchmark.workloads, false);
   const tests = benchmark.tests ?? (mixes.length > 0 ? [] : DEFAULT_TESTS);

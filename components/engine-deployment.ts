@@ -1,7 +1,7 @@
 /** Redis or Dragonfly on Kubernetes, verified, to compare Valkey with. */
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../lib/errors";
-import { Formation, Rollout, TopologyCheck } from "../provider/resources";
+import { Formation, Rollout, DeploymentVerification } from "../provider/resources";
 import type { Engine } from "../valkey/settings/engines";
 import type { Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
@@ -12,7 +12,7 @@ import { DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./kubern
 import { checkedSettings } from "./kubernetes/deployment/checked-settings";
 import { requireTag } from "./kubernetes/pods/image";
 import { plannedReference, storageRequest } from "./kubernetes/deployment/resource-inputs";
-import { wantedPassword } from "./kubernetes/deployment/wanted-password";
+import { deploymentPassword } from "./kubernetes/deployment/deployment-password";
 import { ClusterServers } from "./kubernetes/servers/cluster-servers";
 import { EngineServers } from "./kubernetes/servers/engine-servers";
 
@@ -46,7 +46,7 @@ function createParts(name: string, args: EngineDeploymentArgs, parent: pulumi.Re
   const kind = { engine, mode, shape };
   const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources });
   for (const each of derived) void pulumi.log.info(each, parent);
-  const password = wantedPassword(name, args, parent);
+  const password = deploymentPassword(name, args, parent);
   const own = serverArgs(name, { ...args, settings }, password);
   const servers = createServers(name, { ...own, ...kind }, { parent });
   const { endpoint, revision } = servers;
@@ -62,7 +62,7 @@ function createParts(name: string, args: EngineDeploymentArgs, parent: pulumi.Re
   const formation = mode === "cluster" ? new Formation(name, { target, password, timeoutSeconds }, running) : undefined;
   const formationMs = formation?.milliseconds ?? pulumi.output(null);
   const { rolledOutAt } = rollout;
-  const check = new TopologyCheck(
+  const check = new DeploymentVerification(
     name,
     { target, password, formationMs, revision, timeoutSeconds, trigger, rolledOutAt },
     running,

@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../benchmarks/results/schema";
 import type { DeploymentReference } from "../platforms/deployment-reference";
 import type { HostServersInputs } from "../provider/handlers/host-servers";
-import { Formation, HostServers, Password, TopologyCheck } from "../provider/resources";
+import { Formation, HostServers, Password, DeploymentVerification } from "../provider/resources";
 
 export interface HostDeploymentArgs extends Omit<HostServersInputs, "password"> {
   /** Change this number to verify the deployment again. */
@@ -34,7 +34,7 @@ export class HostDeployment extends pulumi.ComponentResource {
     const { target } = servers;
     const running = { ...inside, dependsOn: [servers] };
     const { milliseconds } = new Formation(name, { target, password, timeoutSeconds }, running);
-    const check = new TopologyCheck(
+    const check = new DeploymentVerification(
       name,
       { target, password, formationMs: milliseconds, revision: null, timeoutSeconds, trigger },
       running,

@@ -2,7 +2,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { compact } from "../lib/compact";
 import { BadInput } from "../lib/errors";
-import { TopologyCheck } from "../provider/resources";
+import { DeploymentVerification } from "../provider/resources";
 import { survivalWarning } from "../valkey/planning/survival";
 import type { ComparedParts } from "./kubernetes/deployment/compared-deployment";
 import { ComparedDeployment } from "./kubernetes/deployment/compared-deployment";
@@ -22,7 +22,7 @@ import {
 import { checkedSettings } from "./kubernetes/deployment/checked-settings";
 import { deploymentSurvivals } from "./kubernetes/deployment/survival";
 import { plannedReference } from "./kubernetes/deployment/resource-inputs";
-import { wantedPassword } from "./kubernetes/deployment/wanted-password";
+import { deploymentPassword } from "./kubernetes/deployment/deployment-password";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 import { objectNames } from "./kubernetes/names";
 import { requireTag } from "./kubernetes/pods/image";
@@ -132,7 +132,7 @@ function createParts(
   const kind = { mode: "replication", shape, isUpstreamChart: true } as const;
   const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources });
   for (const each of [LIMITS, ...derived]) void pulumi.log.info(each, parent);
-  const password = wantedPassword(name, args, parent);
+  const password = deploymentPassword(name, args, parent);
   const own = serverArgs(name, { ...args, image, settings }, password);
   const warning = survivalWarning(deploymentSurvivals(kind, own));
   if (warning !== undefined) void pulumi.log.warn(`${name}: ${warning}`, parent);
@@ -157,7 +157,7 @@ function createParts(
   // Other values restart pods.
   const revision = pulumi.output(values).apply((each) => checksum(JSON.stringify([chart, each])));
   const formationMs = pulumi.output(null);
-  const check = new TopologyCheck(
+  const check = new DeploymentVerification(
     name,
     { target, password, formationMs, revision, timeoutSeconds, trigger },
     { parent, dependsOn: [servers] },

@@ -23,7 +23,7 @@ export type {
   ExternalTarget,
   ExternalTlsArgs,
   LoadGeneratorArgs,
-  MeasuredDeployment,
+  MeasurementTarget,
 } from "../components/measuring/arguments";
 export type { MixedWorkloadArgs, OpenLoopArgs, SearchArgs } from "../components/measuring/workload-arguments";
 export { DEFAULT_IMAGE } from "../platforms/kubernetes/default-images";

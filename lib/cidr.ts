@@ -25,7 +25,7 @@ export function formatCidr({ version, first, prefixLength }: AddressBlock): stri
 }
 
 /** Block number `index`, from 0, of those with the given prefix length that make up the block. */
-export function subBlock(block: AddressBlock, prefixLength: number, index: number): AddressBlock {
+export function nthSubnet(block: AddressBlock, prefixLength: number, index: number): AddressBlock {
   const size = sizeOf({ version: block.version, prefixLength });
   return { version: block.version, first: block.first + BigInt(index) * size, prefixLength };
 }

@@ -5,18 +5,18 @@ import { connect } from "../valkey/connection";
 import type { Access, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
 import type { PrimaryLead } from "./kubernetes/access/primary-lead";
-import { lookAtTlsSecret, pemOf } from "./kubernetes/access/tls-secret";
+import { readTlsSecret, pemOf } from "./kubernetes/access/tls-secret";
 import type { ReportProgress } from "../lib/progress";
 import { KubernetesClient } from "./kubernetes/api/client";
 import type { KubernetesDeployment, KubernetesDeploymentPlan } from "./kubernetes/deployment";
 import { awaitKubernetesDeployment, awaitRunningPart, runningPartOf } from "./kubernetes/deployment";
 import type { PodWaitOptions } from "./kubernetes/pods/pods";
 import { runningServers } from "./kubernetes/pods/pods";
-import { findSet } from "./kubernetes/volumes/set-volumes";
+import { findStatefulSet } from "./kubernetes/volumes/statefulset-volumes";
 import type { Sentinels, SentinelSettings } from "../valkey/sentinel-plan";
 import type { Shape } from "../valkey/topology/placement";
 import type { ClientWay } from "../valkey/client-ways";
-import type { PromisedTuning } from "../valkey/machine-settings";
+import type { ExpectedTuning } from "../valkey/machine-settings";
 
 interface ReferenceBase {
   readonly name: string;
@@ -59,7 +59,7 @@ export interface KubernetesReference extends ReferenceBase {
   /** Rules of all users but `default`, by name. @default users are not looked at */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Kernel settings that the platform promises of the machines. @default nothing */
-  readonly tuning?: PromisedTuning | undefined;
+  readonly tuning?: ExpectedTuning | undefined;
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
   readonly sentinel?:
     { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
@@ -146,7 +146,7 @@ export async function openRunningServers(
   }
   const kubernetes = await openKubernetesClient(target);
   // Where an update failed before it made the servers, there is no StatefulSet.
-  const isThere = (await findSet(kubernetes, target)) !== undefined;
+  const isThere = (await findStatefulSet(kubernetes, target)) !== undefined;
   if (!isThere && (await runningServers(kubernetes, target)).length === 0) return undefined;
   const part = await awaitRunningPart(kubernetes, await planOf(kubernetes, target, password, waiting.report), waiting);
   return part.deployment.nodes.length === 0 ? undefined : part;
@@ -196,7 +196,7 @@ async function serversTls(
   secretName: string,
   report: ReportProgress | undefined,
 ): Promise<TlsFiles> {
-  const look = await lookAtTlsSecret(kubernetes, namespace, secretName);
+  const look = await readTlsSecret(kubernetes, namespace, secretName);
   const ca = look.state === "read" ? pemOf(look.data, "ca.crt") : "";
   if (ca !== "") return { ca, insecure: false };
   const why = { absent: "does not exist", unreadable: "may not be read", read: "has no ca.crt" }[look.state];

@@ -14,7 +14,10 @@ import type { RolloutInputs, RolloutOutputs } from "./handlers/rollout";
 import type { ScaleInInputs, ScaleInOutputs } from "./handlers/scale-in";
 import type { SettingsInputs, SettingsOutputs } from "./handlers/settings";
 import type { TlsCheckInputs, TlsCheckOutputs } from "./handlers/checks/tls-check";
-import type { TopologyCheckInputs, TopologyCheckOutputs } from "./handlers/checks/topology-check";
+import type {
+  DeploymentVerificationInputs,
+  DeploymentVerificationOutputs,
+} from "./handlers/checks/deployment-verification";
 import type { VolumeDeletionWaitInputs } from "./handlers/volume-deletion-wait";
 import type { VolumesInputs } from "./handlers/volumes";
 import type { ResourceName } from "./kinds";
@@ -138,12 +141,15 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
 export const PasswordRetirement = resource<PasswordRetirementInputs>("PasswordRetirement", {});
 
 /** Fails the update when the verdict is FAIL. A PASS is kept in the state until an input changes. */
-export const TopologyCheck = resource<TopologyCheckInputs, TopologyCheckOutputs>("TopologyCheck", {
-  topology: undefined,
-  data: undefined,
-  verifiedAt: undefined,
-  drift: undefined,
-});
+export const DeploymentVerification = resource<DeploymentVerificationInputs, DeploymentVerificationOutputs>(
+  "DeploymentVerification",
+  {
+    topology: undefined,
+    data: undefined,
+    verifiedAt: undefined,
+    drift: undefined,
+  },
+);
 
 /** Measured once and kept in the state; measured again when an input changes. */
 export const Measurement = resource<MeasurementInputs, MeasurementOutputs>("Measurement", {

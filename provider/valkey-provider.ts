@@ -58,7 +58,7 @@ export class ValkeyProvider implements provider.Provider {
     const unknown = Object.keys(news).filter((key) => !(key in values));
     const silent = handler.silentInputs ?? [];
     const changed = [...changedInputs(state, values), ...unknown].filter((key) => !silent.includes(key));
-    if (changed.length > 0) for (const line of handler.announce?.(state, values) ?? []) this.log(urn, line);
+    if (changed.length > 0) for (const line of handler.describeChange?.(state, values) ?? []) this.log(urn, line);
     const takesBack = attempts.length > 0 && changed.length === 0;
     if (takesBack) this.log(urn, "an update that failed is taken back: what it may have done is undone");
     return {

@@ -6,7 +6,7 @@ import type { Connection } from "./connection";
 import { withConnections } from "./connections";
 import type { Deployment } from "./deployment";
 import type { DeploymentNode } from "./node";
-import { withoutMemoryRaise } from "./settings/live-settings";
+import { withoutMemoryRaise } from "./settings/dynamic-settings";
 import { COMPARED_DIRECTIVES } from "./settings/settings";
 import { infoNumber, parseFlatReply, parseInfo } from "./topology/info";
 

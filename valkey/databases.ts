@@ -10,11 +10,11 @@ export async function readClusterDatabases(connection: Connection): Promise<numb
 
 /** The number of keys in all databases. (DBSIZE counts those of one database.) */
 export async function readKeyCount(connection: Connection): Promise<number> {
-  return countKeys(parseInfo(await connection.info("keyspace")));
+  return keysInAllDatabases(parseInfo(await connection.info("keyspace")));
 }
 
 /** The number of keys in all databases. Pure. @param info with the section `keyspace`, which leaves out empty databases */
-export function countKeys(info: ReadonlyMap<string, string>): number {
+export function keysInAllDatabases(info: ReadonlyMap<string, string>): number {
   const databases = [...info].filter(([name]) => /^db\d+$/.test(name));
   return databases.reduce((sum, [, fields]) => sum + (infoNumber(infoFields(fields), "keys") ?? 0), 0);
 }

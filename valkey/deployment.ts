@@ -4,7 +4,7 @@ import type { Access, DeploymentNode, Mode } from "./node";
 import type { Sentinels } from "./sentinel-plan";
 import type { Shape } from "./topology/placement";
 import type { ClientWayFacts } from "./client-ways";
-import type { MachineSettings, PromisedTuning } from "./machine-settings";
+import type { MachineSettings, ExpectedTuning } from "./machine-settings";
 
 /** The nodes of one data set, with everything that is needed to reach, verify and measure them. */
 export interface Deployment {
@@ -29,7 +29,7 @@ export interface Deployment {
   /** Promises of the platform about the nodes' machines, and the way to check them; undefined without promises. */
   readonly tuning?:
     | {
-        readonly promised: PromisedTuning;
+        readonly expected: ExpectedTuning;
         /** @throws Failure when nothing can be read */
         readonly read: (node: DeploymentNode) => Promise<MachineSettings>;
       }

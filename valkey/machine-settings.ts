@@ -2,7 +2,7 @@
 import type { Observation } from "./observation";
 
 /** Tuning that holds before anything is measured: transparent huge pages are off, memory is overcommitted, and more. */
-export interface PromisedTuning {
+export interface ExpectedTuning {
   /** Least limit of open files of a server. */
   readonly openFiles: number;
   /** Connections that a server asks the accept queue to hold. @default not promised */

@@ -6,7 +6,7 @@ import type { Objective } from "./objective";
 import { parseObjective } from "./objective";
 import type { SearchPlan } from "./search";
 import { BadInput } from "../../lib/errors";
-import { count, recordName } from "../../lib/schema/fields";
+import { wholeNumber, recordName } from "../../lib/schema/fields";
 
 const objective = z.string().transform((text, context): Objective => {
   try {
@@ -18,7 +18,7 @@ const objective = z.string().transform((text, context): Objective => {
   }
 });
 
-const rate = count(1, 100_000_000);
+const rate = wholeNumber(1, 100_000_000);
 
 /** The search that the configuration and the options leave as it is. */
 export const DEFAULT_SEARCH: SearchPlan = { initialRate: 1_000, maxRate: 10_000_000, precision: 0.1, confirmations: 3 };
@@ -44,7 +44,7 @@ export const capacitySchema = z
     precision: z.number().min(0.01).max(1).default(DEFAULT_SEARCH.precision).meta({
       description: "Relative precision of the capacity: 0.1 is 10 %.",
     }),
-    confirmations: count(1, 20)
+    confirmations: wholeNumber(1, 20)
       .default(DEFAULT_SEARCH.confirmations)
       .meta({
         description:

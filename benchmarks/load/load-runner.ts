@@ -2,7 +2,7 @@
 import { Failure } from "../../lib/errors";
 import type { Histogram } from "../../lib/histogram";
 import type { Deployment } from "../../valkey/deployment";
-import type { MeasurementRecord, Offering, Warning } from "../results/schema";
+import type { MeasurementRecord, OpenLoopCounts, Warning } from "../results/schema";
 import type { PrimaryNode } from "../workloads/prefill";
 import type { LoadReport } from "./load-report";
 
@@ -49,7 +49,7 @@ export interface LoadOutcome {
   /** Every latency counted, where the load generator reports them. */
   readonly latencies?: Histogram | undefined;
   /** Where an open loop sent the load. */
-  readonly offering?: Offering | undefined;
+  readonly offering?: OpenLoopCounts | undefined;
   /** Interval that the report covers: milliseconds since the epoch, by the clock of this machine. */
   readonly fromMs: number;
   readonly toMs: number;

@@ -82,7 +82,7 @@ const offeringSchema = z.strictObject({
   /** Parts of its workers' time in which the generator had something to do, added up: cores. */
   busy: countSchema,
 });
-export type Offering = z.infer<typeof offeringSchema>;
+export type OpenLoopCounts = z.infer<typeof offeringSchema>;
 
 /** One test on one deployment in one round. */
 export const measurementSchema = z.strictObject({

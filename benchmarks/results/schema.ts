@@ -15,7 +15,7 @@ import { studySchema } from "./study-schema";
 import { machineSchema } from "../../platforms/kubernetes/cluster/machine";
 
 export { WARNING_CODES, measurementSchema } from "./measurement-schema";
-export type { Warning, MeasurementRecord, Offering } from "./measurement-schema";
+export type { Warning, MeasurementRecord, OpenLoopCounts } from "./measurement-schema";
 
 /** Increases when a reader of an older version could misread a newer file. */
 export const SCHEMA_VERSION = 1;

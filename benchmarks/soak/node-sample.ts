@@ -4,7 +4,7 @@ import type { ConnectionAttempt } from "../../valkey/connections";
 import { withEveryNode } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
-import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
+import { hasPrimaryRole, infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
 
 const count = z.number();
 
@@ -75,7 +75,7 @@ async function sampleNode({ node: { name: node, endpoint: at }, connection }: Co
 export function parseNodeSample(text: string): Omit<NodeSample, "node" | "endpoint"> {
   const info = parseInfo(text);
   const number = (name: string): number | null => infoNumber(info, name) ?? null;
-  const isPrimary = info.get("role") === "master";
+  const isPrimary = hasPrimaryRole(info);
   const hasFile = info.get("aof_enabled") === "1";
   return {
     follows: isPrimary ? null : `${info.get("master_host") ?? ""}:${info.get("master_port") ?? ""}`,

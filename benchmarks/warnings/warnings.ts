@@ -5,7 +5,7 @@
 import { formatCount, formatPercent } from "../../lib/units";
 import { median } from "../../lib/statistics/median";
 import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
-import type { MeasurementRecord, Offering, ReferenceLoadRecord, Warning } from "../results/schema";
+import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } from "../results/schema";
 import { bottleneckOf } from "./bottleneck";
 
 /** Share by which the rates of the load generator and of the servers may differ. */
@@ -113,13 +113,13 @@ function openLoopWarnings({ record: { offering, client } }: WarningEvidence): Wa
   return [...latenessWarnings(offering, client.p99Ms), ...unansweredWarnings(offering)];
 }
 
-function latenessWarnings({ lagP99Ms }: Offering, p99Ms: number): Warning[] {
+function latenessWarnings({ lagP99Ms }: OpenLoopCounts, p99Ms: number): Warning[] {
   if (lagP99Ms <= Math.max(LATE_MS, LATE_SHARE * p99Ms)) return [];
   const late = `the load generator sent 1 % of the requests more than ${lagP99Ms.toFixed(2)} ms late`;
   return [warning("generator-late", `${late}, and their latency includes that (p99 ${p99Ms.toFixed(2)} ms)`)];
 }
 
-function unansweredWarnings({ failed, unknown, offered }: Offering): Warning[] {
+function unansweredWarnings({ failed, unknown, offered }: OpenLoopCounts): Warning[] {
   const unanswered = [...Object.entries(failed), ...Object.entries(unknown)];
   const sum = unanswered.reduce((total, [, count]) => total + count, 0);
   if (sum <= UNANSWERED_LIMIT * offered) return [];

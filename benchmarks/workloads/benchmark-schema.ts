@@ -1,6 +1,6 @@
 /** A benchmark as a user writes it: the section `benchmark` of a stack, the arguments of a component. */
 import { z } from "zod";
-import { count, recordName } from "../../lib/schema/fields";
+import { wholeNumber, recordName } from "../../lib/schema/fields";
 import { isMap } from "../../lib/schema/json-schema";
 import { valueBytes } from "./mixed-workload-schema";
 import type { TestName } from "./named-tests";
@@ -34,40 +34,40 @@ export const benchmarkFields = {
     description: "Tests of valkey-benchmark: a list, or a text with commas.",
     fallback: "set, get and incr; none with `valkey:workloads`",
   }),
-  clients: count(1, 100_000).default(48).meta({
+  clients: wholeNumber(1, 100_000).default(48).meta({
     description: "Number of connections: a multiple of every cluster's primaries.",
   }),
-  pipeline: count(1, 10_000).default(16).meta({ description: "Requests in flight per connection." }),
+  pipeline: wholeNumber(1, 10_000).default(16).meta({ description: "Requests in flight per connection." }),
   dataSize: valueBytes.default(256).meta({ description: "Value size.", unit: "bytes" }),
-  threads: count(1, 500).default(3).meta({
+  threads: wholeNumber(1, 500).default(3).meta({
     description: "Threads of the load generator: a multiple of every cluster's primaries, or fewer than those.",
   }),
   adjustLoad: z.boolean().default(false).meta({
     description:
       "Whether clients and threads that the clusters' primaries cannot share evenly are adjusted, instead of refused.",
   }),
-  keySpace: count(1, 1_000_000_000).default(1_000_000).meta({
+  keySpace: wholeNumber(1, 1_000_000_000).default(1_000_000).meta({
     description: "Number of distinct keys. With a cluster it is rounded to a multiple of 16384.",
   }),
-  duration: count(1, 86_400)
+  duration: wholeNumber(1, 86_400)
     .optional()
     .meta({
       description: "Duration of each measurement.",
       unit: "seconds",
       fallback: `${DEFAULT_DURATION_SECONDS}, unless \`requests\` is set`,
     }),
-  requests: count(1, 2_000_000_000).optional().meta({
+  requests: wholeNumber(1, 2_000_000_000).optional().meta({
     description: "Number of requests of each measurement, instead of a duration.",
     fallback: "`duration` applies",
   }),
-  warmup: count(0, 3600).default(1).meta({
+  warmup: wholeNumber(0, 3600).default(1).meta({
     description: "Load before each measurement, not counted.",
     unit: "seconds",
   }),
-  repeats: count(1, 1000).default(3).meta({
+  repeats: wholeNumber(1, 1000).default(3).meta({
     description: "Number of rounds. Confidence intervals of 95 % need six.",
   }),
-  rate: count(1, 1_000_000_000).optional().meta({
+  rate: wholeNumber(1, 1_000_000_000).optional().meta({
     description: "Offered rate of all connections together.",
     unit: "requests per second",
     fallback: "unlimited",

@@ -4,7 +4,7 @@ import { DEFAULT_DURATION_SECONDS } from "./benchmark-schema";
 import type { MixedWorkload } from "./mixed-workload";
 import type { WorkloadConfig } from "./mixed-workload-schema";
 import type { Workload } from "./workload";
-import { fitKeySpace } from "./workload";
+import { adjustKeySpace } from "./workload";
 
 /** The named tests of a benchmark, not yet fitted to the deployments. */
 export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
@@ -29,7 +29,7 @@ export function mixedWorkloads(
 ): MixedWorkload[] {
   return Object.entries(workloads).map(([name, workload]): MixedWorkload => {
     const seconds = requests !== undefined && workload.rate !== undefined ? requests / workload.rate : duration;
-    const keySpace = fitKeySpace(workload.keySpace, anyCluster);
+    const keySpace = adjustKeySpace(workload.keySpace, anyCluster);
     const common = { name, length: { seconds }, warmup, keySpace };
     // A closed loop has the key even where its rate is unlimited.
     return workload.loadGenerator === "open-loop"

@@ -1,10 +1,10 @@
 /** Mixed workloads as a user writes them: the section `workloads` of a stack, an argument of a component. */
 import { z } from "zod";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "./mixed-workload";
-import { count, part } from "../../lib/schema/fields";
+import { wholeNumber, fraction } from "../../lib/schema/fields";
 
 /** Bytes of a value; the servers take 512 MiB at most. */
-export const valueBytes = count(1, 512 * 1024 * 1024);
+export const valueBytes = wholeNumber(1, 512 * 1024 * 1024);
 
 const MAX_RATE = 1_000_000_000;
 
@@ -14,21 +14,21 @@ const mixed = {
     description:
       "Data type. Strings are read by GET and written by SET; sorted sets are read by ZRANGE 0 -1 and written by ZADD.",
   }),
-  reads: part.default(0.9).meta({ description: "Part of the requests that read." }),
-  keySpace: count(1, 1_000_000_000).default(1_000_000).meta({
+  reads: fraction.default(0.9).meta({ description: "Part of the requests that read." }),
+  keySpace: wholeNumber(1, 1_000_000_000).default(1_000_000).meta({
     description: "Number of distinct keys. With a cluster it is rounded to a multiple of 16384.",
   }),
-  clients: count(1, 100_000).default(48).meta({
+  clients: wholeNumber(1, 100_000).default(48).meta({
     description: "Number of connections in all: a multiple of every cluster's primaries.",
   }),
-  pipeline: count(1, 10_000).default(1).meta({ description: "Requests sent together on one connection." }),
+  pipeline: wholeNumber(1, 10_000).default(1).meta({ description: "Requests sent together on one connection." }),
 };
 
 const closedLoop = {
   ...mixed,
   dataSize: valueBytes.default(256).meta({ description: "Value size.", unit: "bytes" }),
-  threads: count(1, 500).default(1).meta({ description: "Threads of the load generator." }),
-  rate: count(1, MAX_RATE).optional().meta({
+  threads: wholeNumber(1, 500).default(1).meta({ description: "Threads of the load generator." }),
+  rate: wholeNumber(1, MAX_RATE).optional().meta({
     description: "Offered rate of all connections together.",
     unit: "requests per second",
     fallback: "unlimited",
@@ -54,7 +54,7 @@ const keysSchema = z.discriminatedUnion("distribution", [
     .strictObject({
       distribution: distribution("hot-set"),
       keys: z.number().gt(0).max(1).default(0.2).meta({ description: "Part of the keys that is hot." }),
-      requests: part.default(0.8).meta({ description: "Part of the requests that goes to hot keys." }),
+      requests: fraction.default(0.8).meta({ description: "Part of the requests that goes to hot keys." }),
     })
     .meta({ title: "hot-set", description: "A part of the keys gets a part of the requests." }),
 ]);
@@ -107,7 +107,7 @@ export const openLoopSchema = z
   .strictObject({
     loadGenerator: loadGenerator("open-loop"),
     ...mixed,
-    rate: count(1, 100_000_000).meta({
+    rate: wholeNumber(1, 100_000_000).meta({
       description: "Offered rate of all connections together.",
       unit: "requests per second",
     }),
@@ -121,12 +121,12 @@ export const openLoopSchema = z
       description: "Distribution of the value sizes.",
     }),
     readFrom: readFrom("Role of the nodes that reads go to."),
-    workers: count(1, 256).default(1).meta({ description: "Threads of the load generator." }),
-    timeoutMs: count(1, 600_000).default(5_000).meta({
+    workers: wholeNumber(1, 256).default(1).meta({ description: "Threads of the load generator." }),
+    timeoutMs: wholeNumber(1, 600_000).default(5_000).meta({
       description: "Time after which a request is given up.",
       unit: "milliseconds",
     }),
-    queue: count(0, 10_000_000).default(1_000_000).meta({
+    queue: wholeNumber(0, 10_000_000).default(1_000_000).meta({
       description: "Most requests that wait for a free connection. Further requests are counted, and not sent.",
     }),
   })

@@ -7,7 +7,7 @@ import type { Mode } from "../../valkey/node";
 import type { Shape } from "../../valkey/topology/placement";
 import type { WorkloadConfig } from "./mixed-workload-schema";
 import type { Workload } from "./workload";
-import { dataBytes, fitKeySpace, unevenSettings } from "./workload";
+import { dataBytes, adjustKeySpace, unevenSettings } from "./workload";
 
 /** Deployment that a load is checked against. */
 export interface LoadedDeployment {
@@ -132,7 +132,7 @@ function memoryProblems(
   { name: deployment, mode, shape, maxmemory = 0 }: LoadedDeployment,
   label: Label,
 ): string[] {
-  const keySpace = fitKeySpace(workload.keySpace, mode === "cluster");
+  const keySpace = adjustKeySpace(workload.keySpace, mode === "cluster");
   const dataSize = workload.loadGenerator === "open-loop" ? meanValueBytes(workload.values) : workload.dataSize;
   const needed = dataBytes({ keySpace, dataSize }, 1, 1 / (shape.primaries ?? 1));
   if (maxmemory === 0 || needed <= maxmemory) return [];

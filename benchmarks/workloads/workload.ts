@@ -30,7 +30,7 @@ export interface Workload {
  * number, so it has 16384 times a whole number of keys. Deployments in replication mode that are compared with it use
  * as many.
  */
-export function fitKeySpace(keySpace: number, anyCluster: boolean): number {
+export function adjustKeySpace(keySpace: number, anyCluster: boolean): number {
   return anyCluster ? Math.max(1, Math.round(keySpace / SLOT_COUNT)) * SLOT_COUNT : keySpace;
 }
 
@@ -75,7 +75,7 @@ const FIT = { min: 0.75, max: 1.5 };
  * then as many connections. Returns the given numbers where they are even already, and where no near ones are.
  * @param primaries number of primaries of each cluster
  */
-export function fitLoad(
+export function adjustedLoad(
   clients: number,
   threads: number,
   primaries: readonly number[],

@@ -18,7 +18,7 @@ import { print } from "../terminal/terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
 import { isPodPlatform } from "../../stacks/plan/pods";
 import type { StackConfig } from "../../stacks/config/schema/stack";
-import { DEFAULT_FAILURES } from "../../stacks/config/schema/failures";
+import { DEFAULT_SCENARIOS } from "../../stacks/config/schema/failures";
 import { readStackFile } from "../../stacks/config/sections/stack-file";
 import { runSteps } from "../terminal/steps";
 import { isMap } from "../../lib/schema/json-schema";
@@ -83,7 +83,7 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
 function readConfig(stack: string, { overrides }: BreakOptions): StackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   const raw = readStackFile(STACKS_DIRECTORY, stack);
-  const scenarios = raw["failures"] ?? DEFAULT_FAILURES;
+  const scenarios = raw["failures"] ?? DEFAULT_SCENARIOS;
   const withOptions = (value: unknown): unknown => (isMap(value) ? { ...value, ...overrides } : value);
   const failures = isMap(scenarios)
     ? Object.fromEntries(Object.entries(scenarios).map(([name, value]) => [name, withOptions(value)]))

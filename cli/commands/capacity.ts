@@ -87,13 +87,13 @@ function standardMix(config: StackConfig): OpenLoopWorkload {
 export interface CapacityStep {
   readonly wanted: CapacitySearch;
   /** Asked when the step runs. */
-  readonly contenders: () => readonly VerifiedDeployment[];
-  readonly equipment: () => Promise<LoadRunners>;
+  readonly deployments: () => readonly VerifiedDeployment[];
+  readonly runners: () => Promise<LoadRunners>;
   readonly collector: ResultsCollector;
 }
 
 /** The step that finds the capacity of every verified deployment. */
-export function capacityStep({ wanted, contenders, equipment, collector }: CapacityStep): Step {
+export function capacityStep({ wanted, deployments: contenders, runners: equipment, collector }: CapacityStep): Step {
   const objective = formatObjective(wanted.objective);
   return {
     title: `Find the capacity: ${objective}`,

@@ -14,7 +14,7 @@ import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features"
 import { verdictLine } from "../../valkey/verification/format";
 import type { Verification } from "../../valkey/verification/verify";
 import { verify } from "../../valkey/verification/verify";
-import { fitKeySpace, unevenSettings } from "../../benchmarks/workloads/workload";
+import { adjustKeySpace, unevenSettings } from "../../benchmarks/workloads/workload";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 import { parseBenchmark } from "../../stacks/config/parse";
 import type { ExternalDeployment } from "../targets/external";
@@ -96,7 +96,7 @@ async function measureServers(
 ): Promise<void> {
   const { deployment, here } = external;
   const isCluster = deployment.mode === "cluster";
-  const workload = { ...benchmarkWorkload(benchmark), keySpace: fitKeySpace(benchmark.keySpace, isCluster) };
+  const workload = { ...benchmarkWorkload(benchmark), keySpace: adjustKeySpace(benchmark.keySpace, isCluster) };
   const mixes = mixedWorkloads(benchmark, workloads, isCluster);
   assertLoadGeneratorsInstalled(mixes);
   if (isCluster && workload.tests.length > 0) refuseUnevenness(benchmark, verification.verdict.shards.length);

@@ -3,7 +3,7 @@
  */
 import { z } from "zod";
 import { BadInput } from "../../lib/errors";
-import { count, part } from "../../lib/schema/fields";
+import { wholeNumber, fraction } from "../../lib/schema/fields";
 import { describeIssues } from "../../lib/schema/problems";
 import { parseSize } from "../../lib/units";
 import { formatRecommendation } from "../../benchmarks/recommend/format";
@@ -29,12 +29,12 @@ const workingSet = z.unknown().transform((text, context) => {
 /** Options of the command, by commander's names. Their defaults are the help's (`cli/program.ts`). */
 export const recommendSchema = z.strictObject({
   rate: z.number().gt(0),
-  reads: part.default(0.9),
+  reads: fraction.default(0.9),
   workingSet,
   valueSize: z.number().min(1).default(256),
-  pipeline: count(1).default(1),
+  pipeline: wholeNumber(1).default(1),
   p99: z.number().gt(0).optional(),
-  replicas: count(0, 10).default(1),
+  replicas: wholeNumber(0, 10).default(1),
   region: z.enum(PRICED_REGIONS).default("us-west-2"),
 });
 

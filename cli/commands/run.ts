@@ -67,7 +67,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
   const run = new StackRun(config, { ...options, capacity }, collector, interruption);
   let reason: string | null = null;
   try {
-    await run.carryOut();
+    await run.execute();
     if (!run.passed) reason = "verification failed; nothing was measured";
   } catch (error) {
     // The log of a server that exits says more than the errors of its connections.
@@ -146,7 +146,7 @@ class StackRun {
     return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
   }
 
-  async carryOut(): Promise<void> {
+  async execute(): Promise<void> {
     await runSteps([this.#prepare(), this.#start(), this.#form(), this.#verify()]);
     if (this.passed)
       await runSteps([
@@ -257,9 +257,9 @@ class StackRun {
   #findCapacity(wanted: CapacitySearch): Step {
     return capacityStep({
       wanted,
-      contenders: () =>
+      deployments: () =>
         this.#verified().map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards })),
-      equipment: async () => ({
+      runners: async () => ({
         valkeyBenchmark: await this.#runner(),
         openLoop: new LocalOpenLoopRunner({ run: this.#ready().run, serversHere: true }),
         signal: this.#signal(),

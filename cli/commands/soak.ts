@@ -23,7 +23,7 @@ import { formatDuration } from "../../lib/units";
 import { verdictLine } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
 import type { OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
-import { fitKeySpace } from "../../benchmarks/workloads/workload";
+import { adjustKeySpace } from "../../benchmarks/workloads/workload";
 import { parseConfig } from "../../stacks/config/parse";
 import { print } from "../terminal/terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
@@ -125,7 +125,7 @@ function begin(
     windowSeconds: Math.min(seconds, windowSeconds),
     rate: load.rate,
     reads: load.reads,
-    keySpace: fitKeySpace(load.keySpace, hasCluster(config)),
+    keySpace: adjustKeySpace(load.keySpace, hasCluster(config)),
     bytes: load.bytes,
     seed: randomInt(1, 1_000_000_000),
     diskBytes,

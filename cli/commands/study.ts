@@ -90,7 +90,7 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
   let reason: string | null = null;
   let isRefused = false;
   try {
-    await runSteps([run.prepare(), run.carryOut()]);
+    await runSteps([run.prepare(), run.measure()]);
   } catch (error) {
     reason = messageOf(error);
     isRefused = error instanceof BadInput;
@@ -177,7 +177,7 @@ class StudyRun {
     };
   }
 
-  carryOut(): Step {
+  measure(): Step {
     const { name, treatments, precision, budget } = this.study;
     const already = this.checkpoints.entries.length;
     const goal = `to ${Number((100 * precision).toFixed(1))} %, ${formatDuration(budget)} at most`;

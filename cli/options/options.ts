@@ -20,7 +20,7 @@ export const parseNumber = (text: string): unknown =>
 const text = (value: string): unknown => value;
 
 /** Collects the values of an option that may be given several times. */
-export const collect = (value: string, previous: readonly string[] | undefined): string[] => [
+export const appendValue = (value: string, previous: readonly string[] | undefined): string[] => [
   ...(previous ?? []),
   value,
 ];
@@ -108,7 +108,7 @@ export function addServerOptions(command: Command): Command {
   return command
     .optionsGroup("Servers (password in VALKEY_PASSWORD):")
     .option("--mode <mode>", "cluster or replication (required)")
-    .option("--node <host:port=zone>", "node and its zone; once for each node", collect)
+    .option("--node <host:port=zone>", "node and its zone; once for each node", appendValue)
     .option("--nodes <file>", "file with a node per line")
     .option("--user <name>", "user name (default: the default user)")
     .option("--primaries <n>", "expected number of primaries (default: any)")
@@ -116,7 +116,7 @@ export function addServerOptions(command: Command): Command {
     .option(
       "--without <assertions>",
       "assertions to leave out: settings (if the servers forbid CONFIG) or zones; may be repeated",
-      collect,
+      appendValue,
     )
     .option("--tls", "connect with TLS")
     .option("--cacert <file>", "trusted certificates (default: the system's)")

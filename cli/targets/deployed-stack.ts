@@ -11,7 +11,7 @@ export interface DeployedTarget {
 }
 
 /** The check of a deployment is its last resource, and has what reaches the nodes. */
-const CHECK = "valkey:index:TopologyCheck";
+const CHECK = "valkey:index:DeploymentVerification";
 /** A state of thousands of nodes has many megabytes. */
 const MAX_STATE_BYTES = 2 ** 30;
 

@@ -23,11 +23,11 @@ export const TLS_DIRECTORY = "/valkey/tls";
 export const SERVER_CONTAINER = "valkey";
 export const DATA_VOLUME = "data";
 /** The part of a StatefulSet that `Volumes` changes: by itself the engine would delete all pods and make them again. */
-export const GROWN_BY_VOLUMES = ["spec.volumeClaimTemplates"];
+export const IGNORED_VOLUME_FIELDS = ["spec.volumeClaimTemplates"];
 /** The parts of a Service and of a ConfigMap that `Rollout` changes when another server becomes the primary. */
 export const LED_BY_ROLLOUT = ["spec.selector"];
 export const DESIGNATED_BY_ROLLOUT = ["data"];
-/** The part of a disruption budget that `TopologyCheck` changes. */
+/** The part of a disruption budget that `DeploymentVerification` changes. */
 export const CHANGED_BY_SHARDS = ["spec"];
 
 /** Seconds that a primary may take to hand its slots over before its pod stops. */

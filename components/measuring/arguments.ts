@@ -9,7 +9,7 @@ import type { OptionalAssertion } from "../../valkey/verification/facts";
  * A deployment that a component has made. `ValkeyCluster`, `ValkeyReplication`, `EngineDeployment` and
  * `HostDeployment` have these outputs: give the component itself, and it is measured once it is verified.
  */
-export interface MeasuredDeployment {
+export interface MeasurementTarget {
   /** Reference by which its servers are reached. Not secret. */
   readonly reference: pulumi.Input<DeploymentReference>;
   /** Password of the user `default`. Secret. */
@@ -81,7 +81,7 @@ export interface MeasuringArgs {
    * target is needed.
    * @default none
    */
-  readonly targets?: readonly MeasuredDeployment[] | undefined;
+  readonly targets?: readonly MeasurementTarget[] | undefined;
   /** Servers that exist already. They cannot be measured together with deployments in Kubernetes. @default none */
   readonly externalTargets?: readonly ExternalTarget[] | undefined;
   /** Load generators. On the platform `host` they are processes, and only `runners` counts. @default one load generator */

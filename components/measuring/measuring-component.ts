@@ -10,7 +10,7 @@ import type { DeploymentNode } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
 import type { MeasuredTarget } from "../../provider/handlers/load-generator";
 import { Measurement } from "../../provider/resources";
-import type { ExternalNode, ExternalTarget, LoadGeneratorArgs, MeasuredDeployment, MeasuringArgs } from "./arguments";
+import type { ExternalNode, ExternalTarget, LoadGeneratorArgs, MeasurementTarget, MeasuringArgs } from "./arguments";
 
 const DEFAULT_PORT = 6379;
 
@@ -69,14 +69,14 @@ export abstract class MeasuringComponent extends pulumi.ComponentResource {
 /** Targets that are components are measured once they are verified. */
 function measuredAfter(
   parent: pulumi.Resource,
-  targets: readonly MeasuredDeployment[],
+  targets: readonly MeasurementTarget[],
   { dependsOn }: pulumi.ResourceOptions = {},
 ): pulumi.CustomResourceOptions {
   const own = { parent, dependsOn: targets.filter((each) => pulumi.Resource.isInstance(each)) };
   return dependsOn === undefined ? own : pulumi.mergeOptions(own, { dependsOn });
 }
 
-function deploymentTarget({ reference, password, formationMs }: MeasuredDeployment): pulumi.Output<MeasuredTarget> {
+function deploymentTarget({ reference, password, formationMs }: MeasurementTarget): pulumi.Output<MeasuredTarget> {
   return pulumi
     .all([reference, password, formationMs ?? null])
     .apply(([target, secret, milliseconds]) => ({ target, password: secret, formationMs: milliseconds }));

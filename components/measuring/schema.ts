@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { DEFAULT_LOAD_GENERATOR } from "../../benchmarks/workloads/mixed-workload-schema";
 import { BadInput } from "../../lib/errors";
-import { count } from "../../lib/schema/fields";
+import { wholeNumber } from "../../lib/schema/fields";
 import { isMap, toJsonSchema } from "../../lib/schema/json-schema";
 import type { Label } from "../../lib/schema/problems";
 import { describeIssues } from "../../lib/schema/problems";
@@ -25,7 +25,7 @@ const texts = z.record(z.string(), z.string());
 
 const externalNode = z.strictObject({
   host: input(text),
-  port: input(count(1, 65_535)).optional(),
+  port: input(wholeNumber(1, 65_535)).optional(),
   zone: input(text).optional(),
 });
 
@@ -33,8 +33,8 @@ const externalTarget = z.strictObject({
   name: z.string().regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "expected lower-case letters, digits and hyphens"),
   mode: z.enum(["replication", "cluster"]),
   nodes: z.array(externalNode).min(1),
-  primaries: count(1, 16_384).optional(),
-  replicasPerPrimary: count(0, 1_000).optional(),
+  primaries: wholeNumber(1, 16_384).optional(),
+  replicasPerPrimary: wholeNumber(0, 1_000).optional(),
   username: input(text).optional(),
   password: input(z.string()).optional(),
   tls: z
@@ -49,7 +49,7 @@ const externalTarget = z.strictObject({
 });
 
 const loadGenerators = z.strictObject({
-  runners: count(1, 1_000).optional(),
+  runners: wholeNumber(1, 1_000).optional(),
   namespace: input(text).optional(),
   sharing: z.boolean().optional(),
   resources: z.strictObject({ requests: texts, limits: texts.optional() }).optional(),
@@ -70,10 +70,10 @@ const loadGenerators = z.strictObject({
   ownMachinesIn: z.array(text).min(1).optional(),
   tuning: z
     .strictObject({
-      openFiles: count(1, 1_000_000_000),
-      acceptQueue: count(1, 1_000_000_000).optional(),
-      interruptCpus: count(1).optional(),
-      ownCpus: count(1).optional(),
+      openFiles: wholeNumber(1, 1_000_000_000),
+      acceptQueue: wholeNumber(1, 1_000_000_000).optional(),
+      interruptCpus: wholeNumber(1).optional(),
+      ownCpus: wholeNumber(1).optional(),
     })
     .optional(),
   labels: texts.optional(),
@@ -101,12 +101,12 @@ export const measuringFields = {
   loadGenerators: loadGenerators.optional(),
   output: text.optional(),
   trigger: z.number().default(0),
-  timeoutSeconds: count(1, 86_400).default(600),
+  timeoutSeconds: wholeNumber(1, 86_400).default(600),
   configuration: z.unknown().optional(),
 };
 
 /** `workloads.steady.rate` */
-export const dotted: Label = (path) => path.map(String).join(".");
+export const dottedPath: Label = (path) => path.map(String).join(".");
 
 /** A mixed workload as a user gives it names the default load generator, or none. */
 export function withLoadGenerator(workload: unknown): unknown {
@@ -124,7 +124,7 @@ export function checkedArgs<S extends z.ZodType>(
   args: Readonly<Record<string, unknown>>,
 ): z.infer<S> {
   const parsed = schema.safeParse(args);
-  const problems = parsed.success ? [] : describeIssues(schema, args, parsed.error.issues, dotted);
+  const problems = parsed.success ? [] : describeIssues(schema, args, parsed.error.issues, dottedPath);
   problems.push(...targetProblems(args));
   if (!parsed.success || problems.length > 0) throw new BadInput(component, problems);
   return parsed.data;

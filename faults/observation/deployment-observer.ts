@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
 import type { DeploymentNode } from "../../valkey/node";
 import { nodeNameAt } from "../../valkey/node";
-import { parseInfo } from "../../valkey/topology/info";
+import { hasPrimaryRole, parseInfo } from "../../valkey/topology/info";
 import { countSlots, parseRange } from "../../valkey/topology/slots";
 import type { Dialer } from "../writes/connection-pool";
 import { ConnectionPool } from "../writes/connection-pool";
@@ -170,7 +170,7 @@ export class DeploymentObserver {
       isCluster ? ownLine(connection) : "",
     ]);
     const replication = parseInfo(replicationText);
-    const isPrimary = replication.get("role") === "master";
+    const isPrimary = hasPrimaryRole(replication);
     const primaryHost = replication.get("master_host") ?? "";
     const primaryPort = Number(replication.get("master_port"));
     return {

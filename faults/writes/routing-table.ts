@@ -5,7 +5,7 @@ import type { DeploymentNode, Endpoint, Mode } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
 import type { ClusterView } from "../../valkey/topology/cluster-view";
 import { ViewParser } from "../../valkey/topology/cluster-view";
-import { infoNumber, parseInfo } from "../../valkey/topology/info";
+import { hasPrimaryRole, infoNumber, parseInfo } from "../../valkey/topology/info";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";
@@ -128,7 +128,7 @@ export class RoutingTable {
   async #countReplicas(endpoint: Endpoint): Promise<number | undefined> {
     const connection = await this.#connections.connectionTo(endpoint);
     const info = parseInfo(await connection.info("replication"));
-    return info.get("role") === "master" ? (infoNumber(info, "connected_slaves") ?? 0) : undefined;
+    return hasPrimaryRole(info) ? (infoNumber(info, "connected_slaves") ?? 0) : undefined;
   }
 
   /** The view with the highest epoch of a slot's owner counts; of equal ones the last. */

@@ -7,13 +7,13 @@ import { z } from "zod";
 import { parseSize } from "../units";
 
 /** A whole number within bounds. */
-export const count = (min: number, max = 1_000_000): z.ZodNumber => z.int().min(min).max(max);
+export const wholeNumber = (min: number, max = 1_000_000): z.ZodNumber => z.int().min(min).max(max);
 
 /** A part of a whole, 0 to 1. */
-export const part = z.number().min(0).max(1);
+export const fraction = z.number().min(0).max(1);
 
 /** Bytes, as a number or as valkey.conf writes sizes: `256mb`. */
-export const size = z.union([z.int().min(0), z.string()]).transform((value, context) => {
+export const byteSize = z.union([z.int().min(0), z.string()]).transform((value, context) => {
   const bytes = typeof value === "number" ? value : parseSize(value);
   if (bytes !== undefined) return bytes;
   context.addIssue({ code: "custom", message: "expected bytes, or a size such as 256mb or 1gb" });

@@ -1,6 +1,6 @@
 /** The addresses of a network's subnets, and how many machines they hold with prefix delegation. Pure. */
 import type { AddressBlock } from "../../lib/cidr";
-import { formatCidr, parseCidr, subBlock } from "../../lib/cidr";
+import { formatCidr, parseCidr, nthSubnet } from "../../lib/cidr";
 
 /** One zone's part of the network. */
 export interface ZoneNetwork {
@@ -51,12 +51,12 @@ export function planNetwork(cidr: string, zoneCount: number): NetworkPlan | unde
   const privateMask = block.prefixLength + bitsFor(zoneCount + 1);
   const publicMask = Math.max(24, privateMask + bitsFor(zoneCount));
   if (publicMask > SMALLEST_SUBNET) return undefined;
-  const publicBlock = subBlock(block, privateMask, zoneCount);
+  const publicBlock = nthSubnet(block, privateMask, zoneCount);
   const zones = Array.from({ length: zoneCount }, (_, index): ZoneNetwork => {
-    const privateBlock = subBlock(block, privateMask, index);
+    const privateBlock = nthSubnet(block, privateMask, index);
     return {
       privateCidr: formatCidr(privateBlock),
-      publicCidr: formatCidr(subBlock(publicBlock, publicMask, index)),
+      publicCidr: formatCidr(nthSubnet(publicBlock, publicMask, index)),
       prefixCidrs: prefixParts(privateBlock).map(formatCidr),
     };
   });
@@ -103,7 +103,7 @@ function prefixParts(block: AddressBlock): AddressBlock[] {
   return [4, 3, 2, 1]
     .map((bits) => block.prefixLength + bits)
     .filter((mask) => mask <= SMALLEST_SUBNET)
-    .map((mask) => subBlock(block, mask, 1));
+    .map((mask) => nthSubnet(block, mask, 1));
 }
 
 function bitsFor(parts: number): number {

@@ -29,7 +29,7 @@ import { primaryPasswordDirective } from "./server-config";
 import { stopServer } from "./servers";
 import { unmountDisk } from "./side-effects";
 import type { ServerSignal } from "./signals";
-import { endsServer, hasEnded, signalServers } from "./signals";
+import { endsServer, hasExited, signalServers } from "./signals";
 
 /** Starts, forms, resizes and stops the deployments of one run. */
 export class Host {
@@ -214,7 +214,7 @@ export class Host {
     options: RestartOptions,
     signal: AbortSignal,
   ): Promise<void> {
-    const ended = this.#registry.named(deployment, names).filter(hasEnded);
+    const ended = this.#registry.named(deployment, names).filter(hasExited);
     await this.#launcher.restart(deployment, ended, options, signal);
   }
 }

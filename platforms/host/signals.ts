@@ -11,7 +11,7 @@ export function endsServer(signal: ServerSignal): boolean {
 }
 
 /** Whether a server's process has ended. */
-export function hasEnded({ process }: ServerProcess): boolean {
+export function hasExited({ process }: ServerProcess): boolean {
   return identifyProcess(process.pid) === undefined;
 }
 

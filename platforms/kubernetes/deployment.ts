@@ -11,7 +11,7 @@ import type { SentinelSettings } from "../../valkey/sentinel-plan";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { ClientWay } from "../../valkey/client-ways";
-import type { PromisedTuning } from "../../valkey/machine-settings";
+import type { ExpectedTuning } from "../../valkey/machine-settings";
 import { readClientWays } from "./access/client-ways";
 import type { KubernetesClient } from "./api/client";
 import { MachineSettingsReader } from "./cluster/machine-settings";
@@ -41,7 +41,7 @@ export interface KubernetesDeploymentPlan {
   /** Rules of all users but `default`, by name. @default users are not looked at */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Kernel settings that the platform promises of the machines. @default nothing, and machines are not inspected */
-  readonly tuning?: PromisedTuning | undefined;
+  readonly tuning?: ExpectedTuning | undefined;
   /** Paths of TLS files are those of this machine. */
   readonly access: Access;
   /** The Secret with the files of TLS, in the servers' namespace. @default no TLS */
@@ -221,7 +221,7 @@ async function deploymentOf(
         return limit === undefined ? [] : [[resourceName(pod), limit]];
       }),
     ),
-    tuning: tuning && { promised: tuning, read: machineReader(kubernetes, namespace, pods, container) },
+    tuning: tuning && { expected: tuning, read: machineReader(kubernetes, namespace, pods, container) },
     readWays: ways && (() => readClientWays(kubernetes, { namespace, ways, port, access, clusterDomain })),
     dial,
     connect: (node) => dial(node, undefined),

@@ -10,7 +10,7 @@ import {
   differingAccess,
   requireAcceptableRules,
 } from "../../valkey/access/apply-access";
-import type { WantedRules } from "../../valkey/access/read-users";
+import type { DesiredRules } from "../../valkey/access/read-users";
 import type { Credentials, Users } from "../../valkey/access/users";
 import {
   aclFile,
@@ -52,7 +52,7 @@ export const MIN_OVERLAP_SECONDS = 90;
 const MAX_OVERLAP_SECONDS = 3600;
 
 /** Rules by user. A preview knows them where a password has yet to be made. */
-function rulesIn(target: DeploymentReference | undefined): WantedRules {
+function rulesIn(target: DeploymentReference | undefined): DesiredRules {
   return target?.platform === "kubernetes" ? (target.users ?? {}) : {};
 }
 
@@ -163,7 +163,7 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
     }
   },
   drifted: ({ drift }) => drift.length > 0,
-  announce: (olds, { target = olds.target, password, users, overlapSeconds = olds.overlapSeconds }) => {
+  describeChange: (olds, { target = olds.target, password, users, overlapSeconds = olds.overlapSeconds }) => {
     const nodes = `${nodeCount(target.shape)} running nodes`;
     const changed = users === undefined ? [] : Object.keys(users).filter((name) => hasOtherPassword(olds, users, name));
     const others = [...(password === olds.password ? [] : [""]), ...changed.map((name) => ` of ${name}`)];
@@ -184,7 +184,7 @@ function hasOtherPassword({ users: before }: AccessInputs, users: Users, name: s
 }
 
 /** Changes of users, a sentence each. */
-function describeUsers(before: WantedRules, after: WantedRules, nodes: string): string[] {
+function describeUsers(before: DesiredRules, after: DesiredRules, nodes: string): string[] {
   // As measured: docs/access.md.
   const nothing = "in about 20 s; no restart, other clients see nothing";
   const told = Object.entries(after).flatMap(([name, rules]) => {

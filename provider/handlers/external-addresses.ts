@@ -117,7 +117,7 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
         : [],
     );
   },
-  announce: (olds, { target, external }) => {
+  describeChange: (olds, { target, external }) => {
     if (target?.mode !== "cluster" || external === undefined || external?.type === olds.external?.type) return [];
     const nodes = `${nodeCount(target.shape)} running nodes`;
     return [

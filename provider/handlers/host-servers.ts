@@ -8,7 +8,7 @@ import { Host } from "../../platforms/host/host";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { runningProcesses, RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
 import type { Deployment } from "../../valkey/deployment";
-import { describeSettingsChange, liveChanges, restartChanges } from "../../valkey/settings/live-settings";
+import { describeSettingsChange, dynamicChanges, restartChanges } from "../../valkey/settings/dynamic-settings";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -74,7 +74,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
       "Undo the change; or destroy the deployment first (pulumi destroy), with its data";
     return Promise.resolve([{ property: "settings", reason }]);
   },
-  announce: (olds, { plan, settings = olds.settings, password }) => {
+  describeChange: (olds, { plan, settings = olds.settings, password }) => {
     if (canonicalJson(plan) !== canonicalJson(olds.plan))
       return [`${olds.plan.name}: all servers are replaced, and their data is deleted`];
     const nodes = nodeCount(olds.shape);
@@ -95,7 +95,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
       await host.changePassword(await host.adopt(hostPlan({ ...olds, password }), formerPassword), password);
     const wanted = directivesOf({ ...olds, settings });
     const changes = new Map(
-      former.flatMap((each) => [...liveChanges(directivesOf({ ...olds, settings: each.settings }), wanted)]),
+      former.flatMap((each) => [...dynamicChanges(directivesOf({ ...olds, settings: each.settings }), wanted)]),
     );
     if (changes.size > 0) {
       await host.configure(await host.adopt(hostPlan({ ...olds, password })), changes, {

@@ -2,7 +2,7 @@
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { applySettings } from "../../valkey/apply-settings";
-import { LIVE_DEFAULTS, MEMORY_DIRECTIVES, splitDirectives } from "../../valkey/settings/live-settings";
+import { DYNAMIC_DEFAULTS, MEMORY_DIRECTIVES, splitDirectives } from "../../valkey/settings/dynamic-settings";
 import { hasMemory } from "../updates/memory-limit";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 import { waitOptions } from "../protocol/waiting";
@@ -27,7 +27,7 @@ async function setOnNodes(
   { target, password, directives, memoryLimit, timeoutSeconds }: MaxmemoryInputs,
   context: HandlerContext,
 ): Promise<object> {
-  const configured = new Map(MEMORY_DIRECTIVES.map((name) => [name, directives[name] ?? LIVE_DEFAULTS[name] ?? ""]));
+  const configured = new Map(MEMORY_DIRECTIVES.map((name) => [name, directives[name] ?? DYNAMIC_DEFAULTS[name] ?? ""]));
   const options = waitOptions(target.name, timeoutSeconds, context);
   const deployment = await openDeployment(target, password, options);
   await applySettings(deployment, splitDirectives(configured).live, options, hasMemory(deployment, memoryLimit));

@@ -2,7 +2,7 @@
 import { isAbsolute, relative, resolve } from "node:path";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import { measureAll } from "../../benchmarks/run/measure-all";
-import { fitLoads, loadProblems } from "../../benchmarks/run/fitted-loads";
+import { adjustLoads, loadProblems } from "../../benchmarks/run/adjusted-loads";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, timestampOf } from "../../benchmarks/run/artifacts";
 import { ResultsCollector } from "../../benchmarks/run/collector";
@@ -56,7 +56,7 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
     if (targets === undefined || workload === undefined) return Promise.resolve([]);
     const deployments = targets.map(({ target }) => ({ ...target, maxmemory: maxmemoryOf(target) }));
     const loads = { workload, mixes, capacity };
-    const problems = loadProblems(fitLoads(loads, deployments, adjustLoad ?? false), deployments);
+    const problems = loadProblems(adjustLoads(loads, deployments, adjustLoad ?? false), deployments);
     return Promise.resolve(problems.map((reason) => ({ property: "", reason })));
   },
   create: async (inputs, { signal, report }) => {
@@ -133,7 +133,7 @@ async function measure(
     mode,
     shape: { ...shape, primaries: verification.verdict.shards.length },
   }));
-  const loads = fitLoads(inputs, found, adjustLoad);
+  const loads = adjustLoads(inputs, found, adjustLoad);
   const problems = loadProblems(loads, found);
   if (problems.length > 0) throw new BadInput("the load", problems);
   await measureAll(

@@ -6,7 +6,7 @@ import { awaitRollout, outdatedPods } from "../../platforms/kubernetes/pods/roll
 import { forgetGone } from "../../valkey/sentinel/form-sentinels";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
-import { mendLostNodes } from "../updates/lost-nodes";
+import { repairLostNodes } from "../updates/lost-nodes";
 import { isLed, PrimaryMoves } from "../updates/primary-moves";
 import { waitOptions } from "../protocol/waiting";
 import type { StorageRequest } from "./volumes";
@@ -50,7 +50,7 @@ async function rollOut(
     template: storage.template,
     formerZones: [...new Set(former.flatMap(({ zones }) => zones))],
   };
-  const mend = mendLostNodes(kubernetes, lost, options, (event) => {
+  const mend = repairLostNodes(kubernetes, lost, options, (event) => {
     context.report(`${name}: ${event}`);
   });
   const moves = isLed(target) ? new PrimaryMoves(kubernetes, target, password, options) : undefined;
@@ -101,7 +101,7 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
     const targets = [olds, ...attempts].map(({ target }) => target);
     return rollOut(news, news.timeoutSeconds + restarts, context, targets);
   },
-  announce: (olds, { target, revision }) =>
+  describeChange: (olds, { target, revision }) =>
     target === undefined || revision === undefined || revision === olds.revision
       ? []
       : (target.tls === undefined) !== (olds.target.tls === undefined)

@@ -2,7 +2,7 @@
 import { Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openRunningPart, openRunningServers } from "../../platforms/deployment-reference";
-import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
+import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
@@ -106,7 +106,7 @@ async function keepPrimary(
   // Sentinels have a replica take over when a pod stops.
   if (led.sentinel !== undefined && target.sentinel !== undefined) return;
   const kubernetes = await openKubernetesClient(target);
-  if ((await findSet(kubernetes, led)) === undefined) return;
+  if ((await findStatefulSet(kubernetes, led)) === undefined) return;
   await new PrimaryMoves(kubernetes, { ...led, shape: target.shape }, password, options).keep();
 }
 
@@ -125,7 +125,7 @@ function describeSentinels(before: DeploymentReference, after: DeploymentReferen
  * then, and nobody fails over; they run again once the change is taken back.
  */
 export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
-  announce: ({ target: before }, { target: after = before }) => {
+  describeChange: ({ target: before }, { target: after = before }) => {
     const [from, to] = [nodeCount(before.shape), nodeCount(after.shape)];
     const how = after.mode === "cluster" ? "slots move while clients work" : "the last replicas join or leave";
     return [

@@ -3,13 +3,13 @@ import { Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient, openRunningServers } from "../../platforms/deployment-reference";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
-import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
+import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import {
   describeSettingsChange,
-  liveChanges,
+  dynamicChanges,
   splitDirectives,
   withoutMemoryRaise,
-} from "../../valkey/settings/live-settings";
+} from "../../valkey/settings/dynamic-settings";
 import { applySettings, differingSettings } from "../../valkey/apply-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
@@ -84,7 +84,10 @@ function appendOnlyRefusal(name: string, why: string): Failure {
 }
 
 async function serversExist(target: DeploymentReference): Promise<boolean> {
-  return target.platform === "kubernetes" && (await findSet(await openKubernetesClient(target), target)) !== undefined;
+  return (
+    target.platform === "kubernetes" &&
+    (await findStatefulSet(await openKubernetesClient(target), target)) !== undefined
+  );
 }
 
 /** Whether servers are to read other files than before when they start. */
@@ -103,7 +106,7 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
   update: (_id, olds, news, context, attempts = []) => {
     const mended = olds.pending || olds.drift.length > 0 ? splitDirectives(directivesOf(news)).live : [];
     const former = [olds, ...attempts];
-    const changed = former.flatMap((each) => [...liveChanges(directivesOf(each), directivesOf(news))]);
+    const changed = former.flatMap((each) => [...dynamicChanges(directivesOf(each), directivesOf(news))]);
     const changes = new Map([...changed, ...mended]);
     if (changes.size === 0) return Promise.resolve(UNCHANGED);
     return setOnNodes(
@@ -124,12 +127,12 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
     }
   },
   drifted: ({ pending, drift }) => pending || drift.length > 0,
-  announce: (olds, { target, memoryLimit }) => {
+  describeChange: (olds, { target, memoryLimit }) => {
     if (target === undefined) return [];
     const nodes = nodeCount(target.shape);
     const before = directivesOf(olds);
     const after = new Map(Object.entries(target.directives));
-    const changes = liveChanges(before, after);
+    const changes = dynamicChanges(before, after);
     const atOnce = withoutMemoryRaise(before, changes);
     if (!raisesLimit(olds.memoryLimit, memoryLimit) || atOnce === changes) {
       return describeSettingsChange(before, after, nodes);

@@ -8,20 +8,20 @@ import { openKubernetesClient } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { resourceName } from "../../platforms/kubernetes/api/pod-diagnostics";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
-import type { SetVolumes, WantedVolume } from "../../platforms/kubernetes/volumes/set-volumes";
+import type { StatefulSetVolumes, DesiredVolume } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import {
   claimsOfSet,
-  findSet,
+  findStatefulSet,
   growVolumes,
   isBound,
   requestedBytes,
   zonesOfVolumes,
-} from "../../platforms/kubernetes/volumes/set-volumes";
-import { deleteOrphans, remakeSet } from "../../platforms/kubernetes/volumes/set-remaking";
+} from "../../platforms/kubernetes/volumes/statefulset-volumes";
+import { deleteOrphans, recreateStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-recreation";
 import { listNames } from "../../valkey/verification/assertion";
 import { nodeCount } from "../../valkey/topology/placement";
 import { openForDeletion } from "../protocol/deletion";
-import { lookOrTell } from "../protocol/preview";
+import { inspectOrReport } from "../protocol/preview";
 import type { InputProblem, ResourceHandler } from "../protocol/resource-handler";
 import { waitOptions } from "../protocol/waiting";
 
@@ -32,7 +32,7 @@ export interface VolumesInputs {
   readonly timeoutSeconds: number;
 }
 
-export interface StorageRequest extends WantedVolume {
+export interface StorageRequest extends DesiredVolume {
   /** Name of the StatefulSet's template of claims. */
   readonly template: string;
   /** Whether the servers have no volumes. */
@@ -42,7 +42,10 @@ export interface StorageRequest extends WantedVolume {
 
 const ANOTHER_WAY = "deploy a second stack and move the data; or destroy this one first, with its data";
 
-const volumesOf = ({ namespace, statefulSet }: KubernetesReference, { template }: StorageRequest): SetVolumes => ({
+const volumesOf = (
+  { namespace, statefulSet }: KubernetesReference,
+  { template }: StorageRequest,
+): StatefulSetVolumes => ({
   namespace,
   statefulSet,
   template,
@@ -63,7 +66,7 @@ async function refusals(olds: VolumesInputs, target: KubernetesReference, wanted
   if (!moves && !switches && !resizes && !reclasses && !spreads) return [];
   const kubernetes = await openKubernetesClient(before);
   const set = volumesOf(before, had);
-  if ((await findSet(kubernetes, set)) === undefined && !resizes && !reclasses && !spreads) return [];
+  if ((await findStatefulSet(kubernetes, set)) === undefined && !resizes && !reclasses && !spreads) return [];
   const claims = await claimsOfSet(kubernetes, set);
   const bound = claims.filter(isBound);
   const { name } = before;
@@ -100,7 +103,7 @@ const zoneChange = (before: readonly string[], after: readonly string[]): ZoneCh
   gained: after.filter((zone) => !before.includes(zone)),
 });
 
-/** Nodes move to other zones by copying their data from others: see `mendLostNodes`. */
+/** Nodes move to other zones by copying their data from others: see `repairLostNodes`. */
 async function zoneRefusal(
   kubernetes: KubernetesClient,
   { name, shape }: KubernetesReference,
@@ -179,10 +182,10 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     if (storage !== undefined && !(parseQuantity(storage.size) > 0))
       return [{ property: "storage.size", reason: `"${storage.size}" is no size; expected one such as 20Gi` }];
     if (olds === undefined || target === undefined || storage === undefined) return [];
-    const found = await lookOrTell(target.name, report, () => refusals(olds, target, storage));
+    const found = await inspectOrReport(target.name, report, () => refusals(olds, target, storage));
     return (found ?? []).map(([property = "", reason = ""]) => ({ property, reason }));
   },
-  announce: ({ storage: had, target: before }, { storage = had, target = before }) => {
+  describeChange: ({ storage: had, target: before }, { storage = had, target = before }) => {
     if (storage.ephemeral) return [];
     const { lost, gained } = zoneChange(before.zones, target.zones);
     const leave = [
@@ -217,7 +220,7 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     const kubernetes = await openKubernetesClient(target);
     const volumes = volumesOf(target, storage);
     await growVolumes(kubernetes, volumes, storage.size, options);
-    await remakeSet(kubernetes, volumes, storage, options);
+    await recreateStatefulSet(kubernetes, volumes, storage, options);
     return {};
   },
   // After the servers. An update that was killed before the StatefulSet was made again left pods that nobody owns.

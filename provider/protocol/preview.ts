@@ -3,7 +3,7 @@ import { messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 
 /** @returns what `look` finds; undefined when it cannot look, which is reported. The update looks again, and fails then */
-export async function lookOrTell<T>(
+export async function inspectOrReport<T>(
   name: string,
   report: ReportProgress,
   look: () => Promise<T>,

@@ -70,7 +70,7 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
    * @param news inputs that depend on resources that do not exist yet are undefined
    * @returns a sentence each. @default none
    */
-  readonly announce?: (olds: Inputs, news: Partial<Inputs>) => readonly string[];
+  readonly describeChange?: (olds: Inputs, news: Partial<Inputs>) => readonly string[];
   /** Names of inputs whose change needs a replacement. */
   readonly replaceOn?: readonly string[];
   /** Names of inputs whose change alone needs no update. The next update has their new values. */

@@ -7,7 +7,7 @@ import { withKeptData } from "../../valkey/verification/kept-data";
 import type { Verification } from "../../valkey/verification/verify";
 import { verifyUntilPass } from "../../valkey/verification/verify";
 import { describeLeftoverSettings } from "../../valkey/membership/temporary-settings";
-import { handBacks } from "../../valkey/resize/resize-roles";
+import { failbacks } from "../../valkey/resize/resize-roles";
 import { groupByZone } from "../../valkey/topology/placement";
 import type { Shape } from "../../valkey/topology/placement";
 
@@ -64,7 +64,7 @@ function unevenPrimaries({ facts, verdict }: Verification, shape: Shape): string
   ]);
   const placed = nodes.map((node) => ({ ...node, zone: zones.get(node.name) ?? "", leaving: false }));
   const primaries = groupByZone(placed.filter(({ primary }) => primary === undefined));
-  return handBacks(placed, shape).map(({ from, to }) => {
+  return failbacks(placed, shape).map(({ from, to }) => {
     const zone = zones.get(from) ?? "";
     const count = primaries.get(zone)?.length ?? 0;
     return `${count} of ${shape.primaries} primaries are in zone ${zone}: ${to} is to take over from ${from}`;

@@ -8,7 +8,7 @@ import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openRunningPart } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { readPodLabels } from "../../platforms/kubernetes/pods/pods";
-import type { Mend } from "../../platforms/kubernetes/pods/rollout";
+import type { RepairStep } from "../../platforms/kubernetes/pods/rollout";
 import { isPodReady } from "../../platforms/kubernetes/pods/rollout";
 import type { StrandedPod } from "../../platforms/kubernetes/pods/stranded-pods";
 import { replaceStranded, strandedPods } from "../../platforms/kubernetes/pods/stranded-pods";
@@ -17,7 +17,7 @@ import { withConnections, withEveryNode } from "../../valkey/connections";
 import { form } from "../../valkey/formation/form";
 import { readMemberStates } from "../../valkey/membership/members";
 import { returnedEmpty, ownAllSlots } from "../../valkey/resize/resize-facts";
-import { parseInfo } from "../../valkey/topology/info";
+import { hasPrimaryRole, parseInfo } from "../../valkey/topology/info";
 import { listNames } from "../../valkey/verification/assertion";
 import type { WaitOptions } from "../protocol/waiting";
 
@@ -38,12 +38,12 @@ export interface LostNodesPlan {
  * data.
  * @param say told of each node that moves
  */
-export function mendLostNodes(
+export function repairLostNodes(
   kubernetes: KubernetesClient,
   { target, password, template, formerZones }: LostNodesPlan,
   options: WaitOptions,
   say: (event: string) => void,
-): Mend {
+): RepairStep {
   const { namespace, statefulSet, container, zones } = target;
   const volumes = { namespace, statefulSet, template };
   const added = zones.some((zone) => !formerZones.includes(zone));
@@ -115,5 +115,5 @@ export function mendLostNodes(
 /** Whether one of the nodes is a primary with its data. Replicas copy theirs from it. */
 async function hasPrimary(connections: readonly Connection[]): Promise<boolean> {
   const facts = await Promise.all(connections.map(async (connection) => parseInfo(await connection.info())));
-  return facts.some((info) => info.get("role") === "master" && info.get("loading") === "0");
+  return facts.some((info) => hasPrimaryRole(info) && info.get("loading") === "0");
 }

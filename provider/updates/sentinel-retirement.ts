@@ -1,7 +1,7 @@
 /** Sentinels that leave a deployment on Kubernetes: before its servers change, the Sentinels stop, and the primary is designated. */
 import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
-import { findSet } from "../../platforms/kubernetes/volumes/set-volumes";
+import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import { scaleSet } from "../../platforms/kubernetes/pods/scale";
 import { isLed, PrimaryMoves } from "./primary-moves";
 import type { WaitOptions } from "../protocol/waiting";
@@ -35,7 +35,7 @@ export async function settleSentinels(
   }
   const watched = pods.find(({ sentinel }) => sentinel !== undefined);
   // An update that failed early may have made nothing.
-  if (watched === undefined || !isLed(watched) || (await findSet(kubernetes, watched)) === undefined) return;
+  if (watched === undefined || !isLed(watched) || (await findStatefulSet(kubernetes, watched)) === undefined) return;
   try {
     await new PrimaryMoves(kubernetes, watched, password, options).designateElected(() => scale(watched, 0));
   } catch (error) {

@@ -7,7 +7,7 @@ import { benchmarkWorkload, mixedWorkloads } from "../../benchmarks/workloads/co
 import type { MixedWorkload, OpenLoopWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { LoadedDeployment } from "../../benchmarks/workloads/suitability";
 import type { Workload } from "../../benchmarks/workloads/workload";
-import { fitKeySpace, fitLoad } from "../../benchmarks/workloads/workload";
+import { adjustKeySpace, adjustedLoad } from "../../benchmarks/workloads/workload";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import type { SentinelSettings } from "../../valkey/sentinel-plan";
 import type { SentinelRequest } from "../../valkey/sentinel/sentinel-request";
@@ -104,11 +104,11 @@ export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "be
     deployment.mode === "cluster" ? [deployment.primaries] : [],
   );
   const { clients, threads, adjustLoad } = benchmark;
-  const keySpace = fitKeySpace(benchmark.keySpace, clusters.length > 0);
+  const keySpace = adjustKeySpace(benchmark.keySpace, clusters.length > 0);
   return {
     ...benchmarkWorkload(benchmark),
     keySpace,
-    ...(adjustLoad ? fitLoad(clients, threads, clusters) : {}),
+    ...(adjustLoad ? adjustedLoad(clients, threads, clusters) : {}),
   };
 }
 
@@ -128,6 +128,6 @@ export function studyTreatments({
   }));
   const treatments = treatmentsOf(bases, study.vary, benchmarkWorkload(benchmark), study.runners);
   const anyCluster = treatments.some(({ mode }) => mode === "cluster");
-  const keySpace = fitKeySpace(benchmark.keySpace, anyCluster);
+  const keySpace = adjustKeySpace(benchmark.keySpace, anyCluster);
   return treatments.map((treatment) => ({ ...treatment, workload: { ...treatment.workload, keySpace } }));
 }

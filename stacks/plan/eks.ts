@@ -65,7 +65,7 @@ export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmar
 }
 
 const GIB = 1024 ** 3;
-const amounts = ({
+const requestedAmounts = ({
   cpu,
   memory,
 }: {
@@ -78,11 +78,11 @@ const amounts = ({
 
 function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup {
   const { resources, storage, placement, pool = "servers", instanceType } = podSettings(platform, deployment);
-  const server = amounts(resources.requests);
+  const server = requestedAmounts(resources.requests);
   const exporter =
     platform.metrics === undefined
       ? { cpuMilli: 0, memoryMiB: 0 }
-      : amounts(isGuaranteed(resources) ? EXPORTER_RESOURCES.limits : EXPORTER_RESOURCES.requests);
+      : requestedAmounts(isGuaranteed(resources) ? EXPORTER_RESOURCES.limits : EXPORTER_RESOURCES.requests);
   return serverPodGroup({
     name,
     pool,
@@ -115,7 +115,7 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
     owner: name,
     pool,
     zones: placement.zones,
-    ...amounts(FAILOVER_RESOURCES.requests),
+    ...requestedAmounts(FAILOVER_RESOURCES.requests),
     separate: placement.hostAntiAffinity !== "none",
     together: placement.oneMachine === true,
     instanceType,
@@ -153,7 +153,7 @@ function clientGroup(
     images: clientImages(platform, deployments, workloads),
     count: runnerCount(platform, Object.values(deployments).map(configuredShape)),
     zones: runnerZones(platform),
-    ...amounts(platform.clients.requests),
+    ...requestedAmounts(platform.clients.requests),
     separate: true,
     together: false,
     instanceType: undefined,

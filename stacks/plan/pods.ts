@@ -6,10 +6,10 @@ import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import type { PoolName } from "../../platforms/eks/pools/pools";
 import { LOAD_GENERATOR_SET, machineSetSelector, poolSelector, poolToleration } from "../../platforms/eks/pools/pools";
-import { promisedTuning } from "../../platforms/eks/pools/tuning";
+import { expectedTuning } from "../../platforms/eks/pools/tuning";
 import { UNTUNED } from "../../platforms/eks/offers/machines";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
-import type { PromisedTuning } from "../../valkey/machine-settings";
+import type { ExpectedTuning } from "../../valkey/machine-settings";
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";
 import type { Placement } from "../../components/kubernetes/arguments";
 import { tlsSecretName } from "../../components/kubernetes/names";
@@ -131,7 +131,7 @@ export function runnerPlan(platform: PodPlatform, runners: number, otherEngines:
   const { clients, image, imagePullPolicy, imagePullSecrets } = platform;
   return {
     runners,
-    ...(platform.type === "eks" && { tuning: promisedTuning(platform.pools.clients.tuning) }),
+    ...(platform.type === "eks" && { tuning: expectedTuning(platform.pools.clients.tuning) }),
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     ...(imagePullSecrets === undefined ? {} : { imagePullSecrets }),
     sharing: platform.type === "kubernetes" && platform.clients.shareMachines,
@@ -184,17 +184,17 @@ export function podTarget(
       zones: deploymentZones(platform, deployment),
       settings,
       tls: platform.tls && { secretName: tlsSecretName(name, platform.tls) },
-      tuning: promisedToServers(platform, deployment),
+      tuning: expectedOfServers(platform, deployment),
     },
   );
 }
 
 /** Settings that a deployment's machines promise its servers; undefined where the machines are not the platform's own. */
-export function promisedToServers(platform: PodPlatform, deployment: DeploymentConfig): PromisedTuning | undefined {
+export function expectedOfServers(platform: PodPlatform, deployment: DeploymentConfig): ExpectedTuning | undefined {
   if (platform.type !== "eks") return undefined;
   const { pool = "servers", resources } = podSettings(platform, deployment);
   const backlog = toDirectives(deployment.settings).get("tcp-backlog");
-  return promisedTuning(platform.pools[pool]?.tuning ?? UNTUNED, { wholeCpus: wholeCpus(resources), backlog });
+  return expectedTuning(platform.pools[pool]?.tuning ?? UNTUNED, { wholeCpus: wholeCpus(resources), backlog });
 }
 
 /** CPUs that a kubelet with static CPUs gives a server alone; undefined where it shares them. */

@@ -16,7 +16,7 @@ import { hostPlans, configuredSentinels, configuredShape } from "./benchmark-pla
 import type { PodPlatform } from "./pods";
 import { deploymentZones, isPodPlatform } from "./pods";
 import type { StackConfig } from "../config/schema/stack";
-import type { FailureConfig } from "../config/schema/failures";
+import type { ScenarioConfig } from "../config/schema/failures";
 
 /** How long WAIT waits, milliseconds. */
 const WAIT_MS = 1000;
@@ -49,7 +49,9 @@ export function podSubjectPlans(
  * Every scenario of the stack on its deployments, with the reason where its platform or this user's rights do not allow
  * it.
  */
-export function planFailures(config: Pick<StackConfig, "platform" | "deployments" | "failures">): PlannedScenarioRun[] {
+export function planScenarios(
+  config: Pick<StackConfig, "platform" | "deployments" | "failures">,
+): PlannedScenarioRun[] {
   const { platform } = config;
   const scenarios = Object.entries(config.failures).map(([name, failure]) => plannedScenario(name, failure));
   if (isPodPlatform(platform))
@@ -70,7 +72,7 @@ export interface PlannedScenario {
 }
 
 /** From one entry of the section `failures` to a scenario. */
-export function plannedScenario(name: string, config: FailureConfig): PlannedScenario {
+export function plannedScenario(name: string, config: ScenarioConfig): PlannedScenario {
   const {
     rate,
     dataSize,
@@ -105,7 +107,7 @@ export function plannedScenario(name: string, config: FailureConfig): PlannedSce
   };
 }
 
-function faultOf(config: FailureConfig): Fault {
+function faultOf(config: ScenarioConfig): Fault {
   const restart = "restart" in config ? when(config.restart) : "served";
   switch (config.fault) {
     case "kill-primary":

@@ -23,7 +23,7 @@ import { nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topolo
 import { crossZoneUsdPerHour } from "../../platforms/eks/cost";
 import type { EksPlan } from "../../platforms/eks/plan";
 import { pricesOf } from "../../platforms/eks/offers/prices";
-import { planFailures } from "./scenario-runs";
+import { planScenarios } from "./scenario-runs";
 import { storageNotes } from "./storage-notes";
 import {
   configuredCapacitySearch,
@@ -69,7 +69,7 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
     deployments,
     measurement,
     study,
-    failures: planFailures(config).map(({ planned: { scenario }, deployment, skipReason }) => ({
+    failures: planScenarios(config).map(({ planned: { scenario }, deployment, skipReason }) => ({
       scenario: scenario.name,
       deployment,
       fault: scenario.fault.kind,

@@ -21,8 +21,14 @@ const ownTypes = (resources: readonly DeclaredResource[]): string[] =>
 describe("EngineDeployment", () => {
   it("is servers that are rolled out, formed and verified, with a password that stays", async () => {
     const resources = await declare(REDIS);
-    expect(ownTypes(resources)).toEqual(["EngineDeployment", "Formation", "Password", "Rollout", "TopologyCheck"]);
-    expect(onlyResource(resources, "valkey:index:TopologyCheck", "other").inputs["target"]).toMatchObject({
+    expect(ownTypes(resources)).toEqual([
+      "DeploymentVerification",
+      "EngineDeployment",
+      "Formation",
+      "Password",
+      "Rollout",
+    ]);
+    expect(onlyResource(resources, "valkey:index:DeploymentVerification", "other").inputs["target"]).toMatchObject({
       mode: "cluster",
       service: "other.default.svc.cluster.local:6379",
     });

@@ -17,7 +17,7 @@ const declare = (args: Partial<UpstreamChartArgs> = {}): Promise<readonly Declar
 const chart = async (args?: Partial<UpstreamChartArgs>): Promise<DeclaredResource> =>
   onlyResource(await declare(args), "kubernetes:helm.sh/v4:Chart", "orders");
 const revision = async (args?: Partial<UpstreamChartArgs>): Promise<unknown> =>
-  onlyResource(await declare(args), "valkey:index:TopologyCheck", "orders").inputs["revision"];
+  onlyResource(await declare(args), "valkey:index:DeploymentVerification", "orders").inputs["revision"];
 
 describe("UpstreamChart", () => {
   it("installs an exact version of the chart, with the arguments as its values", async () => {
@@ -41,7 +41,7 @@ describe("UpstreamChart", () => {
   });
 
   it("is verified when the chart is there: pod 0 is always the primary, and nothing leads elsewhere", async () => {
-    const { inputs, dependsOn } = onlyResource(await declare(), "valkey:index:TopologyCheck", "orders");
+    const { inputs, dependsOn } = onlyResource(await declare(), "valkey:index:DeploymentVerification", "orders");
     const { target } = inputs as { readonly target: Readonly<Record<string, unknown>> };
     expect(dependsOn).toEqual(["kubernetes:helm.sh/v4:Chart orders"]);
     expect(target).toMatchObject({

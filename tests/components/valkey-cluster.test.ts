@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
 import { ValkeyCluster } from "../../components/valkey-cluster";
 import { ValkeyReplication } from "../../components/valkey-replication";
-import { valueIn } from "../../components/kubernetes/deployment/wanted-password";
+import { valueIn } from "../../components/kubernetes/deployment/deployment-password";
 import type { ServerSettings } from "../../valkey/settings/settings";
 import type { DeclaredResource } from "../support/pulumi/pulumi-mocks";
 import { declareOne, evaluateProgram, onlyResource, outputValue } from "../support/pulumi/pulumi-mocks";
@@ -30,13 +30,13 @@ describe("a whole cluster", () => {
     expect(one("index:Maxmemory").inputs).toMatchObject({ memoryLimit: "1Gi", directives: {} });
     expect(one("index:Settings").inputs).toMatchObject({ memoryLimit: "1Gi" });
     expect(one("index:PasswordRetirement").dependsOn).toEqual(["valkey:index:Rollout orders"]);
-    expect(one("index:TopologyCheck").dependsOn).toEqual([
+    expect(one("index:DeploymentVerification").dependsOn).toEqual([
       "valkey:index:Maxmemory orders",
       "valkey:index:PasswordRetirement orders",
       "valkey:index:Rollout orders",
     ]);
     // By its input, the verification waits for the formation.
-    expect(one("index:TopologyCheck").inputs).toMatchObject({ formationMs: 1500, password: "generated" });
+    expect(one("index:DeploymentVerification").inputs).toMatchObject({ formationMs: 1500, password: "generated" });
     for (const type of [
       "Password",
       "Access",
@@ -45,7 +45,7 @@ describe("a whole cluster", () => {
       "Rollout",
       "Formation",
       "PasswordRetirement",
-      "TopologyCheck",
+      "DeploymentVerification",
     ])
       expect(one(`index:${type}`).parent, type).toBe("valkey:index:ValkeyCluster orders");
   });
@@ -53,14 +53,18 @@ describe("a whole cluster", () => {
   it("takes any directive by its name, refuses what a stack file refuses, and says all that is wrong", async () => {
     const declare = (settings: ServerSettings): Promise<readonly DeclaredResource[]> =>
       evaluateProgram(() => new ValkeyCluster("orders", { shape, zones, settings }));
-    const { inputs } = onlyResource(await declare({ "tcp-backlog": 77 }), "valkey:index:TopologyCheck", "orders");
+    const { inputs } = onlyResource(
+      await declare({ "tcp-backlog": 77 }),
+      "valkey:index:DeploymentVerification",
+      "orders",
+    );
     expect(inputs["target"]).toMatchObject({ directives: { "tcp-backlog": "77" } });
     await expect(declare({ aclfile: "/x", "tcp-backlg": 1, "io-threads": 0, hz: "10\nport 1" })).rejects.toThrow(
       /settings\.io-threads is 0: [^]*settings\.hz[^]*settings\.aclfile: the deployment decides[^]*settings\.tcp-backlg: .*did you mean tcp-backlog\?/,
     );
     await expect(
       declare({ maxmemory: "256mb" } as unknown as ServerSettings).then(
-        (all) => onlyResource(all, "valkey:index:TopologyCheck", "orders").inputs["target"],
+        (all) => onlyResource(all, "valkey:index:DeploymentVerification", "orders").inputs["target"],
       ),
     ).resolves.toMatchObject({
       directives: { maxmemory: String(2 ** 28) },
@@ -71,7 +75,7 @@ describe("a whole cluster", () => {
     const declare = (args: object): Promise<readonly DeclaredResource[]> =>
       evaluateProgram(() => new ValkeyCluster("orders", { shape, zones, ...args }));
     const directives = async (args: object): Promise<Record<string, string>> => {
-      const { inputs } = onlyResource(await declare(args), "valkey:index:TopologyCheck", "orders");
+      const { inputs } = onlyResource(await declare(args), "valkey:index:DeploymentVerification", "orders");
       return (inputs["target"] as { directives: Record<string, string> }).directives;
     };
     const maxmemory = Number((await directives({}))["maxmemory"]);
@@ -142,7 +146,7 @@ describe("a whole cluster", () => {
       () => new ValkeyCluster("orders", { shape, zones, password: "pass/word", namespace: "shop" }),
     );
     expect(resources.some(({ type }) => type === "valkey:index:Password")).toBe(false);
-    for (const type of ["Access", "ScaleIn", "Formation", "PasswordRetirement", "TopologyCheck"])
+    for (const type of ["Access", "ScaleIn", "Formation", "PasswordRetirement", "DeploymentVerification"])
       expect(onlyResource(resources, `valkey:index:${type}`, "orders").secrets, type).toContain("password");
     expect(await outputValue(cluster.url)).toBe("redis://default:pass%2Fword@orders.shop.svc.cluster.local:6379");
     expect(await pulumi.isSecret(cluster.url)).toBe(true);
@@ -209,7 +213,7 @@ describe("a whole deployment in replication mode", () => {
       () => new ValkeyReplication("sessions", { replicas: 2, zones }),
     );
     expect(resources.some(({ type }) => type === "valkey:index:Formation")).toBe(false);
-    expect(onlyResource(resources, "valkey:index:TopologyCheck", "sessions").dependsOn).toEqual([
+    expect(onlyResource(resources, "valkey:index:DeploymentVerification", "sessions").dependsOn).toEqual([
       "valkey:index:Maxmemory sessions",
       "valkey:index:PasswordRetirement sessions",
       "valkey:index:Rollout sessions",

@@ -12,7 +12,7 @@ const declare = (args: Partial<ValkeyReplicationArgs>, name = "sessions"): Promi
 describe("ValkeyReplication", () => {
   it("chooses everything about Sentinels and metrics by itself", async () => {
     const resources = await declare({ metrics: {} });
-    expect(onlyResource(resources, "valkey:index:TopologyCheck", "sessions").inputs["target"]).toMatchObject({
+    expect(onlyResource(resources, "valkey:index:DeploymentVerification", "sessions").inputs["target"]).toMatchObject({
       sentinel: { settings: { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 } },
     });
     const { spec } = onlyResource(resources, "kubernetes:apps/v1:StatefulSet", "sessions").inputs;
@@ -85,7 +85,7 @@ describe("ValkeyReplication", () => {
 
   it("takes a quorum that is a majority of another number", async () => {
     const resources = await declare({ sentinel: { count: 5 } });
-    expect(onlyResource(resources, "valkey:index:TopologyCheck", "sessions").inputs["target"]).toMatchObject({
+    expect(onlyResource(resources, "valkey:index:DeploymentVerification", "sessions").inputs["target"]).toMatchObject({
       sentinel: { settings: { count: 5, quorum: 3 } },
     });
   });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatCidr, isOpenToTheWorld, parseCidr, subBlock } from "../../lib/cidr";
+import { formatCidr, isOpenToTheWorld, parseCidr, nthSubnet } from "../../lib/cidr";
 
 describe("a block of addresses", () => {
   it.each(["10.0.0.0/16", "0.0.0.0/0", "198.51.100.7/32", "2001:db8::/32", "::/0"])(
@@ -22,7 +22,7 @@ describe("a block of addresses", () => {
 
   it("is divided into blocks with a longer prefix", () => {
     const block = parseCidr("10.0.0.0/16");
-    expect(block && [0, 1, 3].map((index) => formatCidr(subBlock(block, 18, index)))).toEqual([
+    expect(block && [0, 1, 3].map((index) => formatCidr(nthSubnet(block, 18, index)))).toEqual([
       "10.0.0.0/18",
       "10.0.64.0/18",
       "10.0.192.0/18",
@@ -55,7 +55,7 @@ describe("blocks that are open to the world", () => {
     fc.assert(
       fc.property(part, (bits) => {
         const world = { version: 4, first: 0n, prefixLength: 0 } as const;
-        const parts = Array.from({ length: 2 ** bits }, (_, index) => formatCidr(subBlock(world, bits, index)));
+        const parts = Array.from({ length: 2 ** bits }, (_, index) => formatCidr(nthSubnet(world, bits, index)));
         expect(isOpenToTheWorld(parts)).toBe(true);
         expect(isOpenToTheWorld(parts.slice(0, 2 ** (bits - 1) - 1))).toBe(false);
       }),

@@ -216,7 +216,7 @@ describe("the provider", () => {
         {},
       ));
     });
-    const { inputs } = onlyResource(resources, "valkey:index:TopologyCheck", "orders");
+    const { inputs } = onlyResource(resources, "valkey:index:DeploymentVerification", "orders");
     expect(inputs["target"]).toMatchObject({ directives: { "io-threads": "2", hz: "20" }, shape });
     const missing = Object.keys(schema.resources[CLUSTER]?.properties ?? {}).filter(
       (name) => !pulumi.Output.isInstance(state[name]),

@@ -34,33 +34,33 @@ describe("a preview", () => {
   it("says which settings are set on running nodes, and which restart them", () => {
     const inputs = { target: target(3, { maxmemory: 1, hz: 50 }), password: "p", timeoutSeconds: 60 };
     const news = target(3, { maxmemory: 2, "io-threads": 4, hz: 50 });
-    expect(settings.announce?.(inputs, { target: news })).toEqual([
+    expect(settings.describeChange?.(inputs, { target: news })).toEqual([
       "maxmemory 2: set on 6 running nodes within seconds; no restart, clients see nothing",
       "io-threads: set by a restart of 6 nodes",
     ]);
-    expect(settings.announce?.(inputs, { target: inputs.target })).toEqual([]);
+    expect(settings.describeChange?.(inputs, { target: inputs.target })).toEqual([]);
   });
 
   it("says how many nodes restart, and what clients see", () => {
     const inputs = { target: target(), password: "p", revision: "1", storage: storage("1Gi"), timeoutSeconds: 60 };
-    expect(rollout.announce?.(inputs, { ...inputs, revision: "2" })).toEqual([
+    expect(rollout.describeChange?.(inputs, { ...inputs, revision: "2" })).toEqual([
       "6 nodes restart, one after the other, in about 72 s, longer with much data; a primary hands its slots over before it stops",
     ]);
-    expect(rollout.announce?.(inputs, { target: target(1, {}, "replication"), revision: "2" })).toEqual([
+    expect(rollout.describeChange?.(inputs, { target: target(1, {}, "replication"), revision: "2" })).toEqual([
       "2 nodes restart, one after the other, in about 12 s, longer with much data; a replica takes over before the primary stops",
     ]);
     const timing = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
     const sentinel = { statefulSet: "orders-sentinel", port: 26_379, settings: timing };
     expect(
-      rollout.announce?.(inputs, { target: { ...target(1, {}, "replication"), sentinel }, revision: "2" }),
+      rollout.describeChange?.(inputs, { target: { ...target(1, {}, "replication"), sentinel }, revision: "2" }),
     ).toEqual([
       "2 nodes restart, one after the other, in about 24 s, longer with much data; a replica takes over before the primary stops",
     ]);
     expect(
-      rollout.announce?.(inputs, { target: { ...inputs.target, tls: { secretName: "tls" } }, revision: "2" }),
+      rollout.describeChange?.(inputs, { target: { ...inputs.target, tls: { secretName: "tls" } }, revision: "2" }),
     ).toEqual(["6 nodes restart at once; clients are cut off until they run again"]);
     // Another shape alone restarts nothing.
-    expect(rollout.announce?.(inputs, { ...inputs, target: target(4) })).toEqual([]);
+    expect(rollout.describeChange?.(inputs, { ...inputs, target: target(4) })).toEqual([]);
   });
 
   it("says that clients are given other addresses, and refuses node ports of servers that cannot give them", async () => {
@@ -68,13 +68,13 @@ describe("a preview", () => {
     const common = { target: target(), password: "p", image: "valkey:9.1.2", revision: "1", timeoutSeconds: 60 };
     const off = { ...common, external: null };
     const on = { ...common, external: { type: "NodePort", services } } as const;
-    expect(externalAddresses.announce?.(off, on)).toEqual([
+    expect(externalAddresses.describeChange?.(off, on)).toEqual([
       "clients, inside as well, are given the addresses of Services of the type NodePort, by 6 running nodes; no restart, connections stay",
     ]);
-    expect(externalAddresses.announce?.(on, off)).toEqual([
+    expect(externalAddresses.describeChange?.(on, off)).toEqual([
       "clients are given the addresses of pods again, by 6 running nodes; no restart, and clients outside cannot connect any more",
     ]);
-    expect(externalAddresses.announce?.(on, on)).toEqual([]);
+    expect(externalAddresses.describeChange?.(on, on)).toEqual([]);
     const refused = async (news: object): Promise<unknown> =>
       externalAddresses.check?.(undefined, { ...on, ...news }, HANDLER_CONTEXT);
     expect(await refused({ image: "valkey:8.1.1" })).toEqual([
@@ -92,18 +92,18 @@ describe("a preview", () => {
 
   it("says that another image is looked at before pods are replaced", () => {
     const inputs = { target: target(), password: "p", image: "valkey:8.1.1", pod: {}, timeoutSeconds: 60 };
-    expect(imageCheck.announce?.(inputs, { ...inputs, image: "valkey:9.1.2" })).toEqual([
+    expect(imageCheck.describeChange?.(inputs, { ...inputs, image: "valkey:9.1.2" })).toEqual([
       "image valkey:8.1.1 becomes valkey:9.1.2, which one pod runs first: nothing changes where it is not Valkey",
     ]);
-    expect(imageCheck.announce?.(inputs, { ...inputs, password: "q" })).toEqual([]);
+    expect(imageCheck.describeChange?.(inputs, { ...inputs, password: "q" })).toEqual([]);
   });
 
   it("says that another shape moves slots", () => {
     const inputs = { target: target(), password: "p", timeoutSeconds: 60 };
-    expect(scaleIn.announce?.(inputs, { target: target(4) })).toEqual([
+    expect(scaleIn.describeChange?.(inputs, { target: target(4) })).toEqual([
       "6 nodes become 8: slots move while clients work, in about a minute, longer with much data; no node restarts",
     ]);
-    expect(scaleIn.announce?.(inputs, { target: inputs.target })).toEqual([]);
+    expect(scaleIn.describeChange?.(inputs, { target: inputs.target })).toEqual([]);
   });
 
   it("says that another password restarts nothing, and refuses one that cannot be", async () => {
@@ -111,11 +111,11 @@ describe("a preview", () => {
       ...({ target: target(), users: {}, overlapSeconds: 120, timeoutSeconds: 60 } as const),
       password: "the first password",
     };
-    expect(access.announce?.(inputs, { ...inputs, password: "the second password" })).toEqual([
+    expect(access.describeChange?.(inputs, { ...inputs, password: "the second password" })).toEqual([
       "another password: valid on 6 running nodes beside the old one, which is taken away after 120 s; " +
         "no restart, clients see nothing if they use the new one by then",
     ]);
-    expect(access.announce?.(inputs, inputs)).toEqual([]);
+    expect(access.describeChange?.(inputs, inputs)).toEqual([]);
     const problems = async (changes: Partial<typeof inputs> | object): Promise<unknown> =>
       (await access.check?.(inputs, { ...inputs, ...changes }, HANDLER_CONTEXT))?.map(
         ({ property, reason }) => `${property}: ${reason}`,
@@ -145,20 +145,20 @@ describe("a preview", () => {
     const how = "one after the other, in new volumes, and copy their data from others before the next one leaves";
     const left = `zones lose c: nodes there start elsewhere, ${how}`;
     const gained = `zones gain d: nodes of fuller zones start elsewhere, ${how}`;
-    expect(volumes.announce?.(inputs, { target: within(["a", "b"]) })).toEqual([left]);
-    expect(volumes.announce?.(inputs, { target: within(["a", "b", "c", "d"]) })).toEqual([gained]);
-    expect(volumes.announce?.(inputs, { target: within(["d", "a", "b"]) })).toEqual([left, gained]);
-    expect(volumes.announce?.(inputs, { target: within(["c", "b", "a"]) })).toEqual([]);
+    expect(volumes.describeChange?.(inputs, { target: within(["a", "b"]) })).toEqual([left]);
+    expect(volumes.describeChange?.(inputs, { target: within(["a", "b", "c", "d"]) })).toEqual([gained]);
+    expect(volumes.describeChange?.(inputs, { target: within(["d", "a", "b"]) })).toEqual([left, gained]);
+    expect(volumes.describeChange?.(inputs, { target: within(["c", "b", "a"]) })).toEqual([]);
     const ephemeral = { ...inputs, storage: { ...storage("1Gi"), ephemeral: true } };
-    expect(volumes.announce?.(ephemeral, { ...ephemeral, target: within(["a"]) })).toEqual([]);
+    expect(volumes.describeChange?.(ephemeral, { ...ephemeral, target: within(["a"]) })).toEqual([]);
   });
 
   it("says how many volumes grow", () => {
     const inputs = { target: target(), storage: storage("1Gi"), timeoutSeconds: 60 };
-    expect(volumes.announce?.(inputs, { storage: storage("2Gi") })).toEqual([
+    expect(volumes.describeChange?.(inputs, { storage: storage("2Gi") })).toEqual([
       "6 volumes grow from 1Gi to 2Gi in about half a minute; no node restarts, clients see nothing: StatefulSet orders is made again around its pods",
     ]);
-    expect(volumes.announce?.(inputs, { storage: storage("1024Mi") })).toEqual([]);
+    expect(volumes.describeChange?.(inputs, { storage: storage("1024Mi") })).toEqual([]);
   });
 
   it("says which users are added, changed and deleted, and refuses what no server could take", async () => {
@@ -177,13 +177,13 @@ describe("a preview", () => {
       "user late: added on 6 running nodes, +@read ~app:*, in about 20 s; no restart, other clients see nothing",
       "user old: deleted on 6 running nodes, and its connections are closed, in about 20 s; no restart, other clients see nothing",
     ];
-    expect(access.announce?.(inputs, { ...inputs, ...news })).toEqual([
+    expect(access.describeChange?.(inputs, { ...inputs, ...news })).toEqual([
       "another password of app: valid on 6 running nodes beside the old one, which is taken away after 120 s; " +
         "no restart, clients see nothing if they use the new one by then",
       ...rules,
     ]);
     // The password of a user who is added may have yet to be made.
-    expect(access.announce?.(inputs, { password: inputs.password, target: news.target })).toEqual(rules);
+    expect(access.describeChange?.(inputs, { password: inputs.password, target: news.target })).toEqual(rules);
     const wrong = to({
       default: app,
       "valkey-measured-x": app,
@@ -198,13 +198,13 @@ describe("a preview", () => {
   it("says on the platform host when servers are replaced, and refuses what would lose data unasked", async () => {
     const plan = { name: "orders", mode: "cluster", zones: ["a", "b", "c"] } as const;
     const inputs = { plan, settings: { maxmemory: 1 }, shape, password: "p", owner: "o", timeoutSeconds: 60 };
-    expect(hostServers.announce?.(inputs, { ...inputs, plan: { ...plan, zones: ["a", "b"] } })).toEqual([
+    expect(hostServers.describeChange?.(inputs, { ...inputs, plan: { ...plan, zones: ["a", "b"] } })).toEqual([
       "orders: all servers are replaced, and their data is deleted",
     ]);
-    expect(hostServers.announce?.(inputs, { ...inputs, settings: { maxmemory: 2 } })).toEqual([
+    expect(hostServers.describeChange?.(inputs, { ...inputs, settings: { maxmemory: 2 } })).toEqual([
       "maxmemory 2: set on 6 running nodes within seconds; no restart, clients see nothing",
     ]);
-    expect(hostServers.announce?.(inputs, { ...inputs, password: "another" })).toEqual([
+    expect(hostServers.describeChange?.(inputs, { ...inputs, password: "another" })).toEqual([
       "another password: on 6 running nodes, without a restart",
     ]);
     expect(await hostServers.check?.(inputs, { ...inputs, settings: { maxmemory: 2 } }, HANDLER_CONTEXT)).toEqual([]);

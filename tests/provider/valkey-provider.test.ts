@@ -175,7 +175,7 @@ describe("the provider", () => {
     const lines: string[] = [];
     const handler = {
       create: () => Promise.resolve({ id: "1", outputs: {} }),
-      announce: (olds: object, news: object) => [`${JSON.stringify(olds)} becomes ${JSON.stringify(news)}`],
+      describeChange: (olds: object, news: object) => [`${JSON.stringify(olds)} becomes ${JSON.stringify(news)}`],
     };
     const { diff } = new ValkeyProvider(
       "1.2.3",

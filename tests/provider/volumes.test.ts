@@ -1,7 +1,7 @@
 /** A larger size of volumes that failed and is taken back, at an API server of the tests' own. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { copyName, MANAGER, OBJECT, OPERATION } from "../../platforms/kubernetes/volumes/set-copy";
+import { copyName, MANAGER, OBJECT, OPERATION } from "../../platforms/kubernetes/volumes/statefulset-copy";
 import type { VolumesInputs } from "../../provider/handlers/volumes";
 import { handler } from "../../provider/handlers/volumes";
 import { FakeApiServer } from "../support/kubernetes/fake-api-server";

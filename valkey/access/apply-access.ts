@@ -5,7 +5,7 @@ import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
 import { sentinelsAsDeployment } from "../sentinel/form-sentinels";
-import { refusalOf, userProblems, words } from "./read-users";
+import { refusalOf, userProblems, splitRules } from "./read-users";
 import type { Credentials } from "./users";
 import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf } from "./users";
 
@@ -27,7 +27,7 @@ export async function addAccess(
       nodes.map(async (node) => {
         for (const { name, rules, password } of users) {
           // `default` keeps what it may do.
-          const rights = name === DEFAULT_USER ? ["on"] : [...NO_RIGHTS, ...words(rules)];
+          const rights = name === DEFAULT_USER ? ["on"] : [...NO_RIGHTS, ...splitRules(rules)];
           await node.call("ACL", "SETUSER", name, ...rights, `>${password}`);
         }
         if (removed.length > 0) await node.call("ACL", "DELUSER", ...removed);

@@ -5,13 +5,13 @@ import type { Connection } from "../connection";
 import { DEFAULT_USER, isOwnUser, OWN_USERS } from "./users";
 
 /** Rules by user, without `default`. */
-export type WantedRules = Readonly<Record<string, string>>;
+export type DesiredRules = Readonly<Record<string, string>>;
 
 /**
  * Differences of users and rules, a phrase each; empty when there are none. A server prints rules in its own words, so the
  * wanted ones are compared as those of a user who exists for a moment and cannot log in.
  */
-export async function userProblems(node: Connection, wanted: WantedRules): Promise<readonly string[]> {
+export async function userProblems(node: Connection, wanted: DesiredRules): Promise<readonly string[]> {
   const names = ((await node.call("ACL", "USERS")) as unknown[]).map(String);
   const unknown = names.filter((name) => name !== DEFAULT_USER && !(name in wanted) && !isOwnUser(name));
   const problems = unknown.map((name) => `has a user ${name}`);
@@ -55,13 +55,13 @@ export async function refusalOf(node: Connection, rules: string): Promise<string
 async function withTrialUser<T>(node: Connection, rules: string, use: (name: string) => Promise<T>): Promise<T> {
   const name = `${OWN_USERS}trial-${randomBytes(4).toString("hex")}`;
   try {
-    await node.call("ACL", "SETUSER", name, "reset", ...words(rules));
+    await node.call("ACL", "SETUSER", name, "reset", ...splitRules(rules));
     return await use(name);
   } finally {
     await node.call("ACL", "DELUSER", name);
   }
 }
 
-export function words(rules: string): string[] {
+export function splitRules(rules: string): string[] {
   return rules.split(/\s+/).filter((word) => word !== "");
 }

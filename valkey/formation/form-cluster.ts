@@ -79,7 +79,7 @@ async function complete(
     const hasPingInterval = await settings.set(pingInterval(fastPingIntervalMs(members.length)));
     await setNodeTimeout(hasPingInterval ? PATIENT_TIMEOUT_MS : formationNodeTimeoutMs(members.length));
     const pings = new PingAccelerator(settings, deadline, members.length);
-    await carryOut(steps, members, { settings, deadline, pings });
+    await execute(steps, members, { settings, deadline, pings });
     await Promise.all(members.map((member) => pings.poll([member], () => missingSlots(member, members.length))));
     // A primary that was alone serves only after a node timeout, of 5 s at most. A timeout that has passed since it
     // started lets it serve at once, and is still many ping intervals long.
@@ -141,7 +141,7 @@ interface FormationContext {
   readonly pings: PingAccelerator;
 }
 
-async function carryOut(
+async function execute(
   steps: FormationSteps,
   members: readonly Member[],
   { settings, deadline, pings }: FormationContext,

@@ -1,4 +1,5 @@
 /** Has a replica take over from the primary in order, in replication mode where no Sentinel decides. */
+import { compact } from "../../lib/compact";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
@@ -6,7 +7,7 @@ import type { Connection } from "../connection";
 import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
 import type { Endpoint } from "../node";
-import { infoFields, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
+import { hasPrimaryRole, infoFields, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
 import type { FormationOptions } from "../membership/deadline";
 import { Deadline } from "../membership/deadline";
 import { announcedEndpoint } from "../membership/replication-primary";
@@ -91,7 +92,7 @@ async function openAddresses(server: Connection): Promise<string> {
 async function takeOver(own: Connection, former: Connection, { host, port }: Endpoint): Promise<boolean> {
   const isPrimary = (): Promise<boolean> =>
     readInfo(own).then(
-      (info) => info.get("role") === "master",
+      hasPrimaryRole,
       // It may be busy for a moment.
       () => false,
     );
@@ -108,7 +109,7 @@ async function takeOver(own: Connection, former: Connection, { host, port }: End
     await sleep(POLL_MS);
   }
   await former.call("FAILOVER", "ABORT").catch(() => undefined);
-  if (!(await isPrimary()) && (await readInfo(former)).get("role") === "master") return false;
+  if (!(await isPrimary()) && hasPrimaryRole(await readInfo(former))) return false;
   // Its answer came too late. Nobody has written to the former primary meanwhile.
   await former.call("REPLICAOF", host, port);
   return true;
@@ -127,12 +128,13 @@ async function rolesOf(connections: Connections): Promise<ReadonlyMap<string, In
 
 async function primariesAmong(connections: Connections): Promise<Connection[]> {
   const roles = await rolesOf(connections);
-  return [...connections].flatMap(([name, each]) => (roles.get(name)?.get("role") === "master" ? [each] : []));
+  const names = [...roles].filter(([, info]) => hasPrimaryRole(info)).map(([name]) => name);
+  return compact(names.map((name) => connections.get(name)));
 }
 
 /** Why a node cannot take over yet. @param announced by which its primary knows it */
 function notReady(name: string, announced: Endpoint, roles: ReadonlyMap<string, Info>): string | undefined {
-  const primaries = [...roles].filter(([, info]) => info.get("role") === "master");
+  const primaries = [...roles].filter(([, info]) => hasPrimaryRole(info));
   const [only] = primaries;
   if (only === undefined || primaries.length > 1) return `it has ${primaries.length} primaries`;
   const [former, primary] = only;

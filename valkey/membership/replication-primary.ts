@@ -1,10 +1,10 @@
 /** The primary of a deployment in replication mode, by the roles that its nodes report. */
 import { Failure } from "../../lib/errors";
 import { withConnections } from "../connections";
-import { countKeys } from "../databases";
+import { keysInAllDatabases } from "../databases";
 import type { Deployment } from "../deployment";
 import type { DeploymentNode, Endpoint } from "../node";
-import { infoNumber, parseFlatReply, parseInfo } from "../topology/info";
+import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
 import type { Deadline } from "./deadline";
 
 /** Part of a node that decides whether it is the primary. */
@@ -79,7 +79,7 @@ function readRoles(deployment: Deployment): Promise<ReplicationRole[]> {
         ]);
         const info = parseInfo(replication);
         const replicas = infoNumber(info, "connected_slaves") ?? 0;
-        return { node, isPrimary: info.get("role") === "master", replicas, keys: countKeys(parseInfo(keyspace)) };
+        return { node, isPrimary: hasPrimaryRole(info), replicas, keys: keysInAllDatabases(parseInfo(keyspace)) };
       }),
     ),
   );

@@ -2,7 +2,7 @@
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
-import { LIVE_DEFAULTS } from "../settings/live-settings";
+import { DYNAMIC_DEFAULTS } from "../settings/dynamic-settings";
 import { parseFlatReply } from "../topology/info";
 
 /**
@@ -14,7 +14,7 @@ const DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-message-gossip-perc", "10"],
   ["repl-diskless-load", "disabled"],
   ...["repl-diskless-sync-delay", "cluster-node-timeout", "cluster-allow-replica-migration"].map(
-    (name) => [name, LIVE_DEFAULTS[name] ?? ""] as const,
+    (name) => [name, DYNAMIC_DEFAULTS[name] ?? ""] as const,
   ),
 ]);
 

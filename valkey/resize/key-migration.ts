@@ -110,17 +110,17 @@ function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
  */
 class KeyBatch {
   size = 10;
-  #last: Promise<unknown> = Promise.resolve();
+  #pending: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly yields: boolean) {}
 
   async send(migrate: () => Promise<unknown>): Promise<void> {
-    const sent = this.#last.then(async () => {
+    const sent = this.#pending.then(async () => {
       const began = performance.now();
       await migrate();
       return performance.now() - began;
     });
-    this.#last = sent.then(
+    this.#pending = sent.then(
       (milliseconds) => (this.yields ? sleep(milliseconds) : undefined),
       () => undefined,
     );

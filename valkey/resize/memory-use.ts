@@ -1,7 +1,7 @@
 /** The memory that a node's keys take, for deciding whether the remaining primaries can hold all keys. */
 import type { Connection } from "../connection";
 import { readInfoSections } from "../connection";
-import { countKeys } from "../databases";
+import { keysInAllDatabases } from "../databases";
 import type { Member } from "../membership/members";
 import { infoNumber, parseInfo } from "../topology/info";
 
@@ -34,7 +34,7 @@ async function memoryUseOf(connection: Connection): Promise<MemoryUse> {
   const info = parseInfo(await readInfoSections(connection, "memory", "keyspace"));
   const bytes = (name: string): number => infoNumber(info, name) ?? 0;
   const other = NOT_KEYS.reduce((sum, name) => sum + bytes(name), 0);
-  const isEmpty = countKeys(info) === 0;
+  const isEmpty = keysInAllDatabases(info) === 0;
   const used = bytes("used_memory");
   return { keys: isEmpty ? 0 : Math.max(0, used - other), used, limit: bytes("maxmemory") };
 }

@@ -16,7 +16,7 @@ import { finishOpenMigrations, openMigrations } from "./open-migrations";
 import { ResizeExecutor } from "./resize-executor";
 import { halfJoinedNodes, lostIdentities, resizeBlockers, resizeNodes } from "./resize-facts";
 import type { ResizePlan } from "./resize-plan";
-import { handBackPlan, planResize } from "./resize-plan";
+import { failbackPlan, planResize } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
 /** How many plans are carried out: a failover, or a migration that a server cancels, makes another one necessary. */
@@ -51,7 +51,7 @@ class Resize {
   /** For the steps of the resize. */
   readonly #deadline: Deadline;
   /** For what must become so without any step of the resize; a new one in every `inspect`. */
-  #patience: Deadline;
+  #settlingDeadline: Deadline;
   readonly #leaving: ReadonlySet<string>;
   readonly #absent: ReadonlySet<string>;
   #inspection: Inspection | undefined;
@@ -80,7 +80,7 @@ class Resize {
     private readonly options: FormationOptions,
   ) {
     this.#deadline = new Deadline(deployment.name, connections.size, options, "resized");
-    this.#patience = this.#newPatience();
+    this.#settlingDeadline = this.#newSettlingDeadline();
     this.#leaving = new Set((options.leaving ?? []).map(({ name }) => name));
     this.#absent = new Set(options.absent);
   }
@@ -100,11 +100,11 @@ class Resize {
   }
 
   async #inspect(): Promise<"forgetLost" | "resetHalfJoined" | "agree"> {
-    this.#patience = this.#newPatience();
+    this.#settlingDeadline = this.#newSettlingDeadline();
     let { states } = await this.#read();
     if (lostIdentities(states, this.#leaving, this.#absent).length > 0) return "forgetLost";
     const began = performance.now();
-    await this.#patience.poll(async () => {
+    await this.#settlingDeadline.poll(async () => {
       const unknown = halfJoinedNodes(states, this.#leaving).filter((name) => !this.#leaving.has(name));
       if (unknown.length === 0 || performance.now() - began > GOSSIP_MS) return undefined;
       ({ states } = await this.#read());
@@ -134,7 +134,7 @@ class Resize {
   }
 
   async #agree(): Promise<"awaitMigrations"> {
-    await this.#last().executor.waitForAgreement(this.#patience);
+    await this.#last().executor.waitForAgreement(this.#settlingDeadline);
     return "awaitMigrations";
   }
 
@@ -151,14 +151,14 @@ class Resize {
       await finishOpenMigrations(open, executor.migrationContext);
       await executor.waitForAgreement();
       this.#changed = true;
-      this.#patience = this.#deadline;
+      this.#settlingDeadline = this.#deadline;
     }
     return "awaitDeletedKeys";
   }
 
   // Not before `finishOpenMigrations`: an open migration may have left keys with a node that has no slots yet.
   async #awaitDeletedKeys(): Promise<"plan"> {
-    await this.#last().executor.waitForDeletedKeys(this.#patience);
+    await this.#last().executor.waitForDeletedKeys(this.#settlingDeadline);
     return "plan";
   }
 
@@ -169,7 +169,7 @@ class Resize {
     if (decision.kind === "refused") throw this.#refusal(decision.reasons);
     // Not right after other changes: a node that has just come may still be looked for at its former address.
     const plan =
-      decision.kind === "resize" ? decision.plan : this.#changed ? undefined : handBackPlan(nodes, this.shape);
+      decision.kind === "resize" ? decision.plan : this.#changed ? undefined : failbackPlan(nodes, this.shape);
     if (plan === undefined) return "fitted";
     if (this.#plansCarriedOut === MAX_PLANS) {
       const why = this.#setbacks.length > 0 ? this.#setbacks.join("; ") : "the cluster changed after each of them";
@@ -192,9 +192,9 @@ class Resize {
   async #read(): Promise<Inspection> {
     let now = await readMemberStates(this.connections);
     this.#refuse(resizeBlockers(now.states, this.#leaving, this.#absent));
-    this.#patience.restart();
+    this.#settlingDeadline.restart();
     // The new owner of migrated slots serves them a moment before the former owner learns of it.
-    await this.#patience.poll(async () => {
+    await this.#settlingDeadline.poll(async () => {
       const [conflict] = conflictingSlots(now.states);
       if (conflict !== undefined) now = await readMemberStates(this.connections);
       return conflict;
@@ -212,7 +212,7 @@ class Resize {
     return new ResizeExecutor(this.deployment, members, states, this.#deadline, this.options);
   }
 
-  #newPatience(): Deadline {
+  #newSettlingDeadline(): Deadline {
     const timeoutMs = Math.min(this.options.timeoutMs ?? PATIENCE_MS, PATIENCE_MS);
     const options = { ...this.options, timeoutMs };
     return new Deadline(this.deployment.name, this.connections.size, options, "ready to be resized");

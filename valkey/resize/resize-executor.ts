@@ -17,7 +17,7 @@ import {
   replicate,
 } from "../membership/members";
 import { FAST_SYNC_SETTINGS, TemporarySettings } from "../membership/temporary-settings";
-import { parseInfo } from "../topology/info";
+import { hasPrimaryRole, parseInfo } from "../topology/info";
 import { countSlots } from "../topology/slots";
 import { readUsedMemory } from "./memory-use";
 import type { MigrationContext } from "./migration-context";
@@ -40,7 +40,7 @@ const REDIRECTION_MS = 1000;
 export class ResizeExecutor {
   readonly #member: (name: string) => Member;
   /** Names of the nodes that are part of the cluster at present. */
-  readonly #taking: Set<string>;
+  readonly #participants: Set<string>;
 
   /** @param states of the members, in the same order */
   constructor(
@@ -51,12 +51,12 @@ export class ResizeExecutor {
     private readonly options: FormationOptions,
   ) {
     this.#member = memberNamed(members);
-    this.#taking = new Set(participants(states).map(({ name }) => name));
+    this.#participants = new Set(participants(states).map(({ name }) => name));
   }
 
   /** The members that are part of the cluster at present. */
   get participants(): Member[] {
-    return this.members.filter(({ node }) => this.#taking.has(node.name));
+    return this.members.filter(({ node }) => this.#participants.has(node.name));
   }
 
   get migrationContext(): MigrationContext {
@@ -118,7 +118,7 @@ export class ResizeExecutor {
   async forget(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
     const removed = names.map(this.#member);
-    for (const name of names) this.#taking.delete(name);
+    for (const name of names) this.#participants.delete(name);
     const ids = new Set(removed.map(({ id }) => id));
     await this.#sendForget(
       this.members.filter(({ id }) => !ids.has(id)),
@@ -161,7 +161,7 @@ export class ResizeExecutor {
     this.options.report?.(`adding nodes: ${names.join(", ")}`);
     const joining = names.map(this.#member);
     const present = this.participants.filter((member) => !joining.includes(member));
-    for (const name of names) this.#taking.add(name);
+    for (const name of names) this.#participants.add(name);
     await Promise.all(
       joining.flatMap((member, index) =>
         [...present, ...joining.slice(index + 1)].map((other) => meetNode(member, other.node)),
@@ -178,7 +178,7 @@ export class ResizeExecutor {
     const { connection } = this.#member(to);
     let sentAt = -Infinity;
     await this.deadline.poll(async () => {
-      if (parseInfo(await connection.info("replication")).get("role") === "master") return undefined;
+      if (hasPrimaryRole(parseInfo(await connection.info("replication")))) return undefined;
       if (performance.now() - sentAt > FAILOVER_RETRY_MS) {
         sentAt = performance.now();
         await ignoreError(/send CLUSTER FAILOVER to a replica/, connection.cluster("FAILOVER"));

@@ -78,8 +78,10 @@ export function lostIdentities(
 ): string[] {
   const ids = new Set(states.map(({ view }) => view.selfId));
   const taking = participants(states);
-  const strangers = new Set(taking.flatMap(({ view }) => [...view.topology.nodes.keys()].filter((id) => !ids.has(id))));
-  const lost = [...strangers].filter(
+  const unknownIds = new Set(
+    taking.flatMap(({ view }) => [...view.topology.nodes.keys()].filter((id) => !ids.has(id))),
+  );
+  const lost = [...unknownIds].filter(
     (id) => taking.every(({ view }) => isGone(view, id)) && states.every((state) => selfEntry(state).primaryId !== id),
   );
   const empty = states.filter((state) => isIdle(state) && !leaving.has(state.name));

@@ -3,7 +3,7 @@ import { formatBytes } from "../../lib/units";
 import type { Shape } from "../topology/placement";
 import { countSlots } from "../topology/slots";
 import type { CurrentNode, DesiredShard, Failover } from "./resize-roles";
-import { desiredShards, handBacks } from "./resize-roles";
+import { desiredShards, failbacks } from "./resize-roles";
 import type { SlotTransfer } from "./slot-transfers";
 import { planTransfers } from "./slot-transfers";
 
@@ -82,8 +82,8 @@ export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDe
 }
 
 /** Failovers that even out the zones of the primaries of a cluster that fits; undefined where none is needed. */
-export function handBackPlan(nodes: readonly ResizeNode[], shape: Shape): ResizePlan | undefined {
-  const failOver = handBacks(nodes, shape);
+export function failbackPlan(nodes: readonly ResizeNode[], shape: Shape): ResizePlan | undefined {
+  const failOver = failbacks(nodes, shape);
   if (failOver.length === 0) return undefined;
   return { meet: [], failOver, attach: [], promote: [], reattach: [], migrate: [], reassign: [], forget: [] };
 }

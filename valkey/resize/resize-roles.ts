@@ -94,7 +94,7 @@ export interface Failover {
  * @param nodes of a cluster that has the shape and is zone-safe
  * @returns none where the spread is even, or where the zones of the shards' nodes do not allow an even one
  */
-export function handBacks(nodes: readonly CurrentNode[], shape: Shape): Failover[] {
+export function failbacks(nodes: readonly CurrentNode[], shape: Shape): Failover[] {
   const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
   const shares = distributePrimaries(sizes, shape);
   if (shares === undefined) return [];

@@ -1,7 +1,7 @@
 /** Migrates slots between primaries while clients use them: atomically where both servers can, else key by key. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
-import { parseInfo } from "../topology/info";
+import { hasPrimaryRole, parseInfo } from "../topology/info";
 import type { SlotRange } from "../topology/slots";
 import { countSlots } from "../topology/slots";
 import { isTaken, migrateAtomically, supportsAtomicMigration } from "./atomic-migration";
@@ -115,7 +115,7 @@ async function migrateInPortions(
 async function arePrimaries(names: readonly string[], context: MigrationContext): Promise<boolean> {
   const roles = names.map(async (name) => {
     const info = parseInfo(await context.member(name).connection.info("replication"));
-    return info.get("role") === "master";
+    return hasPrimaryRole(info);
   });
   return (await Promise.allSettled(roles)).every((role) => role.status === "fulfilled" && role.value);
 }

@@ -21,14 +21,14 @@ export interface SlotTransfer {
  * most slots. Small ranges are moved whole, and slots go to the owner of a neighbouring slot where that is below its
  * share.
  * @param owners all nodes with slots; together they have all slots, each once
- * @param keepers the nodes that are to share the slots, with or without slots now
+ * @param targets the nodes that are to share the slots, with or without slots now
  */
-export function planTransfers(owners: readonly SlotOwner[], keepers: readonly string[]): SlotTransfer[] {
+export function planTransfers(owners: readonly SlotOwner[], targets: readonly string[]): SlotTransfer[] {
   const slotsOf = new Map(owners.map(({ name, slots }) => [name, normaliseRanges(slots)]));
   const count = (name: string): number => countSlots(slotsOf.get(name) ?? []);
-  const shares = evenShares(keepers, count);
+  const shares = evenShares(targets, count);
   const share = (name: string): number => shares.get(name) ?? 0;
-  const needs = new Needs(new Map(keepers.map((name) => [name, share(name) - count(name)])));
+  const needs = new Deficits(new Map(targets.map((name) => [name, share(name) - count(name)])));
   for (const [name, slots] of slotsOf) if (shares.has(name)) for (const range of slots) needs.own(name, range);
 
   const pieces = [...slotsOf].flatMap(([from, slots]) =>
@@ -53,7 +53,7 @@ function evenShares(keepers: readonly string[], count: (name: string) => number)
 }
 
 /** `excess` of the slots: the smallest ranges whole, and one cut at the end whose neighbour is below its share. */
-function surplusOf(slots: readonly SlotRange[], excess: number, needs: Needs): SlotRange[] {
+function surplusOf(slots: readonly SlotRange[], excess: number, needs: Deficits): SlotRange[] {
   const surplus: SlotRange[] = [];
   let rest = excess;
   for (const range of [...slots].sort((a, b) => countSlots([a]) - countSlots([b]))) {
@@ -74,7 +74,7 @@ function lastSlots({ to }: SlotRange, size: number): SlotRange {
 }
 
 /** How many slots each keeper lacks to its share, and which keeper owns each slot so far. */
-class Needs {
+class Deficits {
   readonly #ownerOf = new Array<string | undefined>(SLOT_COUNT).fill(undefined);
 
   constructor(private readonly needs: Map<string, number>) {}

@@ -1,6 +1,6 @@
 /** Schema of settings, the same in stack files and in arguments of components. Pure. */
 import { z } from "zod";
-import { count, oneLine, size } from "../../lib/schema/fields";
+import { wholeNumber, oneLine, byteSize } from "../../lib/schema/fields";
 import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES } from "./settings";
 
 /** Names of directives, of modules' directives (`search.reader-threads`) and of Dragonfly's flags. */
@@ -9,7 +9,7 @@ export const DIRECTIVE_NAME = /^[a-z][a-z0-9._-]*$/;
 /** Settings of a server: keys that matter to topology, durability or speed by their types, any other directive by its name. */
 export const settingsSchema = z
   .object({
-    maxmemory: size.optional().meta({
+    maxmemory: byteSize.optional().meta({
       description: "Most memory for data, per server.",
       unit: "bytes",
       fallback: "what the pod's memory limit carries; no limit on the platform `host`",
@@ -30,11 +30,11 @@ export const settingsSchema = z
       description: "Snapshot rules such as `3600 1 300 100`; empty for no snapshots.",
       fallback: "the server's default",
     }),
-    "io-threads": count(1, 256).optional().meta({
+    "io-threads": wholeNumber(1, 256).optional().meta({
       description: "I/O threads including the main thread. They spin, so there must be fewer than cores.",
       fallback: "the server's default",
     }),
-    "cluster-node-timeout": count(100, 600_000).optional().meta({
+    "cluster-node-timeout": wholeNumber(100, 600_000).optional().meta({
       description: "Time without a reply after which nodes suspect a node to have failed.",
       unit: "milliseconds",
       fallback: "5000, longer for large clusters",
@@ -47,21 +47,21 @@ export const settingsSchema = z
       description: "Whether nodes answer reads while the cluster is down.",
       fallback: "the server's default",
     }),
-    "repl-backlog-size": size.optional().meta({
+    "repl-backlog-size": byteSize.optional().meta({
       description: "Size of the replication backlog.",
       unit: "bytes",
       fallback: "the server's default",
     }),
-    "repl-diskless-sync-delay": count(0, 3600).optional().meta({
+    "repl-diskless-sync-delay": wholeNumber(0, 3600).optional().meta({
       description: "Wait for further replicas before a diskless synchronization.",
       unit: "seconds",
       fallback: "the server's default",
     }),
-    "min-replicas-to-write": count(0, 100).optional().meta({
+    "min-replicas-to-write": wholeNumber(0, 100).optional().meta({
       description: "Replicas that a primary needs to accept writes.",
       fallback: "the server's default",
     }),
-    "min-replicas-max-lag": count(0, 3600).optional().meta({
+    "min-replicas-max-lag": wholeNumber(0, 3600).optional().meta({
       description: "Replication lag up to which a replica counts for `min-replicas-to-write`.",
       unit: "seconds",
       fallback: "the server's default",

@@ -35,3 +35,8 @@ export function parseFlatReply(reply: unknown): Map<string, string> {
   for (let index = 0; index < words.length; index += 2) values.set(words[index] ?? "", words[index + 1] ?? "");
   return values;
 }
+
+/** Whether INFO is that of a primary. */
+export function hasPrimaryRole(info: ReadonlyMap<string, string>): boolean {
+  return info.get("role") === "master";
+}

@@ -5,10 +5,50 @@ import { formatList } from "../../lib/units";
 import type { Observation } from "../observation";
 import type { NodeFacts } from "./facts";
 
+/** Names of assertions. They are stable, for tools that read verdicts. */
+export type AssertionId =
+  | "reachable"
+  | "not-loading"
+  | "same-version"
+  | "same-settings"
+  | "users"
+  | "zones-known"
+  | "zones-told"
+  | "links-up"
+  | "lag-bounded"
+  | "primaries"
+  | "replicas"
+  | "replica-elsewhere"
+  | "zones-apart"
+  | "one-primary"
+  | "one-data-set"
+  | "all-online"
+  | "read-only"
+  | "even-spread"
+  | "data-kept"
+  | "clients-led"
+  | "state-ok"
+  | "slots-covered"
+  | "none-failing"
+  | "views-agree"
+  | "members"
+  | "one-owner"
+  | "no-moves"
+  | "sentinels-watch"
+  | "sentinels-know"
+  | "sentinels-quorum"
+  | "sentinels-zones"
+  | "accept-queue"
+  | "boot-script"
+  | "huge-pages-off"
+  | "interrupts-pinned"
+  | "memory-overcommitted"
+  | "open-files"
+  | "own-cpus";
+
 /** One row of a verdict. */
 export interface Assertion {
-  /** A stable name for tools: `slots-covered`. */
-  readonly id: string;
+  readonly id: AssertionId;
   /** The assertion as a sentence. */
   readonly what: string;
   readonly expected: string;
@@ -29,7 +69,7 @@ export interface Violation {
  * @param found what was found when there are none. @default what was expected
  */
 export function assertion(
-  id: string,
+  id: AssertionId,
   what: string,
   expected: string,
   violations: readonly Violation[],

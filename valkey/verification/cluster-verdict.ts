@@ -16,7 +16,7 @@ import {
   replicationHealth,
   sameSettings,
   sameVersion,
-  wantedUsers,
+  desiredUsers,
   zonesKnown,
   zonesTold,
 } from "./shared-assertions";
@@ -44,7 +44,7 @@ export function clusterVerdict(facts: DeploymentFacts): Verdict {
     ...zoneRows(facts, shards),
     sameVersion(facts),
     ...sameSettings(facts),
-    ...wantedUsers(facts),
+    ...desiredUsers(facts),
     ...tuningAssertions(facts),
     ...clientsLed(facts, undefined),
   ];

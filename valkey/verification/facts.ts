@@ -6,7 +6,7 @@ import type { SentinelSettings } from "../sentinel-plan";
 import type { ClusterView } from "../topology/cluster-view";
 import type { Shape } from "../topology/placement";
 import type { ClientWayFacts } from "../client-ways";
-import type { MachineSettings, PromisedTuning } from "../machine-settings";
+import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
 /** One node, as it reports itself. */
 export interface NodeFacts {
@@ -43,7 +43,7 @@ export interface DeploymentFacts {
   /** Rules of all users but `default`, by name; undefined where no users are configured. */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Promises of the platform about the nodes' machines, if it makes any. */
-  readonly tuning?: PromisedTuning | undefined;
+  readonly tuning?: ExpectedTuning | undefined;
   /** The zones to spread the nodes over, where they are known apart from the nodes. */
   readonly zones?: readonly string[] | undefined;
   /** The facts about the Sentinels, where there should be any. */

@@ -5,7 +5,7 @@ import { userProblems } from "../access/read-users";
 import type { Connection } from "../connection";
 import type { ConnectionAttempt } from "../connections";
 import { withEveryNode } from "../connections";
-import { countKeys } from "../databases";
+import { keysInAllDatabases } from "../databases";
 import type { Deployment } from "../deployment";
 import type { Observation } from "../observation";
 import { mapObservation, observed, unobserved } from "../observation";
@@ -42,7 +42,7 @@ export async function gatherFacts(
     zones,
     nodes: nodes.map((node, index) => ({ ...node, machineSettings: machineSettings?.[index] })),
     users,
-    tuning: tuning?.promised,
+    tuning: tuning?.expected,
     ways,
     skippedAssertions,
   };
@@ -85,7 +85,7 @@ async function askNode(
   return {
     node: { ...node, zone: node.zone ?? zoneOf(info) },
     info: mapObservation(info ?? notAsked, (text) => parseInfo(String(text))),
-    keys: mapObservation(info ?? notAsked, (text) => countKeys(parseInfo(String(text)))),
+    keys: mapObservation(info ?? notAsked, (text) => keysInAllDatabases(parseInfo(String(text)))),
     settings: readsSettings ? mapObservation(settings ?? notAsked, (reply) => pickSettings(reply, names)) : notAsked,
     clusterInfo: mapObservation(clusterInfo ?? notAsked, (text) => parseInfo(String(text))),
     view: parseView(view ?? notAsked, parser),

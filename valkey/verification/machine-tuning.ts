@@ -7,11 +7,11 @@ import type { Observation } from "../observation";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, listNames, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
-import type { MachineSettings, PromisedTuning } from "../machine-settings";
+import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
 /** One promise: a row of a verdict. */
 interface TuningPromise {
-  readonly id: string;
+  readonly id: Assertion["id"];
   readonly what: string;
   readonly expected: string;
   /** The problem; undefined where the promise holds. Unknown where a setting could not be read. */
@@ -26,7 +26,7 @@ function judged<T>(
 }
 
 /** The promises that are made. */
-function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: PromisedTuning): TuningPromise[] {
+function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: ExpectedTuning): TuningPromise[] {
   const rows: (TuningPromise | undefined)[] = [
     {
       id: "boot-script",
@@ -140,7 +140,7 @@ function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
 }
 
 /** Settings under one process that are not as promised, in words; empty when all are. */
-function tuningProblems(promised: PromisedTuning, settings: Observation<MachineSettings>): string[] {
+function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineSettings>): string[] {
   if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
   return promisesOf(promised).flatMap(({ what, judge }) => {
     const problem = judge(settings.value);
@@ -156,7 +156,7 @@ export interface MachineFinding {
 }
 
 /** A sentence for each machine that is not as promised; those with the same problems share one. */
-export function untunedMachines(promised: PromisedTuning, found: readonly MachineFinding[]): string[] {
+export function machinesWithoutTuning(promised: ExpectedTuning, found: readonly MachineFinding[]): string[] {
   const untuned = found.flatMap(({ machine, settings }) => {
     const problems = tuningProblems(promised, settings).join(", ");
     return problems === "" ? [] : [{ machine, problems }];

@@ -2,7 +2,7 @@
 import type { Endpoint } from "../node";
 import { nodeNameAt } from "../node";
 import { sentinelAssertions } from "./sentinel-verdict";
-import { infoFields } from "../topology/info";
+import { hasPrimaryRole, infoFields } from "../topology/info";
 import { groupByZone } from "../topology/placement";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, unobservedViolations, violationsOf } from "./assertion";
@@ -14,7 +14,7 @@ import {
   replicationHealth,
   sameSettings,
   sameVersion,
-  wantedUsers,
+  desiredUsers,
   zonesKnown,
   zonesTold,
 } from "./shared-assertions";
@@ -39,7 +39,7 @@ export function replicationVerdict(facts: DeploymentFacts): Verdict {
     ...(facts.skippedAssertions.includes("zones") ? [] : [zonesKnown(facts), evenSpread(facts), ...zonesTold(facts)]),
     sameVersion(facts),
     ...sameSettings(facts),
-    ...wantedUsers(facts),
+    ...desiredUsers(facts),
     ...tuningAssertions(facts),
     ...sentinelRows(facts, shards),
     ...clientsLed(facts, solePrimary(shards)),
@@ -67,7 +67,7 @@ function solePrimary(shards: readonly Shard[]): string | undefined {
 const replicationInfo = ({ info }: NodeFacts): NodeFacts["info"] => info;
 
 function onePrimary({ nodes }: DeploymentFacts): Assertion {
-  const isPrimary = ({ info }: NodeFacts): boolean => info.known && info.value.get("role") === "master";
+  const isPrimary = ({ info }: NodeFacts): boolean => info.known && hasPrimaryRole(info.value);
   const primaries = nodes.filter(isPrimary).map(({ node }) => node.name);
   const none: Violation[] = primaries.length === 0 ? [{ node: "", problem: "there is no primary" }] : [];
   const several = primaries.length > 1 ? primaries.map((node) => ({ node, problem: "is a primary" })) : [];

@@ -69,7 +69,7 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
 }
 
 /** The configured users on every node; no row where none are configured. */
-export function wantedUsers({ nodes, users }: DeploymentFacts): Assertion[] {
+export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
   if (users === undefined) return [];
   const names = Object.keys(users);
   const violations = violationsOf(

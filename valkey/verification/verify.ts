@@ -1,4 +1,5 @@
 /** Verifies a deployment: reads the facts from every node, then judges them. */
+import type { AssertionId } from "./assertion";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
@@ -31,8 +32,8 @@ const POLL_MS = 500;
 export interface SettlingTime {
   /** For every assertion to hold, milliseconds. */
   readonly settlingMs: number;
-  /** For assertions of HEALING to hold, where all others do, milliseconds. @default `settlingMs` */
-  readonly healingMs?: number | undefined;
+  /** For assertions of SELF_RECOVERING_ASSERTIONS to hold, where all others do, milliseconds. @default `settlingMs` */
+  readonly recoveryMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Is told which assertions are waited for. */
   readonly report?: ReportProgress | undefined;
@@ -42,7 +43,7 @@ export interface SettlingTime {
  * Assertions that a deployment comes to hold by itself: replicas link and catch up, data is loaded, views spread. A
  * large data set takes minutes.
  */
-export const HEALING: ReadonlySet<string> = new Set([
+export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
   "reachable",
   "not-loading",
   "replicas",
@@ -65,14 +66,14 @@ export const HEALING: ReadonlySet<string> = new Set([
  * node that does not answer is asked again.
  */
 export async function verifyUntilPass(deployment: Deployment, settling: SettlingTime): Promise<Verification> {
-  const { settlingMs, healingMs = settlingMs, signal, report } = settling;
+  const { settlingMs, recoveryMs: limitMs = settlingMs, signal, report } = settling;
   const began = performance.now();
   const verifyOnce = async (): Promise<Verification | undefined> => {
     const verification = await verify(deployment);
     const failing = verification.verdict.assertions.filter(({ pass }) => !pass);
     if (failing.length === 0) return verification;
-    const isHealing = failing.every(({ id }) => HEALING.has(id));
-    if (performance.now() - began >= (isHealing ? Math.max(healingMs, settlingMs) : settlingMs)) return verification;
+    const isHealing = failing.every(({ id }) => SELF_RECOVERING_ASSERTIONS.has(id));
+    if (performance.now() - began >= (isHealing ? Math.max(limitMs, settlingMs) : settlingMs)) return verification;
     report?.(failing.map(({ id, found }) => `${id}: ${found}`).join("; "), true);
     return undefined;
   };

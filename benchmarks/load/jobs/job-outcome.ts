@@ -7,7 +7,7 @@ import { LoadGeneratorFailure } from "../load-runner";
 import { lastTwoLines } from "../local-process";
 import type { Warning } from "../../results/schema";
 import { Histogram } from "../../../lib/histogram";
-import { offeringOf } from "../open-loop/local-runner";
+import { openLoopCounts } from "../open-loop/local-runner";
 import { Tally } from "../open-loop/tally";
 import type { JobLoadGenerator, ParsedOutput } from "./load-generator";
 import type { RunnerPhase, RunnerRecord } from "./runner-record";
@@ -94,7 +94,7 @@ function merged(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | 
   const tallies = outputs.flatMap(({ tally }) => tally ?? []);
   if (histograms.length < outputs.length) return { report };
   const latencies = Histogram.merge(histograms);
-  const offering = tallies.length === 0 ? undefined : offeringOf(Tally.merge(tallies), report.seconds);
+  const offering = tallies.length === 0 ? undefined : openLoopCounts(Tally.merge(tallies), report.seconds);
   return { report: { ...report, ...latencySummary(report.title, latencies) }, latencies, offering };
 }
 

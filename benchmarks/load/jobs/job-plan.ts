@@ -1,6 +1,6 @@
 /** Plan of a benchmark Job: plain data. */
 import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/pods";
-import type { PromisedTuning } from "../../../valkey/machine-settings";
+import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { TlsFiles } from "../../../valkey/node";
 import type { BenchmarkUser } from "../benchmark-user";
 import type { JobPhase } from "./load-generator";
@@ -40,7 +40,7 @@ export interface RunnerPlan {
    */
   readonly ownMachinesIn?: readonly string[] | undefined;
   /** Kernel settings that the runners' machines promise. Each one that differs is a warning in every record. */
-  readonly tuning?: PromisedTuning | undefined;
+  readonly tuning?: ExpectedTuning | undefined;
   /** Labels added to the pods, so that a NetworkPolicy can admit them. */
   readonly labels?: Labels | undefined;
   /** Names of Secrets in the runners' namespace. */

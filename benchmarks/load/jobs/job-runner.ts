@@ -9,7 +9,7 @@ import type { ValkeyBenchmarkRun } from "../valkey-benchmark/arguments";
 import type { ValkeyBenchmarkFeatures } from "../valkey-benchmark/features";
 import { parseFeatures } from "../valkey-benchmark/features";
 import { observed, unobserved } from "../../../valkey/observation";
-import { untunedMachines } from "../../../valkey/verification/machine-tuning";
+import { machinesWithoutTuning } from "../../../valkey/verification/machine-tuning";
 import { slotTags } from "../../../valkey/topology/slot-tags";
 import type { PrimaryNode } from "../../workloads/prefill";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
@@ -148,7 +148,7 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
           .then(observed, (error: unknown) => unobserved(messageOf(error))),
       })),
     );
-    return untunedMachines(tuning, found);
+    return machinesWithoutTuning(tuning, found);
   }
 }
 

@@ -9,7 +9,7 @@ import { cpuWithin, sampleCpu } from "../../../platforms/host/cpu";
 import { latencySummary } from "../merge-reports";
 import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load-runner";
 import { LoadGeneratorFailure } from "../load-runner";
-import type { Offering } from "../../results/schema";
+import type { OpenLoopCounts } from "../../results/schema";
 import type { LoadReport } from "../load-report";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
 import { GeneratorProcess } from "./generator-process";
@@ -60,7 +60,7 @@ export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
     return {
       report: openLoopReport(tally, run.mix.name),
       latencies,
-      offering: offeringOf(tally, seconds),
+      offering: openLoopCounts(tally, seconds),
       fromMs,
       toMs,
       startedAt,
@@ -151,7 +151,7 @@ export function openLoopPlan(
 }
 
 /** The entry of a record about the offered load. @param seconds length of the measurement */
-export function offeringOf(tally: Tally, seconds: number): Offering {
+export function openLoopCounts(tally: Tally, seconds: number): OpenLoopCounts {
   const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
   return {
     offered,

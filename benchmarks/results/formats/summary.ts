@@ -1,7 +1,7 @@
 /** summary.txt, also printed at the end of a run: deployments side by side, keys per primary, cost, warnings. Pure. */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
-import { counted, formatCount, formatMs } from "../../../lib/units";
+import { counted, formatPercent, formatCount, formatMs } from "../../../lib/units";
 import { formatUsd } from "../../../lib/dollars";
 import { describeCost, rowCost, storageCost, dataLimitOf } from "../cost";
 import type { WarningNote } from "../../warnings/warning-notes";
@@ -86,7 +86,7 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string
     .map(({ code }) => noteLetter(notes, code))
     .sort()
     .join("");
-  const hits = row.hitRatio === null ? "" : ` · ${(row.hitRatio * 100).toFixed(1)} % hits`;
+  const hits = row.hitRatio === null ? "" : ` · ${formatPercent(row.hitRatio)} hits`;
   const marks = letters === "" ? "" : ` [${letters}]`;
   const p99 = row.isOpenLoop ? `, p99 ${formatMs(row.p99Ms)} ms` : "";
   return `${formatCount(row.rps.median)}/s${marks} · p50 ${formatMs(row.p50Ms)} ms${p99}${hits}`;

@@ -80,7 +80,7 @@ export async function measureTreatment(
 }
 
 /** Measures the reference load on a server with fixed settings. */
-export async function measureReferenceLoad(
+export async function measureReferenceRate(
   round: number,
   place: number,
   environment: StudyEnvironment,

@@ -13,7 +13,7 @@ import { interleavedPairs } from "../pairs";
 import { pinningOf } from "../pinning";
 import type { NextDecision, StudyStep } from "../rounds";
 import { decideNext, stepKey, stepsOfRound, stepSubject } from "../rounds";
-import { measureReferenceLoad, measureTreatment } from "./measure-treatment";
+import { measureReferenceRate, measureTreatment } from "./measure-treatment";
 import { measureInterleaved } from "./measure-interleaved";
 import type { Study } from "../study";
 
@@ -29,7 +29,7 @@ export interface StepRunner {
 /** Measures steps on servers of this machine. */
 export function hostStepRunner(study: Study, cpus: readonly number[], environment: StudyEnvironment): StepRunner {
   return {
-    referenceLoad: (round, place) => measureReferenceLoad(round, place, environment),
+    referenceLoad: (round, place) => measureReferenceRate(round, place, environment),
     treatment: (treatment, round, ceiling) =>
       measureTreatment(treatment, round, ceiling, study.tableGrowth, pinningOf(treatment, cpus), environment),
     interleaved: (pair, round) =>

@@ -2,11 +2,11 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../benchmarks/results/schema";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import type { TopologyCheck } from "../../../provider/resources";
+import type { DeploymentVerification } from "../../../provider/resources";
 
 /** The parts that become outputs. */
 export interface ComparedParts extends Pick<ComparedDeployment, "endpoint" | "password" | "formationMs" | "reference"> {
-  readonly check: InstanceType<typeof TopologyCheck>;
+  readonly check: InstanceType<typeof DeploymentVerification>;
 }
 
 export abstract class ComparedDeployment extends pulumi.ComponentResource {

@@ -1,6 +1,6 @@
 /** Arguments of a whole deployment on Kubernetes, and their defaults. */
 import * as pulumi from "@pulumi/pulumi";
-import type { PromisedTuning } from "../../../valkey/machine-settings";
+import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { canonicalQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { tlsSecretName } from "../names";
@@ -77,7 +77,7 @@ export interface DeploymentArgs
   /** Time limit for pods to start and for the deployment to form, seconds. @default 600 */
   readonly timeoutSeconds?: number | undefined;
   /** Kernel settings that the machines promise; verification fails where they differ. @default nothing */
-  readonly tuning?: PromisedTuning | undefined;
+  readonly tuning?: ExpectedTuning | undefined;
   /** Change this number to verify the deployment again. @default 0 */
   readonly trigger?: number | undefined;
 }

@@ -13,10 +13,10 @@ import {
   ScaleIn,
   Settings,
   TlsCheck,
-  TopologyCheck,
+  DeploymentVerification,
   Volumes,
 } from "../../../provider/resources";
-import { memoryDirectives } from "../../../valkey/settings/live-settings";
+import { memoryDirectives } from "../../../valkey/settings/dynamic-settings";
 import type { Survival } from "../../../valkey/planning/survival";
 import { survivalWarning } from "../../../valkey/planning/survival";
 import type { DeploymentArgs } from "./deployment-args";
@@ -33,7 +33,7 @@ import { imageCheckPod } from "../pods/image-check-pod";
 import type { DeploymentKind } from "../deployment-kind";
 import { plannedReference, storageRequest } from "./resource-inputs";
 import { deploymentSurvivals } from "./survival";
-import { wantedPassword } from "./wanted-password";
+import { deploymentPassword } from "./deployment-password";
 
 /** The servers of a deployment: one of `components/servers`. */
 export interface Servers extends pulumi.Resource {
@@ -81,7 +81,7 @@ export class DeploymentSteps {
     const { name, kind, args, parent } = request;
     this.#timeoutSeconds = args.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
     this.#overlapSeconds = args.passwordOverlapSeconds ?? DEFAULT_OVERLAP_SECONDS;
-    const wanted = wantedPassword(name, args, parent);
+    const wanted = deploymentPassword(name, args, parent);
     this.#planned = plannedReference(name, kind, serverArgs(name, args, wanted), args);
     this.#access = new Access(
       name,
@@ -215,11 +215,15 @@ export class DeploymentSteps {
     { inputs, revision, rollout }: RunningSteps,
     formationMs: pulumi.Output<number | null>,
     after: pulumi.Resource[],
-  ): InstanceType<typeof TopologyCheck> {
+  ): InstanceType<typeof DeploymentVerification> {
     const { name, args } = this.request;
     const { rolledOutAt } = rollout;
     const { trigger = 0 } = args;
-    return new TopologyCheck(name, { ...inputs, formationMs, revision, trigger, rolledOutAt }, this.#after(after));
+    return new DeploymentVerification(
+      name,
+      { ...inputs, formationMs, revision, trigger, rolledOutAt },
+      this.#after(after),
+    );
   }
 
   get #memoryLimit(): pulumi.Input<string> {

@@ -3,7 +3,7 @@ import type { KubernetesReference } from "../../../platforms/deployment-referenc
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { toDirectives } from "../../../valkey/settings/settings";
 import type { DeploymentKind } from "../deployment-kind";
-import type { PromisedTuning } from "../../../valkey/machine-settings";
+import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../layout";
 import { clientServices } from "../servers/client-services";
 import { objectNames, primaryLead } from "../names";
@@ -21,7 +21,7 @@ export interface PodLocation {
   /** Rules of users, by name. @default none */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Kernel settings that the machines promise; verification fails where they differ. @default nothing */
-  readonly tuning?: PromisedTuning | undefined;
+  readonly tuning?: ExpectedTuning | undefined;
 }
 
 /** Name of the upstream chart's release and of its objects. A deployment of this project may have had the name itself, and its objects with it. */

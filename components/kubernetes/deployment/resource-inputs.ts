@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { StorageRequest } from "../../../provider/handlers/volumes";
 import { rulesOf } from "../../../valkey/access/users";
-import type { PromisedTuning } from "../../../valkey/machine-settings";
+import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { ServerArgs, UserArgs } from "../arguments";
 import { DATA_VOLUME } from "../layout";
 import { hasVolumes } from "../pods/volumes";
@@ -14,7 +14,7 @@ import { podReference } from "./reference";
 interface ReferenceAccess {
   readonly kubeconfig?: pulumi.Input<string> | undefined;
   readonly context?: string | undefined;
-  readonly tuning?: PromisedTuning | undefined;
+  readonly tuning?: ExpectedTuning | undefined;
 }
 
 /** The reference before the servers exist. */

@@ -1,6 +1,6 @@
 /** A Valkey cluster on Kubernetes, or a Redis cluster to compare it with. */
 import * as pulumi from "@pulumi/pulumi";
-import { splitDirectives } from "../../../valkey/settings/live-settings";
+import { splitDirectives } from "../../../valkey/settings/dynamic-settings";
 import { toDirectives } from "../../../valkey/settings/settings";
 import type { Shape } from "../../../valkey/topology/placement";
 import type { ServerArgs } from "../arguments";

@@ -1,6 +1,6 @@
 /** Valkey in replication mode on Kubernetes. Sentinels elect the primary, or `up` designates it: at first pod 0. */
 import * as pulumi from "@pulumi/pulumi";
-import { splitDirectives } from "../../../valkey/settings/live-settings";
+import { splitDirectives } from "../../../valkey/settings/dynamic-settings";
 import type { SentinelSettings } from "../../../valkey/sentinel-plan";
 import { toDirectives } from "../../../valkey/settings/settings";
 import type { ServerArgs } from "../arguments";

@@ -12,7 +12,7 @@ import {
   CLIENT_PORT,
   DATA_VOLUME,
   DESIGNATED_BY_ROLLOUT,
-  GROWN_BY_VOLUMES,
+  IGNORED_VOLUME_FIELDS,
   LED_BY_ROLLOUT,
 } from "../layout";
 import { objectLabels, primaryLead, selectorLabels } from "../names";
@@ -107,7 +107,7 @@ export function createServiceAccount(context: DeploymentContext): k8s.core.v1.Se
 }
 
 /**
- * Lets one pod leave at a time: a primary and its replica never leave together. `TopologyCheck` lets more pods of a cluster go, by the
+ * Lets one pod leave at a time: a primary and its replica never leave together. `DeploymentVerification` lets more pods of a cluster go, by the
  * shards that it has found.
  */
 export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
@@ -157,7 +157,7 @@ export function createStatefulSet(
         },
       },
     },
-    { ...options, dependsOn: needed, ignoreChanges: GROWN_BY_VOLUMES },
+    { ...options, dependsOn: needed, ignoreChanges: IGNORED_VOLUME_FIELDS },
   );
 }
 

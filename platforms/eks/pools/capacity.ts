@@ -20,7 +20,7 @@ export function isSpot(pools: Pools, pool: PoolName | "system"): boolean {
 }
 
 /** Pools of servers that are asked for as spot machines. */
-export function capacityProblems(pools: Pools): Problem[] {
+export function capacityTypeProblems(pools: Pools): Problem[] {
   return POOLS.filter((pool) => pool !== "clients" && isSpot(pools, pool)).map((pool) => ({
     path: ["pools", pool, "capacity"],
     message: SERVERS_ON_DEMAND,

@@ -60,7 +60,9 @@ export interface SetLayout {
 }
 
 /** Labels that the node selectors of each group's pods have besides the pool's, by the group's label. */
-export function setNodeSelectors(sets: readonly MachineSet[]): ReadonlyMap<string, Readonly<Record<string, string>>> {
+export function nodeSelectorsOfMachineSets(
+  sets: readonly MachineSet[],
+): ReadonlyMap<string, Readonly<Record<string, string>>> {
   return new Map(
     sets.flatMap(({ name, type, pinsType, groups }) =>
       groups.map(({ label }) => [

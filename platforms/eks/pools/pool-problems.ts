@@ -1,6 +1,6 @@
 /** Why pools of machines are refused, whatever runs on them. Pure. */
 import { architectureProblems } from "./architectures";
-import { capacityProblems } from "./capacity";
+import { capacityTypeProblems } from "./capacity";
 import { familyOf, machineType, unknownTypeProblem } from "../offers/machines";
 import type { PoolArgs, PoolName, Pools } from "./pools";
 import { POOLS } from "./pools";
@@ -12,7 +12,7 @@ export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
   return [
     ...POOLS.flatMap((pool) => typeProblems(pool, pools[pool], prices)),
     ...architectureProblems(pools),
-    ...capacityProblems(pools),
+    ...capacityTypeProblems(pools),
   ];
 }
 

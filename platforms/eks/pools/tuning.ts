@@ -1,5 +1,5 @@
 /** Settings that user data promises of a pool's machines, in the words of verification. Pure. */
-import type { PromisedTuning } from "../../../valkey/machine-settings";
+import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { Tuning } from "../offers/machines";
 
 /** File descriptors of every container, as many as the servers of "One billion requests per second" have. */
@@ -17,7 +17,7 @@ export interface TunedServer {
 }
 
 /** @param server undefined for a load generator */
-export function promisedTuning({ interruptCpus, staticCpus }: Tuning, server?: TunedServer): PromisedTuning {
+export function expectedTuning({ interruptCpus, staticCpus }: Tuning, server?: TunedServer): ExpectedTuning {
   const ownCpus = staticCpus ? server?.wholeCpus : undefined;
   return {
     openFiles: FILE_DESCRIPTORS,

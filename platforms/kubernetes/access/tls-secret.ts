@@ -16,7 +16,7 @@ export type TlsSecretLook =
   { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly data: SecretData };
 
 /** @returns `unreadable` where the permission to read it is missing */
-export async function lookAtTlsSecret(
+export async function readTlsSecret(
   kubernetes: KubernetesClient,
   namespace: string,
   name: string,

@@ -5,9 +5,9 @@ import { poll } from "../../../lib/polling";
 import type { ReportProgress } from "../../../lib/progress";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
-import { copiedSet, findCopy } from "../volumes/set-copy";
-import type { SetName } from "../volumes/set-volumes";
-import { findSet, isOrdinalOf } from "../volumes/set-volumes";
+import { copiedSet, findCopy } from "../volumes/statefulset-copy";
+import type { StatefulSetName } from "../volumes/statefulset-volumes";
+import { findStatefulSet, isOrdinalOf } from "../volumes/statefulset-volumes";
 import type { PodEvidence } from "../api/pod-diagnostics";
 import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "../api/pod-diagnostics";
 
@@ -69,8 +69,11 @@ export async function readPodLabels(
 }
 
 /** The StatefulSet, or what is kept of it while its pods run without it. */
-async function findSetOrCopy(kubernetes: KubernetesClient, set: SetName): Promise<Plain<V1StatefulSet> | undefined> {
-  const found = await findSet(kubernetes, set);
+async function findSetOrCopy(
+  kubernetes: KubernetesClient,
+  set: StatefulSetName,
+): Promise<Plain<V1StatefulSet> | undefined> {
+  const found = await findStatefulSet(kubernetes, set);
   if (found !== undefined) return found;
   const copy = await findCopy(kubernetes, set);
   return copy && copiedSet(copy);
@@ -79,7 +82,7 @@ async function findSetOrCopy(kubernetes: KubernetesClient, set: SetName): Promis
 /** Names of a StatefulSet's pods whose server runs, ready or not, also where the StatefulSet is gone and they are not. */
 export async function runningServers(
   kubernetes: KubernetesClient,
-  { namespace, statefulSet, container }: SetName & { readonly container: string },
+  { namespace, statefulSet, container }: StatefulSetName & { readonly container: string },
 ): Promise<string[]> {
   const pods = await listPods(kubernetes, namespace, "");
   return pods

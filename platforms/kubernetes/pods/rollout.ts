@@ -19,7 +19,7 @@ export interface RolloutPlan {
   /** Whether all pods are replaced at the same time. @default false: one after the other */
   readonly atOnce?: boolean | undefined;
   /** Called again and again until all pods are ready: mends what keeps them from it. @returns what it waits for */
-  readonly mend?: Mend | undefined;
+  readonly mend?: RepairStep | undefined;
   /** Chooses the pods to restart, one after the other. @default the StatefulSet does, from the highest ordinal down */
   readonly restartNext?: RestartNext | undefined;
 }
@@ -37,7 +37,7 @@ export interface OutdatedPod {
 export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string | undefined>;
 
 /** @param pods all that are not being deleted @param run whether they are as many as wanted, and run */
-export type Mend = (pods: readonly V1Pod[], run: boolean) => Promise<string | undefined>;
+export type RepairStep = (pods: readonly V1Pod[], run: boolean) => Promise<string | undefined>;
 
 const POLL_MS = 500;
 /** Between looks at why pods are not ready. */

@@ -1,8 +1,8 @@
 /** The number of a StatefulSet's pods. */
 import { awaitCondition } from "../../../lib/polling";
 import type { KubernetesClient } from "../api/client";
-import type { SetName, SetWaitOptions } from "../volumes/set-volumes";
-import { findSet, POLL_MS } from "../volumes/set-volumes";
+import type { StatefulSetName, StatefulSetWaitOptions } from "../volumes/statefulset-volumes";
+import { findStatefulSet, POLL_MS } from "../volumes/statefulset-volumes";
 
 /**
  * Sets the number of pods, and waits until all of them are ready and no other exists. Does nothing if the StatefulSet does not exist.
@@ -10,12 +10,12 @@ import { findSet, POLL_MS } from "../volumes/set-volumes";
  */
 export async function scaleSet(
   kubernetes: KubernetesClient,
-  set: SetName,
+  set: StatefulSetName,
   replicas: number,
-  { timeoutMs, signal }: SetWaitOptions,
+  { timeoutMs, signal }: StatefulSetWaitOptions,
 ): Promise<void> {
   const { namespace, statefulSet: name } = set;
-  const found = await findSet(kubernetes, set);
+  const found = await findStatefulSet(kubernetes, set);
   if (found === undefined) return;
   if (found.spec?.replicas !== replicas)
     await kubernetes.call(
@@ -26,7 +26,7 @@ export async function scaleSet(
       }),
     );
   const isScaled = async (): Promise<boolean> => {
-    const { metadata, status } = (await findSet(kubernetes, set)) ?? {};
+    const { metadata, status } = (await findStatefulSet(kubernetes, set)) ?? {};
     if (metadata?.generation !== status?.observedGeneration) return false;
     return (status?.replicas ?? 0) <= replicas && (status?.readyReplicas ?? 0) >= replicas;
   };

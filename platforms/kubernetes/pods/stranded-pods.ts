@@ -4,14 +4,14 @@ import type { KubernetesClient } from "../api/client";
 import { isPodRunning, resourceName } from "../api/pod-diagnostics";
 import type { Labels } from "./pods";
 import { formatLabelSelector, listAllPods } from "./pods";
-import type { SetVolumes } from "../volumes/set-volumes";
-import { claimsOfSet, isBound, zonesOfVolumes } from "../volumes/set-volumes";
+import type { StatefulSetVolumes } from "../volumes/statefulset-volumes";
+import { claimsOfSet, isBound, zonesOfVolumes } from "../volumes/statefulset-volumes";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 
 /** Where the pods of a StatefulSet may run. */
 export interface AllowedZones {
-  readonly volumes: SetVolumes;
+  readonly volumes: StatefulSetVolumes;
   /** Labels that all pods of the StatefulSet have, and no other pod. */
   readonly labels: Labels;
   /** The container that runs Valkey. */
@@ -77,7 +77,7 @@ function isReady({ status }: V1Node): boolean {
  */
 export async function replaceStranded(
   kubernetes: KubernetesClient,
-  { namespace }: SetVolumes,
+  { namespace }: StatefulSetVolumes,
   { pod, claim }: StrandedPod,
 ): Promise<void> {
   if (claim !== undefined)

@@ -7,11 +7,11 @@ import type { KubernetesClient } from "../../../platforms/kubernetes/api/client"
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { isPodRunning } from "../../../platforms/kubernetes/api/pod-diagnostics";
 import { formatLabelSelector, listAllPods, readPodLabels } from "../../../platforms/kubernetes/pods/pods";
-import { runOnce } from "../../../platforms/kubernetes/pods/run-once";
+import { runPodToCompletion } from "../../../platforms/kubernetes/pods/pod-run";
 import { withEveryNode } from "../../../valkey/connections";
 import { parseInfo } from "../../../valkey/topology/info";
 import { cannotReadDataOf, tagOf } from "../../../valkey/settings/version";
-import { lookOrTell } from "../../protocol/preview";
+import { inspectOrReport } from "../../protocol/preview";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../../protocol/resource-handler";
 import { waitOptions } from "../../protocol/waiting";
 
@@ -68,7 +68,7 @@ async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, conte
   const options = waitOptions(name, Math.min(limits.timeoutSeconds, MOST_SECONDS), context);
   try {
     const run = { namespace, name: `${name}-image`, labels, spec: pod as Plain<V1PodSpec> };
-    const said = await runOnce(await openKubernetesClient(target), run, options);
+    const said = await runPodToCompletion(await openKubernetesClient(target), run, options);
     const version = /^Valkey server v=(\S+)/.exec(said)?.[1];
     if (version === undefined) throw new Failure(`its valkey-server --version says ${JSON.stringify(said)}`);
     return version;
@@ -86,13 +86,13 @@ export const handler: ResourceHandler<ImageCheckInputs, object> = {
     if (!cannotReadDataOf(tagOf(olds.image) ?? "", tag)) return [];
     // A version that never ran wrote nothing.
     const { name } = olds.target;
-    const tags = await lookOrTell(name, report, async () =>
+    const tags = await inspectOrReport(name, report, async () =>
       runningTags(await openKubernetesClient(olds.target), olds.target),
     );
     const reason = tags && refusal(name, tags, tag);
     return reason === undefined ? [] : [{ property: "image", reason }];
   },
-  announce: ({ image: before }, { image: after }) =>
+  describeChange: ({ image: before }, { image: after }) =>
     after === undefined || after === before
       ? []
       : [`image ${before} becomes ${after}, which one pod runs first: nothing changes where it is not Valkey`],

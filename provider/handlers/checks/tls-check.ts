@@ -4,10 +4,10 @@ import { poll } from "../../../lib/polling";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
-import { findSet } from "../../../platforms/kubernetes/volumes/set-volumes";
-import { lookAtTlsSecret, tlsSecretProblems } from "../../../platforms/kubernetes/access/tls-secret";
+import { findStatefulSet } from "../../../platforms/kubernetes/volumes/statefulset-volumes";
+import { readTlsSecret, tlsSecretProblems } from "../../../platforms/kubernetes/access/tls-secret";
 import type { ReportProgress } from "../../../lib/progress";
-import { lookOrTell } from "../../protocol/preview";
+import { inspectOrReport } from "../../protocol/preview";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../../protocol/resource-handler";
 import { waitOptions } from "../../protocol/waiting";
 
@@ -45,7 +45,7 @@ async function lookAtSecret(
   namespace: string,
   { secretName, hosts }: TlsRequest,
 ): Promise<SecretLook> {
-  const look = await lookAtTlsSecret(kubernetes, namespace, secretName);
+  const look = await readTlsSecret(kubernetes, namespace, secretName);
   return look.state === "read" ? { state: "read", problems: tlsSecretProblems(look.data, hosts, new Date()) } : look;
 }
 
@@ -60,7 +60,8 @@ async function switchProblem(
 ): Promise<InputProblem | undefined> {
   if (allowDowntime && keepsData) return undefined;
   const { name, namespace, statefulSet, mode } = target;
-  if ((await findSet(await openKubernetesClient(target), { namespace, statefulSet })) === undefined) return undefined;
+  if ((await findStatefulSet(await openKubernetesClient(target), { namespace, statefulSet })) === undefined)
+    return undefined;
   const peers =
     mode === "cluster"
       ? "a node whose cluster bus is encrypted does not talk to one whose bus is not"
@@ -129,7 +130,7 @@ async function awaitSecret(
 export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
   check: async (olds, { target, ...news }, { report }): Promise<InputProblem[]> => {
     if (target === undefined) return [];
-    return (await lookOrTell(target.name, report, () => refusals(olds, target, news, report))) ?? [];
+    return (await inspectOrReport(target.name, report, () => refusals(olds, target, news, report))) ?? [];
   },
   create: async (inputs, context) => ({ id: inputs.target.name, outputs: await awaitSecret(inputs, context) }),
   update: async (_id, olds, news, context) => {

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { BenchmarkSettings } from "../../../benchmarks/workloads/benchmark-schema";
 import { benchmarkFields, hasOneLength, TWO_LENGTHS } from "../../../benchmarks/workloads/benchmark-schema";
-import { count } from "../../../lib/schema/fields";
+import { wholeNumber } from "../../../lib/schema/fields";
 
 /** The section `benchmark`. */
 export const benchmarkSchema = z
@@ -15,7 +15,7 @@ export const benchmarkSchema = z
     keep: z.boolean().default(false).meta({
       description: "Whether `npm start` leaves the deployments running. Pulumi always does.",
     }),
-    trigger: count(0)
+    trigger: wholeNumber(0)
       .default(1)
       .meta({ description: "Change this number to make the next `pulumi up` measure again." }),
   })
@@ -27,8 +27,10 @@ export type BenchmarkConfig = Omit<z.infer<typeof benchmarkSchema>, "tests"> & P
 /** The section `verification`. */
 export const verificationSchema = z
   .strictObject({
-    trigger: count(0).default(1).meta({ description: "Change this number to make the next `pulumi up` verify again." }),
-    timeout: count(1, 86_400).default(600).meta({
+    trigger: wholeNumber(0)
+      .default(1)
+      .meta({ description: "Change this number to make the next `pulumi up` verify again." }),
+    timeout: wholeNumber(1, 86_400).default(600).meta({
       description: "Longest wait for the servers to start and to form.",
       unit: "seconds",
     }),

@@ -10,7 +10,7 @@ import {
   sourceProblem,
   versionProblem,
 } from "../../../components/kubernetes/deployment/chart-values";
-import { count } from "../../../lib/schema/fields";
+import { wholeNumber } from "../../../lib/schema/fields";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
 
 const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
@@ -37,7 +37,7 @@ const deploymentKeys = {
     description: "Names under `settings` that the servers have and this package does not know yet.",
     fallback: "none",
   }),
-  passwordVersion: count(0).default(0).meta({
+  passwordVersion: wholeNumber(0).default(0).meta({
     description: "Change this number to have the next `pulumi up` generate a new password.",
   }),
   passwordSecret: z
@@ -51,7 +51,7 @@ const deploymentKeys = {
         "Secret that exists, with the password (platforms `kubernetes` and `eks`): read at each `pulumi up`, and rotated when it has changed.",
       fallback: "a generated password",
     }),
-  passwordOverlapSeconds: count(90, 3600).default(120).meta({
+  passwordOverlapSeconds: wholeNumber(90, 3600).default(120).meta({
     description: "How long the former password stays valid (platforms `kubernetes` and `eks`).",
     unit: "seconds",
   }),
@@ -80,21 +80,21 @@ const deploymentKeys = {
 } as const;
 
 const sentinelSchema = z.strictObject({
-  count: count(...SENTINEL_LIMITS.count)
+  count: wholeNumber(...SENTINEL_LIMITS.count)
     .refine((value) => value % 2 === 1, "expected an odd number: an even number tolerates no more failures")
     .default(SENTINEL_DEFAULTS.count)
     .meta({ description: "Number of Sentinels, odd, spread over the zones." }),
-  quorum: count(1, 9).optional().meta({
+  quorum: wholeNumber(1, 9).optional().meta({
     description: "Sentinels that must miss the primary for a failover.",
     fallback: "a majority",
   }),
-  "down-after-milliseconds": count(...SENTINEL_LIMITS.downAfterMs)
+  "down-after-milliseconds": wholeNumber(...SENTINEL_LIMITS.downAfterMs)
     .default(SENTINEL_DEFAULTS.downAfterMs)
     .meta({
       description: "Time without a reply after which a Sentinel misses a node.",
       unit: "milliseconds",
     }),
-  "failover-timeout": count(...SENTINEL_LIMITS.failoverTimeoutMs)
+  "failover-timeout": wholeNumber(...SENTINEL_LIMITS.failoverTimeoutMs)
     .default(SENTINEL_DEFAULTS.failoverTimeoutMs)
     .meta({
       description: "Time after which an unfinished failover is tried again.",
@@ -134,7 +134,7 @@ const mode = <const M extends string>(name: M): z.ZodLiteral<M> =>
 const replicationSchema = z
   .strictObject({
     mode: mode("replication"),
-    replicas: count(0, 100).default(1).meta({ description: "Number of replicas of the one primary." }),
+    replicas: wholeNumber(0, 100).default(1).meta({ description: "Number of replicas of the one primary." }),
     sentinel: z.union([z.boolean(), sentinelSchema]).optional().meta({
       description: "Sentinels that promote a replica when the primary fails. `true` is `{}`, with every default.",
       fallback: "`true` for Valkey in three zones, with a name of at most 43 characters; else `false`",
@@ -157,7 +157,7 @@ const clusterSchema = z
       .min(3, "a cluster needs at least 3 primaries")
       .max(1000)
       .meta({ description: "Number of primaries." }),
-    replicasPerPrimary: count(0, 10).default(1).meta({ description: "Number of replicas of each primary." }),
+    replicasPerPrimary: wholeNumber(0, 10).default(1).meta({ description: "Number of replicas of each primary." }),
     ...deploymentKeys,
   })
   .meta({ title: "cluster", description: "Shards, each a primary with its replicas." });

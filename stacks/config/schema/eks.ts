@@ -8,8 +8,8 @@ import { CONTROL_PLANE_TIERS } from "../../../platforms/eks/offers/control-plane
 import type { PoolArgs } from "../../../platforms/eks/pools/pools";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-classes";
-import { count } from "../../../lib/schema/fields";
-import { amounts, clientKeys, instanceType, podKeys, quantity, resources } from "./pods";
+import { wholeNumber } from "../../../lib/schema/fields";
+import { resourceQuantities, clientFields, instanceType, podFields, quantity, resources } from "./pods";
 
 /** `us-west-2`. China and GovCloud are other partitions, with other ARNs. */
 const region = z
@@ -41,7 +41,7 @@ const clusterName = z
   );
 
 const tuningSchema = z.strictObject({
-  interruptCpus: count(0, 64).default(0).meta({
+  interruptCpus: wholeNumber(0, 64).default(0).meta({
     description:
       "CPUs that handle the network card's interrupts: CPU 0, then from the last one down. 0: the kernel's choice.",
   }),
@@ -77,11 +77,11 @@ function pool<C extends z.ZodType>(defaults: PoolArgs, capacity: C) {
       }),
     capacity,
     tuning: tuningSchema.prefault({}).meta({ description: "Tuning of the machines." }),
-    rootVolumeGiB: count(20, 16_384).default(defaults.rootVolumeGiB).meta({
+    rootVolumeGiB: wholeNumber(20, 16_384).default(defaults.rootVolumeGiB).meta({
       description: "Size of each machine's root volume.",
       unit: "GiB",
     }),
-    vcpuLimit: count(1, 1_000_000).optional().meta({
+    vcpuLimit: wholeNumber(1, 1_000_000).optional().meta({
       description: "Most vCPUs of the pool.",
       fallback: "the planned vCPUs, and a quarter or one machine more",
     }),
@@ -202,8 +202,8 @@ const storageSchema = z.strictObject({
 });
 
 const clientsSchema = z.strictObject({
-  ...clientKeys,
-  requests: amounts.default({ cpu: "1", memory: "1Gi" }).meta({
+  ...clientFields,
+  requests: resourceQuantities.default({ cpu: "1", memory: "1Gi" }).meta({
     description: "Resources reserved for each load generator. There is no limit, because it would slow it down.",
   }),
   zone: zoneLetter.optional().meta({ description: "Letter of the load generators' zone.", fallback: "any zone" }),
@@ -249,7 +249,7 @@ export const eksPlatformSchema = z
         "Cache of Docker Hub's images in ECR. Machines pull docker.io's images from it; needed from 100 pulls on.",
       fallback: "no cache",
     }),
-    ...podKeys,
+    ...podFields,
     resources: resources
       .default({ requests: { cpu: "1", memory: "12Gi" }, limits: { cpu: "2", memory: "16Gi" } })
       .meta({ description: "Resources of each server. A limit above a machine's resources has no effect." }),

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { FAULT_KINDS } from "../../../faults/plan/fault";
 import { APPENDFSYNC_VALUES } from "../../../valkey/settings/settings";
-import { count } from "../../../lib/schema/fields";
+import { wholeNumber } from "../../../lib/schema/fields";
 
 const seconds = z.number().min(0).max(3600);
 
@@ -18,16 +18,16 @@ const settingsSchema = z.strictObject({
     .enum(APPENDFSYNC_VALUES)
     .optional()
     .meta({ description: "When the append-only file is synced to disk.", fallback: UNCHANGED }),
-  "min-replicas-to-write": count(0, 100).optional().meta({
+  "min-replicas-to-write": wholeNumber(0, 100).optional().meta({
     description: "Replicas that a primary needs to accept writes.",
     fallback: UNCHANGED,
   }),
-  "min-replicas-max-lag": count(0, 3600).optional().meta({
+  "min-replicas-max-lag": wholeNumber(0, 3600).optional().meta({
     description: "Replication lag up to which a replica counts for `min-replicas-to-write`.",
     unit: "seconds",
     fallback: UNCHANGED,
   }),
-  "cluster-node-timeout": count(100, 600_000).optional().meta({
+  "cluster-node-timeout": wholeNumber(100, 600_000).optional().meta({
     description: "Time without a reply after which nodes suspect a node to have failed.",
     unit: "milliseconds",
     fallback: UNCHANGED,
@@ -39,18 +39,18 @@ const common = {
     description: "Names of the deployments that the fault is injected into.",
     fallback: "every deployment that the fault can be injected into",
   }),
-  rate: count(1, 100_000).default(1000).meta({
+  rate: wholeNumber(1, 100_000).default(1000).meta({
     description: "Offered rate of writes, evenly spaced.",
     unit: "writes per second",
   }),
-  dataSize: count(1, 1024 * 1024)
+  dataSize: wholeNumber(1, 1024 * 1024)
     .default(64)
     .meta({ description: "Value size.", unit: "bytes" }),
-  writeTimeoutMs: count(10, 600_000).default(1000).meta({
+  writeTimeoutMs: wholeNumber(10, 600_000).default(1000).meta({
     description: "Time after which a client gives a write up.",
     unit: "milliseconds",
   }),
-  waitFor: count(0, 10).default(0).meta({
+  waitFor: wholeNumber(0, 10).default(0).meta({
     description: "Replicas that must confirm a write (WAIT) before it counts as acknowledged.",
   }),
   settings: settingsSchema.prefault({}).meta({ description: "Directives that hold for the time of the scenario." }),
@@ -63,7 +63,7 @@ const common = {
   repair: z.boolean().default(true).meta({
     description: "Whether orderly failovers restore the spread over zones after the recovery.",
   }),
-  repeats: count(1, 1000).default(1).meta({ description: "Number of repeats. Distributions need several." }),
+  repeats: wholeNumber(1, 1000).default(1).meta({ description: "Number of repeats. Distributions need several." }),
 };
 
 const restart = seconds.optional().meta({
@@ -128,16 +128,16 @@ export const failureSchema = z.discriminatedUnion("fault", [
   z
     .strictObject({
       fault: fault("scale"),
-      primaries: count(3, 1000).meta({ description: "Number of primaries afterwards." }),
-      replicasPerPrimary: count(0, 10).default(1).meta({ description: "Replicas per primary afterwards." }),
+      primaries: wholeNumber(3, 1000).meta({ description: "Number of primaries afterwards." }),
+      replicasPerPrimary: wholeNumber(0, 10).default(1).meta({ description: "Replicas per primary afterwards." }),
       ...common,
     })
     .meta({ title: "scale", description: "Changes the shape of a cluster." }),
 ]);
 /** One scenario, parsed. */
-export type FailureConfig = z.infer<typeof failureSchema>;
+export type ScenarioConfig = z.infer<typeof failureSchema>;
 
 /** The scenarios of a stack without the section: each fault once. */
-export const DEFAULT_FAILURES: Readonly<Record<string, unknown>> = Object.fromEntries(
+export const DEFAULT_SCENARIOS: Readonly<Record<string, unknown>> = Object.fromEntries(
   FAULT_KINDS.filter((kind) => kind !== "scale").map((kind) => [kind, { fault: kind }]),
 );

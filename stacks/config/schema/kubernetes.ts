@@ -1,6 +1,6 @@
 /** The platform `kubernetes`: a cluster that exists already. */
 import { z } from "zod";
-import { amounts, clientKeys, objectName, podKeys, quantity, resources, zoneLabel } from "./pods";
+import { resourceQuantities, clientFields, objectName, podFields, quantity, resources, zoneLabel } from "./pods";
 
 const tolerationSchema = z.strictObject({
   key: z.string().optional().meta({ description: "Key of the taint.", fallback: "every key" }),
@@ -31,11 +31,11 @@ const storageSchema = z.strictObject({
 });
 
 const clientsSchema = z.strictObject({
-  ...clientKeys,
+  ...clientFields,
   shareMachines: z.boolean().default(false).meta({
     description: "Whether load generators may share a machine with the servers under test. Each record says so.",
   }),
-  requests: amounts.optional().meta({
+  requests: resourceQuantities.optional().meta({
     description: "Resources reserved for each load generator. There is no limit, because it would slow it down.",
     fallback: "100m CPU and 64Mi",
   }),
@@ -55,7 +55,7 @@ export const kubernetesSchema = z
       description: "Context of the kubeconfig.",
       fallback: "its current context",
     }),
-    ...podKeys,
+    ...podFields,
     zones: z.array(zoneLabel).min(1).meta({
       description: "Values of topology.kubernetes.io/zone that the servers are spread over.",
     }),

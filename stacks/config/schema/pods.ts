@@ -2,7 +2,7 @@
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { z } from "zod";
 import { POOLS } from "../../../platforms/eks/pools/pools";
-import { count } from "../../../lib/schema/fields";
+import { wholeNumber } from "../../../lib/schema/fields";
 
 /** An amount of CPU, memory or storage, as Kubernetes writes it. */
 export const quantity = z.string().regex(/^\d+(\.\d+)?(m|Ki|Mi|Gi|Ti)?$/, "expected a quantity such as 500m, 1 or 2Gi");
@@ -21,14 +21,14 @@ export const objectName = z
 export const instanceType = z.string().regex(/^[a-z0-9-]+\.[a-z0-9-]+$/, "expected a machine type such as r7g.large");
 
 /** CPU and memory. */
-export const amounts = z.strictObject({
+export const resourceQuantities = z.strictObject({
   cpu: quantity.meta({ description: "CPUs." }),
   memory: quantity.meta({ description: "Memory." }),
 });
 /** Requests and limits of a server. */
 export const resources = z.strictObject({
-  requests: amounts.meta({ description: "Resources reserved for each server." }),
-  limits: amounts.meta({ description: "Most resources that each server may use." }),
+  requests: resourceQuantities.meta({ description: "Resources reserved for each server." }),
+  limits: resourceQuantities.meta({ description: "Most resources that each server may use." }),
 });
 
 const metricsSchema = z.strictObject({
@@ -42,7 +42,7 @@ const metricsSchema = z.strictObject({
 });
 
 /** Keys of all servers of a platform. */
-export const podKeys = {
+export const podFields = {
   namespace: objectName.default("valkey").meta({
     description: "Namespace that the stack creates, under the restricted Pod Security Standard.",
   }),
@@ -107,9 +107,9 @@ const perPrimary = z.strictObject({
 });
 
 /** Keys of the load generators of a platform. */
-export const clientKeys = {
+export const clientFields = {
   runners: z
-    .union([count(1, 1000), perPrimary])
+    .union([wholeNumber(1, 1000), perPrimary])
     .default(1)
     .meta({
       description:

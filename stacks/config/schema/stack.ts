@@ -6,7 +6,7 @@ import type { CapacityConfig } from "../../../benchmarks/capacity/capacity-schem
 import { capacitySchema } from "../../../benchmarks/capacity/capacity-schema";
 import type { DeploymentConfig } from "./deployments";
 import { deploymentName, deploymentSchema } from "./deployments";
-import type { FailureConfig } from "./failures";
+import type { ScenarioConfig } from "./failures";
 import { failureSchema } from "./failures";
 import { recordName } from "../../../lib/schema/fields";
 import type { HostConfig, PlatformConfig } from "./platform";
@@ -26,7 +26,7 @@ export interface StackConfig {
   /** Mixed workloads by name, measured after the tests. */
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
   /** Fault scenarios by name, run by `npm start -- break`. */
-  readonly failures: Readonly<Record<string, FailureConfig>>;
+  readonly failures: Readonly<Record<string, ScenarioConfig>>;
   /** Whether the stack itself asks for measurements; `npm start` always measures. */
   readonly measures: boolean;
   /** The search that follows the measurements. */

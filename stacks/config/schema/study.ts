@@ -5,7 +5,7 @@ import { PERSISTENCE } from "../../../benchmarks/studies/factors";
 import { STUDY_KINDS } from "../../../benchmarks/studies/study";
 import { ENGINE_PATTERN } from "../../../platforms/host/programs/engines";
 import { valueBytes } from "../../../benchmarks/workloads/mixed-workload-schema";
-import { count, size } from "../../../lib/schema/fields";
+import { wholeNumber, byteSize } from "../../../lib/schema/fields";
 
 const MAX_BUDGET_SECONDS = 30 * 86_400;
 
@@ -21,7 +21,7 @@ const engine = z
   .string()
   .regex(ENGINE_PATTERN, "expected valkey or redis, with or without a version as in valkey-8.1, or a directory");
 
-const primaries = count(1, 1000).refine(
+const primaries = wholeNumber(1, 1000).refine(
   (value) => value !== 2,
   "a cluster needs at least 3 primaries; 1 is a primary without a cluster",
 );
@@ -31,29 +31,29 @@ const varySchema = z.strictObject({
   primaries: levels(primaries).meta({
     description: "Numbers of primaries. 1 is a single primary outside cluster mode; clusters have 3 or more.",
   }),
-  replicas: levels(count(0, 10)).meta({ description: "Numbers of replicas per primary." }),
-  "io-threads": levels(count(1, 256)).meta({
+  replicas: levels(wholeNumber(0, 10)).meta({ description: "Numbers of replicas per primary." }),
+  "io-threads": levels(wholeNumber(1, 256)).meta({
     description: "Numbers of I/O threads per server. A study may exceed the number of cores.",
   }),
   engine: levels(engine).meta({
     description: "Server programs: `valkey`, `valkey-8.1`, `redis`, or the directory of the programs.",
   }),
-  cpus: levels(count(1, 256)).meta({ description: "Numbers of CPUs that each server is pinned to." }),
+  cpus: levels(wholeNumber(1, 256)).meta({ description: "Numbers of CPUs that each server is pinned to." }),
   dataSize: levels(valueBytes).meta({ description: "Value sizes.", unit: "bytes" }),
-  pipeline: levels(count(1, 10_000)).meta({ description: "Numbers of requests in flight per connection." }),
-  clients: levels(count(1, 100_000)).meta({ description: "Numbers of connections of each load generator." }),
-  threads: levels(count(1, 500)).meta({ description: "Numbers of threads of each load generator." }),
-  runners: levels(count(1, 256)).meta({ description: "Numbers of load generators that run at the same time." }),
-  rate: levels(count(0, 1_000_000_000)).meta({
+  pipeline: levels(wholeNumber(1, 10_000)).meta({ description: "Numbers of requests in flight per connection." }),
+  clients: levels(wholeNumber(1, 100_000)).meta({ description: "Numbers of connections of each load generator." }),
+  threads: levels(wholeNumber(1, 500)).meta({ description: "Numbers of threads of each load generator." }),
+  runners: levels(wholeNumber(1, 256)).meta({ description: "Numbers of load generators that run at the same time." }),
+  rate: levels(wholeNumber(0, 1_000_000_000)).meta({
     description: "Offered rates of all load generators together. 0 is unlimited.",
     unit: "requests per second",
   }),
   persistence: levels(z.enum(PERSISTENCE)).meta({ description: "Kinds of persistence." }),
-  backlog: levels(size).meta({ description: "Sizes of the replication backlog.", unit: "bytes" }),
+  backlog: levels(byteSize).meta({ description: "Sizes of the replication backlog.", unit: "bytes" }),
 });
 
 const growthSchema = z.strictObject({
-  keys: count(100_000, 1_000_000_000).meta({ description: "Number of keys at the end." }),
+  keys: wholeNumber(100_000, 1_000_000_000).meta({ description: "Number of keys at the end." }),
   dataSize: valueBytes.default(64).meta({ description: "Value size.", unit: "bytes" }),
 });
 
@@ -77,12 +77,12 @@ export const studyConfigSchema = z
           "Target relative precision of each comparison: 0.05 is 5 %. The study repeats until all comparisons reach " +
           "it, or the budget is spent.",
       }),
-    budget: count(1, MAX_BUDGET_SECONDS).default(600).meta({ description: "Longest duration.", unit: "seconds" }),
-    seed: count(1, 1_000_000_000).optional().meta({
+    budget: wholeNumber(1, MAX_BUDGET_SECONDS).default(600).meta({ description: "Longest duration.", unit: "seconds" }),
+    seed: wholeNumber(1, 1_000_000_000).optional().meta({
       description: "Seed of the measurements' order.",
       fallback: "a random seed, recorded in the results",
     }),
-    runners: count(1, 256).default(1).meta({
+    runners: wholeNumber(1, 256).default(1).meta({
       description: "Load generators that run at the same time, unless `vary.runners` says otherwise.",
     }),
     growth: growthSchema.optional().meta({

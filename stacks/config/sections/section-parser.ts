@@ -15,7 +15,7 @@ import type { CapacityConfig } from "../../../benchmarks/capacity/capacity-schem
 import { capacitySchema } from "../../../benchmarks/capacity/capacity-schema";
 import type { DeploymentConfig } from "../schema/deployments";
 import { deploymentName, deploymentSchema } from "../schema/deployments";
-import type { FailureConfig } from "../schema/failures";
+import type { ScenarioConfig } from "../schema/failures";
 import { failureSchema } from "../schema/failures";
 import { recordName } from "../../../lib/schema/fields";
 import type { PlatformConfig } from "../schema/platform";
@@ -41,7 +41,7 @@ export interface Sections {
   readonly areWorkloadsValid: boolean;
   readonly capacity: CapacityConfig | undefined;
   readonly study: StudySectionConfig | undefined;
-  readonly failures: readonly Named<FailureConfig>[];
+  readonly failures: readonly Named<ScenarioConfig>[];
 }
 
 /** Parses sections, and collects a sentence for each problem. */

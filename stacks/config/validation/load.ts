@@ -2,7 +2,7 @@
 import { benchmarkWorkload } from "../../../benchmarks/workloads/configured-workloads";
 import { keyFamilies } from "../../../benchmarks/workloads/named-tests";
 import { namedTestProblems } from "../../../benchmarks/workloads/suitability";
-import { dataBytes, fitKeySpace } from "../../../benchmarks/workloads/workload";
+import { dataBytes, adjustKeySpace } from "../../../benchmarks/workloads/workload";
 import { formatBytes } from "../../../lib/units";
 import { configuredShape, fittedWorkload, loadedDeployment } from "../../plan/benchmark-plans";
 import { memoryPlan } from "../../../valkey/planning/memory-plan";
@@ -24,7 +24,7 @@ export function keySpaceProblems({ sections, machine, label }: ValidationContext
   const { platform, deployments, benchmark } = sections;
   if (benchmark === undefined || benchmark.tests.length === 0 || deployments.length === 0) return [];
   const anyCluster = deployments.some(([, { mode }]) => mode === "cluster");
-  const workload = { ...benchmarkWorkload(benchmark), keySpace: fitKeySpace(benchmark.keySpace, anyCluster) };
+  const workload = { ...benchmarkWorkload(benchmark), keySpace: adjustKeySpace(benchmark.keySpace, anyCluster) };
   const families = keyFamilies(benchmark.tests).length;
   const path = `${label(["benchmark", "keySpace"])} × ${label(["benchmark", "dataSize"])}`;
   const keys = `${path}: ${workload.keySpace} keys of ${workload.dataSize} B need about`;

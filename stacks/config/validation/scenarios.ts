@@ -2,7 +2,7 @@
 import { configuredShape } from "../../plan/benchmark-plans";
 import { platformZones } from "../../plan/pods";
 import type { Label } from "../../../lib/schema/problems";
-import type { FailureConfig } from "../schema/failures";
+import type { ScenarioConfig } from "../schema/failures";
 import type { ParsedSections, ValidationContext } from "./types";
 
 /** Unknown deployments and zones, and more awaited replicas than there are. */
@@ -15,7 +15,7 @@ export function scenarioProblems({ sections, label }: ValidationContext): string
 
 function unknownNames(
   name: string,
-  failure: FailureConfig,
+  failure: ScenarioConfig,
   { deployments, platform }: ParsedSections,
   label: Label,
 ): string[] {
@@ -36,7 +36,7 @@ function unknownNames(
 
 function replicaProblems(
   name: string,
-  failure: FailureConfig,
+  failure: ScenarioConfig,
   { deployments }: ParsedSections,
   label: Label,
 ): string[] {

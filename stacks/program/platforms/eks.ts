@@ -9,7 +9,7 @@ import { checkAccount } from "../../../components/eks/account-checks";
 import { EksPlatform } from "../../../components/eks/platform";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
 import { isSpot } from "../../../platforms/eks/pools/capacity";
-import { setNodeSelectors } from "../../../platforms/eks/pools/machine-sets";
+import { nodeSelectorsOfMachineSets } from "../../../platforms/eks/pools/machine-sets";
 import type { EksPlanArgs } from "../../../platforms/eks/plan";
 import { planEks } from "../../../platforms/eks/plan";
 import { cachedImage, cachePrefix } from "../../../platforms/eks/scale/image-pulls";
@@ -78,7 +78,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
     kubeconfig: eks.kubeconfig,
     context: undefined,
     policyBlock: plan.policies.cidr ?? undefined,
-    nodeSelectors: setNodeSelectors(plan.sets),
+    nodeSelectors: nodeSelectorsOfMachineSets(plan.sets),
   });
   return { deployments, platform: pulled.platform };
 }

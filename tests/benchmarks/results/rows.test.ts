@@ -145,7 +145,7 @@ describe("summary.txt", () => {
       /^=== Side by side ===\nTest +replication +cluster +cluster speed-up\n +1 primary \+ 1 replica +3 primaries \+ 3 replicas/,
     );
     expect(text).toMatch(
-      /GET +99,998\/s · p50 1\.000 ms · 100\.0 % hits +200,002\/s · p50 0\.500 ms · 100\.0 % hits +2\.00× \(2\.00 … 2\.00\) · p50 2\.00× lower/,
+      /GET +99,998\/s · p50 1\.000 ms · 100 % hits +200,002\/s · p50 0\.500 ms · 100 % hits +2\.00× \(2\.00 … 2\.00\) · p50 2\.00× lower/,
     );
     expect(text).toContain("75 % confidence");
     expect(text).toMatch(/=== Keys by primary of cluster after the run ===\ncluster-0 +1,000 keys +33\.3 %/);
@@ -159,7 +159,7 @@ describe("summary.txt", () => {
     };
     const lines = formatSummary(results([warningful], { complete: false, reason: "stopped by SIGINT" }));
     expect(lines[0]).toBe("INCOMPLETE: stopped by SIGINT");
-    expect(lines.join("\n")).toContain("100,000/s [a] · p50 0.900 ms · 39.0 % hits");
+    expect(lines.join("\n")).toContain("100,000/s [a] · p50 0.900 ms · 39 % hits");
     expect(lines.join("\n")).toContain("[a] hit-ratio: 61 % of the reads found nothing (GET of cluster)");
   });
 });

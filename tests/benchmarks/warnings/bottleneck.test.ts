@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { connectionWarnings, needsConnectionCheck } from "../../../benchmarks/measuring/connection-check";
 import { bottleneckOf } from "../../../benchmarks/warnings/bottleneck";
-import type { MeasurementRecord, Offering } from "../../../benchmarks/results/schema";
+import type { MeasurementRecord, OpenLoopCounts } from "../../../benchmarks/results/schema";
 import { measurementRecord } from "../../support/benchmarks/records";
 
 const good = measurementRecord();
-const offering: Offering = {
+const offering: OpenLoopCounts = {
   offered: 100,
   sent: 100,
   acknowledged: 100,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { WarningEvidence } from "../../../benchmarks/warnings/warnings";
 import { referenceLoadWarnings, warningsOf } from "../../../benchmarks/warnings/warnings";
-import type { MeasurementRecord, Offering } from "../../../benchmarks/results/schema";
+import type { MeasurementRecord, OpenLoopCounts } from "../../../benchmarks/results/schema";
 import { measurementRecord } from "../../support/benchmarks/records";
 
 const good = measurementRecord();
@@ -87,7 +87,7 @@ describe("warnings", () => {
   ])(
     "find an open loop that fell behind although every request was answered: %s",
     (_what, rps, seconds, expected, offered = 50_000) => {
-      const offering: Offering = {
+      const offering: OpenLoopCounts = {
         offered,
         sent: offered,
         acknowledged: offered,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resolveTests, TEST_NAMES } from "../../../benchmarks/workloads/named-tests";
-import { dataBytes, fitKeySpace, fitLoad, unevenSettings } from "../../../benchmarks/workloads/workload";
+import { dataBytes, adjustKeySpace, adjustedLoad, unevenSettings } from "../../../benchmarks/workloads/workload";
 
 /** valkey-benchmark's own rule (createClient): connection i belongs to thread i mod T and to this primary. */
 function connectionsPerPrimary(clients: number, threads: number, primaries: number): number[] {
@@ -57,9 +57,9 @@ describe("uneven settings", () => {
 
 describe("the key space", () => {
   it("is the nearest that a cluster can have exactly, and unchanged without a cluster", () => {
-    expect(fitKeySpace(1_000_000, true)).toBe(61 * 16_384);
-    expect(fitKeySpace(1, true)).toBe(16_384);
-    expect(fitKeySpace(1_000_000, false)).toBe(1_000_000);
+    expect(adjustKeySpace(1_000_000, true)).toBe(61 * 16_384);
+    expect(adjustKeySpace(1, true)).toBe(16_384);
+    expect(adjustKeySpace(1_000_000, false)).toBe(1_000_000);
   });
 
   it("takes memory for more than the values", () => {
@@ -123,19 +123,19 @@ describe("resolveTests", () => {
 
 describe("fitLoad", () => {
   it("keeps even numbers, and finds the nearest otherwise", () => {
-    expect(fitLoad(48, 3, [3])).toEqual({ clients: 48, threads: 3 });
+    expect(adjustedLoad(48, 3, [3])).toEqual({ clients: 48, threads: 3 });
     // The flags of "Valkey on EKS" over three primaries; those of "One billion requests per second" at its own size and
     // others.
-    expect(fitLoad(50, 4, [3])).toEqual({ clients: 51, threads: 3 });
-    expect(fitLoad(1000, 20, [1000])).toEqual({ clients: 1000, threads: 20 });
-    expect(fitLoad(1000, 20, [300])).toEqual({ clients: 900, threads: 20 });
-    expect(fitLoad(1000, 20, [])).toEqual({ clients: 1000, threads: 20 });
+    expect(adjustedLoad(50, 4, [3])).toEqual({ clients: 51, threads: 3 });
+    expect(adjustedLoad(1000, 20, [1000])).toEqual({ clients: 1000, threads: 20 });
+    expect(adjustedLoad(1000, 20, [300])).toEqual({ clients: 900, threads: 20 });
+    expect(adjustedLoad(1000, 20, [])).toEqual({ clients: 1000, threads: 20 });
   });
 
   it("finds near and even numbers for up to 1,000 primaries", () => {
     fc.assert(
       fc.property(fc.integer({ min: 3, max: 1000 }), (primaries) => {
-        const { clients, threads } = fitLoad(1000, 20, [primaries]);
+        const { clients, threads } = adjustedLoad(1000, 20, [primaries]);
         expect(unevenSettings(clients, threads, primaries)).toEqual([]);
         expect(clients).toBeGreaterThanOrEqual(750);
         expect(clients).toBeLessThanOrEqual(1500);

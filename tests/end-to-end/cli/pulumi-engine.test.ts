@@ -118,7 +118,7 @@ describe.skipIf(pulumiPath() === undefined)(
       expect(topologies.map(({ verdict }) => verdict.pass)).toEqual([true, true]);
       expect(comparison.map(({ test, rows }) => [test, rows.length])).toEqual([["GET", 2]]);
       expect((await trial.stack.outputs())["passwords"]?.secret).toBe(true);
-      expect(trial.state()).toContain("TopologyCheck");
+      expect(trial.state()).toContain("DeploymentVerification");
       for (const password of Object.values(await passwords())) {
         expect(password).toMatch(/^[0-9a-f]{48}$/);
         expect(trial.state().includes(password)).toBe(false);

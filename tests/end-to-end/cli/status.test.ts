@@ -27,7 +27,7 @@ function checkOf({ name, mode, shape, nodes, access }: Deployment): object {
   const zones = ["a", "b", "c"];
   const target = { platform: "endpoints", name, mode, shape, zones, directives: {}, nodes };
   const password = { ...SECRET, plaintext: JSON.stringify(access.password) };
-  return { type: "valkey:index:TopologyCheck", inputs: { target, password } };
+  return { type: "valkey:index:DeploymentVerification", inputs: { target, password } };
 }
 
 /** A stand-in for Pulumi's program, which exports these resources. @returns the environment that finds it */

@@ -7,7 +7,7 @@ import type { KubernetesDeployment, KubernetesDeploymentPlan } from "../../../pl
 import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import { BOOT_LABEL, MachineSettingsReader } from "../../../platforms/kubernetes/cluster/machine-settings";
 import { runInPod } from "../../../platforms/kubernetes/api/run-in-pod";
-import type { PromisedTuning } from "../../../valkey/machine-settings";
+import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import { verify } from "../../../valkey/verification/verify";
 import { applyServers, testServers } from "../../support/kubernetes/test-servers";
 import { KUBECONFIG, ThrowAway, WHERE, openThrowAwayClient } from "../../support/kubernetes/throw-away";
@@ -20,7 +20,7 @@ describe.skipIf(KUBECONFIG === undefined)(`machines under pods${WHERE}`, { timeo
   let kubernetes: KubernetesClient;
   let here: ThrowAway;
   let plan: KubernetesDeploymentPlan;
-  const withPromise = (tuning: PromisedTuning): Promise<KubernetesDeployment> =>
+  const withPromise = (tuning: ExpectedTuning): Promise<KubernetesDeployment> =>
     awaitKubernetesDeployment(kubernetes, { ...plan, tuning }, { timeoutMs: 120_000 });
 
   beforeAll(async () => {

@@ -125,9 +125,9 @@ describe.skipIf(KUBECONFIG === undefined)(`Sentinels of a deployment that runs${
 
   it("come, which the preview says, and leave pod 0 the primary", async () => {
     const { target, objects } = await stack.render(WATCHED);
-    expect(scaleIn.announce?.({ target: stack.target, password: PASSWORD, timeoutSeconds: 0 }, { target })).toEqual([
-      "Sentinels come: a replica takes over when the primary fails, and clients connect through proxies",
-    ]);
+    expect(
+      scaleIn.describeChange?.({ target: stack.target, password: PASSWORD, timeoutSeconds: 0 }, { target }),
+    ).toEqual(["Sentinels come: a replica takes over when the primary fails, and clients connect through proxies"]);
     await bringReplicasFirst(objects, target);
     expect((await stack.bringTo(WATCHED)).verdict.pass).toBe(true);
     await isWhole();

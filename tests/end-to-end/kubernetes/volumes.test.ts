@@ -4,7 +4,7 @@ import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../compo
 import { podReference } from "../../../components/kubernetes/deployment/reference";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
-import { takeAway } from "../../../platforms/kubernetes/volumes/set-remaking";
+import { orphanStatefulSet } from "../../../platforms/kubernetes/volumes/statefulset-recreation";
 import { handler as volumes } from "../../../provider/handlers/volumes";
 import { outputsSchema } from "../../../stacks/program/outputs";
 import { pulumiPath, PulumiStack, pulumiSkipNote } from "../../support/pulumi/pulumi-stack";
@@ -165,7 +165,7 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
   /** Leaves what an update leaves that is killed before the StatefulSet is made again. */
   const interrupt = async (name: string): Promise<void> => {
     const volumes = { namespace: here.namespace, statefulSet: name, template: "data" };
-    await takeAway(await openKubernetesClient(target(name)), volumes, { timeoutMs: 30_000 });
+    await orphanStatefulSet(await openKubernetesClient(target(name)), volumes, { timeoutMs: 30_000 });
     expect(await claims(name)).toEqual([["1Gi", undefined]]);
   };
 

@@ -1,7 +1,7 @@
 /** Passwords of real servers by the handlers that an update calls: taken back, and given to pods that are not ready. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { copyName, MANAGER, OBJECT } from "../../../platforms/kubernetes/volumes/set-copy";
+import { copyName, MANAGER, OBJECT } from "../../../platforms/kubernetes/volumes/statefulset-copy";
 import type { AccessInputs, AccessOutputs } from "../../../provider/handlers/access";
 import { handler as access } from "../../../provider/handlers/access";
 import type { PasswordRetirementInputs } from "../../../provider/handlers/password-retirement";

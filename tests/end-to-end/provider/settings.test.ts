@@ -154,7 +154,7 @@ describe("a higher maxmemory", () => {
   });
 
   it("is announced as what waits for the pods", () => {
-    const said = handler.announce?.(
+    const said = handler.describeChange?.(
       request(few, "8Gi"),
       request({ ...few, maxmemory: many.maxmemory, hz: "50" }, "16Gi"),
     );
@@ -162,7 +162,7 @@ describe("a higher maxmemory", () => {
       "hz 50: set on 2 running nodes within seconds; no restart, clients see nothing",
       `maxmemory ${many.maxmemory}: set on 2 nodes when their pods have the new memory limit`,
     ]);
-    expect(handler.announce?.(request(many, "16Gi"), request(few, "8Gi"))).toEqual([
+    expect(handler.describeChange?.(request(many, "16Gi"), request(few, "8Gi"))).toEqual([
       expect.stringMatching(
         /^maxmemory 5368709120, maxmemory-policy allkeys-lru: set on 2 running nodes within seconds/,
       ),

@@ -171,7 +171,7 @@ it("fails one update, after which the next one compares with what is there", asy
   try {
     const target = api.serve(deployment, shape);
     const provider = new ValkeyProvider("1.2.3", undefined, () => undefined);
-    const urn = `urn:pulumi:stack::project::${resourceType("TopologyCheck")}::${NAME}`;
+    const urn = `urn:pulumi:stack::project::${resourceType("DeploymentVerification")}::${NAME}`;
     const password = deployment.access.password ?? "";
     const inputs = { target, password, formationMs: null, revision: null, timeoutSeconds: 30, trigger: 0 };
     await seeWrites(deployment);

@@ -6,7 +6,7 @@ import type { Connection } from "../../../valkey/connection";
 import { applySettings, differingSettings } from "../../../valkey/apply-settings";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { LIVE_DEFAULTS } from "../../../valkey/settings/live-settings";
+import { DYNAMIC_DEFAULTS } from "../../../valkey/settings/dynamic-settings";
 import { parseFlatReply } from "../../../valkey/topology/info";
 import { Sandbox, withNode } from "../../support/valkey/real";
 
@@ -31,7 +31,7 @@ const valuesOf = (name: string): Promise<(string | undefined)[]> =>
 
 describe("settings of running servers", () => {
   it("are those that a server takes by CONFIG SET, with its defaults", async () => {
-    const { save, ...others } = LIVE_DEFAULTS;
+    const { save, ...others } = DYNAMIC_DEFAULTS;
     expect(save).toBe("3600 1 300 100 60 10000");
     const names = Object.keys(others);
     const found = await withNode(deployment, 0, async (connection) =>

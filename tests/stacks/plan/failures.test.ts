@@ -6,7 +6,7 @@ import { describeScenarioRuns, planScenarioRuns, plannedScenario } from "../../.
 import type { BreakOptions } from "../../../cli/options/break-options";
 import { hostPlans } from "../../../stacks/plan/benchmark-plans";
 import type { HostConfig } from "../../../stacks/config/schema/platform";
-import { DEFAULT_FAILURES } from "../../../stacks/config/schema/failures";
+import { DEFAULT_SCENARIOS } from "../../../stacks/config/schema/failures";
 import { readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 
@@ -132,7 +132,7 @@ describe("the section failures", () => {
   });
 
   it("has defaults that every stack file of the host can be broken with", () => {
-    expect(problems(DEFAULT_FAILURES)).toEqual([]);
+    expect(problems(DEFAULT_SCENARIOS)).toEqual([]);
     expect(stackNames(STACKS_DIRECTORY)).toContain("failures");
     expect(
       Object.keys(parseConfig("failures", readStackFile(STACKS_DIRECTORY, "failures"), MACHINE).failures).length,

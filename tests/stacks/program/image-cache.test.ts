@@ -31,7 +31,7 @@ const config = (...assignments: readonly string[]): StackConfig =>
 const [topology] = results([recordAt("cluster", 1, 200_000)]).topologies;
 const outputs: MockOutputs = (type, name, inputs) => {
   if (type.endsWith(":Measurement")) return { results: null, report: null };
-  if (type.endsWith(":TopologyCheck")) return { topology, verifiedAt: "2026-07-20T10:00:00.000Z" };
+  if (type.endsWith(":DeploymentVerification")) return { topology, verifiedAt: "2026-07-20T10:00:00.000Z" };
   return awsOutputs(type, name, inputs);
 };
 const run = (stack: StackConfig, calls: MockCalls = accountCalls): Promise<ProgramRun> =>

@@ -37,7 +37,7 @@ const outputsOf: MockOutputs = (type, name) => {
       };
     case "Formation":
       return { milliseconds: 12 };
-    case "TopologyCheck":
+    case "DeploymentVerification":
       return { topology: some.topologies.find(({ deployment }) => deployment === name), verifiedAt: VERIFIED_AT };
     case "HostDeployment":
     case "BenchmarkJob":
@@ -72,6 +72,8 @@ describe("the stack local under mocks", () => {
     const names = recorded.map(({ type, name }) => `${type.replace(CUSTOM, "")} ${name}`).sort();
     expect(names).toEqual([
       "BenchmarkJob benchmark",
+      "DeploymentVerification cluster",
+      "DeploymentVerification replication",
       "Formation cluster",
       "Formation replication",
       "HostDeployment cluster",
@@ -81,8 +83,6 @@ describe("the stack local under mocks", () => {
       "Measurement benchmark",
       "Password cluster",
       "Password replication",
-      "TopologyCheck cluster",
-      "TopologyCheck replication",
     ]);
   });
 

@@ -5,8 +5,11 @@ import { handler as formation } from "../../../provider/handlers/formation";
 import type { RolloutOutputs } from "../../../provider/handlers/rollout";
 import { handler as rollout } from "../../../provider/handlers/rollout";
 import { handler as scaleIn } from "../../../provider/handlers/scale-in";
-import type { TopologyCheckInputs, TopologyCheckOutputs } from "../../../provider/handlers/checks/topology-check";
-import { handler as topologyCheck } from "../../../provider/handlers/checks/topology-check";
+import type {
+  DeploymentVerificationInputs,
+  DeploymentVerificationOutputs,
+} from "../../../provider/handlers/checks/deployment-verification";
+import { handler as verificationHandler } from "../../../provider/handlers/checks/deployment-verification";
 import { parseConfig } from "../../../stacks/config/parse";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import { HANDLER_CONTEXT } from "../pulumi/handler-context";
@@ -24,7 +27,7 @@ const STORAGE = { size: "1Gi", template: "data", ephemeral: false, onDestroy: "d
 export class EnginelessStack {
   #target: KubernetesReference | undefined;
   #objects: readonly KubernetesObject[] = [];
-  #checked: (TopologyCheckInputs & TopologyCheckOutputs) | undefined;
+  #checked: (DeploymentVerificationInputs & DeploymentVerificationOutputs) | undefined;
 
   /** @param name of the deployment, in that namespace and those zones */
   constructor(
@@ -114,8 +117,8 @@ export class EnginelessStack {
     const inputs = { target, password, formationMs, revision: null, timeoutSeconds, trigger: 1 };
     const outputs =
       this.#checked === undefined
-        ? (await topologyCheck.create(inputs, HANDLER_CONTEXT)).outputs
-        : await topologyCheck.update?.("", this.#checked, inputs, HANDLER_CONTEXT);
+        ? (await verificationHandler.create(inputs, HANDLER_CONTEXT)).outputs
+        : await verificationHandler.update?.("", this.#checked, inputs, HANDLER_CONTEXT);
     if (outputs === undefined) throw new Error("nothing was checked");
     const wanted = new Set(objects.map(idOf));
     for (const object of this.#objects) if (!wanted.has(idOf(object))) await this.here.delete(object);

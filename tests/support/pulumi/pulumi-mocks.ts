@@ -62,7 +62,7 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "valkey:index:Rollout",
   "valkey:index:ExternalAddresses",
   "valkey:index:Formation",
-  "valkey:index:TopologyCheck",
+  "valkey:index:DeploymentVerification",
   "valkey:index:EngineDeployment",
   "valkey:index:UpstreamChart",
   "valkey:index:ValkeyCluster",
@@ -98,7 +98,7 @@ const OWN_OUTPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> =
     drift: [],
   },
   "valkey:index:Formation": { milliseconds: 1500, drift: [] },
-  "valkey:index:TopologyCheck": {
+  "valkey:index:DeploymentVerification": {
     topology: { nodes: [{ name: "orders-0", role: "primary" }] },
     verifiedAt: "2026-07-20T10:00:00.000Z",
     drift: [],

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Shape } from "../../../valkey/topology/placement";
 import { groupByZone, nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
 import type { ResizeNode, ResizePlan } from "../../../valkey/resize/resize-plan";
-import { handBackPlan, planResize } from "../../../valkey/resize/resize-plan";
+import { failbackPlan, planResize } from "../../../valkey/resize/resize-plan";
 import { countSlots, SLOT_COUNT } from "../../../valkey/topology/slots";
 import { FakeCluster } from "../../support/valkey/fake-cluster";
 
@@ -239,7 +239,7 @@ describe("planResize", () => {
     // The primaries are in a, b and c; then two of them are in b.
     cluster.failOver("n-3");
     expect(planOf(cluster, shape(3, 1))).toBeUndefined();
-    expect(handBackPlan(cluster.nodes, shape(3, 1))?.failOver).toHaveLength(1);
+    expect(failbackPlan(cluster.nodes, shape(3, 1))?.failOver).toHaveLength(1);
     fc.assert(
       fc.property(
         fc.record({ primaries: fc.integer({ min: 3, max: 9 }), replicasPerPrimary: fc.integer({ min: 1, max: 3 }) }),
@@ -260,9 +260,9 @@ describe("planResize", () => {
             own.failOver(replicas[number % replicas.length]?.name ?? "");
           }
           carryOut(own, planOf(own, wanted));
-          carryOut(own, handBackPlan(own.nodes, wanted));
+          carryOut(own, failbackPlan(own.nodes, wanted));
           expectFits(own, wanted);
-          expect(handBackPlan(own.nodes, wanted)).toBeUndefined();
+          expect(failbackPlan(own.nodes, wanted)).toBeUndefined();
           // With three replicas over three zones a shard may not be able to have its primary elsewhere.
           if (wanted.replicasPerPrimary < zones) expect(most()).toBeLessThanOrEqual(formed);
         },

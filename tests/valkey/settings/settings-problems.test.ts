@@ -3,7 +3,7 @@ import knownDirectives from "../../../valkey/settings/known-directives.json";
 import { RESERVED_DIRECTIVES } from "../../../valkey/settings/reserved-directives";
 import type { SettingsTarget } from "../../../valkey/settings/settings-problems";
 import { settingProblems } from "../../../valkey/settings/settings-problems";
-import { LIVE_DEFAULTS } from "../../../valkey/settings/live-settings";
+import { DYNAMIC_DEFAULTS } from "../../../valkey/settings/dynamic-settings";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { COMPARED_DIRECTIVES } from "../../../valkey/settings/settings";
 
@@ -55,7 +55,7 @@ describe("names of settings", () => {
   });
 
   it("are known of every directive that this package uses itself", () => {
-    const used = [...Object.keys(RESERVED_DIRECTIVES), ...Object.keys(LIVE_DEFAULTS), ...COMPARED_DIRECTIVES];
+    const used = [...Object.keys(RESERVED_DIRECTIVES), ...Object.keys(DYNAMIC_DEFAULTS), ...COMPARED_DIRECTIVES];
     const outsideConfigGet = ["user", "include", "loadmodule", "rename-command"];
     expect(used.filter((name) => !(name in knownDirectives) && !outsideConfigGet.includes(name))).toEqual([]);
   });

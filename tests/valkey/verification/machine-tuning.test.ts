@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { observed, unobserved } from "../../../valkey/observation";
 import type { DeploymentFacts } from "../../../valkey/verification/facts";
-import type { MachineSettings, PromisedTuning } from "../../../valkey/machine-settings";
-import { formatCpus, tuningAssertions, untunedMachines } from "../../../valkey/verification/machine-tuning";
+import type { MachineSettings, ExpectedTuning } from "../../../valkey/machine-settings";
+import { formatCpus, tuningAssertions, machinesWithoutTuning } from "../../../valkey/verification/machine-tuning";
 import { judgeFacts } from "../../../valkey/verification/verify";
 import { clusterFacts } from "../../support/valkey/facts";
 
-const PROMISED: PromisedTuning = { openFiles: 1_048_544, acceptQueue: 511, interruptCpus: 2, ownCpus: 2 };
+const PROMISED: ExpectedTuning = { openFiles: 1_048_544, acceptQueue: 511, interruptCpus: 2, ownCpus: 2 };
 
 /** Settings of a machine with 8 CPUs; the server of this index has two of its own. */
 const tuned = (index = 0): MachineSettings => ({
@@ -24,7 +24,7 @@ const tuned = (index = 0): MachineSettings => ({
 });
 
 /** A cluster of three primaries on one machine. @param change of the first server's settings */
-function factsWith(change: Partial<MachineSettings> = {}, promised: PromisedTuning = PROMISED): DeploymentFacts {
+function factsWith(change: Partial<MachineSettings> = {}, promised: ExpectedTuning = PROMISED): DeploymentFacts {
   const facts = clusterFacts(3, 0);
   const nodes = facts.nodes.map((node, index) => ({
     ...node,
@@ -136,9 +136,9 @@ describe("the tuning of machines", () => {
       machine: name,
       settings: observed({ ...tuned(), ...change }),
     });
-    expect(untunedMachines(promised, [machine("a", {}), machine("b", { cpus: observed([0]) })])).toEqual([]);
+    expect(machinesWithoutTuning(promised, [machine("a", {}), machine("b", { cpus: observed([0]) })])).toEqual([]);
     expect(
-      untunedMachines(promised, [
+      machinesWithoutTuning(promised, [
         machine("a", { hugePages: observed("always"), overcommit: unobserved("no file") }),
         machine("b", { hugePages: observed("always"), overcommit: unobserved("no file") }),
         { machine: "c", settings: unobserved("no answer") },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fits, layoutOf, setNodeSelectors, unitOf } from "../../../../platforms/eks/pools/machine-sets";
+import { fits, layoutOf, nodeSelectorsOfMachineSets, unitOf } from "../../../../platforms/eks/pools/machine-sets";
 import { planMachines } from "../../../../platforms/eks/pools/machine-plan";
 import type { AllocatableResources } from "../../../../platforms/eks/offers/machines";
 import { allocatableOn, machineType, UNTUNED } from "../../../../platforms/eks/offers/machines";
@@ -137,7 +137,7 @@ describe("the sets of a plan", () => {
   it("never change for the deployments before one that is added", () => {
     const selectors = (groups: readonly PodGroup[]): Map<string, unknown> => {
       const { sets } = planMachines(groups, pools("c7g.2xlarge", "c7g.4xlarge"), undefined);
-      return new Map(setNodeSelectors(sets));
+      return new Map(nodeSelectorsOfMachineSets(sets));
     };
     fc.assert(
       fc.property(fc.array(anyGroup, { minLength: 1, maxLength: 6 }), (found) => {
@@ -152,7 +152,7 @@ describe("the sets of a plan", () => {
 
   it("ask for their type where the pool has others and a machine holds several pods", () => {
     const pinned = (groups: readonly PodGroup[], ...types: string[]): unknown[] => [
-      ...setNodeSelectors(planMachines(groups, pools(...types), undefined).sets).values(),
+      ...nodeSelectorsOfMachineSets(planMachines(groups, pools(...types), undefined).sets).values(),
     ];
     const set = { "valkey-measured/machines": "own" };
     expect(pinned([group("own", 3)], "c7g.2xlarge", "c7g.4xlarge")).toEqual([set]);

@@ -15,7 +15,7 @@ import type { HandlerContext, ResourceHandler } from "../../protocol/resource-ha
 import { FailedButSeen } from "../../protocol/resource-handler";
 import { waitOptions } from "../../protocol/waiting";
 
-export interface TopologyCheckInputs {
+export interface DeploymentVerificationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
   /** Duration of the formation: a new formation needs a new check. Null where the deployment forms without help. */
@@ -30,7 +30,7 @@ export interface TopologyCheckInputs {
   readonly trigger: number;
 }
 
-export interface TopologyCheckOutputs {
+export interface DeploymentVerificationOutputs {
   /** As found, with every row of the verdict. */
   readonly topology: TopologyRecord;
   /** The data that the last `pulumi up` saw, which the next one compares with. */
@@ -49,7 +49,7 @@ const SETTLING_MS = 30_000;
  * time if nodes have moved; the next update verifies again, whatever changed. Data that is gone fails one update: the state then has what
  * is there, and the next update compares with that.
  */
-export const handler: ResourceHandler<TopologyCheckInputs, TopologyCheckOutputs> = {
+export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVerificationOutputs> = {
   recordsAttempts: true,
   create: async (inputs, context) => ({ id: inputs.target.name, outputs: await check(inputs, undefined, context) }),
   update: (_id, { target, data }, inputs, context) =>
@@ -71,16 +71,21 @@ function isSame(olds: DeploymentReference, news: DeploymentReference): boolean {
 
 /** @param former data to compare with. @default data is not compared */
 async function check(
-  { target, password, formationMs, timeoutSeconds }: TopologyCheckInputs,
+  { target, password, formationMs, timeoutSeconds }: DeploymentVerificationInputs,
   former: SeenData | undefined,
   context: HandlerContext,
-): Promise<TopologyCheckOutputs> {
+): Promise<DeploymentVerificationOutputs> {
   const options = waitOptions(target.name, timeoutSeconds, context);
   const deployment = await openDeployment(target, password, options);
   // Before anything is judged: no file tells a server where its pod was scheduled.
   await tellZones(deployment);
-  const { timeoutMs: healingMs, signal, report } = options;
-  const settled = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, healingMs, signal, report });
+  const { timeoutMs: recoveryMs, signal, report } = options;
+  const settled = await verifyUntilPass(deployment, {
+    settlingMs: SETTLING_MS,
+    recoveryMs: recoveryMs,
+    signal,
+    report,
+  });
   const verification = former === undefined ? settled : withKeptData(settled, former);
   const data = seenData(settled);
   if (!verification.verdict.pass) {

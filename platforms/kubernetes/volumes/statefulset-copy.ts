@@ -2,7 +2,7 @@
 import type { V1ConfigMap, V1StatefulSet } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
-import type { SetName } from "./set-volumes";
+import type { StatefulSetName } from "./statefulset-volumes";
 
 /** Keys of the ConfigMap: the StatefulSet, and who may change it without a conflict. */
 export const OBJECT = "statefulset.json";
@@ -14,7 +14,7 @@ export const copyName = (statefulSet: string): string => `${statefulSet}-volumes
 /** @returns undefined when the StatefulSet has no copy */
 export function findCopy(
   kubernetes: KubernetesClient,
-  { namespace, statefulSet }: SetName,
+  { namespace, statefulSet }: StatefulSetName,
 ): Promise<V1ConfigMap | undefined> {
   return kubernetes.find(
     `reading the copy of StatefulSet ${statefulSet} of namespace ${namespace}`,

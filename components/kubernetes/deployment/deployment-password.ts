@@ -18,7 +18,7 @@ export interface PasswordRequest {
  * The state has its data as Pulumi secrets only.
  * @throws BadInput where more than one source is given
  */
-export function wantedPassword(
+export function deploymentPassword(
   deployment: string,
   { namespace = "default", password, passwordVersion, passwordSecret }: PasswordRequest,
   parent: pulumi.Resource,

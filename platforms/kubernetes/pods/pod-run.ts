@@ -10,7 +10,7 @@ import type { Labels } from "./pods";
 import { collectPodEvidence, formatLabelSelector, listAllPods } from "./pods";
 
 /** A pod with one container, which writes its result to /dev/termination-log. */
-export interface OneRun {
+export interface PodRun {
   readonly namespace: string;
   /** The beginning of its name, which has 52 characters at most. */
   readonly name: string;
@@ -18,7 +18,7 @@ export interface OneRun {
   readonly spec: Plain<V1PodSpec>;
 }
 
-export interface OneRunOptions {
+export interface PodRunOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
   readonly report: ReportProgress;
@@ -37,7 +37,11 @@ const SECONDS_KEPT = 30;
  * @returns what the container wrote
  * @throws Failure with the reason why it did not run or failed; the signal's reason
  */
-export async function runOnce(kubernetes: KubernetesClient, run: OneRun, options: OneRunOptions): Promise<string> {
+export async function runPodToCompletion(
+  kubernetes: KubernetesClient,
+  run: PodRun,
+  options: PodRunOptions,
+): Promise<string> {
   const { namespace } = run;
   const job = await kubernetes.call(
     `creating a Job in namespace ${namespace}`,
@@ -55,7 +59,7 @@ export async function runOnce(kubernetes: KubernetesClient, run: OneRun, options
   }
 }
 
-function jobOf({ name, labels, spec }: OneRun, timeoutMs: number): Plain<V1Job> {
+function jobOf({ name, labels, spec }: PodRun, timeoutMs: number): Plain<V1Job> {
   return {
     apiVersion: "batch/v1",
     kind: "Job",
@@ -71,8 +75,8 @@ function jobOf({ name, labels, spec }: OneRun, timeoutMs: number): Plain<V1Job> 
 
 async function awaitEnd(
   kubernetes: KubernetesClient,
-  { namespace, labels }: OneRun,
-  { timeoutMs, signal, report }: OneRunOptions,
+  { namespace, labels }: PodRun,
+  { timeoutMs, signal, report }: PodRunOptions,
 ): Promise<string> {
   const began = Date.now();
   let explainAt = began + EXPLAIN_MS;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeSettingsChange, liveChanges, restartChanges } from "../../../valkey/settings/live-settings";
+import { describeSettingsChange, dynamicChanges, restartChanges } from "../../../valkey/settings/dynamic-settings";
 
 const before = new Map([
   ["maxmemory", "100"],
@@ -16,11 +16,11 @@ const after = new Map([
 
 describe("a change of settings", () => {
   it("is set on running servers where they take it, also back to the default", () => {
-    expect([...liveChanges(before, after)]).toEqual([
+    expect([...dynamicChanges(before, after)]).toEqual([
       ["maxmemory", "200"],
       ["hz", "10"],
     ]);
-    expect(liveChanges(after, after).size).toBe(0);
+    expect(dynamicChanges(after, after).size).toBe(0);
   });
 
   it("restarts servers where they do not, and for words that only valkey.conf unquotes", () => {

@@ -5,7 +5,7 @@ import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { LoadedDeployment } from "../workloads/suitability";
 import { clientsUnit, namedTestProblems, workloadProblems } from "../workloads/suitability";
 import type { Workload } from "../workloads/workload";
-import { fitKeySpace, fitLoad, nearestMultiple } from "../workloads/workload";
+import { adjustKeySpace, adjustedLoad, nearestMultiple } from "../workloads/workload";
 import type { CapacitySearch } from "../capacity/measure-capacity";
 
 /** Everything that is sent to each deployment. */
@@ -19,16 +19,16 @@ export interface MeasuredLoads {
  * The same loads with key spaces that every deployment can have.
  * @param adjustLoad whether connections and threads that primaries cannot share evenly are adjusted too
  */
-export function fitLoads(
+export function adjustLoads(
   { workload, mixes, capacity }: MeasuredLoads,
   deployments: readonly LoadedDeployment[],
   adjustLoad: boolean,
 ): MeasuredLoads {
   const primaries = compact(deployments.map(({ mode, shape }) => (mode === "cluster" ? shape.primaries : undefined)));
   const anyCluster = deployments.some(({ mode }) => mode === "cluster");
-  const fitMixed = <M extends MixedWorkload>(mixed: M): M => ({
+  const adjustMixed = <M extends MixedWorkload>(mixed: M): M => ({
     ...mixed,
-    keySpace: fitKeySpace(mixed.keySpace, anyCluster),
+    keySpace: adjustKeySpace(mixed.keySpace, anyCluster),
     ...(adjustLoad && {
       clients: nearestMultiple(
         mixed.clients,
@@ -39,11 +39,11 @@ export function fitLoads(
   return {
     workload: {
       ...workload,
-      keySpace: fitKeySpace(workload.keySpace, anyCluster),
-      ...(adjustLoad ? fitLoad(workload.clients, workload.threads, primaries) : {}),
+      keySpace: adjustKeySpace(workload.keySpace, anyCluster),
+      ...(adjustLoad ? adjustedLoad(workload.clients, workload.threads, primaries) : {}),
     },
-    mixes: mixes?.map(fitMixed),
-    capacity: capacity && { ...capacity, workload: fitMixed(capacity.workload) },
+    mixes: mixes?.map(adjustMixed),
+    capacity: capacity && { ...capacity, workload: adjustMixed(capacity.workload) },
   };
 }
 

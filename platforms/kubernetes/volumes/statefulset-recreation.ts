@@ -9,9 +9,9 @@ import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import { resourceName } from "../api/pod-diagnostics";
 import { parseQuantity } from "../api/quantity";
-import { copiedSet, copyName, findCopy, MANAGER, OBJECT, OPERATION } from "./set-copy";
-import type { SetVolumes, SetWaitOptions, WantedVolume } from "./set-volumes";
-import { claimsOfSet, findSet, isOrdinalOf, POLL_MS, requestedBytes } from "./set-volumes";
+import { copiedSet, copyName, findCopy, MANAGER, OBJECT, OPERATION } from "./statefulset-copy";
+import type { StatefulSetVolumes, StatefulSetWaitOptions, DesiredVolume } from "./statefulset-volumes";
+import { claimsOfSet, findStatefulSet, isOrdinalOf, POLL_MS, requestedBytes } from "./statefulset-volumes";
 
 const STATEFUL_SETS = { group: "apps", version: "v1", plural: "statefulsets" } as const;
 const OURS = "valkey";
@@ -22,18 +22,18 @@ const OURS = "valkey";
  * it should be, or there is no such StatefulSet.
  * @throws Failure when it cannot be deleted or made
  */
-export async function remakeSet(
+export async function recreateStatefulSet(
   kubernetes: KubernetesClient,
-  volumes: SetVolumes,
-  wanted: WantedVolume,
-  options: SetWaitOptions,
+  volumes: StatefulSetVolumes,
+  wanted: DesiredVolume,
+  options: StatefulSetWaitOptions,
 ): Promise<void> {
-  const set = await findSet(kubernetes, volumes);
-  if (set !== undefined && hasOtherTemplate(set, wanted)) await takeAway(kubernetes, volumes, options);
+  const set = await findStatefulSet(kubernetes, volumes);
+  if (set !== undefined && hasOtherTemplate(set, wanted)) await orphanStatefulSet(kubernetes, volumes, options);
   const copy = await findCopy(kubernetes, volumes);
   if (copy === undefined) return;
   const { namespace, statefulSet: name } = volumes;
-  if ((await findSet(kubernetes, volumes)) === undefined) {
+  if ((await findStatefulSet(kubernetes, volumes)) === undefined) {
     const body = withVolumes(copy, wanted);
     const fieldManager = copy.data?.[MANAGER] ?? OURS;
     await kubernetes.call(
@@ -51,17 +51,17 @@ export async function remakeSet(
 }
 
 /** Whether new pods of the StatefulSet would get other volumes. */
-function hasOtherTemplate(set: V1StatefulSet, { size, className }: WantedVolume): boolean {
+function hasOtherTemplate(set: V1StatefulSet, { size, className }: DesiredVolume): boolean {
   return (set.spec?.volumeClaimTemplates ?? []).some(
     (claim) => requestedBytes(claim) !== parseQuantity(size) || claim.spec?.storageClassName !== className,
   );
 }
 
 /** Keeps a copy of the StatefulSet, and deletes it without its pods. */
-export async function takeAway(
+export async function orphanStatefulSet(
   kubernetes: KubernetesClient,
-  volumes: SetVolumes,
-  { timeoutMs, signal }: SetWaitOptions,
+  volumes: StatefulSetVolumes,
+  { timeoutMs, signal }: StatefulSetWaitOptions,
 ): Promise<void> {
   const { namespace, statefulSet: name } = volumes;
   // As it is: the client's own types drop what they do not know.
@@ -86,7 +86,7 @@ export async function takeAway(
     `deleting StatefulSet ${name} of namespace ${namespace} without its pods`,
     kubernetes.apps.deleteNamespacedStatefulSet({ namespace, name, propagationPolicy: "Orphan" }),
   );
-  const isGone = async (): Promise<boolean> => (await findSet(kubernetes, volumes)) === undefined;
+  const isGone = async (): Promise<boolean> => (await findStatefulSet(kubernetes, volumes)) === undefined;
   if (await holdsInTime(isGone, { timeoutMs, intervalMs: POLL_MS, signal })) return;
   throw new Failure(`StatefulSet ${name} of namespace ${namespace} is not deleted yet; the next update goes on`);
 }
@@ -96,7 +96,7 @@ function ownsTemplate({ fieldsV1, subresource }: Plain<V1ManagedFieldsEntry>): b
   return subresource === undefined && spec !== undefined && "f:template" in spec;
 }
 
-function withVolumes(copy: V1ConfigMap, { size, className }: WantedVolume): object {
+function withVolumes(copy: V1ConfigMap, { size, className }: DesiredVolume): object {
   const { spec, ...object } = copiedSet(copy);
   const volumeClaimTemplates = (spec?.volumeClaimTemplates ?? []).map((claim) => ({
     metadata: claim.metadata,
@@ -111,7 +111,7 @@ function withVolumes(copy: V1ConfigMap, { size, className }: WantedVolume): obje
  */
 export async function deleteOrphans(
   kubernetes: KubernetesClient,
-  volumes: SetVolumes,
+  volumes: StatefulSetVolumes,
   withClaims: boolean,
 ): Promise<void> {
   if ((await findCopy(kubernetes, volumes)) === undefined) return;
@@ -139,7 +139,7 @@ export async function deleteOrphans(
   await deleteCopy(kubernetes, volumes);
 }
 
-async function deleteCopy(kubernetes: KubernetesClient, { namespace, statefulSet }: SetVolumes): Promise<void> {
+async function deleteCopy(kubernetes: KubernetesClient, { namespace, statefulSet }: StatefulSetVolumes): Promise<void> {
   await kubernetes.find(
     `deleting the copy of StatefulSet ${statefulSet} of namespace ${namespace}`,
     kubernetes.core.deleteNamespacedConfigMap({ namespace, name: copyName(statefulSet) }),

@@ -8,26 +8,26 @@ import type { KubernetesClient } from "../api/client";
 import { lastWarningEvent, resourceName } from "../api/pod-diagnostics";
 import { parseQuantity } from "../api/quantity";
 
-export interface SetName {
+export interface StatefulSetName {
   readonly namespace: string;
   readonly statefulSet: string;
 }
 
 /** A StatefulSet, and its template of claims. */
-export interface SetVolumes extends SetName {
+export interface StatefulSetVolumes extends StatefulSetName {
   /** Name of the template: its claims are `TEMPLATE-STATEFULSET-0` … */
   readonly template: string;
 }
 
 /** Wanted state of each volume. */
-export interface WantedVolume {
+export interface DesiredVolume {
   /** As Kubernetes has it: `20Gi`. */
   readonly size: string;
   /** @default the cluster's default class */
   readonly className?: string | undefined;
 }
 
-export interface SetWaitOptions {
+export interface StatefulSetWaitOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
   readonly report?: ReportProgress | undefined;
@@ -36,7 +36,10 @@ export interface SetWaitOptions {
 export const POLL_MS = 500;
 
 /** The claims of a StatefulSet, which need not exist any more. @throws Failure when they may not be read */
-export async function claimsOfSet(kubernetes: KubernetesClient, set: SetVolumes): Promise<V1PersistentVolumeClaim[]> {
+export async function claimsOfSet(
+  kubernetes: KubernetesClient,
+  set: StatefulSetVolumes,
+): Promise<V1PersistentVolumeClaim[]> {
   const { namespace, statefulSet, template } = set;
   const { items } = await kubernetes.call(
     `reading the volume claims of namespace ${namespace}`,
@@ -46,9 +49,9 @@ export async function claimsOfSet(kubernetes: KubernetesClient, set: SetVolumes)
 }
 
 /** @returns undefined when there is no such StatefulSet */
-export function findSet(
+export function findStatefulSet(
   kubernetes: KubernetesClient,
-  { namespace, statefulSet: name }: SetName,
+  { namespace, statefulSet: name }: StatefulSetName,
 ): Promise<V1StatefulSet | undefined> {
   return kubernetes.find(
     `reading StatefulSet ${name} of namespace ${namespace}`,
@@ -92,9 +95,9 @@ export async function zonesOfVolumes(
  */
 export async function growVolumes(
   kubernetes: KubernetesClient,
-  set: SetVolumes,
+  set: StatefulSetVolumes,
   size: string,
-  { timeoutMs, signal, report }: SetWaitOptions,
+  { timeoutMs, signal, report }: StatefulSetWaitOptions,
 ): Promise<void> {
   const bytes = parseQuantity(size);
   const { namespace } = set;

@@ -5,7 +5,7 @@ import { compact } from "../../lib/compact";
  * Directives that every Valkey from 8.1 to 9.1 takes by CONFIG SET, with the default that all of them have: the value
  * of a directive that is no longer configured. Any other directive needs a restart.
  */
-export const LIVE_DEFAULTS: Readonly<Record<string, string>> = {
+export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
   "active-expire-effort": "1",
   appendfsync: "everysec",
   appendonly: "no",
@@ -68,8 +68,8 @@ export const LIVE_DEFAULTS: Readonly<Record<string, string>> = {
 };
 
 /** Whether CONFIG SET takes it. A quoted value is for the parser of valkey.conf, which CONFIG SET does not use. */
-export function isLive(directive: string, value: string): boolean {
-  return Object.hasOwn(LIVE_DEFAULTS, directive) && !/["']/.test(value);
+export function isDynamic(directive: string, value: string): boolean {
+  return Object.hasOwn(DYNAMIC_DEFAULTS, directive) && !/["']/.test(value);
 }
 
 /** Directives by what a change of them takes. */
@@ -79,20 +79,20 @@ export interface SplitDirectives {
 }
 
 export function splitDirectives(directives: ReadonlyMap<string, string>): SplitDirectives {
-  const takes = ([name, value]: [string, string]): boolean => isLive(name, value);
+  const takes = ([name, value]: [string, string]): boolean => isDynamic(name, value);
   const entries = [...directives];
   return { live: new Map(entries.filter(takes)), restart: new Map(entries.filter((each) => !takes(each))) };
 }
 
 /** @returns what CONFIG SET has to be told, where the first directives are in force and the second are wanted */
-export function liveChanges(
+export function dynamicChanges(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, string> {
   const [was, is] = [splitDirectives(before).live, splitDirectives(after).live];
   const removed = [...was.keys()].filter((name) => !after.has(name));
   const changed = [...is].filter(([name, value]) => was.get(name) !== value);
-  return new Map([...changed, ...removed.map((name) => [name, LIVE_DEFAULTS[name] ?? ""] as const)]);
+  return new Map([...changed, ...removed.map((name) => [name, DYNAMIC_DEFAULTS[name] ?? ""] as const)]);
 }
 
 /** Directives that wait for memory when maxmemory rises: another policy under the former limit may refuse every write. */
@@ -130,7 +130,7 @@ export function describeSettingsChange(
   after: ReadonlyMap<string, string>,
   nodes: number,
 ): string[] {
-  const live = [...liveChanges(before, after)].map(([name, value]) => `${name} ${value === "" ? '""' : value}`);
+  const live = [...dynamicChanges(before, after)].map(([name, value]) => `${name} ${value === "" ? '""' : value}`);
   const restarting = restartChanges(before, after);
   return compact([
     live.length === 0
