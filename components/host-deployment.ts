@@ -8,7 +8,7 @@ import { Formation, HostServers, Password, DeploymentVerification } from "../pro
 export interface HostDeploymentArgs extends Omit<HostServersInputs, "password"> {
   /** Change this number to verify the deployment again. */
   readonly trigger: number;
-  /** Any number. Another one generates another password. @default 0 */
+  /** Change this number to generate a new password. @default 0 */
   readonly passwordVersion?: number | undefined;
 }
 

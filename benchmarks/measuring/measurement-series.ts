@@ -18,7 +18,7 @@ export interface MeasurementSeries {
   readonly workload: Workload;
   /** Measured after the workload's tests, each in every round. */
   readonly mixedWorkloads?: readonly MixedWorkload[] | undefined;
-  /** Rounds; 0 measures the reference load alone. */
+  /** Rounds; 0 measures only the reference load. */
   readonly repeats: number;
   /**
    * Requests per second of the last reference load, for a study, which measures its own.

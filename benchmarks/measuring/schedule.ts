@@ -12,7 +12,7 @@ export type ScheduledStep<V> =
  * Interleaves variants. Each round measures one group after the other. Every second round reverses the order within
  * each group, so that a machine that drifts one way favours no variant.
  * @param groups variants to be compared with each other, such as one test on each deployment
- * @param repeats rounds; 0 leaves one reference load alone
+ * @param repeats rounds; 0 leaves only one reference load
  */
 export function interleave<V>(groups: readonly (readonly V[])[], repeats: number): ScheduledStep<V>[] {
   const steps: ScheduledStep<V>[] = [];

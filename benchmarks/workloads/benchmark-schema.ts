@@ -18,7 +18,7 @@ const tests = z
     const { tests: resolved, unknown } = resolveTests(names);
     const known = [...TEST_NAMES, ...Object.keys(TEST_ALIASES)].join(", ");
     for (const name of unknown) {
-      context.addIssue({ code: "custom", message: `${name} is none of valkey-benchmark's tests: ${known}` });
+      context.addIssue({ code: "custom", message: `${name} is not one of valkey-benchmark's tests: ${known}` });
     }
     if (names.length === 0) context.addIssue({ code: "custom", message: "expected at least one test" });
     return unknown.length > 0 ? z.NEVER : resolved;

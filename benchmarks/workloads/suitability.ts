@@ -65,8 +65,8 @@ export function capacityProblems(
     return [`${label(["capacity"])}: the search needs an open-loop workload, and ${label(["workloads"])} has none`];
   }
   if (names.includes(workload)) return [];
-  const known = names.length === 0 ? "there is none" : `expected one of ${names.join(", ")}`;
-  return [`${label(["capacity", "workload"])}: ${workload} is no open-loop workload; ${known}`];
+  const known = names.length === 0 ? "none exists" : `expected one of ${names.join(", ")}`;
+  return [`${label(["capacity", "workload"])}: ${workload} is not an open-loop workload; ${known}`];
 }
 
 /** The number of connections of a mixed workload that so many primaries share evenly is a multiple of this. */

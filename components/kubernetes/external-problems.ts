@@ -11,7 +11,7 @@ export function externalProblems({
   return [
     ...sourceRanges
       .filter((range) => !isBlock(range))
-      .map((range) => refused(`"${range}" is no block of addresses; expected one such as 203.0.113.0/24`)),
+      .map((range) => refused(`"${range}" is not a block of addresses; expected one such as 203.0.113.0/24`)),
     // Machines forward connections to each other, from addresses of their own.
     ...(type === "NodePort" && sourceRanges.length > 0
       ? [refused("only load balancers take them; for node ports set the firewall of the machines")]

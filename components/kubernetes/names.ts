@@ -1,4 +1,4 @@
-/** Names of a deployment's Kubernetes objects. They depend on its name alone. Pure. */
+/** Names of a deployment's Kubernetes objects. They depend only on its name. Pure. */
 import { BadInput } from "../../lib/errors";
 import type { TlsSource } from "./arguments";
 import { overlapSecret } from "../../platforms/kubernetes/access/overlap-names";

@@ -26,7 +26,7 @@ export interface FaultPlan {
   /** The nodes that the fault strikes. */
   readonly victims: readonly string[];
   readonly inject: readonly FaultAction[];
-  /** Performed once it is clear that the deployment does not recover alone; empty where it should. */
+  /** Performed once it is clear that the deployment does not recover by itself; empty where it should. */
   readonly assist: readonly FaultAction[];
   readonly healWhen: HealTime;
   readonly heal: readonly FaultAction[];

@@ -1,4 +1,4 @@
-/** Phase 4: waits until the plan says to heal, assists a deployment that cannot recover alone, and heals the fault. */
+/** Phase 4: waits until the plan says to heal, assists a deployment that cannot recover by itself, and heals the fault. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WriteClient } from "../writes/write-client";
 import { holdsInTime } from "../../lib/polling";
@@ -9,10 +9,10 @@ import { performAction } from "../actions/perform-action";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 
-/** A failover takes about one node timeout; a cluster that serves nothing after three is not going to recover alone. */
+/** A failover takes about one node timeout; a cluster that serves nothing after three is not going to recover by itself. */
 const ASSIST_AFTER_NODE_TIMEOUTS = 3;
 const ASSIST_AFTER_EXTRA_MS = 1000;
-/** Replication mode without Sentinels never recovers alone: a short wait shows the outage, milliseconds. */
+/** Replication mode without Sentinels never recovers by itself: a short wait shows the outage, milliseconds. */
 const ASSIST_AFTER_REPLICATION_MS = 2000;
 /** Every shard must acknowledge for so long before it counts as served, milliseconds. */
 const RECENT_MS = 500;

@@ -170,7 +170,7 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
     return [
       ...others.map(
         (whose) =>
-          `another password${whose}: valid on ${nodes} beside the old one, which is taken away after ` +
+          `a new password${whose}: valid on ${nodes} beside the old one, which is revoked after ` +
           `${overlapSeconds} s; no restart, clients see nothing if they use the new one by then`,
       ),
       ...describeUsers(rulesIn(olds.target), rulesIn(target), nodes),

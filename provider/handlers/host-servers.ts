@@ -80,7 +80,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     const nodes = nodeCount(olds.shape);
     return [
       ...describeSettingsChange(directivesOf(olds), directivesOf({ ...olds, settings }), nodes),
-      ...(password === olds.password ? [] : [`another password: on ${nodes} running nodes, without a restart`]),
+      ...(password === olds.password ? [] : [`a new password: on ${nodes} running nodes, without a restart`]),
     ];
   },
   recordsAttempts: true,

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import type { ResourceHandler } from "../protocol/resource-handler";
 
 export interface PasswordInputs {
-  /** Any number. Another one makes another password. */
+  /** Change this number to generate a new password. */
   readonly version: number;
 }
 

@@ -180,7 +180,7 @@ async function sizeRefusal(
 export const handler: ResourceHandler<VolumesInputs, object> = {
   check: async (olds, { target, storage }, { report }): Promise<InputProblem[]> => {
     if (storage !== undefined && !(parseQuantity(storage.size) > 0))
-      return [{ property: "storage.size", reason: `"${storage.size}" is no size; expected one such as 20Gi` }];
+      return [{ property: "storage.size", reason: `"${storage.size}" is not a size; expected one such as 20Gi` }];
     if (olds === undefined || target === undefined || storage === undefined) return [];
     const found = await inspectOrReport(target.name, report, () => refusals(olds, target, storage));
     return (found ?? []).map(([property = "", reason = ""]) => ({ property, reason }));

@@ -73,7 +73,7 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
   readonly describeChange?: (olds: Inputs, news: Partial<Inputs>) => readonly string[];
   /** Names of inputs whose change needs a replacement. */
   readonly replaceOn?: readonly string[];
-  /** Names of inputs whose change alone needs no update. The next update has their new values. */
+  /** Names of inputs that need no update if only they change. The next update has their new values. */
   readonly silentInputs?: readonly string[];
   /** Names of outputs that are secret. Outputs of secret inputs always are. */
   readonly secretOutputs?: readonly string[];

@@ -75,7 +75,7 @@ export function repairLostNodes(
       `${names} cannot start: ` +
       (zones.includes(zone)
         ? `zone ${zone} has more nodes than others`
-        : `zone ${zone} is none of ${target.name} any more`);
+        : `zone ${zone} is no longer one of ${target.name}`);
     if (!(await othersHoldAllData(stranded)))
       return `${lies}, and the nodes that run do not have all of its data. Put the former zones back, or wait for a failover`;
     for (const each of stranded) await replaceStranded(kubernetes, volumes, each);

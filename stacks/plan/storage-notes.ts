@@ -34,7 +34,7 @@ function lossOf(deployment: DeploymentConfig): string {
 function needlessVolumes(deployment: DeploymentConfig): string | undefined {
   const count = nodeCount(configuredShape(deployment));
   if (keepsKeys(deployment) || count < LARGE_CLUSTER_NODES) return undefined;
-  return `${formatCount(count)} volumes hold nodes.conf alone; pods: { storage: { ephemeral: true } } makes none`;
+  return `${formatCount(count)} volumes contain only nodes.conf; pods: { storage: { ephemeral: true } } makes none`;
 }
 
 function keepsKeys({ settings }: DeploymentConfig): boolean {

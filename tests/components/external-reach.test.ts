@@ -70,8 +70,8 @@ describe("a cluster that is reached from outside", () => {
     await expect(evaluateProgram(() => new ValkeyCluster("orders", { shape, zones, external }))).rejects.toThrow(
       [
         "orders:",
-        '  - external.sourceRanges: "10.0.0" is no block of addresses; expected one such as 203.0.113.0/24',
-        '  - external.sourceRanges: "10.0.0.0/33" is no block of addresses; expected one such as 203.0.113.0/24',
+        '  - external.sourceRanges: "10.0.0" is not a block of addresses; expected one such as 203.0.113.0/24',
+        '  - external.sourceRanges: "10.0.0.0/33" is not a block of addresses; expected one such as 203.0.113.0/24',
         "  - external.sourceRanges: only load balancers take them; for node ports set the firewall of the machines",
       ].join("\n"),
     );

@@ -14,7 +14,20 @@ const PAGES = [
 const GENERATED = ["configuration.md", "cli.md", "components.md"];
 const MAX_LINES = 200;
 
+/** Lines of the longest paragraph. */
+const MAX_PARAGRAPH = 5;
+/** "is no size" for "is not a size", "TLS alone" for "only TLS". */
+const GERMANISMS = /(?<!there )\b(?:is|are|was|were) (?:no (?!longer|more|less|wider|copy)|none)\b|\w+ alone(?=[.,;:)])/gi;
+
+/** Paragraphs and items of lists, without code, tables and headings. */
+function paragraphsOf(text: string): string[] {
+  const prose = text.replaceAll(/```[\s\S]*?```/g, "").replaceAll(/^[|<].*$/gm, "");
+  const blocks = prose.split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) |#)|(?<=^#.*)\n/m);
+  return blocks.map((block) => block.trim()).filter((block) => !/^[#!]/.test(block));
+}
+
 const pageNames = PAGES.map((page): [string, string] => [relative(ROOT, page), readFileSync(page, "utf8")]);
+const written = pageNames.filter(([name]) => !GENERATED.some((each) => name.endsWith(each)));
 
 describe("the docs", () => {
   it.each(pageNames)("of %s link to files and headings that exist", (name, text) => {
@@ -56,6 +69,15 @@ describe("the docs", () => {
   it("say of every warning when it is given and what to do", () => {
     const method = readFileSync(join(DOCS, "method.md"), "utf8");
     expect(WARNING_CODES.filter((code) => !new RegExp(`^\\|.*\`${code}\`.*\\|`, "m").test(method))).toEqual([]);
+  });
+
+  it.each(written)("of %s have paragraphs of five lines at most", (_name, text) => {
+    expect(paragraphsOf(text).filter((paragraph) => paragraph.split("\n").length > MAX_PARAGRAPH)).toEqual([]);
+  });
+
+  it.each(written)("of %s say what is not there in plain English, and only before its noun", (_name, text) => {
+    const found = paragraphsOf(text).flatMap((paragraph) => [...paragraph.matchAll(GERMANISMS)].map(([words]) => words));
+    expect(found).toEqual([]);
   });
 });
 

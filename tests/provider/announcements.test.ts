@@ -112,7 +112,7 @@ describe("a preview", () => {
       password: "the first password",
     };
     expect(access.describeChange?.(inputs, { ...inputs, password: "the second password" })).toEqual([
-      "another password: valid on 6 running nodes beside the old one, which is taken away after 120 s; " +
+      "a new password: valid on 6 running nodes beside the old one, which is revoked after 120 s; " +
         "no restart, clients see nothing if they use the new one by then",
     ]);
     expect(access.describeChange?.(inputs, inputs)).toEqual([]);
@@ -178,7 +178,7 @@ describe("a preview", () => {
       "user old: deleted on 6 running nodes, and its connections are closed, in about 20 s; no restart, other clients see nothing",
     ];
     expect(access.describeChange?.(inputs, { ...inputs, ...news })).toEqual([
-      "another password of app: valid on 6 running nodes beside the old one, which is taken away after 120 s; " +
+      "a new password of app: valid on 6 running nodes beside the old one, which is revoked after 120 s; " +
         "no restart, clients see nothing if they use the new one by then",
       ...rules,
     ]);
@@ -205,7 +205,7 @@ describe("a preview", () => {
       "maxmemory 2: set on 6 running nodes within seconds; no restart, clients see nothing",
     ]);
     expect(hostServers.describeChange?.(inputs, { ...inputs, password: "another" })).toEqual([
-      "another password: on 6 running nodes, without a restart",
+      "a new password: on 6 running nodes, without a restart",
     ]);
     expect(await hostServers.check?.(inputs, { ...inputs, settings: { maxmemory: 2 } }, HANDLER_CONTEXT)).toEqual([]);
     expect(

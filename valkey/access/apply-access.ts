@@ -33,7 +33,7 @@ export async function addAccess(
         if (removed.length > 0) await node.call("ACL", "DELUSER", ...removed);
       }),
     );
-    // Only now does every node accept it. Redis has this name of the directive alone.
+    // Only now does every node accept it. Redis has only this name of the directive.
     await Promise.all(nodes.map((node) => node.config("SET", "masterauth", credentials.password)));
   });
   await withSentinels(deployment, async (sentinel) => {

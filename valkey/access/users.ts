@@ -102,5 +102,5 @@ export function rulesProblem(rules: string): string | undefined {
   // A refused word may be a password.
   return refused.length === 0
     ? undefined
-    : "expected commands, keys and channels alone: passwords and on, off, reset are not rules";
+    : "expected only commands, keys and channels: passwords and on, off, reset are not rules";
 }

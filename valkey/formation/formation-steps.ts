@@ -144,7 +144,7 @@ function stepsTowards(shards: readonly TargetShard[], states: readonly MemberSta
   const byName = new Map(states.map((state) => [state.name, state]));
   const stateOf = (name: string): MemberState => {
     const state = byName.get(name);
-    if (state === undefined) throw new Error(`the plan names ${name}, which is no member`);
+    if (state === undefined) throw new Error(`the plan names ${name}, which is not a member`);
     return state;
   };
   const replicate = shards.flatMap(({ primary, replicas }) =>

@@ -24,7 +24,7 @@ export async function findSolePrimary(deployment: Deployment): Promise<Deploymen
   return found;
 }
 
-/** Waits until one node alone reports the role of a primary. @throws Failure when the time is up */
+/** Waits until exactly one node reports the role of a primary. @throws Failure when the time is up */
 export function awaitSolePrimary(deployment: Deployment, deadline: Deadline): Promise<DeploymentNode> {
   return awaitFound(deployment, deadline, (roles) => solePrimary(deployment.name, roles));
 }

@@ -99,7 +99,7 @@ export function memoryProblem(demand: MemoryDemand): string | undefined {
   const plan = memoryPlan(demand);
   const wanted = demand.settings.maxmemory ?? plan.maxmemory;
   if (wanted > 0 && wanted <= plan.maxmemory) return undefined;
-  const what = wanted === 0 ? "0, which is no limit" : formatBytes(wanted);
+  const what = wanted === 0 ? "0, which is not a limit" : formatBytes(wanted);
   return `${what}; the pod carries ${describeMemory(plan)}`;
 }
 

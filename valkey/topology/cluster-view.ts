@@ -106,9 +106,9 @@ function parseLine(line: string): Line {
   if (id === undefined || addressText === undefined || flagText === undefined || primary === undefined) {
     throw new ViewSyntaxError(line, "fewer than 8 fields");
   }
-  if (!/^[0-9a-f]{40}$/.test(id)) throw new ViewSyntaxError(line, "the first field is no node ID");
+  if (!/^[0-9a-f]{40}$/.test(id)) throw new ViewSyntaxError(line, "the first field is not a node ID");
   if (link !== "connected" && link !== "disconnected") throw new ViewSyntaxError(line, "the link state is unknown");
-  if (epoch === undefined || !/^\d+$/.test(epoch)) throw new ViewSyntaxError(line, "the epoch is no number");
+  if (epoch === undefined || !/^\d+$/.test(epoch)) throw new ViewSyntaxError(line, "the epoch is not a number");
   return {
     id,
     addressText,

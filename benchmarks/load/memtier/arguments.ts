@@ -80,7 +80,7 @@ function ratePerConnection({ name, clients }: MemtierWorkload, rate: number): nu
   const each = rate / clients;
   if (Number.isInteger(each) && each >= 1) return each;
   const nearest = [Math.floor(each), Math.ceil(each)].filter((part) => part >= 1).map((part) => part * clients);
-  const reason = `rate ${rate} is no whole number of requests per second on each of ${clients} connections`;
+  const reason = `rate ${rate} is not a whole number of requests per second on each of ${clients} connections`;
   throw new BadInput(`workload ${name}`, [`${reason}, which memtier needs; nearest rates: ${nearest.join(" or ")}`]);
 }
 

@@ -138,7 +138,7 @@ function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConf
         ? "there is no such file"
         : code === "EACCES"
           ? "it may not be read"
-          : `it is no kubeconfig (${messageOf(error).split("\n")[0] ?? ""})`;
+          : `it is not a kubeconfig (${messageOf(error).split("\n")[0] ?? ""})`;
     throw new BadInput("kubeconfig", [`${from}: ${why}; name a cluster's file, or set KUBECONFIG`]);
   }
   return config;

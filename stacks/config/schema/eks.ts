@@ -270,7 +270,7 @@ export const eksPlatformSchema = z
       context.addIssue({ code: "custom", path, message });
     };
     if (clients.zone !== undefined && !zones.includes(clients.zone)) {
-      problem(["clients", "zone"], `${clients.zone} is none of the platform's zones: ${zones.join(", ")}`);
+      problem(["clients", "zone"], `${clients.zone} is not one of the platform's zones: ${zones.join(", ")}`);
     }
     const { publicAccessCidrs: cidrs, openToTheWorld } = cluster;
     const accessProblem = publicAccessProblem({ cidrs, openToTheWorld });

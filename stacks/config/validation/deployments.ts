@@ -77,7 +77,7 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   const known = platformZones(platform);
   const unknown = zones.filter((zone) => !known.includes(zone));
   if (unknown.length > 0) {
-    problems.push(`${path}: ${unknown.join(", ")} is none of the platform's zones: ${known.join(", ")}`);
+    problems.push(`${path}: ${unknown.join(", ")} is not one of the platform's zones: ${known.join(", ")}`);
   }
   // The schema of eks reports a zone that is named twice.
   if (distinct < zones.length && (isOwn || platform.type !== "eks")) problems.push(`${path}: a zone is named twice`);
@@ -120,7 +120,7 @@ function userProblems(
   if (users === undefined) return [];
   const path = label(["deployments", name, "users"]);
   return [
-    ...(isPodPlatform(platform) ? [] : [`${path}: the platform ${platform.type} has the user default alone`]),
+    ...(isPodPlatform(platform) ? [] : [`${path}: the platform ${platform.type} has only the user default`]),
     ...(engine === "valkey" ? [] : [`${path}: users need Valkey, and ${name} is ${engine}`]),
   ];
 }
@@ -150,7 +150,7 @@ function reachProblems(
   return [
     ...(isPodPlatform(platform)
       ? []
-      : [`${path()}: the platform ${platform.type} has no Services; its servers are reached on this machine alone`]),
+      : [`${path()}: the platform ${platform.type} has no Services; its servers are reached only on this machine`]),
     ...(engine === "valkey" ? [] : [`${path()}: needs Valkey, and ${name} is ${engine}`]),
     ...externalProblems(external).map(({ key, reason }) => `${path(key)}: ${reason}`),
   ];

@@ -32,7 +32,7 @@ describe("bad input", () => {
     [
       "several at once",
       ["run", "--clients", "50", "--tests", "sett", "--repeats", "0"],
-      /- --tests: sett is none of[\s\S]*- --repeats is 0/,
+      /- --tests: sett is not one of[\s\S]*- --repeats is 0/,
     ],
     [
       "clients that do not divide",

@@ -286,7 +286,7 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
     expect(await refused({ ephemeral: true })).toEqual([
       expect.stringContaining("storage.ephemeral: volumes cannot become storage that is lost with the pod"),
     ]);
-    expect(await refused({ size: "10GB" })).toEqual(['storage.size: "10GB" is no size; expected one such as 20Gi']);
+    expect(await refused({ size: "10GB" })).toEqual(['storage.size: "10GB" is not a size; expected one such as 20Gi']);
     expect(await refused({ size: "1024Mi" })).toEqual([]);
   });
 });

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { Connection } from "../../../valkey/connection";
-import { withConnections } from "../../../valkey/connections";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { withinMemory } from "../../../valkey/planning/memory-plan";
@@ -128,10 +127,7 @@ async function fillOnce(pods: DeployedPods): Promise<number[]> {
       await Promise.all(fillers.map((filler) => filler.stop()));
     }
     await pods.verified();
-    await withConnections(deployment, async (all) => {
-      // Replicas refuse it.
-      await Promise.all([...all.values()].map((each) => each.flushall().catch(() => undefined)));
-    });
+    await pods.flush();
     return fillers.map(({ refused }) => refused);
   } finally {
     for (const connection of connections) connection.disconnect();

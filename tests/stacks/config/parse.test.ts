@@ -160,7 +160,7 @@ describe("a stack's configuration", () => {
     [
       "rules that hold a password",
       deployment({ users: { app: { rules: "+get >secret ~*" } } }),
-      "valkey:deployments.cluster.users.app.rules: expected commands, keys and channels alone: passwords and on, off, reset are not rules",
+      "valkey:deployments.cluster.users.app.rules: expected only commands, keys and channels: passwords and on, off, reset are not rules",
     ],
     [
       "a user who is there already",
@@ -170,12 +170,12 @@ describe("a stack's configuration", () => {
     [
       "users on the platform host",
       deployment({ users: { app: { rules: "+get ~*" } } }),
-      "valkey:deployments.cluster.users: the platform host has the user default alone",
+      "valkey:deployments.cluster.users: the platform host has only the user default",
     ],
     [
       "clients outside on the platform host",
       deployment({ external: { type: "NodePort" } }),
-      "valkey:deployments.cluster.external: the platform host has no Services; its servers are reached on this machine alone",
+      "valkey:deployments.cluster.external: the platform host has no Services; its servers are reached only on this machine",
     ],
     [
       "a type of Services for clients outside that there is not",
@@ -255,7 +255,7 @@ describe("a stack's configuration", () => {
     [
       "an unknown test",
       benchmark({ tests: ["set", "sett"] }),
-      /valkey:benchmark\.tests: sett is none of valkey-benchmark's tests: ping_inline, /,
+      /valkey:benchmark\.tests: sett is not one of valkey-benchmark's tests: ping_inline, /,
     ],
     [
       "a policy that is none",
@@ -363,7 +363,7 @@ describe("a stack's configuration", () => {
     [
       "a capacity of a closed loop",
       capacity({ objective: "p99=2ms", workload: "plain" }),
-      "valkey:capacity.workload: plain is no open-loop workload; expected one of w",
+      "valkey:capacity.workload: plain is not an open-loop workload; expected one of w",
     ],
     [
       "a key of another load generator",

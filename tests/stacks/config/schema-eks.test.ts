@@ -156,7 +156,7 @@ describe("the platform eks", () => {
     [
       "load generators in a zone that it has not",
       { clients: { zone: "f" } },
-      /^platform\.clients\.zone: f is none of the platform's zones: a, b, c/,
+      /^platform\.clients\.zone: f is not one of the platform's zones: a, b, c/,
     ],
     [
       "a retention that CloudWatch has not",

@@ -29,7 +29,7 @@ describe("the plan", () => {
   it("says where many volumes hold nodes.conf alone, and nothing of others", () => {
     const large = { ...cluster, primaries: 51, settings: { save: "" } };
     expect(notes({ large })).toEqual([
-      "large: 102 volumes hold nodes.conf alone; pods: { storage: { ephemeral: true } } makes none",
+      "large: 102 volumes contain only nodes.conf; pods: { storage: { ephemeral: true } } makes none",
     ]);
     expect(notes({ small: { ...large, primaries: 3 }, saved: { ...large, settings: {} } })).toEqual([]);
     const { notes: planned } = planStack("x", config({ large }));

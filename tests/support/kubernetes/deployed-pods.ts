@@ -19,6 +19,7 @@ import {
   openKubernetesDeployment,
 } from "../../../platforms/deployment-reference";
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
+import { withConnections } from "../../../valkey/connections";
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -126,6 +127,14 @@ export class DeployedPods {
   /** Names of the primaries of a deployment that passes verification. */
   async primaries(): Promise<string[]> {
     return compact((await this.verified()).verdict.shards.map(({ primary }) => primary));
+  }
+
+  /** Deletes all keys, so that data does not grow from one round to the next. */
+  async flush(): Promise<void> {
+    await withConnections(this.deployment, async (connections) => {
+      // Replicas refuse it.
+      await Promise.all([...connections.values()].map((each) => each.flushall().catch(() => undefined)));
+    });
   }
 
   /** Has pods made again one after the other, each in order, so that their containers count as never restarted. */

@@ -73,9 +73,9 @@ describe("the division of a memory limit", () => {
       memoryProblem(demand({ limitBytes, settings: { maxmemory: bytes } }));
     expect([undefined, maxmemory].map((bytes) => problem(bytes))).toEqual([undefined, undefined]);
     expect(problem(maxmemory + 1)).toMatch(/^\d+ MiB; the pod carries \d+ MiB of the limit of 1\.0 GiB; the rest is/);
-    expect(problem(0)).toMatch(/^0, which is no limit; the pod carries/);
+    expect(problem(0)).toMatch(/^0, which is not a limit; the pod carries/);
     expect(problem(undefined, 20 * MIB)).toMatch(
-      /^0, which is no limit; the pod carries 0 B of the limit of 20\.0 MiB/,
+      /^0, which is not a limit; the pod carries 0 B of the limit of 20\.0 MiB/,
     );
   });
 });

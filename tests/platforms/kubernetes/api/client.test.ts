@@ -31,7 +31,7 @@ describe("a kubeconfig that cannot be used", { timeout: 60_000 }, () => {
       { kubeconfig: join(directory, "none") },
       /none: there is no such file; name a cluster's file, or set KUBECONFIG/,
     ],
-    ["text that is none", { kubeconfig: "{ not: yaml: at: all" }, /the kubeconfig given: it is no kubeconfig \(/],
+    ["text that is none", { kubeconfig: "{ not: yaml: at: all" }, /the kubeconfig given: it is not a kubeconfig \(/],
     [
       "a context it does not have, with what was probably meant",
       { kubeconfig: kubeconfig(), context: "prodution" },

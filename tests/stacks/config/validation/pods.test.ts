@@ -139,7 +139,7 @@ describe("what a platform cannot give", () => {
       "a zone that is not the platform's",
       eks(),
       cluster({ pods: { zones: ["a", "e"] } }),
-      /^valkey:deployments\.d\.pods\.zones: us-west-2e is none of the platform's zones: us-west-2a, us-west-2b, us-west-2c/,
+      /^valkey:deployments\.d\.pods\.zones: us-west-2e is not one of the platform's zones: us-west-2a, us-west-2b, us-west-2c/,
     ],
     [
       "a storage class that is none of eks'",
