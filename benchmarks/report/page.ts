@@ -14,40 +14,27 @@ import { topologySection, verificationSection } from "./deployment-sections";
 import { environmentSection } from "./environment-section";
 import { renderFigure } from "./figure";
 import type { Html } from "./html";
-import { Html as RawHtml, html } from "./html";
+import { html } from "./html";
 import { scenarioSections } from "./scenarios";
 import { studyCharts } from "./study-charts";
 import { studySections, studyTables } from "./study-page";
-import { REPORT_STYLE } from "./style";
+import { renderPage } from "./html-page";
 
 /** The whole page as text. */
 export function renderReport(results: Results): string {
   const table = compareDeployments(results);
   const notes = warningNotes(table.comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
   const deployments = [...results.topologies.map(topologySection), ...results.topologies.map(verificationSection)];
-  const page = html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>Valkey, measured: ${results.stack}, ${results.timestamp}</title>
-        <style>
-          ${new RawHtml(REPORT_STYLE)}
-        </style>
-      </head>
-      <body>
-        <main>
-          ${header(results)} ${scenarioSections(results.scenarios, renderFigure)} ${capacities(results)}
-          ${firstSections(results, table, notes)} ${costs(results, table)}
-          ${table.comparisons.length === 0 ? undefined : warnings(notes)}
-          ${(results.study === undefined ? measurementCharts(results) : studyCharts(results)).map(renderFigure)}
-          ${studyTables(results)}
-          ${results.study === undefined ? deployments : folded("Topologies and their verification", deployments)}
-          ${environmentSection(results)}
-        </main>
-      </body>
-    </html> `;
-  return page.text;
+  return renderPage(
+    `Valkey, measured: ${results.stack}, ${results.timestamp}`,
+    html`${header(results)} ${scenarioSections(results.scenarios, renderFigure)} ${capacities(results)}
+    ${firstSections(results, table, notes)} ${costs(results, table)}
+    ${table.comparisons.length === 0 ? undefined : warnings(notes)}
+    ${(results.study === undefined ? measurementCharts(results) : studyCharts(results)).map(renderFigure)}
+    ${studyTables(results)}
+    ${results.study === undefined ? deployments : folded("Topologies and their verification", deployments)}
+    ${environmentSection(results)}`,
+  );
 }
 
 function capacities({ capacities: found }: Results): Html | undefined {

@@ -11,8 +11,8 @@ import { formatDuration, formatPercent } from "../../lib/units";
 import type { Chart } from "./chart-base";
 import { axisLabel, chartBase, colourOf, splitLine } from "./chart-base";
 import { renderFigure } from "./figure";
-import { Html as RawHtml, html } from "./html";
-import { REPORT_STYLE } from "./style";
+import { html } from "./html";
+import { renderPage } from "./html-page";
 
 const MEBI = 2 ** 20;
 
@@ -25,48 +25,35 @@ export interface SoakReport {
 }
 
 export function renderSoak({ header, windows, findings, reason }: SoakReport): string {
-  const page = html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>Valkey, soaked: ${header.stack}, ${header.timestamp}</title>
-        <style>
-          ${new RawHtml(REPORT_STYLE)}
-        </style>
-      </head>
-      <body>
-        <main>
-          <header>
-            <h1>Valkey, soaked</h1>
-            <p>
-              Stack <b>${header.stack}</b>, ${header.timestamp} UTC: ${header.rate} requests per second on each
-              deployment, ${formatPercent(header.reads)} of them reads, ${header.keySpace} keys, values of
-              ${header.bytes} B, for ${formatDuration(header.seconds)} in windows of ${header.windowSeconds} s.
-            </p>
-            ${reason === null ? undefined : html`<p class="warning">Incomplete: ${reason}. Partial results follow.</p>`}
-          </header>
-          ${findings.map(
-            (each) =>
-              html`<section>
-                <h2>${each.deployment}</h2>
-                <ul>
-                  ${describeSoakFindings(each).map((line) => html`<li>${line.trim()}</li>`)}
-                </ul>
-              </section>`,
-          )}
-          ${findings
-            .flatMap(({ deployment }) =>
-              chartsOf(
-                deployment,
-                windows.filter((window) => window.deployment === deployment),
-              ),
-            )
-            .map(renderFigure)}
-        </main>
-      </body>
-    </html> `;
-  return page.text;
+  return renderPage(
+    `Valkey, soaked: ${header.stack}, ${header.timestamp}`,
+    html`<header>
+        <h1>Valkey, soaked</h1>
+        <p>
+          Stack <b>${header.stack}</b>, ${header.timestamp} UTC: ${header.rate} requests per second on each deployment,
+          ${formatPercent(header.reads)} of them reads, ${header.keySpace} keys, values of ${header.bytes} B, for
+          ${formatDuration(header.seconds)} in windows of ${header.windowSeconds} s.
+        </p>
+        ${reason === null ? undefined : html`<p class="warning">Incomplete: ${reason}. Partial results follow.</p>`}
+      </header>
+      ${findings.map(
+        (each) =>
+          html`<section>
+            <h2>${each.deployment}</h2>
+            <ul>
+              ${describeSoakFindings(each).map((line) => html`<li>${line.trim()}</li>`)}
+            </ul>
+          </section>`,
+      )}
+      ${findings
+        .flatMap(({ deployment }) =>
+          chartsOf(
+            deployment,
+            windows.filter((window) => window.deployment === deployment),
+          ),
+        )
+        .map(renderFigure)}`,
+  );
 }
 
 interface Series {

@@ -52,11 +52,11 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
   const run = new BreakRun(faultTarget, all, collector, interruption);
   let reason: string | null = null;
   try {
-    await run.carryOut();
+    await run.execute();
     if (!run.passed) reason = "verification failed; no fault was injected";
   } catch (error) {
     // The error of an interrupted scenario says less than the interruption.
-    const cause = run.died ?? (interruption.aborted ? (interruption.reason as unknown) : error);
+    const cause = run.serverFailure ?? (interruption.aborted ? (interruption.reason as unknown) : error);
     reason = messageOf(cause);
     throw cause;
   } finally {
@@ -141,12 +141,12 @@ class BreakRun {
   }
 
   /** The error of a server that exited without a fault. */
-  get died(): Error | undefined {
+  get serverFailure(): Error | undefined {
     const reason: unknown = this.faultTarget.unexpectedExit?.reason;
     return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
   }
 
-  async carryOut(): Promise<void> {
+  async execute(): Promise<void> {
     for (const { planned, deployment, skipReason } of this.all)
       if (skipReason !== undefined) print(`Skipped: ${planned.scenario.name} on ${deployment}: ${skipReason}`);
     const possible = this.all.filter(({ skipReason }) => skipReason === undefined);

@@ -71,7 +71,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
     if (!run.passed) reason = "verification failed; nothing was measured";
   } catch (error) {
     // The log of a server that exits says more than the errors of its connections.
-    const cause = run.died ?? error;
+    const cause = run.serverFailure ?? error;
     reason = messageOf(cause);
     throw cause;
   } finally {
@@ -141,7 +141,7 @@ class StackRun {
   }
 
   /** The error of a server that exited by itself. */
-  get died(): Error | undefined {
+  get serverFailure(): Error | undefined {
     const reason: unknown = this.#host?.unexpectedExit.reason;
     return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
   }
@@ -227,7 +227,7 @@ class StackRun {
         await Promise.all(
           this.#deployments.map(async (deployment) => {
             const shape = plans.find(({ name }) => name === deployment.name)?.shape;
-            if (shape === undefined) return;
+            if (shape === undefined) throw new Error(`no plan has the deployment ${deployment.name}`);
             const result = await this.#ready().form(deployment, shape, { signal, report });
             this.#formation.set(deployment.name, result.milliseconds);
           }),

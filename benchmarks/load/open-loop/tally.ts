@@ -78,37 +78,8 @@ export class Tally {
 
   /** The tally as plain data. */
   data(): TallyData {
-    const {
-      offered,
-      sent,
-      acknowledged,
-      acknowledgedInTime,
-      failed,
-      unknown,
-      redirects,
-      reconnects,
-      mostInFlight,
-      busySeconds,
-      fromMs,
-      toMs,
-    } = this;
-    return {
-      offered,
-      sent,
-      acknowledged,
-      acknowledgedInTime,
-      failed,
-      unknown,
-      redirects,
-      reconnects,
-      mostInFlight,
-      busySeconds,
-      fromMs,
-      toMs,
-      reads: this.reads.encode(),
-      writes: this.writes.encode(),
-      lag: this.lag.encode(),
-    };
+    const { reads, writes, lag, ...counts } = this;
+    return { ...counts, reads: reads.encode(), writes: writes.encode(), lag: lag.encode() };
   }
 
   /** Latencies of reads and writes together. */
