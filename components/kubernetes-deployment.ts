@@ -93,6 +93,6 @@ function authorityOf(
 ): pulumi.Output<string> {
   const id = secret.apply((known) => known ?? "");
   const { data } = k8s.core.v1.Secret.get(`${name}-tls`, id, { parent });
-  // A certificate is no secret, and clients need it as it is.
+  // A certificate is not secret, and clients need it as it is.
   return pulumi.unsecret(data).apply((files) => Buffer.from(files["ca.crt"] ?? "", "base64").toString());
 }

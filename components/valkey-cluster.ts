@@ -25,7 +25,7 @@ export class ValkeyCluster extends KubernetesDeployment {
   /** `HOST:PORT` of each node, for clients outside the Kubernetes cluster; empty without `external`. */
   declare readonly externalEndpoints: pulumi.Output<readonly string[]>;
 
-  /** @throws BadInput when the name is no host name, or the zones cannot keep replicas apart from their primaries */
+  /** @throws BadInput when the name is not a host name, or the zones cannot keep replicas apart from their primaries */
   constructor(name: string, args: ValkeyClusterArgs, options?: pulumi.ComponentResourceOptions) {
     const { shape } = args;
     super(

@@ -9,7 +9,7 @@ export interface AddressBlock {
   readonly prefixLength: number;
 }
 
-/** @returns undefined where the text is no block; address bits after the prefix are cleared */
+/** @returns undefined if the text is not a block; address bits after the prefix are cleared */
 export function parseCidr(cidr: string): AddressBlock | undefined {
   if (!ipaddr.isValidCIDR(cidr)) return undefined;
   const [address, prefixLength] = ipaddr.parseCIDR(cidr);
@@ -38,7 +38,7 @@ const PUBLIC: readonly AddressBlock[] = [
 
 /**
  * Whether blocks together cover half or more of the public addresses of IPv4 or of IPv6: 0.0.0.0/1 and 128.0.0.0/1 let
- * as many in as 0.0.0.0/0. A text that is no block covers nothing.
+ * as many in as 0.0.0.0/0. A text that is not a block covers nothing.
  */
 export function isOpenToTheWorld(cidrs: readonly string[]): boolean {
   const blocks = cidrs.flatMap((cidr) => parseCidr(cidr) ?? []);

@@ -21,7 +21,7 @@ export class ComponentProvider extends ValkeyProvider {
     const Component = await loadComponent(type.split(":").at(-1) ?? "");
     if (spec === undefined || Component === undefined)
       throw new Error(`there is no component ${type}; there are ${Object.keys(schema.resources).join(", ")}`);
-    // Pulumi prints the values of properties that an InputPropertiesError names, secrets too: this is none.
+    // Pulumi prints the values of properties that an InputPropertiesError names, secrets too: this is not one of them.
     const args = await checkedArguments(schema, spec, inputs);
     const component = new Component(name, args as never, options);
     const outputs = component as unknown as Readonly<Record<string, unknown>>;

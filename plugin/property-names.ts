@@ -1,4 +1,4 @@
-/** Names of properties in all languages. `io-threads`, as TypeScript and Valkey have it, is no name in most. Pure. */
+/** Names of properties in all languages. `io-threads`, as TypeScript and Valkey have it, is not a name in most. Pure. */
 
 /** `io-threads` → `ioThreads` */
 export function camelCase(name: string): string {

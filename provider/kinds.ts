@@ -36,7 +36,7 @@ export function resourceType(name: ResourceName): string {
   return `${PROVIDER}:index:${name}`;
 }
 
-/** The name of the resource that a URN is of. @throws Error when it is none of this provider's */
+/** The name of the resource that a URN is of. @throws Error when this provider does not have it */
 export function resourceNameOf(urn: string): ResourceName {
   const type = urn.split("::")[2]?.split("$").at(-1) ?? "";
   const name = RESOURCE_NAMES.find((each) => resourceType(each) === type);

@@ -105,7 +105,7 @@ async function unaware(
 ): Promise<DeploymentNode[]> {
   const views = await Promise.all(
     [...connections].map(async ([node, connection]) => {
-      // Views share what they agree upon, and addresses are no part of that.
+      // Views share what they agree upon, and addresses do not belong to that.
       const view = new ViewParser().parse(String(await connection.cluster("NODES")));
       return { node, view };
     }),

@@ -20,7 +20,7 @@ export type Redirect =
 /**
  * Reads a redirect from the text of an error reply.
  * @param asked the node that replied: a redirect without a host (`MOVED 5 :7001`, `MOVED 5 ?:7001`) means its host
- * @returns undefined when the error is no redirect
+ * @returns undefined when the error is not a redirect
  */
 export function parseRedirect(error: string, asked: Endpoint): Redirect | undefined {
   const [kind = "", ...words] = error.split(" ");
@@ -46,7 +46,7 @@ function parseEndpoint(text: string | undefined, asked: Endpoint): Endpoint | un
   return { host: host === "" || host === "?" ? asked.host : host, port: Number(match[2]) };
 }
 
-/** The code of an error reply, its first word: `CLUSTERDOWN`. `ERR` where the first word is no code. */
+/** The code of an error reply, its first word: `CLUSTERDOWN`. `ERR` if the first word is not a code. */
 export function errorPrefix(error: string): string {
   return /^[A-Z][A-Z0-9_]*/.exec(error)?.[0] ?? "ERR";
 }

@@ -13,7 +13,7 @@ const MILLISECONDS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, 
 
 /**
  * Parses an objective such as `p99=2ms`.
- * @throws BadInput when the text is none
+ * @throws BadInput when the text is not an objective
  */
 export function parseObjective(text: string): Objective {
   const [, percentile, value, unit = ""] = OBJECTIVE.exec(text.trim()) ?? [];

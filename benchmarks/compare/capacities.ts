@@ -79,7 +79,7 @@ export function judgeCapacities(
 }
 
 /**
- * Whether a ratio is no further from 1 than the change of the machine itself.
+ * Whether a ratio is at most as far from 1 as the change of the machine itself.
  * @param referenceLoad its rate in the second run over that in the first
  */
 export function isWithinDrift(referenceLoad: Ratio | undefined, ratio: number): boolean {

@@ -264,7 +264,7 @@ function scaling(fit: StudyFit, rows: readonly ResultRow[], { treatments }: Stud
         (exponent === null
           ? "There is no exponent, because the servers were the limit of too few treatments (see the findings)."
           : `Exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}): ` +
-            "1 is perfect scaling, 0 is none. Hollow treatments are excluded from the fit (see the findings)."),
+            "1 is perfect scaling, 0 no scaling. Hollow treatments are excluded from the fit (see the findings)."),
       legend: [
         { name: "in the fit", colour: colourOf(0) },
         { name: "excluded (hollow)", colour: colourOf(1) },

@@ -12,7 +12,7 @@ export interface Step {
   readonly run: (report: ReportProgress) => Promise<string | undefined>;
 }
 
-/** Ends a step as failed with its result as its title: the verdict FAIL, which is no error of the command. */
+/** Ends a step as failed with its result as its title: the verdict FAIL, which is not an error of the command. */
 export class StepFailure extends Error {}
 
 /**

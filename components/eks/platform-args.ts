@@ -134,7 +134,7 @@ export function limitedPools(pools: Pools, { machines }: Pick<EksPlan, "machines
   const limit = (pool: PoolName): number => {
     const own = machines.filter((group) => group.pool === pool);
     const planned = own.reduce((sum, { count, vcpus }) => sum + count * vcpus, 0);
-    // At least one machine more: a quarter of two machines is none.
+    // At least one machine more: a quarter of two machines is less than one.
     return Math.ceil(Math.max(planned * SPARE, planned + Math.max(0, ...own.map(({ vcpus }) => vcpus))));
   };
   return Object.fromEntries(

@@ -39,6 +39,6 @@ export function headlessWarnings(headless: readonly string[]): string[] {
 }
 
 export function missingReplicaWarnings({ shards }: DeploymentOutline): string[] {
-  const alone = shards.filter(({ replicas }) => replicas.length === 0).map(({ primary }) => primary);
-  return alone.length === 0 ? [] : [`${alone.join(", ")} have no replica to hand over to`];
+  const unreplicated = shards.filter(({ replicas }) => replicas.length === 0).map(({ primary }) => primary);
+  return unreplicated.length === 0 ? [] : [`${unreplicated.join(", ")} have no replica to hand over to`];
 }

@@ -113,7 +113,7 @@ async function set(
   }
 }
 
-/** @returns undefined when the error is no redirect */
+/** @returns undefined when the error is not a redirect */
 async function followRedirect(
   { message }: Error,
   key: WriteKey,

@@ -118,7 +118,7 @@ export class RoutingTable {
     else if (!this.nodes().some(isKnown)) this.#owners[0] = undefined;
   }
 
-  /** @returns undefined when the node is no primary or does not reply in time */
+  /** @returns undefined when the node is not a primary or does not reply in time */
   async #countReplicasInTime(endpoint: Endpoint): Promise<{ endpoint: Endpoint; replicas: number } | undefined> {
     const counted = this.#countReplicas(endpoint).catch(() => undefined);
     const replicas = await Promise.race([counted, sleep(REFRESH_MS, undefined)]);

@@ -1,6 +1,6 @@
 /**
  * Building blocks of the configuration's schema. Every key ends in `.meta()`: `description` says what it is, `unit` in
- * what it is counted, `fallback` what holds without it where that is no constant. The JSON Schema and the reference
+ * what it is counted, `fallback` what holds without it if that is not a constant. The JSON Schema and the reference
  * in `docs/configuration.md` are made from them.
  */
 import { z } from "zod";

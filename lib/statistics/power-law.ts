@@ -36,7 +36,7 @@ export function fitLine(points: readonly Point[]): LineFit | undefined {
   };
 }
 
-/** A fitted power law. Exponent 1 is perfect scaling, 0 is none. */
+/** A fitted power law. Exponent 1 is perfect scaling, 0 no scaling. */
 export interface PowerLaw {
   readonly exponent: ConfidenceInterval;
   /** y at x = 1. */

@@ -207,7 +207,7 @@ export class Host {
     this.#launcher.expectExit(this.#registry.named(deployment, names));
   }
 
-  /** Starts servers that have ended again, with the data they had; leaves servers that run alone. */
+  /** Starts servers that have ended again, with the data they had; leaves running servers as they are. */
   async restart(
     deployment: string,
     names: readonly string[],

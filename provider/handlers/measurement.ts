@@ -50,7 +50,7 @@ export interface MeasurementOutputs {
 }
 
 export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
-  // Where results were written, and from where, is no reason to measure again.
+  // A new directory of results does not make a new measurement.
   silentInputs: ["directory", "output"],
   check: (_olds, { targets, workload, mixes, capacity, adjustLoad }) => {
     if (targets === undefined || workload === undefined) return Promise.resolve([]);

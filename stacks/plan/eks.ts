@@ -91,7 +91,7 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
     zones: placement.zones,
     cpuMilli: server.cpuMilli + exporter.cpuMilli,
     memoryMiB: server.memoryMiB + exporter.memoryMiB,
-    // A class that is none of these is refused elsewhere.
+    // Other classes are refused elsewhere.
     volume: storage.ephemeral
       ? undefined
       : {

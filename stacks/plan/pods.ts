@@ -197,7 +197,7 @@ export function expectedOfServers(platform: PodPlatform, deployment: DeploymentC
   return expectedTuning(platform.pools[pool]?.tuning ?? UNTUNED, { wholeCpus: wholeCpus(resources), backlog });
 }
 
-/** CPUs that a kubelet with static CPUs gives a server alone; undefined where it shares them. */
+/** CPUs that a kubelet with static CPUs gives to only one server; undefined where it shares them. */
 export function wholeCpus(resources: PodSettings["resources"]): number | undefined {
   const cpus = parseQuantity(resources.limits.cpu);
   return isGuaranteed(resources) && Number.isInteger(cpus) ? cpus : undefined;

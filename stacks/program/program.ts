@@ -99,7 +99,7 @@ function benchmarkArgs(
           )
         : undefined,
     timeoutSeconds: verification.timeout,
-    // Where results lie is no part of what is measured.
+    // The directory of results does not belong to what is measured.
     configuration: { ...config, benchmark: { ...benchmark, output: undefined } },
   };
 }

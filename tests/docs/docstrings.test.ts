@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ROOT } from "../../lib/system/package";
 import FOLDERS from "../../scripts/rooms.json";
+import { PUZZLING } from "./plain-english";
 
 const BEGINS_WITHOUT_NOUN = /\/\*\*[\s*]*(?:Of|What|Who|Whose)\b.*/g;
 
@@ -16,6 +17,13 @@ describe("docstrings", () => {
   it.each([...Object.keys(FOLDERS), "scripts", "tests"])("of %s never begin with Of, What, Who or Whose", (folder) => {
     const found = sourcesIn(folder).flatMap((name) =>
       [...readFileSync(join(ROOT, name), "utf8").matchAll(BEGINS_WITHOUT_NOUN)].map(([text]) => `${name}: ${text}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  it.each(Object.keys(FOLDERS))("and messages of %s say what is not there in plain English", (folder) => {
+    const found = sourcesIn(folder).flatMap((name) =>
+      [...readFileSync(join(ROOT, name), "utf8").matchAll(PUZZLING)].map(([words]) => `${name}: ${words}`),
     );
     expect(found).toEqual([]);
   });

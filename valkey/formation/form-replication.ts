@@ -12,7 +12,7 @@ import { Deadline } from "../membership/deadline";
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
- * Makes every other node a replica of `primary`. Nodes that follow it already are left alone.
+ * Makes every other node a replica of `primary`. Nodes that follow it already are not changed.
  * @throws Failure when a node that would become a replica holds keys of its own, or when links are not up in time
  */
 export async function formReplication(

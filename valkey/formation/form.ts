@@ -18,7 +18,7 @@ import { awaitPrimary } from "../membership/replication-primary";
  * - an unformed cluster is formed by its plan;
  * - a cluster that serves all slots is resized while it serves, without losing a key;
  * - a cluster of the wanted shape of which failovers have left most primaries in one zone hands them back;
- * - any other deployment that has the wanted shape is left alone.
+ * - any other deployment that has the wanted shape is not changed.
  *
  * A call that was stopped or killed at any point is continued by the next call.
  * @param deployment with all nodes of the wanted shape, including new ones. Nodes that leave a cluster are

@@ -73,7 +73,7 @@ const BUFFER_LIMIT = "client-output-buffer-limit";
 
 /**
  * Settings that keep a server within its limit, where they do not have them: `maxmemory`, and from which size on a
- * replica that does not keep up, or the migration of a slot, is cut off. The latter depends on the limit alone: a change
+ * replica that does not keep up, or the migration of a slot, is cut off. The latter depends only on the limit: a change
  * of it restarts servers, which a change of the shape must not.
  */
 export function withinMemory(demand: MemoryDemand): ServerSettings {

@@ -14,7 +14,7 @@ export interface MemoryUse {
   readonly limit: number;
 }
 
-/** Parts of INFO memory that are no keys. */
+/** Parts of INFO memory that do not belong to keys. */
 const NOT_KEYS = [
   "used_memory_startup",
   "mem_clients_normal",

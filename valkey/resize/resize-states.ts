@@ -47,7 +47,7 @@ export const RESIZE_TRANSITIONS = {
   execute: ["inspect"],
 } as const;
 
-/** A state in which something is done; `fitted`, the end, is none of them. */
+/** A state in which something is done; `fitted`, the end, is not one of them. */
 export type ResizeState = keyof typeof RESIZE_TRANSITIONS;
 
 /** Step of each state. The type allows only the transitions above. */

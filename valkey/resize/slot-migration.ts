@@ -22,7 +22,7 @@ const SMALLEST_PORTION = 16;
 /**
  * Carries out transfers, those of different sources in parallel.
  * @param keyBytes the memory that a source's keys take
- * @returns the atomic migrations that ended because a server is no primary any more, in words; their slots are where
+ * @returns the atomic migrations that ended because a server is no longer a primary, in words; their slots are where
  *   they were
  * @throws Failure when a server refuses
  */

@@ -16,8 +16,8 @@ export interface SlotTransfer {
 }
 
 /**
- * Moves slots until each keeper has ⌊16384/n⌋ slots or one more, and no other node has any. The fewest slots move: all
- * slots of nodes that are no keepers, and those of keepers above their share; the larger shares go to the keepers with
+ * Moves slots until each target has ⌊16384/n⌋ slots or one more, and no other node has any. The fewest slots move: all
+ * slots of nodes that are not targets, and those of targets above their share; the larger shares go to the targets with
  * most slots. Small ranges are moved whole, and slots go to the owner of a neighbouring slot where that is below its
  * share.
  * @param owners all nodes with slots; together they have all slots, each once
@@ -45,10 +45,10 @@ export function planTransfers(owners: readonly SlotOwner[], targets: readonly st
   return [...transfers.values()];
 }
 
-function evenShares(keepers: readonly string[], count: (name: string) => number): Map<string, number> {
-  const share = Math.floor(SLOT_COUNT / keepers.length);
-  const larger = SLOT_COUNT % keepers.length;
-  const byCount = [...keepers].sort((a, b) => count(b) - count(a));
+function evenShares(targets: readonly string[], count: (name: string) => number): Map<string, number> {
+  const share = Math.floor(SLOT_COUNT / targets.length);
+  const larger = SLOT_COUNT % targets.length;
+  const byCount = [...targets].sort((a, b) => count(b) - count(a));
   return new Map(byCount.map((name, index) => [name, index < larger ? share + 1 : share]));
 }
 
@@ -73,7 +73,7 @@ function lastSlots({ to }: SlotRange, size: number): SlotRange {
   return { from: to - size + 1, to };
 }
 
-/** How many slots each keeper lacks to its share, and which keeper owns each slot so far. */
+/** How many slots each target lacks to its share, and which target owns each slot so far. */
 class Deficits {
   readonly #ownerOf = new Array<string | undefined>(SLOT_COUNT).fill(undefined);
 
@@ -83,12 +83,12 @@ class Deficits {
     this.#ownerOf.fill(name, from, to + 1);
   }
 
-  /** The need of the keeper that owns a slot; 0 where no keeper does. */
+  /** The need of the target that owns a slot; 0 where no target does. */
   ofOwner(slot: number): number {
     return this.needs.get(this.#ownerOf[slot] ?? "") ?? 0;
   }
 
-  /** Gives the slots of a range to keepers below their share, in one or more parts. */
+  /** Gives the slots of a range to targets below their share, in one or more parts. */
   distribute(range: SlotRange): { to: string; taken: SlotRange }[] {
     const parts: { to: string; taken: SlotRange }[] = [];
     let { from, to: end } = range;
@@ -103,7 +103,7 @@ class Deficits {
     return parts;
   }
 
-  /** To the owner of the slot before, else to that of the slot after, else to the keeper that lacks most. */
+  /** To the owner of the slot before, else to that of the slot after, else to the target that lacks most. */
   #takePart(range: SlotRange): { to: string; taken: SlotRange } {
     const before = this.#ownerOf[range.from - 1];
     if (before !== undefined && this.ofOwner(range.from - 1) > 0) return this.#take(before, range, firstSlots);

@@ -18,7 +18,7 @@ export function sentinelsAsDeployment(deployment: Deployment, { nodes }: Sentine
 }
 
 /**
- * Makes every Sentinel monitor the present primary. Sentinels that monitor it already are left alone.
+ * Makes every Sentinel monitor the present primary. Sentinels that monitor it already are not changed.
  * @returns whether any Sentinel was reconfigured
  * @throws Failure when there is not exactly one primary in time, or the Sentinels do not agree
  */

@@ -62,7 +62,7 @@ function runnerName(pod: Pod): string {
   return `runner ${runnerIndex(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${pod.metadata?.name ?? "?"})`;
 }
 
-/** A pod that is deleted ends with the exit status of a signal, which is no failure of its own. */
+/** A pod that is deleted ends with the exit status of a signal, which is not a failure of its own. */
 function isTakenAway(pod: Pod): boolean {
   return pod.metadata?.deletionTimestamp !== undefined || disruption(pod) !== undefined;
 }

@@ -31,7 +31,7 @@ export interface MemtierResults {
 
 /**
  * Reads the file of `--json-out-file`.
- * @throws Failure when the text is no JSON, lacks a value, or counts no reply
+ * @throws Failure when the text is not JSON, lacks a value, or counts no reply
  */
 export function parseMemtierResults(text: string): MemtierResults {
   let results: z.infer<typeof resultsSchema>;

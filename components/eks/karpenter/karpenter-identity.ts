@@ -22,7 +22,7 @@ export interface KarpenterIdentityArgs {
  *
  * EKS puts credentials into a pod when it admits it, and an association takes effect some seconds after it is made. A
  * pod that is admitted before never gets credentials, and its restarts do not help. So this component depends on the
- * control plane alone: system machines and add-ons, which the controller waits for, take minutes after it.
+ * control plane only: system machines and add-ons, which the controller waits for, take minutes after it.
  */
 export class KarpenterIdentity extends pulumi.ComponentResource {
   /** Name of the machines' role. */

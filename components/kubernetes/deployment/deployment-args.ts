@@ -114,7 +114,7 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
   };
 }
 
-/** Another text of the same size is no change, and must not become one of the StatefulSet. */
+/** A different text for the same size must not change the StatefulSet. */
 function canonicalSize(size: pulumi.Input<string>): pulumi.Input<string> {
   return typeof size === "string" ? canonicalQuantity(size) : pulumi.output(size).apply(canonicalQuantity);
 }

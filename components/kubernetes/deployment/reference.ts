@@ -27,7 +27,7 @@ export interface PodLocation {
 /** Name of the upstream chart's release and of its objects. A deployment of this project may have had the name itself, and its objects with it. */
 export const releaseName = (deployment: string): string => `${deployment}-chart`;
 
-/** The reference without the access to the Kubernetes cluster. @throws BadInput when the name is no host name */
+/** The reference without the access to the Kubernetes cluster. @throws BadInput when the name is not a host name */
 export function podReference(
   name: string,
   kind: DeploymentKind,

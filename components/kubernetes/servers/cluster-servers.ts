@@ -35,7 +35,7 @@ export class ClusterServers extends pulumi.ComponentResource {
   /** `HOST:PORT` at which clients in the Kubernetes cluster discover all nodes. */
   readonly endpoint: pulumi.Output<string>;
 
-  /** @throws BadInput when the name is no host name, or the zones cannot keep replicas apart from their primaries */
+  /** @throws BadInput when the name is not a host name, or the zones cannot keep replicas apart from their primaries */
   constructor(name: string, args: ClusterServersArgs, options?: pulumi.ComponentResourceOptions) {
     const { nodes } = planClusterZones(name, args.shape, args.placement.zones);
     const names = objectNames(name);

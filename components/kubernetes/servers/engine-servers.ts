@@ -34,7 +34,7 @@ export class EngineServers extends pulumi.ComponentResource {
   /** `HOST:PORT` of all nodes, with the primary. */
   readonly endpoint: pulumi.Output<string>;
 
-  /** @throws BadInput when the name is no host name, or there are too few zones */
+  /** @throws BadInput when the name is not a host name, or there are too few zones */
   constructor(name: string, args: EngineServersArgs, options?: pulumi.ComponentResourceOptions) {
     const { nodes } = planZones(name, { primaries: 1, replicasPerPrimary: args.replicas }, args.placement.zones);
     const names = objectNames(name);

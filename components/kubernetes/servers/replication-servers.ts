@@ -52,7 +52,7 @@ export class ReplicationServers extends pulumi.ComponentResource {
   /** `HOST:PORT` of each Sentinel; empty without them. */
   readonly sentinels: pulumi.Output<readonly string[]>;
 
-  /** @throws BadInput when the name is no host name, or there are too few zones */
+  /** @throws BadInput when the name is not a host name, or there are too few zones */
   constructor(name: string, args: ReplicationServersArgs, options?: pulumi.ComponentResourceOptions) {
     const { sentinel, tls } = args;
     const { nodes } = planZones(name, { primaries: 1, replicasPerPrimary: args.replicas }, args.placement.zones);

@@ -25,7 +25,7 @@ export function parseQuantity(text: string): number {
 
 /**
  * The shortest text of the same quantity, as the API server prints it: `1Gi` for `1024Mi`, `1500Mi` stays. Texts that
- * are no quantity stay as they are.
+ * are not a quantity stay as they are.
  */
 export function canonicalQuantity(text: string): string {
   const value = parseQuantity(text);

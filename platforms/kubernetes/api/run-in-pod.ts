@@ -11,7 +11,7 @@ export interface ContainerName {
   readonly container: string;
 }
 
-/** A WebSocket that cannot be opened is rejected with an event, which is no Error. */
+/** A WebSocket that cannot be opened is rejected with an event, which is not an Error. */
 const eventMessage = (event: unknown): string =>
   typeof event === "object" && event !== null && "message" in event ? String(event.message) : messageOf(event);
 

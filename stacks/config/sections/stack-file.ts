@@ -44,7 +44,7 @@ export function readStackFile(directory: string, stack: string): Record<string, 
 }
 
 /**
- * The first line of a stack file after the line for editors: a sentence on its purpose; empty where it is no comment.
+ * The first line of a stack file after the line for editors: a sentence on its purpose; empty if it is not a comment.
  */
 export function headline(directory: string, stack: string): string {
   const lines = readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8").split("\n");
