@@ -1,6 +1,6 @@
 /** A deployment as processes on this machine, formed and verified. */
 import * as pulumi from "@pulumi/pulumi";
-import type { TopologyRecord } from "../benchmarks/results/schema";
+import type { TopologyRecord } from "../valkey/verification/topology-record";
 import type { DeploymentReference } from "../platforms/deployment-reference";
 import type { HostServersInputs } from "../provider/handlers/host-servers";
 import { Formation, HostServers, Password, DeploymentVerification } from "../provider/resources";

@@ -1,6 +1,6 @@
 /** Base of all deployments on Kubernetes: from nothing to servers that are formed and verified. */
 import * as pulumi from "@pulumi/pulumi";
-import type { TopologyRecord } from "../benchmarks/results/schema";
+import type { TopologyRecord } from "../valkey/verification/topology-record";
 import { compact } from "../lib/compact";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import { connectionUrl } from "../valkey/connection-url";

@@ -14,7 +14,7 @@ export type {
   Environment,
   MeasurementRecord,
   Results,
-  TopologyRecord,
+  MeasuredTopology,
   Warning,
 } from "../benchmarks/results/schema";
 export { BadInput } from "../lib/errors";

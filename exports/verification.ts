@@ -7,6 +7,8 @@ export type { Deployment } from "../valkey/deployment";
 export type { Access, DeploymentNode, Endpoint, Mode } from "../valkey/node";
 export type { DeploymentFacts, NodeFacts, OptionalAssertion } from "../valkey/verification/facts";
 export { formatVerification, verdictLine } from "../valkey/verification/format";
+export { topologyOf } from "../valkey/verification/topology-record";
+export type { TopologyRecord } from "../valkey/verification/topology-record";
 export type { Verdict } from "../valkey/verification/verdict";
 export { judgeFacts, verify, verifyUntilPass } from "../valkey/verification/verify";
 export type { Verification } from "../valkey/verification/verify";

@@ -1,7 +1,7 @@
 /** Compares capacities of two runs. A search gives a capacity between two rates, so a ratio has bounds. Pure. */
 import { formatObjective } from "../capacity/objective";
 import type { Ratio } from "../../lib/statistics/ratio";
-import type { CapacityRecord, Results, TopologyRecord } from "../results/schema";
+import type { CapacityRecord, Results, MeasuredTopology } from "../results/schema";
 import type { Change } from "./changes";
 import { describeChange, capacityWorkChanges, capacityGeneratorChanges } from "./changes";
 
@@ -25,7 +25,7 @@ export interface ComparedCapacity {
 export function compareCapacities(
   before: Results,
   after: Results,
-  matched: readonly { readonly before: TopologyRecord; readonly after: TopologyRecord }[],
+  matched: readonly { readonly before: MeasuredTopology; readonly after: MeasuredTopology }[],
   notes: readonly string[],
 ): ComparedCapacity[] {
   return matched.flatMap((pair) =>

@@ -1,5 +1,5 @@
 /** Differences between two runs: machine, versions, settings, topology, load. Pure. */
-import type { CapacityLoad, Environment, MeasurementRecord, Results, TopologyRecord } from "../results/schema";
+import type { CapacityLoad, Environment, MeasurementRecord, Results, MeasuredTopology } from "../results/schema";
 import { describeShape } from "../results/formats/summary";
 import { formatBytes, formatPercent } from "../../lib/units";
 
@@ -84,7 +84,7 @@ export function isSameMachine(before: Environment, after: Environment): boolean 
 }
 
 /** Differences of version, shape and settings of a deployment. */
-export function topologyChanges(before: TopologyRecord, after: TopologyRecord): Change[] {
+export function topologyChanges(before: MeasuredTopology, after: MeasuredTopology): Change[] {
   const of = before.deployment === after.deployment ? before.deployment : `${before.deployment} → ${after.deployment}`;
   const settings = [...new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])].sort();
   const all: Change[] = [
@@ -99,7 +99,7 @@ export function topologyChanges(before: TopologyRecord, after: TopologyRecord): 
   return all.filter((change) => change.before !== change.after);
 }
 
-function valueOf({ settings }: TopologyRecord, name: string): string {
+function valueOf({ settings }: MeasuredTopology, name: string): string {
   const value = settings[name];
   return value === undefined ? "unknown" : value === "" ? '""' : value;
 }
@@ -185,8 +185,8 @@ function differing(what: string, before: string, after: string): Change[] {
 export function matchDeployments(
   before: Results,
   after: Results,
-): { readonly before: TopologyRecord; readonly after: TopologyRecord }[] {
-  const only = (results: Results, mode: TopologyRecord["mode"]): TopologyRecord | undefined => {
+): { readonly before: MeasuredTopology; readonly after: MeasuredTopology }[] {
+  const only = (results: Results, mode: MeasuredTopology["mode"]): MeasuredTopology | undefined => {
     const [one, other] = results.topologies.filter((each) => each.mode === mode);
     return other === undefined ? one : undefined;
   };

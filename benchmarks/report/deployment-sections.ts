@@ -1,16 +1,16 @@
 /** Topology and verification of a deployment as sections of the report. Pure. */
 import { formatCount } from "../../lib/units";
-import type { TopologyRecord } from "../results/schema";
+import type { MeasuredTopology } from "../results/schema";
 import { colourOf } from "./chart-base";
 import type { Html } from "./html";
 import { html } from "./html";
 
 /** Nodes by zone, side by side, the nodes of a shard in one colour. */
-export function topologySection(record: TopologyRecord): Html {
+export function topologySection(record: MeasuredTopology): Html {
   const zones = [...new Set(record.nodes.map(({ zone }) => zone ?? "unknown zone"))].sort();
   const shardOf = (name: string): number =>
     record.shards.findIndex(({ primary, replicas }) => primary === name || replicas.includes(name));
-  const node = ({ name, role, keysAfter }: TopologyRecord["nodes"][number]): Html => {
+  const node = ({ name, role, keysAfter }: MeasuredTopology["nodes"][number]): Html => {
     const shard = shardOf(name);
     const slots =
       role === "primary" && record.mode === "cluster"
@@ -45,7 +45,7 @@ export function topologySection(record: TopologyRecord): Html {
 }
 
 /** The verdict with every assertion, what it expects and what it found. */
-export function verificationSection(record: TopologyRecord): Html {
+export function verificationSection(record: MeasuredTopology): Html {
   return html`<section>
     <h2>
       Verification of ${record.deployment}:

@@ -1,4 +1,4 @@
-import type { DeploymentCost, Results, TopologyRecord } from "./schema";
+import type { DeploymentCost, Results, MeasuredTopology } from "./schema";
 import { formatUsd, usdPerMillionOperations, usdPerGibMonth } from "../../lib/dollars";
 
 type Costs = Pick<Results, "costs">;
@@ -16,14 +16,14 @@ export function rowCost(
 export type DataLimit = "maxmemory" | "memory asked for";
 
 /** The limit that applies to a deployment. */
-export function dataLimitOf({ settings }: Pick<TopologyRecord, "settings">): DataLimit {
+export function dataLimitOf({ settings }: Pick<MeasuredTopology, "settings">): DataLimit {
   return Number(settings["maxmemory"] ?? 0) > 0 ? "maxmemory" : "memory asked for";
 }
 
 /** Dollars per GiB of data and month; null where the price or the limit is unknown. */
 export function storageCost(
   { costs = [] }: Costs,
-  { deployment, nodes, settings }: Pick<TopologyRecord, "deployment" | "nodes" | "settings">,
+  { deployment, nodes, settings }: Pick<MeasuredTopology, "deployment" | "nodes" | "settings">,
 ): number | null {
   const cost = costs.find((each) => each.deployment === deployment);
   const primaries = nodes.filter(({ role }) => role === "primary").length;

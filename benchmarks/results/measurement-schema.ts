@@ -1,10 +1,9 @@
 /** One measurement of results.json, with its warnings. Names contain units; unknown values are null, never 0. */
 import { z } from "zod";
+import { modeSchema, roleSchema } from "../../valkey/verification/topology-record";
 import { DATA_KINDS, LOAD_GENERATORS, READ_FROM } from "../workloads/mixed-workload";
 
 export const countSchema = z.number().min(0);
-export const modeSchema = z.enum(["replication", "cluster"]);
-export const roleSchema = z.enum(["primary", "replica"]);
 
 export const WARNING_CODES = [
   "servers-unknown",

@@ -3,15 +3,9 @@
  */
 import { z } from "zod";
 import { scenarioRecordSchema } from "../../faults/scenarios/scenario-schema";
-import {
-  countSchema,
-  warningSchema,
-  measurementSchema,
-  requestMixSchema,
-  modeSchema,
-  roleSchema,
-} from "./measurement-schema";
+import { countSchema, warningSchema, measurementSchema, requestMixSchema } from "./measurement-schema";
 import { studySchema } from "./study-schema";
+import { modeSchema, topologySchema } from "../../valkey/verification/topology-record";
 import { machineSchema } from "../../platforms/kubernetes/cluster/machine";
 
 export { WARNING_CODES, measurementSchema } from "./measurement-schema";
@@ -85,41 +79,17 @@ export const referenceLoadSchema = z.strictObject({
 });
 export type ReferenceLoadRecord = z.infer<typeof referenceLoadSchema>;
 
-const assertionSchema = z.strictObject({
-  id: z.string(),
-  what: z.string(),
-  expected: z.string(),
-  found: z.string(),
-  pass: z.boolean(),
-  nodes: z.array(z.string()),
-});
-
-/** A deployment as verification found it. */
-export const topologySchema = z.strictObject({
-  deployment: z.string(),
-  mode: modeSchema,
-  version: z.string(),
+/** A deployment as verification found it, with the keys that a run left in it. */
+export const measuredTopologySchema = topologySchema.extend({
   nodes: z.array(
-    z.strictObject({
-      name: z.string(),
-      zone: z.string().nullable(),
-      machine: z.string(),
-      role: roleSchema,
+    topologySchema.shape.nodes.element.extend({
       /** Keys after the run. */
       keysAfter: countSchema.nullable(),
     }),
   ),
-  shards: z.array(z.strictObject({ primary: z.string().nullable(), replicas: z.array(z.string()), slots: z.string() })),
-  /** Directive to value, as the first node has them. */
-  settings: z.record(z.string(), z.string()),
-  formationMs: countSchema.nullable(),
-  verdict: z.strictObject({
-    pass: z.boolean(),
-    assertions: z.array(assertionSchema),
-    skippedAssertions: z.array(z.string()),
-  }),
 });
-export type TopologyRecord = z.infer<typeof topologySchema>;
+export type MeasuredTopology = z.infer<typeof measuredTopologySchema>;
+
 /** The machine that this program runs on, and other machines of the run. */
 const environmentSchema = z.strictObject({
   platform: z.string(),
@@ -169,7 +139,7 @@ export const resultsSchema = z.strictObject({
   reason: z.string().nullable(),
   configuration: z.unknown(),
   environment: environmentSchema,
-  topologies: z.array(topologySchema),
+  topologies: z.array(measuredTopologySchema),
   referenceLoads: z.array(referenceLoadSchema),
   /** Costs of deployments whose machines' prices are known. */
   costs: z.array(costSchema).optional(),

@@ -1,4 +1,5 @@
 /** Collects the results of a run, and writes them after each record, so that a crash loses no measurement. */
+import { beforeCounting } from "../results/topology";
 import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../warnings/warnings";
 import type { Verification } from "../../valkey/verification/verify";
@@ -13,10 +14,10 @@ import type {
   Environment,
   MeasurementRecord,
   Results,
-  TopologyRecord,
+  MeasuredTopology,
 } from "../results/schema";
 import { SCHEMA_VERSION } from "../results/schema";
-import { topologyOf } from "../results/topology";
+import { topologyOf } from "../../valkey/verification/topology-record";
 
 /** Facts of a run that are known at its start. */
 export interface RunDescription {
@@ -32,7 +33,7 @@ export class ResultsCollector {
   #programs: Environment["programs"] = null;
   #machines: readonly Machine[] = [];
   #costs: readonly DeploymentCost[] = [];
-  readonly #topologies: TopologyRecord[] = [];
+  readonly #topologies: MeasuredTopology[] = [];
   readonly #referenceLoads: ReferenceLoadRecord[] = [];
   readonly #records: MeasurementRecord[] = [];
   readonly #capacities: CapacityRecord[] = [];
@@ -86,7 +87,7 @@ export class ResultsCollector {
   }
 
   addTopology(verification: Verification, formationMs: number | null): void {
-    this.#topologies.push(topologyOf(verification, formationMs));
+    this.#topologies.push(beforeCounting(topologyOf(verification, formationMs)));
   }
 
   addCapacity(capacity: CapacityRecord): void {

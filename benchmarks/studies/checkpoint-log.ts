@@ -2,7 +2,8 @@
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
-import { measurementSchema, topologySchema } from "../results/schema";
+import { measurementSchema } from "../results/schema";
+import { topologySchema } from "../../valkey/verification/topology-record";
 import { tableGrowthSchema, interleavedTestSchema } from "../results/study-schema";
 
 /** Name of the log in the output directory. */

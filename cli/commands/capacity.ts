@@ -93,13 +93,13 @@ export interface CapacityStep {
 }
 
 /** The step that finds the capacity of every verified deployment. */
-export function capacityStep({ wanted, deployments: contenders, runners: equipment, collector }: CapacityStep): Step {
+export function capacityStep({ wanted, deployments, runners, collector }: CapacityStep): Step {
   const objective = formatObjective(wanted.objective);
   return {
     title: `Find the capacity: ${objective}`,
     run: async (report) => {
-      const all = contenders();
-      const found = await equipment();
+      const all = deployments();
+      const found = await runners();
       await findCapacities({ ...wanted, deployments: all }, 1, found, collector, report);
       found.signal.throwIfAborted();
       return `Found the capacity of ${counted(all.length, "deployment")}: ${objective}`;

@@ -1,5 +1,5 @@
 /** `npm start -- status` and `verify STACK`: the nodes of a deployed stack, asked now. */
-import { topologyOf } from "../../benchmarks/results/topology";
+import { topologyOf } from "../../valkey/verification/topology-record";
 import { BadInput } from "../../lib/errors";
 import type { Inspection } from "../../provider/updates/drift";
 import { inspectDeployment } from "../../provider/updates/drift";

@@ -31,7 +31,7 @@ import { shortPath } from "../../benchmarks/run/artifacts";
 import { describeEnvironment } from "../../benchmarks/results/environment";
 import type { Environment, Results } from "../../benchmarks/results/schema";
 import { describeEnd, formatStudy } from "../../benchmarks/results/formats/study-summary";
-import { formatDuration } from "../../lib/units";
+import { formatDuration, formatPercent } from "../../lib/units";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 import { parseConfig } from "../../stacks/config/parse";
@@ -180,7 +180,7 @@ class StudyRun {
   measure(): Step {
     const { name, treatments, precision, budget } = this.study;
     const already = this.checkpoints.entries.length;
-    const goal = `to ${Number((100 * precision).toFixed(1))} %, ${formatDuration(budget)} at most`;
+    const goal = `to ${formatPercent(precision)}, ${formatDuration(budget)} at most`;
     const resumed = already === 0 ? "" : `; ${already} measurements exist already`;
     return {
       title: `Study ${name}: ${treatments.length} treatments, ${goal}${resumed}`,

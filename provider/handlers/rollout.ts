@@ -109,7 +109,7 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
         : [describeRestarts(target)],
 };
 
-/** Seconds that one node takes as measured (docs/upgrades.md), without the time to pull an image and to load data. */
+/** Seconds that one node takes as measured (docs/findings.md), without the time to pull an image and to load data. */
 const USUAL_SECONDS = { cluster: 12, watched: 12, replication: 6 } as const;
 
 function describeRestarts(target: KubernetesReference): string {

@@ -6,7 +6,7 @@ import { z } from "zod";
 import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
 import { comparisonSchema } from "../../benchmarks/results/comparison";
 import { resultsSchema } from "../../benchmarks/results/schema";
-import type { TopologyRecord } from "../../benchmarks/results/schema";
+import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import type { StackPlan } from "../plan/stack-plan-types";
 /** Version of the outputs' format. A change that older readers would misread raises it. */
 export const OUTPUTS_VERSION = 1;

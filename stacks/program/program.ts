@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { connectionUrl } from "../../valkey/connection-url";
 import { formatEndpoint } from "../../valkey/node";
 import { formatObjective } from "../../benchmarks/capacity/objective";
-import type { TopologyRecord } from "../../benchmarks/results/schema";
+import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import type { BenchmarkJobArgs } from "../../components/benchmark-job";
 import { BenchmarkJob } from "../../components/benchmark-job";
 import type { DeploymentReference } from "../../platforms/deployment-reference";

@@ -1,5 +1,5 @@
 /** Verdicts of a stack's deployments as text. Pure. */
-import type { TopologyRecord } from "../../benchmarks/results/schema";
+import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import { verdictLine } from "../../valkey/verification/format";
 
 /** A verdict as the state has it. */

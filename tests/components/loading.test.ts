@@ -17,10 +17,11 @@ const HEAVY = [
 ];
 /** Rooms and folders whose work is done in the provider's process. */
 const FAR = [
-  "provider/kinds",
+  "provider/handlers",
   "benchmarks/report",
   "benchmarks/run",
   "benchmarks/measuring",
+  "benchmarks/warnings",
   "lib/statistics",
   "stacks",
   "cli",

@@ -10,7 +10,7 @@ import { formatScenarios } from "../scenario-rows";
 import type { TestComparison, ResultRow } from "../rows";
 import { compareDeployments } from "../rows";
 import { formatObjective } from "../../capacity/objective";
-import type { CapacityRecord, Results, TopologyRecord } from "../schema";
+import type { CapacityRecord, Results, MeasuredTopology } from "../schema";
 
 /** The whole summary, lines without colour. */
 export function formatSummary(results: Results): string[] {
@@ -36,7 +36,7 @@ function tableLines(
   deployments: readonly string[],
   comparisons: readonly TestComparison[],
   notes: readonly WarningNote[],
-  topologies: readonly TopologyRecord[],
+  topologies: readonly MeasuredTopology[],
 ): string[] {
   const compared = deployments.length > 1;
   const shapes = deployments.map((name) => topologies.find(({ deployment }) => deployment === name));
@@ -120,7 +120,7 @@ function describeBottleneck({ at, text }: NonNullable<CapacityRecord["bottleneck
 }
 
 /** Keys of each node that is a primary after the run. */
-function keyLines({ deployment, nodes }: TopologyRecord): string[] {
+function keyLines({ deployment, nodes }: MeasuredTopology): string[] {
   const primaries = nodes.filter(({ role, keysAfter }) => role === "primary" && keysAfter !== null);
   const total = primaries.reduce((sum, { keysAfter }) => sum + (keysAfter ?? 0), 0);
   if (primaries.length === 0) return [];
@@ -157,7 +157,7 @@ function warningLines(notes: readonly WarningNote[]): string[] {
 }
 
 /** `3 primaries + 3 replicas` */
-export function describeShape({ nodes }: Pick<TopologyRecord, "nodes">): string {
+export function describeShape({ nodes }: Pick<MeasuredTopology, "nodes">): string {
   const count = (role: "primary" | "replica"): number => nodes.filter((node) => node.role === role).length;
   const primaries = count("primary");
   const replicas = count("replica");

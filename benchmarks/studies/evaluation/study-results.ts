@@ -1,13 +1,8 @@
 /** The checkpoints of a study as results, in the format of every run. Pure. */
+import { beforeCounting } from "../../results/topology";
+import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { referenceLoadWarnings } from "../../warnings/warnings";
-import type {
-  ReferenceLoadRecord,
-  Warning,
-  Environment,
-  MeasurementRecord,
-  Results,
-  TopologyRecord,
-} from "../../results/schema";
+import type { ReferenceLoadRecord, Warning, Environment, MeasurementRecord, Results } from "../../results/schema";
 import { SCHEMA_VERSION } from "../../results/schema";
 import type { StudyState } from "./evaluate";
 import { treatmentEntries, evaluateStudy } from "./evaluate";
@@ -36,7 +31,10 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     complete: reason === null,
     reason,
     // In the order of treatments; the first is the baseline.
-    topologies: state.study.treatments.flatMap(({ id }) => topologies.get(id) ?? []),
+    topologies: state.study.treatments.flatMap(({ id }) => {
+      const topology = topologies.get(id);
+      return topology === undefined ? [] : [beforeCounting(topology)];
+    }),
     referenceLoads,
     records: treatments
       .flatMap(({ records }) => records)

@@ -6,7 +6,7 @@ import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/lo
 import { LocalValkeyBenchmarkRunner } from "../../load/valkey-benchmark/local-runner";
 import type { VerifiedDeployment } from "../../measuring/session";
 import { Session } from "../../measuring/session";
-import { topologyOf } from "../../results/topology";
+import { topologyOf } from "../../../valkey/verification/topology-record";
 import type { MeasurementRecord } from "../../results/schema";
 import type { StudyEnvironment } from "./treatment-servers";
 import { withServers } from "./treatment-servers";

@@ -1,6 +1,6 @@
 /** Base of what Valkey is compared with: deployed by other means than its own components, verified, and nothing more. */
 import * as pulumi from "@pulumi/pulumi";
-import type { TopologyRecord } from "../../../benchmarks/results/schema";
+import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { DeploymentVerification } from "../../../provider/resources";
 

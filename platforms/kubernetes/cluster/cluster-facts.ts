@@ -1,4 +1,4 @@
-/** Reads what a Kubernetes cluster has and allows. What must not be read is undefined, which is not a problem. */
+/** Reads what a Kubernetes cluster has and allows. What the account has no right to read is undefined, which is not a problem. */
 import type { V1Node, V1SelfSubjectAccessReview } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import { statusInError } from "../api/api-errors";

@@ -1,6 +1,6 @@
 /** Verifies a deployment. */
-import type { TopologyRecord } from "../../../benchmarks/results/schema";
-import { topologyOf } from "../../../benchmarks/results/topology";
+import type { TopologyRecord } from "../../../valkey/verification/topology-record";
+import { topologyOf } from "../../../valkey/verification/topology-record";
 import { Failure } from "../../../lib/errors";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
 import { openDeployment } from "../../../platforms/deployment-reference";
@@ -82,7 +82,7 @@ async function check(
   const { timeoutMs: recoveryMs, signal, report } = options;
   const settled = await verifyUntilPass(deployment, {
     settlingMs: SETTLING_MS,
-    recoveryMs: recoveryMs,
+    recoveryMs,
     signal,
     report,
   });

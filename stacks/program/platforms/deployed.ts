@@ -1,6 +1,6 @@
 /** The result of a platform for the program. */
 import type * as pulumi from "@pulumi/pulumi";
-import type { TopologyRecord } from "../../../benchmarks/results/schema";
+import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
 import type { PlatformConfig } from "../../config/schema/platform";
 

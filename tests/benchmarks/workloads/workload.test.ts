@@ -121,7 +121,7 @@ describe("resolveTests", () => {
   });
 });
 
-describe("fitLoad", () => {
+describe("adjustedLoad", () => {
   it("keeps even numbers, and finds the nearest otherwise", () => {
     expect(adjustedLoad(48, 3, [3])).toEqual({ clients: 48, threads: 3 });
     // The flags of "Valkey on EKS" over three primaries; those of "One billion requests per second" at its own size and

@@ -95,7 +95,7 @@ process.on("exit", () => {
 const FOR_COMPONENTS = ["@pulumi/kubernetes", "@pulumi/pulumi", "fastest-levenshtein", "zod"];
 /** Code that they do not need. */
 const NOT_FOR_COMPONENTS =
-  /^(cli|stacks|faults|components\/eks|benchmarks\/(compare|measuring|report|soak|studies)|lib\/statistics)\//;
+  /^(cli|stacks|faults|components\/eks|benchmarks\/(compare|measuring|report|run|soak|studies|warnings)|lib\/statistics)\//;
 
 interface Run {
   readonly types: readonly string[];

@@ -45,7 +45,8 @@ const former = (namespace: string): KubernetesObject[] =>
 /** Fenced blocks of the recipe, by language. */
 function recipe(language: string): string[] {
   const text = readFileSync(join(ROOT, "docs/upgrades.md"), "utf8");
-  const section = text.split(/^## /m).find((each) => each.startsWith("From another deployment")) ?? "";
+  const section = text.split(/^## /m).find((each) => each.startsWith("From a different deployment"));
+  if (section === undefined) throw new Error("docs/upgrades.md has no recipe");
   return [...section.matchAll(new RegExp(`^ *\`\`\`${language}\\n([^\`]*)\`\`\``, "gm"))].map(
     ([, block = ""]) => block,
   );

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { V1PodDisruptionBudget } from "@kubernetes/client-node";
-import type { TopologyRecord } from "../../../benchmarks/results/schema";
+import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { EnginelessStack } from "../../support/kubernetes/engineless-stack";
 import { isStaying, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 import { valkeyCliScript, PRINT_ANSWERS, WRITER_POD, writerPod } from "../../support/kubernetes/writer-pod";

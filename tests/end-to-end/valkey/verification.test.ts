@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { signalProcess, identifyProcess } from "../../../lib/system/process-identity";
+import type { SettlingTime } from "../../../valkey/verification/verify";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { eventually, Sandbox, withNode } from "../../support/valkey/real";
 
@@ -235,7 +236,7 @@ describe("a real replication", () => {
   });
 
   it("is waited for while a replica may still link, and not where waiting helps nothing", async () => {
-    const limits = { settlingMs: 500, healingMs: 30_000 };
+    const limits: SettlingTime = { settlingMs: 500, recoveryMs: 30_000 };
     const password = await withNode(replication, 1, (connection) => connection.config("GET", "primaryauth"));
     await withNode(replication, 1, async (connection) => {
       await connection.config("SET", "primaryauth", "wrong");

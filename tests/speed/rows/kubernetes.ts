@@ -98,11 +98,11 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
         report(`${lastOf(reference)} s by valkey-cli --cluster create in a pod`);
       });
     }
+    if (wanted.has(FORMATION)) emit(formationRow(ours, reference));
+    if (wanted.has(VERIFICATION)) emit(verificationRow(verdicts));
   } finally {
     await here.close();
   }
-  if (wanted.has(FORMATION)) emit(formationRow(ours, reference));
-  if (wanted.has(VERIFICATION)) emit(verificationRow(verdicts));
 }
 
 function formationRow(ours: readonly number[], reference: readonly number[]): BenchRow {

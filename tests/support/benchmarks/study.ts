@@ -64,6 +64,7 @@ export function treatmentEntry(
   const base = measurementRecord();
   const [topology] = results([]).topologies;
   if (topology === undefined) throw new Error("there is no topology");
+  const nodes = topology.nodes.map(({ name, zone, machine, role }) => ({ name, zone, machine, role }));
   const own = {
     ...base,
     id: `${round}-${treatment.id}-set`,
@@ -82,7 +83,7 @@ export function treatmentEntry(
     treatment: treatment.id,
     seconds: 10,
     records: [own],
-    topology: { ...topology, deployment: treatment.id, mode: treatment.mode },
+    topology: { ...topology, nodes, deployment: treatment.id, mode: treatment.mode },
     growth: null,
   };
 }

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CoreV1Api } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
+import { messageOf } from "../../../lib/errors";
 import { SERVER_CONTAINER } from "../../../components/kubernetes/layout";
 import type { Tls } from "../../../components/kubernetes/arguments";
 import type { DeploymentKind } from "../../../components/kubernetes/deployment-kind";
@@ -132,8 +133,14 @@ export class DeployedPods {
   /** Deletes all keys, so that data does not grow from one round to the next. */
   async flush(): Promise<void> {
     await withConnections(this.deployment, async (connections) => {
-      // Replicas refuse it.
-      await Promise.all([...connections.values()].map((each) => each.flushall().catch(() => undefined)));
+      const isReplica = (error: unknown): boolean => messageOf(error).startsWith("READONLY");
+      await Promise.all(
+        [...connections.values()].map((each) =>
+          each.flushall().catch((error: unknown) => {
+            if (!isReplica(error)) throw error;
+          }),
+        ),
+      );
     });
   }
 

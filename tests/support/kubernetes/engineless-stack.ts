@@ -1,5 +1,5 @@
 /** A deployment of a stack in pods, brought from one configuration to the next as Pulumi's engine would, without an engine. */
-import type { TopologyRecord } from "../../../benchmarks/results/schema";
+import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { handler as formation } from "../../../provider/handlers/formation";
 import type { RolloutOutputs } from "../../../provider/handlers/rollout";

@@ -1,8 +1,9 @@
 /** Arguments of components in tests: the fewest possible, and those of "Valkey on EKS". */
 import * as pulumi from "@pulumi/pulumi";
+import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import type { ServerArgs } from "../../../components/kubernetes/arguments";
 
-export const IMAGE = "docker.io/valkey/valkey:9.1.2";
+export const IMAGE = DEFAULT_IMAGE;
 
 export const plainServers: ServerArgs = {
   namespace: "valkey",
