@@ -3,7 +3,9 @@ import type { Fault } from "../../../faults/plan/fault";
 import type { Scenario } from "../../../faults/plan/scenario";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
 import { runScenarios } from "../../../faults/scenarios/run-scenarios";
+import { allInOrder } from "../../../lib/all-in-order";
 import { Failure, messageOf } from "../../../lib/errors";
+import { Semaphore } from "../../../lib/semaphore";
 import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { ServerSettings } from "../../../valkey/settings/settings";
@@ -102,6 +104,10 @@ const load = (replicas: number): Scenario["load"] => ({
   acknowledgement: { replicas, timeoutMs: 1000 },
 });
 
+/** Cases that have pods at the same time. One is struck while the pods of others are recreated, which takes most of a round. */
+const AT_A_TIME = 3;
+const striking = new Semaphore(1);
+
 const lostId = (id: string): string => `${id}-lost`;
 const servedId = (id: string): string => `${id}-served`;
 const idsOf = ({ id }: Case): string[] => [lostId(id), servedId(id)];
@@ -116,8 +122,8 @@ export const crash: Benchmark = {
         if (context.wanted.has(id)) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
       return;
     }
-    // Two cases at a time keep both cores of a small machine busy.
-    for (const each of wanted) await measure(each, context);
+    const cases = new Semaphore(AT_A_TIME);
+    await allInOrder(wanted.map((each) => cases.run(() => measure(each, context))));
   },
 };
 
@@ -184,7 +190,10 @@ async function runCase(
     };
     let record: ScenarioRecord | undefined;
     const onResult = (result: ScenarioResult): void => void (record = result.record);
-    await runScenarios([{ scenario, repeats: 1, subject }], { signal, report: () => undefined, onResult });
+    await striking.run(async () => {
+      signal.throwIfAborted();
+      await runScenarios([{ scenario, repeats: 1, subject }], { signal, report: () => undefined, onResult });
+    });
     if (record === undefined) throw new Failure(`${id}: the scenario did not run`);
     if (record.unread > 0) throw new Failure(`${id}: ${record.unread} keys could not be read back`);
     const { outage, writes, lost } = record;
