@@ -1,6 +1,6 @@
 /** Real Sentinels and servers: formation, verification, loss of the primary, and new addresses of all of them. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { awaitCondition } from "../../../lib/polling";
 import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
 import { HostFaultInjector } from "../../../faults/injectors/host-injector";
@@ -16,6 +16,7 @@ import { withCurrentNodes, injectFault } from "../../support/faults/fault-subjec
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 500, failoverTimeoutMs: 3000 };
 /** A Sentinel that a busy machine delays for two seconds fails over nothing for thirty (TILT). */
 const PATIENCE = { recoveryTimeoutSeconds: 90 };
+const TILT_OVER = { settlingMs: 45_000 };
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };
 
 function sentinelOf({ sentinels }: Deployment): DeploymentNode {
@@ -46,6 +47,9 @@ beforeAll(async () => {
   };
 });
 afterAll(() => sandbox.close());
+beforeEach(async () => {
+  await verifyUntilPass(withCurrentNodes(replication), TILT_OVER);
+});
 
 describe("replication with Sentinels", () => {
   it("is formed and passes verification, Sentinels included", async () => {
@@ -130,7 +134,7 @@ describe("replication with Sentinels", () => {
       await connection.call("CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES");
       connection.disconnect();
     }
-    const before = (await verifyUntilPass(changed, { settlingMs: 20_000 })).verdict;
+    const before = (await verifyUntilPass(changed, TILT_OVER)).verdict;
     expect(before.assertions.filter(({ pass }) => !pass)).toEqual([]);
     const connection = await changed.connect(sentinel);
     await connection.call("SENTINEL", "FAILOVER", "watched");
