@@ -16,7 +16,7 @@ export interface Requirements {
   readonly workingSet: number;
   /** Bytes of a typical value. */
   readonly valueSize: number;
-  /** Requests that a client sends before it waits for replies; 1 means without pipelining. */
+  /** Requests that a client sends before it waits for replies; 1 if it does not pipeline. */
   readonly pipeline: number;
   /** Objective for the 99th percentile of latency at a primary, milliseconds; undefined for none. */
   readonly p99Ms: number | undefined;

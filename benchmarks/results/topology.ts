@@ -3,6 +3,6 @@ import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import type { MeasuredTopology } from "./schema";
 
 /** A verified topology before its keys are counted. */
-export function beforeCounting(topology: TopologyRecord): MeasuredTopology {
+export function asMeasuredTopology(topology: TopologyRecord): MeasuredTopology {
   return { ...topology, nodes: topology.nodes.map((node) => ({ ...node, keysAfter: null })) };
 }

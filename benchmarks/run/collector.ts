@@ -1,5 +1,5 @@
 /** Collects the results of a run, and writes them after each record, so that a crash loses no measurement. */
-import { beforeCounting } from "../results/topology";
+import { asMeasuredTopology } from "../results/topology";
 import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../warnings/warnings";
 import type { Verification } from "../../valkey/verification/verify";
@@ -87,7 +87,7 @@ export class ResultsCollector {
   }
 
   addTopology(verification: Verification, formationMs: number | null): void {
-    this.#topologies.push(beforeCounting(topologyOf(verification, formationMs)));
+    this.#topologies.push(asMeasuredTopology(topologyOf(verification, formationMs)));
   }
 
   addCapacity(capacity: CapacityRecord): void {

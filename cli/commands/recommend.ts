@@ -26,20 +26,20 @@ const workingSet = z.unknown().transform((text, context) => {
   return z.NEVER;
 });
 
-/** A number of units, which the message names. */
-function numberAbove(least: number, unit: string): z.ZodNumber {
-  const expected = `expected ${unit}, above ${least}`;
-  return z.number(expected).gt(least, expected);
+/** A number above 0. @param unit its unit, for messages */
+function positive(unit: string): z.ZodNumber {
+  const expected = `expected ${unit}, above 0`;
+  return z.number(expected).gt(0, expected);
 }
 
 /** Options of the command, by commander's names. Their defaults are the help's (`cli/program.ts`). */
 export const recommendSchema = z.strictObject({
-  rate: numberAbove(0, "requests per second at the peak"),
+  rate: positive("requests per second at the peak"),
   reads: fraction.default(0.9),
   workingSet,
-  valueSize: numberAbove(0, "bytes").default(256),
+  valueSize: positive("bytes").default(256),
   pipeline: wholeNumber(1).default(1),
-  p99: numberAbove(0, "milliseconds").optional(),
+  p99: positive("milliseconds").optional(),
   replicas: wholeNumber(0, 10).default(1),
   region: z.enum(PRICED_REGIONS).default("us-west-2"),
 });

@@ -43,7 +43,7 @@ export interface ServerArgs {
   readonly external?: ExternalReach | undefined;
   /** An exporter for Prometheus beside every server. @default none */
   readonly metrics?: Metrics | undefined;
-  /** Only TLS, with these files. @default plain TCP */
+  /** TLS for all connections, with these files. @default plain TCP */
   readonly tls?: Tls | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;

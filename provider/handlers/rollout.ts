@@ -2,6 +2,7 @@
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openKubernetesDeployment } from "../../platforms/deployment-reference";
 import { areLed, designatedPod } from "../../platforms/kubernetes/access/primary-lead";
+import type { RolloutPlan } from "../../platforms/kubernetes/pods/rollout";
 import { awaitRollout, outdatedPods } from "../../platforms/kubernetes/pods/rollout";
 import { forgetGone } from "../../valkey/sentinel/form-sentinels";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -50,7 +51,7 @@ async function rollOut(
     template: storage.template,
     formerZones: [...new Set(former.flatMap(({ zones }) => zones))],
   };
-  const mend = repairLostNodes(kubernetes, lost, options, (event) => {
+  const repair = repairLostNodes(kubernetes, lost, options, (event) => {
     context.report(`${name}: ${event}`);
   });
   const moves = isLed(target) ? new PrimaryMoves(kubernetes, target, password, options) : undefined;
@@ -58,7 +59,8 @@ async function rollOut(
   const restartNext = target.sentinel === undefined ? moves?.restartNext : undefined;
   // Nodes with TLS and nodes without do not talk to each other: see `TlsCheck`.
   const atOnce = former.some(({ tls }) => (tls === undefined) !== (target.tls === undefined));
-  const plan = { namespace, statefulSet, container, nodes: nodeCount(shape), atOnce, mend, restartNext };
+  const nodes = nodeCount(shape);
+  const plan: RolloutPlan = { namespace, statefulSet, container, nodes, atOnce, repair, restartNext };
   await awaitRollout(kubernetes, plan, options);
   if (target.sentinel !== undefined && before.length > 0) {
     const { sentinels, ...deployment } = await openKubernetesDeployment(kubernetes, target, password, options);

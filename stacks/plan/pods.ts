@@ -184,13 +184,13 @@ export function podTarget(
       zones: deploymentZones(platform, deployment),
       settings,
       tls: platform.tls && { secretName: tlsSecretName(name, platform.tls) },
-      tuning: expectedOfServers(platform, deployment),
+      tuning: expectedServerTuning(platform, deployment),
     },
   );
 }
 
 /** Settings that a deployment's machines promise its servers; undefined where the machines are not the platform's own. */
-export function expectedOfServers(platform: PodPlatform, deployment: DeploymentConfig): ExpectedTuning | undefined {
+export function expectedServerTuning(platform: PodPlatform, deployment: DeploymentConfig): ExpectedTuning | undefined {
   if (platform.type !== "eks") return undefined;
   const { pool = "servers", resources } = podSettings(platform, deployment);
   const backlog = toDirectives(deployment.settings).get("tcp-backlog");

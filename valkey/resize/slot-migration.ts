@@ -22,8 +22,8 @@ const SMALLEST_PORTION = 16;
 /**
  * Carries out transfers, those of different sources in parallel.
  * @param keyBytes the memory that a source's keys take
- * @returns the atomic migrations that ended because a server is no longer a primary, in words; their slots are where
- *   they were
+ * @returns a sentence for each atomic migration that ended because a server is no longer a primary. Its slots have not
+ *   moved.
  * @throws Failure when a server refuses
  */
 export async function migrateSlots(

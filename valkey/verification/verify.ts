@@ -32,7 +32,7 @@ const POLL_MS = 500;
 export interface SettlingTime {
   /** For every assertion to hold, milliseconds. */
   readonly settlingMs: number;
-  /** For assertions of SELF_RECOVERING_ASSERTIONS to hold, where all others do, milliseconds. @default `settlingMs` */
+  /** Time for SELF_RECOVERING_ASSERTIONS to hold if all others do, milliseconds. @default `settlingMs` */
   readonly recoveryMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Is told which assertions are waited for. */
@@ -72,8 +72,8 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
     const verification = await verify(deployment);
     const failing = verification.verdict.assertions.filter(({ pass }) => !pass);
     if (failing.length === 0) return verification;
-    const isHealing = failing.every(({ id }) => SELF_RECOVERING_ASSERTIONS.has(id));
-    if (performance.now() - began >= (isHealing ? Math.max(limitMs, settlingMs) : settlingMs)) return verification;
+    const canRecover = failing.every(({ id }) => SELF_RECOVERING_ASSERTIONS.has(id));
+    if (performance.now() - began >= (canRecover ? Math.max(limitMs, settlingMs) : settlingMs)) return verification;
     report?.(failing.map(({ id, found }) => `${id}: ${found}`).join("; "), true);
     return undefined;
   };

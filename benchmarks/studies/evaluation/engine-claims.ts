@@ -130,6 +130,6 @@ function degradation(basis: ClaimBasis): Claim {
 
 function ioThreadLimit(): Claim {
   return stated("beyond 8 io-threads Valkey gains nothing").inconclusive(
-    "a test of this claim needs 16 cores for only the server; see the study io-threads",
+    "a test of this claim needs 16 cores that only the server uses; see the study io-threads",
   );
 }

@@ -1,5 +1,5 @@
 /** The checkpoints of a study as results, in the format of every run. Pure. */
-import { beforeCounting } from "../../results/topology";
+import { asMeasuredTopology } from "../../results/topology";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { referenceLoadWarnings } from "../../warnings/warnings";
 import type { ReferenceLoadRecord, Warning, Environment, MeasurementRecord, Results } from "../../results/schema";
@@ -33,7 +33,7 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     // In the order of treatments; the first is the baseline.
     topologies: state.study.treatments.flatMap(({ id }) => {
       const topology = topologies.get(id);
-      return topology === undefined ? [] : [beforeCounting(topology)];
+      return topology === undefined ? [] : [asMeasuredTopology(topology)];
     }),
     referenceLoads,
     records: treatments

@@ -111,7 +111,7 @@ export function tableGrowthOf(samples: readonly Sample[]): TableGrowth {
   if (start === undefined) return { samples: [] };
   const most = Math.max(...samples.map(({ keys }) => keys));
   const end = samples.findIndex(({ keys }) => keys === most);
-  // The last sample follows the last write, so its memory is that of only the data.
+  // The last sample follows the last write, so its memory contains only the data.
   const during = [...samples.slice(0, end), ...samples.slice(-1)].filter(({ ms }) => ms > start.ms);
   return {
     samples: [start, ...during].map(({ ms, keys, bytes }) => ({

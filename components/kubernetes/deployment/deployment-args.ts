@@ -63,7 +63,7 @@ export interface DeploymentArgs
   readonly passwordVersion?: number | undefined;
   /** Time that a former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
   readonly passwordOverlapSeconds?: number | undefined;
-  /** Only TLS, for clients and between nodes. @default plain TCP */
+  /** TLS for all connections, of clients and between nodes. @default plain TCP */
   readonly tls?: TlsSource | undefined;
   /**
    * Whether a change that needs it may restart all nodes at once, with their data: TLS on and off.

@@ -38,7 +38,7 @@ import { machineSetSelector } from "./pools";
 
 const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
 
-/** Machines of one set: equal, and for only the pods of these groups. */
+/** Machines of one set: equal, and only for the pods of these groups. */
 export interface MachineSet {
   /** Label of the first group, so that deployments that follow in the configuration change no pod of this one. */
   readonly name: string;

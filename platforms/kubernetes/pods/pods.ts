@@ -57,7 +57,7 @@ export async function readPodLabels(
 ): Promise<Labels> {
   if ("labels" in selection) return selection.labels;
   const name = selection.statefulSet;
-  const set = await findSetOrCopy(kubernetes, { namespace, statefulSet: name });
+  const set = await findStatefulSetOrCopy(kubernetes, { namespace, statefulSet: name });
   if (set === undefined)
     throw new BadInput(name, [
       `namespace ${namespace} of context ${kubernetes.context} has no StatefulSet of that name`,
@@ -69,7 +69,7 @@ export async function readPodLabels(
 }
 
 /** The StatefulSet, or what is kept of it while its pods run without it. */
-async function findSetOrCopy(
+async function findStatefulSetOrCopy(
   kubernetes: KubernetesClient,
   set: StatefulSetName,
 ): Promise<Plain<V1StatefulSet> | undefined> {

@@ -18,8 +18,8 @@ export interface RolloutPlan {
   readonly container: string;
   /** Whether all pods are replaced at the same time. @default false: one after the other */
   readonly atOnce?: boolean | undefined;
-  /** Called again and again until all pods are ready: mends what keeps them from it. @returns what it waits for */
-  readonly mend?: RepairStep | undefined;
+  /** Called again and again until all pods are ready: repairs what keeps them from it. @returns what it waits for */
+  readonly repair?: RepairStep | undefined;
   /** Chooses the pods to restart, one after the other. @default the StatefulSet does, from the highest ordinal down */
   readonly restartNext?: RestartNext | undefined;
 }
@@ -70,8 +70,8 @@ export async function awaitRollout(
     if (isSettled(set, pods, plan) && strategyOf(set) === strategyAtRest(plan)) return;
     const stuck = await release(kubernetes, plan, set, pods);
     if (!stuck && run) await restart(kubernetes, plan, set, pods);
-    const unmended = await plan.mend?.(pods, run);
-    const explain = async (): Promise<string> => unmended ?? describe(set, pods);
+    const unrepaired = await plan.repair?.(pods, run);
+    const explain = async (): Promise<string> => unrepaired ?? describe(set, pods);
     if (run) {
       const now = Date.now();
       if (now - began > timeoutMs) throw new Failure(`${await explain()} after ${Math.round((now - began) / 1000)} s`);

@@ -6,13 +6,13 @@ import type { PlatformConfig } from "../../config/schema/platform";
 
 /** Deployment that a platform made. */
 export interface Deployed {
-  readonly deployments: readonly DeployedDeployment[];
+  readonly deployments: readonly ProgramDeployment[];
   /** The platform with images under the names by which its machines pull them. */
   readonly platform: PlatformConfig;
 }
 
 /** A deployment that serves and is verified. What depends on `component` waits for that. */
-export interface DeployedDeployment {
+export interface ProgramDeployment {
   readonly name: string;
   /** Passwords of users beside `default`, by name. Secret. @default no such users */
   readonly userPasswords?: Readonly<Record<string, pulumi.Output<string>>> | undefined;

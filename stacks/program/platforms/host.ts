@@ -2,12 +2,12 @@
 import * as pulumi from "@pulumi/pulumi";
 import { HostDeployment } from "../../../components/host-deployment";
 import { hostPlans } from "../../plan/benchmark-plans";
-import type { DeployedDeployment } from "./deployed";
+import type { ProgramDeployment } from "./deployed";
 import type { HostConfig } from "../../config/schema/platform";
 import type { StackConfig } from "../../config/schema/stack";
 
 /** Starts every deployment as processes on this machine. */
-export function deployOnHost(stack: string, platform: HostConfig, config: StackConfig): DeployedDeployment[] {
+export function deployOnHost(stack: string, platform: HostConfig, config: StackConfig): ProgramDeployment[] {
   const { timeout, trigger } = config.verification;
   return hostPlans(platform, config).map(({ shape, settings, ...plan }) => {
     const { name } = plan;

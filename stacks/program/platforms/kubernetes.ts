@@ -7,7 +7,7 @@ import { nodeCount } from "../../../valkey/topology/placement";
 import { ClusterCheck } from "../../../provider/resources";
 import { configuredShape } from "../../plan/benchmark-plans";
 import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/pods";
-import type { DeployedDeployment } from "./deployed";
+import type { ProgramDeployment } from "./deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
 import { deployPodsOfStack, POD_SECURITY } from "./pods";
@@ -17,7 +17,7 @@ export function deployOnKubernetes(
   stack: string,
   platform: KubernetesConfig,
   config: StackConfig,
-): DeployedDeployment[] {
+): ProgramDeployment[] {
   const keepsVolumes = platform.storage.onDestroy === "keep";
   const { kubeconfig, context } = platform;
   const check = new ClusterCheck("kubernetes", {

@@ -15,8 +15,8 @@ import { ValkeyDashboard } from "../../../components/valkey-dashboard";
 import { ValkeyReplication } from "../../../components/valkey-replication";
 import { configuredSentinels, configuredShape } from "../../plan/benchmark-plans";
 import type { PodPlatform, PodSettings } from "../../plan/pods";
-import { podSettings, expectedOfServers } from "../../plan/pods";
-import type { DeployedDeployment } from "./deployed";
+import { podSettings, expectedServerTuning } from "../../plan/pods";
+import type { ProgramDeployment } from "./deployed";
 import type { DeploymentConfig } from "../../config/schema/deployments";
 import type { StackConfig } from "../../config/schema/stack";
 
@@ -44,7 +44,7 @@ export function deployPodsOfStack(
   platform: PodPlatform,
   config: StackConfig,
   place: PodDestination,
-): DeployedDeployment[] {
+): ProgramDeployment[] {
   if (platform.metrics !== undefined) {
     new ValkeyDashboard(
       "grafana-dashboard",
@@ -73,7 +73,7 @@ function deployPods(
   platform: PodPlatform,
   { verification }: StackConfig,
   place: PodDestination,
-): DeployedDeployment {
+): ProgramDeployment {
   const settings = podSettings(platform, deployment);
   const on = (object: string): Placement => onMachines(settings.placement, object, place.nodeSelectors);
   const users =
@@ -95,7 +95,7 @@ function deployPods(
     namespace: place.namespace.metadata.name,
     kubeconfig: place.kubeconfig,
     context: place.context,
-    tuning: expectedOfServers(platform, deployment),
+    tuning: expectedServerTuning(platform, deployment),
     timeoutSeconds: verification.timeout,
     trigger: verification.trigger,
   };
@@ -118,7 +118,7 @@ function createDeployment(
   args: DeploymentArgs & { readonly image: string },
   on: (object: string) => Placement,
   options: pulumi.ComponentResourceOptions,
-): DeployedDeployment["component"] {
+): ProgramDeployment["component"] {
   const { engine, mode } = deployment;
   const shape = configuredShape(deployment);
   if (engine !== "valkey") return new EngineDeployment(name, { ...args, engine, mode, shape }, options);

@@ -182,7 +182,7 @@ async function runCase(
   const once = async (formed: FaultSubject, replicas: number): Promise<ScenarioRecord> => {
     // Each round begins with the roles that the last one has left.
     const subject = { ...formed, initialPrimaries: await freshPrimaries() };
-    // A server that the kernel kills for its memory would be struck twice.
+    // If data grew from round to round, the kernel would kill servers for their memory.
     await pods.flush();
     const scenario: Scenario = {
       ...{ name: fault.kind, fault, load: load(replicas), settings: new Map(), repair: true },
