@@ -1,5 +1,5 @@
 /** Fault targets: the deployments of a stack that faults are injected into, on this machine or in pods. */
-import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import type { Programs } from "../../platforms/host/programs/programs";
 import type { Verification } from "../../valkey/verification/verify";

@@ -1,5 +1,5 @@
 /** The fault target on this machine: servers are started for the scenarios. */
-import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { unmetHostPrecondition } from "../../faults/injectors/preconditions";
 import { Host } from "../../platforms/host/host";

@@ -1,5 +1,5 @@
 /** The fault target in pods that Pulumi has made: their addresses and password come from the API server. */
-import type { FaultSubject } from "../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import { unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import { PodFaultInjector } from "../../faults/injectors/pod-injector";
 import { Failure } from "../../lib/errors";

@@ -1,23 +1,24 @@
 /** From a deployment that runs to the outline that a fault is planned on. Pure. */
 import type { Verification } from "../../valkey/verification/verify";
 import type { DeploymentOutline } from "../plan/fault-plan";
-import type { ScenarioRun } from "./scenario-run";
-
-type OutlinedRun = Pick<ScenarioRun, "injector" | "shape" | "hasAutomaticFailover">;
+import type { FaultSubject } from "./scenario-run";
 
 /** @param verification says which node leads which shard now */
-export function outlineOf(run: OutlinedRun, { verdict }: Verification): DeploymentOutline {
-  const { mode, nodes, directives, sentinels } = run.injector.deployment;
+export function outlineOf(subject: FaultSubject, { verdict }: Verification): DeploymentOutline {
+  const { mode, nodes, directives, sentinels } = subject.injector.deployment;
+  const place = (primary: string): number => subject.initialPrimaries.indexOf(primary);
   const promotesReplicas = directives.get("cluster-replica-no-failover") !== "yes";
   return {
     mode,
-    shape: run.shape,
-    shards: verdict.shards.flatMap(({ primary, replicas }) => (primary === undefined ? [] : [{ primary, replicas }])),
+    shape: subject.shape,
+    shards: verdict.shards
+      .flatMap(({ primary, replicas }) => (primary === undefined ? [] : [{ primary, replicas }]))
+      .toSorted((a, b) => place(a.primary) - place(b.primary)),
     zoneOf: new Map(nodes.map(({ name, zone }) => [name, zone ?? ""])),
     machineOf: new Map(nodes.map(({ name, machine }) => [name, machine])),
     sentinelZoneOf: new Map((sentinels?.nodes ?? []).map(({ name, zone }) => [name, zone ?? ""])),
-    hasAutomaticFailover: mode === "cluster" ? promotesReplicas : run.hasAutomaticFailover,
+    hasAutomaticFailover: mode === "cluster" ? promotesReplicas : subject.hasAutomaticFailover,
     persistent: directives.get("appendonly") === "yes",
-    rediscoversPeers: run.injector.rediscoversPeers,
+    rediscoversPeers: subject.injector.rediscoversPeers,
   };
 }

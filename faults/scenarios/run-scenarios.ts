@@ -1,23 +1,11 @@
 /** Runs scenarios one after the other, in rounds; each starts from a deployment with its initial primaries. */
 import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
-import type { Shape } from "../../valkey/topology/placement";
-import type { FaultInjector } from "../injectors/fault-injector";
 import { DeploymentObserver } from "../observation/deployment-observer";
 import type { Scenario } from "../plan/scenario";
 import { restoreRoles } from "../actions/roles";
 import { runScenario } from "./run-scenario";
-import type { ScenarioResult } from "./scenario-run";
-
-/** A deployment that faults are injected into. */
-export interface FaultSubject {
-  readonly injector: FaultInjector;
-  readonly shape: Shape;
-  /** Whether a replica in replication mode is promoted without this program (by Sentinels). */
-  readonly hasAutomaticFailover: boolean;
-  /** Names of the primaries after formation. */
-  readonly initialPrimaries: readonly string[];
-}
+import type { FaultSubject, ScenarioResult } from "./scenario-run";
 
 /** A scenario to run a number of times on one deployment. */
 export interface ScenarioTask {
@@ -52,11 +40,10 @@ export async function runScenarios(
   for (let round = 1; round <= rounds; round++) {
     for (const { scenario, subject } of tasks.filter(({ repeats }) => round <= repeats)) {
       signal.throwIfAborted();
-      const { injector, shape, hasAutomaticFailover } = subject;
-      const { name } = injector.deployment;
+      const { name } = subject.injector.deployment;
       report(`${++started}/${total} ${scenario.name} on ${name}`);
       await restoreInitialPrimaries(subject, signal);
-      const result = await runScenario({ injector, shape, hasAutomaticFailover, scenario, round, signal, report });
+      const result = await runScenario({ ...subject, scenario, round, signal, report });
       onResult(result);
       const { recoveryFailure } = result.record;
       if (recoveryFailure !== null)

@@ -6,15 +6,21 @@ import type { Scenario } from "../plan/scenario";
 import type { LostWrite } from "../writes/accounting";
 import type { ScenarioRecord } from "./scenario-schema";
 
-/** One run of a scenario on one deployment. */
-export interface ScenarioRun {
+/** A deployment that faults are injected into. */
+export interface FaultSubject {
   readonly injector: FaultInjector;
   readonly shape: Shape;
+  /** Whether a replica in replication mode is promoted without this program (by Sentinels). */
+  readonly hasAutomaticFailover: boolean;
+  /** Names of the primaries before each scenario, in the order in which a fault of one or some primaries strikes them. */
+  readonly initialPrimaries: readonly string[];
+}
+
+/** One run of a scenario on one deployment. */
+export interface ScenarioRun extends FaultSubject {
   readonly scenario: Scenario;
   /** Which repetition this is, from 1. */
   readonly round: number;
-  /** Whether a replica in replication mode is promoted without this program (by Sentinels). */
-  readonly hasAutomaticFailover: boolean;
   readonly signal: AbortSignal;
   readonly report: ReportProgress;
 }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { DeploymentObserver } from "../../../faults/observation/deployment-observer";
-import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import type { Dialer } from "../../../faults/writes/connection-pool";
 import { awaitCondition } from "../../../lib/polling";
 import type { DeploymentNode } from "../../../valkey/node";

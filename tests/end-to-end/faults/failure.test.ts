@@ -1,6 +1,6 @@
 /** Faults in a cluster of real servers while a client writes; short scenarios. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import { lostWriteNames, promoteStaleReplica } from "../../support/faults/induced-loss";
 import { Sandbox, withNode } from "../../support/valkey/real";
 import {

@@ -1,7 +1,7 @@
 /** Faults in a cluster of pods while a client writes. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PodFaultInjector } from "../../../faults/injectors/pod-injector";
-import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import { injectFault } from "../../support/faults/fault-subject";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import type { ThrowAway } from "../../support/kubernetes/throw-away";

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { awaitCondition } from "../../../lib/polling";
-import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import { HostFaultInjector } from "../../../faults/injectors/host-injector";
 import { connect } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";

@@ -8,7 +8,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import type { WriteAccounting } from "../../../faults/writes/accounting";
 import { accountForWrites } from "../../../faults/writes/accounting";
 import { runScenarios } from "../../../faults/scenarios/run-scenarios";
-import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import type { Fault } from "../../../faults/plan/fault";
 import type { Scenario } from "../../../faults/plan/scenario";

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import type { WriteAccounting } from "../../../faults/writes/accounting";
-import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import type { Host } from "../../../platforms/host/host";
 import { verify } from "../../../valkey/verification/verify";
 import { withNode } from "../valkey/real";

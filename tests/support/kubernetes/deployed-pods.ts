@@ -11,7 +11,7 @@ import { ClusterServers } from "../../../components/kubernetes/servers/cluster-s
 import { ReplicationServers } from "../../../components/kubernetes/servers/replication-servers";
 import type { PodInjectorOptions } from "../../../faults/injectors/pod-injector";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
-import type { FaultSubject } from "../../../faults/scenarios/run-scenarios";
+import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import {
@@ -144,21 +144,29 @@ export class DeployedPods {
     });
   }
 
-  /** Has pods made again one after the other, each in order, so that their containers count as never restarted. */
+  /** Has pods made again, replicas all at once, so that their containers count as never restarted. */
   async renew(names: readonly string[]): Promise<void> {
-    const { namespace } = this.here;
-    for (const name of names) {
-      const before = (await this.here.core.readNamespacedPod({ namespace, name })).metadata?.uid;
-      await this.here.core.deleteNamespacedPod({ namespace, name });
-      await this.here.until(120, async () => {
-        const pods = await this.here.pods(podLabels(this.target.name));
-        const isNew = pods.some(({ metadata }) => metadata?.name === name && metadata.uid !== before);
-        return isNew && pods.every(isReady) ? undefined : `${name} is not ready again`;
-      });
-    }
+    const primaries = await this.primaries();
+    const replicas = names.filter((name) => !primaries.includes(name));
+    await this.#replace(replicas);
+    // Each hands over in order.
+    for (const name of names) if (!replicas.includes(name)) await this.#replace([name]);
     // Sentinels report a pod that is new as down after that time.
     await sleep(this.kind.sentinel === undefined ? 0 : this.kind.sentinel.downAfterMs + 1000);
     await verifyUntilPass(await openDeployment(this.target, this.password), { settlingMs: 60_000 });
+  }
+
+  async #replace(names: readonly string[]): Promise<void> {
+    const { namespace, core } = this.here;
+    const former = await Promise.all(
+      names.map(async (name) => (await core.readNamespacedPod({ namespace, name })).metadata?.uid),
+    );
+    await Promise.all(names.map((name) => core.deleteNamespacedPod({ namespace, name })));
+    await this.here.until(120, async () => {
+      const pods = await this.here.pods(podLabels(this.target.name));
+      const isNew = pods.every(({ metadata }) => !former.includes(metadata?.uid)) && pods.every(isReady);
+      return isNew && pods.length === nodeCount(this.kind.shape) ? undefined : `${names.join(", ")}: not ready again`;
+    });
   }
 
   async close(): Promise<void> {
