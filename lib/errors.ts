@@ -23,6 +23,13 @@ export class Failure extends Error {
   }
 }
 
+/** Whether an error is of a class, or any of its causes is. */
+export function isCausedBy(error: unknown, kind: new (...values: never) => Error): boolean {
+  if (error instanceof kind) return true;
+  if (error instanceof AggregateError) return error.errors.some((each: unknown) => isCausedBy(each, kind));
+  return error instanceof Error && error.cause !== undefined && isCausedBy(error.cause, kind);
+}
+
 /** A signal stopped the run. Exit status 128 + the signal's number. */
 export class Interrupted extends Error {
   constructor(readonly signal: "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGPIPE") {

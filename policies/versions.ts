@@ -1,4 +1,5 @@
 /** Charts and add-ons have exact versions. */
+import { compact } from "../lib/compact";
 import type { Rule } from "./rule";
 import { entriesAt, hasProperty, hasInputs, listAt, textAt } from "./rule";
 
@@ -55,12 +56,12 @@ export const pinnedAddons: Rule = {
 };
 
 function ofComponent(props: unknown): string[] {
-  return [
-    ...(textAt(props, "version") === undefined ? ["version of the control plane is missing"] : []),
-    ...(textAt(props, "vpcCniOptions", "addonVersion") === undefined ? ["vpcCniOptions.addonVersion is missing"] : []),
-    ...(textAt(props, "kubeProxyAddonOptions", "enabled") !== "false" &&
+  return compact([
+    textAt(props, "version") === undefined ? "version of the control plane is missing" : undefined,
+    textAt(props, "vpcCniOptions", "addonVersion") === undefined ? "vpcCniOptions.addonVersion is missing" : undefined,
+    textAt(props, "kubeProxyAddonOptions", "enabled") !== "false" &&
     textAt(props, "kubeProxyAddonOptions", "version") === undefined
-      ? ["kubeProxyAddonOptions.version is missing"]
-      : []),
-  ];
+      ? "kubeProxyAddonOptions.version is missing"
+      : undefined,
+  ]);
 }

@@ -1,4 +1,5 @@
 /** The provider `valkey` as Pulumi's engine calls it: creates, changes, reads and deletes its custom resources. */
+import { compact } from "../lib/compact";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
 import type * as provider from "@pulumi/pulumi/provider";
@@ -89,7 +90,7 @@ export class ValkeyProvider implements provider.Provider {
       return { outs: withSecrets(handler, { ...values, ...(await this.#untilCancelled(work)) }, secrets) };
     } catch (error) {
       if (handler.recordsAttempts !== true) throw error;
-      const hidden = new Set([...before.secrets, ...(secrets.size > 0 ? [ATTEMPTS] : [])]);
+      const hidden = new Set(compact([...before.secrets, secrets.size > 0 ? ATTEMPTS : undefined]));
       const seen = error instanceof FailedButSeen ? error.outputs : {};
       const kept = { ...state, ...seen, [ATTEMPTS]: addAttempt(attempts, values) };
       throw new UpdateFailed(error, id, withSecrets(handler, kept, hidden));

@@ -1,4 +1,5 @@
 /** `docs/configuration.md`: every key of the configuration, from the schema. Pure. */
+import { compact } from "../lib/compact";
 import type { SchemaNode } from "../lib/schema/json-schema";
 import { alternatives, expectation, isMap, propertiesOf } from "../lib/schema/json-schema";
 import { CONFIG_NAMESPACE } from "../stacks/config/sections/stack-file";
@@ -38,7 +39,7 @@ function section(name: string, node: SchemaNode): string {
   const prefix = inner === node ? "" : "NAME.";
   const heading = `## ${name}\n\n${node.description ?? ""}\n`;
   const forms = alternatives(inner).map(({ title = "", description = "" }) => `- \`${title}\`: ${description}\n`);
-  return [heading, ...(forms.length > 0 ? [forms.join("")] : []), ...tables(rowsOf(inner, prefix))].join("\n");
+  return compact([heading, forms.length > 0 ? forms.join("") : undefined, ...tables(rowsOf(inner, prefix))]).join("\n");
 }
 
 /** A table of the keys that all forms have, and one for each set of forms that have others. */

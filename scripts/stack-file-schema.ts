@@ -1,4 +1,5 @@
 /** The JSON Schema of a stack file, `stacks/Pulumi.NAME.yaml`: editors complete and check by it. Pure. */
+import { compact } from "../lib/compact";
 import type { SchemaNode } from "../lib/schema/json-schema";
 import { isMap, toJsonSchema } from "../lib/schema/json-schema";
 import { SECTIONS } from "../stacks/config/schema/stack";
@@ -53,11 +54,11 @@ function withFullDescriptions(value: unknown): unknown {
   const inner = Object.fromEntries(Object.entries(rest).map(([key, each]) => [key, withFullDescriptions(each)]));
   // A property may be named `unit` or `description` as well: then it holds a schema.
   if (typeof description !== "string") return { ...inner, ...withFullMaps({ description, unit, fallback }) };
-  const sentences = [
+  const sentences = compact([
     description,
-    ...(typeof unit === "string" ? [`Unit: ${unit}.`] : []),
-    ...(typeof fallback === "string" ? [`Default: ${fallback}.`] : []),
-  ];
+    typeof unit === "string" ? `Unit: ${unit}.` : undefined,
+    typeof fallback === "string" ? `Default: ${fallback}.` : undefined,
+  ]);
   return { ...inner, description: sentences.join(" ") };
 }
 

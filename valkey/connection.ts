@@ -60,6 +60,13 @@ export async function connect(
   }
 }
 
+/** Neither the password nor the former one is accepted. */
+export class PasswordRefused extends Failure {
+  constructor() {
+    super("the server refuses the password");
+  }
+}
+
 /** Whether no connection was made, or no reply came, in time. ioredis has no class for either. */
 export function isTimeout(error: unknown): boolean {
   return /^(connect ETIMEDOUT|no answer to the TLS handshake|Command timed out)/.test(messageOf(error));
@@ -110,7 +117,7 @@ async function authenticate(client: Redis, access: Access): Promise<void> {
       return;
     }
     if (message.startsWith("NOAUTH")) throw new Failure("the server requires a password: set VALKEY_PASSWORD");
-    if (message.startsWith("WRONGPASS")) throw new Failure("the server refuses the password");
+    if (message.startsWith("WRONGPASS")) throw new PasswordRefused();
     if (message.includes("without any password configured")) throw new Failure("the server has no password: give none");
     // A server that replies LOADING and the like can be reached, and its INFO says the same.
     if (!/^(LOADING|MASTERDOWN|BUSY)/.test(message)) throw error;

@@ -41,10 +41,11 @@ export async function openConnections(deployment: Deployment): Promise<Map<Deplo
   ];
   const attempts = await Promise.allSettled(deployment.nodes.map(connectionOf));
   const opened = attempts.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-  const failures = attempts.flatMap((each) => (each.status === "rejected" ? [messageOf(each.reason)] : []));
+  const failures = attempts.flatMap((each) => (each.status === "rejected" ? [each.reason as unknown] : []));
   if (failures.length === 0) return new Map(opened);
   for (const [, connection] of opened) connection.disconnect();
-  throw new Failure(`${deployment.name}: ${failures.join("; ")}`);
+  const cause = new AggregateError(failures);
+  throw new Failure(`${deployment.name}: ${failures.map(messageOf).join("; ")}`, { cause });
 }
 
 /**

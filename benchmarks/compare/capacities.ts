@@ -1,4 +1,5 @@
 /** Compares capacities of two runs. A search gives a capacity between two rates, so a ratio has bounds. Pure. */
+import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import type { Ratio } from "../../lib/statistics/ratio";
 import type { CapacityRecord, Results, MeasuredTopology } from "../results/schema";
@@ -93,11 +94,11 @@ function objectiveChange({ objective: before }: CapacityRecord, { objective: aft
 }
 
 function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
-  const unknown = [...(first.load === null ? ["first"] : []), ...(second.load === null ? ["second"] : [])];
-  return [
-    ...(unknown.length === 0
-      ? []
-      : [`the ${unknown.join(" and the ")} run has no record of its load, so the loads may differ`]),
+  const unknown = compact([first.load === null ? "first" : undefined, second.load === null ? "second" : undefined]);
+  return compact([
+    unknown.length === 0
+      ? undefined
+      : `the ${unknown.join(" and the ")} run has no record of its load, so the loads may differ`,
     ...(first.load === null || second.load === null
       ? []
       : capacityGeneratorChanges(first.load, second.load).map(
@@ -108,7 +109,7 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
         ? []
         : [`warnings in the ${index === 0 ? "first" : "second"} run: ${warnings.map(({ code }) => code).join(", ")}`],
     ),
-  ];
+  ]);
 }
 
 /** Undefined where the lowest rate of a search missed the objective: there is no capacity to divide by. */

@@ -1,4 +1,5 @@
 /** Differences between two runs: machine, versions, settings, topology, load. Pure. */
+import { compact } from "../../lib/compact";
 import type { CapacityLoad, Environment, MeasurementRecord, Results, MeasuredTopology } from "../results/schema";
 import { describeShape } from "../results/formats/summary";
 import { formatBytes, formatPercent } from "../../lib/units";
@@ -120,7 +121,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   const [hitsBefore, hitsAfter] = [hits(before), hits(after)];
   const isOffered = (record: MeasurementRecord): string =>
     record.rate === null ? "full speed" : `${record.rate}/s offered`;
-  return [
+  return compact([
     ...differing("test", a.title, b.title),
     ...mixChanges(a.requestMix, b.requestMix),
     ...differing("value size", `${a.dataSize} B`, `${b.dataSize} B`),
@@ -128,10 +129,10 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
     ...(a.rate !== null && b.rate !== null && Math.abs(a.rate / b.rate - 1) <= RATE_LIMIT
       ? []
       : differing("rate", isOffered(a), isOffered(b))),
-    ...(hitsBefore !== null && hitsAfter !== null && Math.abs(hitsBefore - hitsAfter) > HIT_LIMIT
-      ? [{ what: "hit ratio", before: formatPercent(hitsBefore), after: formatPercent(hitsAfter) }]
-      : []),
-  ];
+    hitsBefore !== null && hitsAfter !== null && Math.abs(hitsBefore - hitsAfter) > HIT_LIMIT
+      ? { what: "hit ratio", before: formatPercent(hitsBefore), after: formatPercent(hitsAfter) }
+      : undefined,
+  ]);
 }
 
 /** Differences of the work in capacity searches, at any rates. */

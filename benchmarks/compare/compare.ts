@@ -1,4 +1,5 @@
 /** Compares the results of two runs of any date and machine. Pure. */
+import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import { Histogram } from "../../lib/histogram";
 import { histogramOf } from "../results/rows";
@@ -118,13 +119,13 @@ function rowOf(
   const work = workChanges(before, after);
   if (work.length > 0) return { ...base, ratio: undefined, judgement: "other-work", notes: work.map(describeChange) };
   const ratio = independentRatio(eachOf(before, metric), eachOf(after, metric), precision);
-  const notes = [
-    ...(metric === "p99" && (a.offering === null || b.offering === null) ? [CLOSED_LOOP_NOTE] : []),
+  const notes = compact([
+    metric === "p99" && (a.offering === null || b.offering === null) ? CLOSED_LOOP_NOTE : undefined,
     ...generatorChanges(a, b).map((change) => `other load generation: ${describeChange(change)}`),
-    ...(isSame ? [] : [ANOTHER_MACHINE]),
+    isSame ? undefined : ANOTHER_MACHINE,
     ...warningsOf(before, "first"),
     ...warningsOf(after, "second"),
-  ];
+  ]);
   return { ...base, ratio, judgement: judge(ratio, referenceLoad, metric), notes };
 }
 

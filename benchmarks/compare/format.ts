@@ -49,14 +49,12 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
     ratio?.low === undefined || ratio.high === undefined ? "" : `(${ratio.low.toFixed(2)} … ${ratio.high.toFixed(2)})`,
     [JUDGEMENTS[judgement], ...own.map(letter)].join(" "),
   ]);
-  return [
+  return compact([
     changes.length === 0 ? "Machine, versions, settings and topology are the same." : "Changes:",
     ...changes.map((change) => `  ${describeChange(change)}`),
-    ...(referenceLoad === undefined
-      ? []
-      : [
-          `Reference load: ${describeReferenceLoad(referenceLoad)}: the change of the machine itself, without your servers`,
-        ]),
+    referenceLoad === undefined
+      ? undefined
+      : `Reference load: ${describeReferenceLoad(referenceLoad)}: the change of the machine itself, without your servers`,
     "",
     ...(rows.length === 0
       ? capacities.length === 0
@@ -66,7 +64,7 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
     ...capacityTable(capacities, letter),
     ...notes.map((note) => `${letter(note)} ${note}`),
     ...unmatched,
-  ];
+  ]);
 }
 
 /** The bounds of a ratio of capacities come from the steps of both searches. */

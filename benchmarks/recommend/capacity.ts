@@ -2,7 +2,7 @@
 import { counted, formatCount } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
 import { resultRows } from "../results/rows";
-import type { CapacityLoad, Results } from "../results/schema";
+import type { CapacityLoad, CapacityRecord, Results } from "../results/schema";
 
 /** A measured rate, with its interval and source. */
 export interface MeasuredCapacity {
@@ -118,47 +118,54 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 }
 
 /**
- * The highest rate at which 99 % of the requests met the objective or a stricter one. Preferred, in this order: loads
- * on
+ * The highest rate at which 99 % of the requests met the objective or a stricter one. Preferred, in this order: loads on
  * record that are like the needed one, searches during which the reference load did not move, and random arrivals
  * (evenly spaced arrivals make shorter queues).
  * @returns undefined where no search fits
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
-  const held = all.flatMap((results) =>
-    results.capacities.flatMap(
-      ({ deployment, workload, load, objective, capacity, isOpenEnded, bottleneck, warnings }): SustainedRate[] => {
-        const topology = results.topologies.find((each) => each.deployment === deployment);
-        const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
-        if (Number(topology?.settings["io-threads"] ?? 1) !== need.ioThreads) return [];
-        const isLike =
-          load === null ||
-          (load.requestMix.data === "strings" &&
-            load.requestMix.readFrom === "primary" &&
-            Math.abs(load.requestMix.reads - need.reads) <= READS_APART &&
-            isSimilarSize(load.dataSize, need.valueSize) &&
-            load.pipeline === need.pipeline);
-        if (objective.quantile < 0.99 || objective.ms > need.p99Ms || primaries === 0 || capacity === 0 || !isLike)
-          return [];
-        const rate = `${formatCount(capacity)}/s over ${counted(primaries, "primary", "primaries")}`;
-        const met = `${100 * objective.quantile} % below ${objective.ms} ms`;
-        const warned = warnings.length === 0 ? "" : ` (warnings: ${warnings.map(({ code }) => code).join(", ")})`;
-        return [
-          {
-            perPrimary: capacity / primaries,
-            load,
-            isLowerBound: isOpenEnded || bottleneck?.at === "client",
-            machineChanged: warnings.some(({ code }) => code === "reference-load-moved"),
-            results,
-            source: `${workload} of ${deployment}, ${results.timestamp}: ${rate} with ${met}${describeLoad(load)}${warned}`,
-          },
-        ];
-      },
-    ),
+  const rates = all.flatMap((results) =>
+    results.capacities
+      .filter(({ objective, load }) => isStrictEnough(objective, need) && isSimilarLoad(load, need))
+      .flatMap((capacity) => rateOf(capacity, results, need.ioThreads) ?? []),
   );
   const rank = ({ load, machineChanged }: SustainedRate): number =>
     Number(load?.arrivals !== "poisson") + 2 * Number(machineChanged) + 4 * Number(load === null);
-  return held.sort((a, b) => rank(a) - rank(b) || b.perPrimary - a.perPrimary)[0];
+  return rates.sort((a, b) => rank(a) - rank(b) || b.perPrimary - a.perPrimary)[0];
+}
+
+function isStrictEnough({ quantile, ms }: CapacityRecord["objective"], { p99Ms }: ComparableLoad): boolean {
+  return quantile >= 0.99 && ms <= p99Ms;
+}
+
+/** A load that is not on record counts as similar. */
+function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean {
+  if (load === null) return true;
+  const { requestMix, dataSize, pipeline } = load;
+  const isSameKind = requestMix.data === "strings" && requestMix.readFrom === "primary";
+  const isSimilarMix = Math.abs(requestMix.reads - need.reads) <= READS_APART;
+  return isSameKind && isSimilarMix && isSimilarSize(dataSize, need.valueSize) && pipeline === need.pipeline;
+}
+
+/** The rate of each primary; undefined where none met the objective, or the servers had other threads. */
+function rateOf(record: CapacityRecord, results: Results, ioThreads: number): SustainedRate | undefined {
+  const { deployment, workload, load, objective, capacity, isOpenEnded, bottleneck, warnings } = record;
+  const topology = results.topologies.find((each) => each.deployment === deployment);
+  const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
+  const hasThreads = Number(topology?.settings["io-threads"] ?? 1) === ioThreads;
+  if (!hasThreads || primaries === 0 || capacity === 0) return undefined;
+  const codes = warnings.map(({ code }) => code);
+  const rate = `${formatCount(capacity)}/s over ${counted(primaries, "primary", "primaries")}`;
+  const met = `${100 * objective.quantile} % below ${objective.ms} ms`;
+  const warned = codes.length === 0 ? "" : ` (warnings: ${codes.join(", ")})`;
+  return {
+    perPrimary: capacity / primaries,
+    load,
+    isLowerBound: isOpenEnded || bottleneck?.at === "client",
+    machineChanged: codes.includes("reference-load-moved"),
+    results,
+    source: `${workload} of ${deployment}, ${results.timestamp}: ${rate} with ${met}${describeLoad(load)}${warned}`,
+  };
 }
 
 /** `, 10,000 keys drawn uniform, evenly spaced`; empty for a load that is not on record */

@@ -1,7 +1,7 @@
 /** A recommendation as lines of text. Pure. */
 import { counted, formatCount } from "../../lib/units";
 import { textTable } from "../../lib/table";
-import type { Recommendation } from "./recommend";
+import type { Recommendation } from "./recommendation";
 
 /** The recommended deployment, alternatives, arithmetic and assumptions; or what is missing. */
 export function formatRecommendation({ options, arithmetic, assumptions, missing }: Recommendation): string[] {

@@ -1,4 +1,5 @@
 /** The sections of the report on faults. Pure. */
+import { compact } from "../../lib/compact";
 import type { ScenarioRow } from "../results/scenario-rows";
 import {
   scenarioRows,
@@ -74,14 +75,14 @@ function details(row: ScenarioRow): Html {
   const shards = record.shards.filter(({ longestMs }) => longestMs > 0);
   const warnings = new Set(row.records.flatMap((each) => each.warnings));
   const settings = Object.entries(record.settings).map(([name, value]) => `${name} ${value}`);
-  const conditions = [
+  const conditions = compact([
     `${formatCount(record.load.rate)} writes/s of ${record.load.bytes} B`,
     record.load.replicas === 0
       ? "acknowledged by the primary"
       : `acknowledged by ${record.load.replicas} replicas as well`,
-    ...(record.nodeTimeoutMs === null ? [] : [`node timeout ${record.nodeTimeoutMs} ms`]),
+    record.nodeTimeoutMs === null ? undefined : `node timeout ${record.nodeTimeoutMs} ms`,
     ...settings,
-  ];
+  ]);
   return html`<section>
     <h3>${row.scenario} on ${row.deployment}</h3>
     <p>${conditions.join(", ")}.</p>

@@ -1,4 +1,5 @@
 /** Repeats of a scenario on a deployment as one row: distributions of times, sums of writes. Pure. */
+import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatCount, formatMs } from "../../lib/units";
 import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
@@ -150,20 +151,18 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
   const repaired = count((record) => record.repaired);
   const unreadReason = records.find((record) => record.unreadReason !== null)?.unreadReason ?? "";
   const unread = records.reduce((sum, record) => sum + record.unread, 0);
-  return [
-    ...(assisted === 0 ? [] : [`${where}: did not recover without help${of(assisted)}`]),
-    ...(repaired === 0 ? [] : [`${where}: a hand-over moved primaries and replicas apart again${of(repaired)}`]),
-    ...(unread === 0
-      ? []
-      : [
-          `${where}: ${formatCount(unread)} keys could not be read after recovery (${unreadReason}); ` +
-            "the fate of their writes is unknown",
-        ]),
+  return compact([
+    assisted === 0 ? undefined : `${where}: did not recover without help${of(assisted)}`,
+    repaired === 0 ? undefined : `${where}: a hand-over moved primaries and replicas apart again${of(repaired)}`,
+    unread === 0
+      ? undefined
+      : `${where}: ${formatCount(unread)} keys could not be read after recovery (${unreadReason}); ` +
+        "the fate of their writes is unknown",
     ...[...new Set(records.flatMap(({ recoveryFailure }) => recoveryFailure ?? []))].map(
       (what) => `${where}: did not recover fully: ${what}`,
     ),
     ...[...new Set(records.flatMap(({ anomalies }) => anomalies))]
       .slice(0, MAX_ANOMALIES)
       .map((what) => `${where}: ${what}`),
-  ];
+  ]);
 }

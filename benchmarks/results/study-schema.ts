@@ -39,12 +39,14 @@ const cellSchema = z.strictObject({
   failed: z.string().nullable(),
 });
 
+const metricSchema = z.enum(["throughput", "p99", "cpu-per-operation"]);
+
 export const COMPARISON_VERDICTS = ["greater", "less", "no-difference", "not-enough-data"] as const;
 
 const comparisonSchema = z.strictObject({
   test: z.string(),
   title: z.string(),
-  metric: z.enum(["throughput", "p99", "cpu-per-operation"]),
+  metric: metricSchema,
   base: z.string(),
   other: z.string(),
   /** `other` over `base`. */
@@ -61,6 +63,7 @@ export type StudyComparison = z.infer<typeof comparisonSchema>;
 const fitSchema = z.strictObject({
   test: z.string(),
   title: z.string(),
+  metric: metricSchema,
   /** `throughput against shards, 1 CPU each` */
   what: z.string(),
   /** Null where too little is left to fit. */

@@ -1,4 +1,5 @@
 /** The findings of a soak as lines of text. Pure. */
+import { compact } from "../../lib/compact";
 import { formatBytes, formatCount, formatMs, formatPercent } from "../../lib/units";
 import type { SoakFindings, SoakNodeFindings } from "./findings";
 import type { Trend } from "./trend";
@@ -23,12 +24,12 @@ export function describeSoakFindings(findings: SoakFindings): string[] {
 function describeNode(node: SoakNodeFindings): string[] {
   const { maxUsedBytes, maxResidentBytes, maxFragmentation, maxAofBytes, aofRewrites, evicted } = node;
   const memory = `at most ${formatBytes(maxUsedBytes)} used and ${formatBytes(maxResidentBytes)} resident`;
-  return [
+  return compact([
     `memory ${memory}, ${describeTrend(node.memory)}`,
     `fragmentation at most ${maxFragmentation.toFixed(2)}`,
     `append-only file at most ${formatBytes(maxAofBytes)}, rewritten ${aofRewrites} times`,
-    ...(evicted > 0 ? [`${formatCount(evicted)} keys evicted`] : []),
-  ];
+    evicted > 0 ? `${formatCount(evicted)} keys evicted` : undefined,
+  ]);
 }
 
 function describeTrend(trend: Trend | undefined): string {

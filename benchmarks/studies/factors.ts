@@ -1,4 +1,5 @@
 /** Factors that a study varies, and the treatments: every combination of levels on every deployment. Pure. */
+import { compact } from "../../lib/compact";
 import { counted } from "../../lib/units";
 import type { Mode } from "../../valkey/node";
 import type { ServerSettings } from "../../valkey/settings/settings";
@@ -89,7 +90,7 @@ export function treatmentsOf(
       const words = Object.entries(levels as Readonly<Record<string, string | number>>).map(([factor, level]) =>
         describeLevel(factor as Factor, level),
       );
-      const label = [...(isOnly && words.length > 0 ? [] : [base.name]), ...words].join(", ");
+      const label = compact([isOnly && words.length > 0 ? undefined : base.name, ...words]).join(", ");
       const start: Treatment = {
         id: idOf(label),
         label,

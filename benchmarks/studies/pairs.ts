@@ -1,4 +1,5 @@
 /** Pairs of treatments that are compared, and those that are measured interleaved. Pure. */
+import { compact } from "../../lib/compact";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { TestName } from "../workloads/named-tests";
 import { namedTest } from "../workloads/named-tests";
@@ -19,15 +20,15 @@ export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[]
   const find = (base: string, levels: Levels): Treatment | undefined =>
     treatments.find((treatment) => treatment.baseDeployment === base && sameLevels(treatment.levels, levels));
   return treatments.flatMap((other) => {
-    const bases = [
-      ...(other.baseDeployment === first.baseDeployment ? [] : [find(first.baseDeployment, other.levels)]),
+    const bases = compact([
+      other.baseDeployment === first.baseDeployment ? undefined : find(first.baseDeployment, other.levels),
       ...(Object.keys(other.levels) as Factor[]).flatMap((factor) =>
         other.levels[factor] === first.levels[factor]
           ? []
           : [find(other.baseDeployment, { ...other.levels, [factor]: first.levels[factor] })],
       ),
-    ];
-    return bases.flatMap((base) => (base === undefined ? [] : [{ base, other }]));
+    ]);
+    return bases.map((base) => ({ base, other }));
   });
 }
 

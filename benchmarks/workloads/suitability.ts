@@ -1,4 +1,5 @@
 /** Loads that deployments cannot take: connections that cannot be shared evenly, too many keys, no replicas. Pure. */
+import { compact } from "../../lib/compact";
 import type { MixedWorkload } from "./mixed-workload";
 import { meanValueBytes } from "./mixed-workload";
 import type { Label } from "../../lib/schema/problems";
@@ -93,10 +94,10 @@ function sharingProblems(
   const threads = threadsOf(workload);
   const unit = clientsUnit(workload, primaries);
   if (clients % unit === 0) return [];
-  const sharers = [
-    ...(primaries > 1 ? [`${primaries} primaries`] : []),
-    ...(threads > 1 ? [`${threads} ${isOpenLoop ? "workers" : "threads"}`] : []),
-  ].join(" and ");
+  const sharers = compact([
+    primaries > 1 ? `${primaries} primaries` : undefined,
+    threads > 1 ? `${threads} ${isOpenLoop ? "workers" : "threads"}` : undefined,
+  ]).join(" and ");
   const path = label(["workloads", name, "clients"]);
   const remedy = `nearest values: ${multiplesAround(clients, unit)}`;
   return [`${path}: ${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; ${remedy}`];

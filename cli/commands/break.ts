@@ -1,4 +1,5 @@
 /** `npm start -- break`: fault scenarios of a stack on this machine, or in pods that Pulumi has made. */
+import { compact } from "../../lib/compact";
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ScenarioTask } from "../../faults/scenarios/run-scenarios";
@@ -186,7 +187,7 @@ class BreakRun {
       return { scenario, repeats, subject };
     });
     const { unexpectedExit } = this.faultTarget;
-    const signal = AbortSignal.any([this.interruption, ...(unexpectedExit === undefined ? [] : [unexpectedExit])]);
+    const signal = AbortSignal.any(compact([this.interruption, unexpectedExit]));
     await runScenarios(tasks, {
       signal,
       report,

@@ -1,13 +1,14 @@
 /**
  * `npm start -- recommend`: mode, primaries, machine type and io-threads for a load, from measured capacity and prices.
  */
+import { compact } from "../../lib/compact";
 import { z } from "zod";
 import { BadInput } from "../../lib/errors";
 import { wholeNumber, fraction } from "../../lib/schema/fields";
 import { describeIssues } from "../../lib/schema/problems";
 import { parseSize } from "../../lib/units";
 import { formatRecommendation } from "../../benchmarks/recommend/format";
-import type { PricedMachine, Requirements } from "../../benchmarks/recommend/recommend";
+import type { PricedMachine, Requirements } from "../../benchmarks/recommend/recommendation";
 import { recommend } from "../../benchmarks/recommend/recommend";
 import { readResultFiles } from "../../benchmarks/results/read";
 import { MACHINE_TYPES, machineType } from "../../platforms/eks/offers/machines";
@@ -72,10 +73,10 @@ function readNeed(
   );
   const parsed = recommendSchema.safeParse(input);
   const noResults = "expected results with measured capacity: results.json files, or their directories";
-  const problems = [
-    ...(paths.length > 0 ? [] : [noResults]),
+  const problems = compact([
+    paths.length > 0 ? undefined : noResults,
     ...(parsed.success ? [] : describeIssues(recommendSchema, input, parsed.error.issues, optionOf)),
-  ];
+  ]);
   const prices = parsed.success ? pricesOf(parsed.data.region) : undefined;
   if (!parsed.success || prices === undefined || problems.length > 0) throw new BadInput("recommend", problems);
   const { p99, region: _, ...load } = parsed.data;

@@ -1,4 +1,5 @@
 /** `npm start -- soak`: a stack of the platform `host` under a steady load for hours, in windows; it can be resumed. */
+import { compact } from "../../lib/compact";
 import { randomInt } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -82,7 +83,10 @@ function report(
   const windows = windowsOf(checkpoints);
   if (windows.length === 0) return false;
   const findings = deployments.map((name) => soakFindings(name, windows));
-  const lines = [...(reason === null ? [] : [`Incomplete: ${reason}`]), ...findings.flatMap(describeSoakFindings)];
+  const lines = compact([
+    reason === null ? undefined : `Incomplete: ${reason}`,
+    ...findings.flatMap(describeSoakFindings),
+  ]);
   writeFileSync(join(directory, "summary.txt"), lines.map((line) => `${line}\n`).join(""));
   writeFileSync(
     join(directory, "soak.json"),

@@ -1,4 +1,5 @@
 /** `npm start -- status` and `verify STACK`: the nodes of a deployed stack, asked now. */
+import { compact } from "../../lib/compact";
 import { topologyOf } from "../../valkey/verification/topology-record";
 import { BadInput } from "../../lib/errors";
 import type { Inspection } from "../../provider/updates/drift";
@@ -26,7 +27,7 @@ export async function printStatus(stack: string, detail: Detail, signal: AbortSi
   );
   signal.throwIfAborted();
   if (detail === "json") print(JSON.stringify(inspected.map(recordOf), null, 1));
-  else print(...inspected.flatMap((each, index) => [...(index > 0 ? [""] : []), ...linesOf(each, detail)]));
+  else print(...inspected.flatMap((each, index) => compact([index > 0 ? "" : undefined, ...linesOf(each, detail)])));
   return inspected.every(({ inspection }) => isPassed(inspection)) ? 0 : 1;
 }
 

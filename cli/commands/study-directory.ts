@@ -1,4 +1,5 @@
 /** The directory of a study's checkpoint log and results: a new one, or that of a study to resume. */
+import { compact } from "../../lib/compact";
 import { cpus, hostname } from "node:os";
 import { resolve } from "node:path";
 import { BadInput } from "../../lib/errors";
@@ -53,13 +54,13 @@ export function resumeStudy(study: Study, output: string | undefined): StudyDire
 }
 
 function differences({ name, fingerprint: begun, machine: there }: StudyLogHeader, study: Study): string[] {
-  return [
-    ...(name === study.name ? [] : [`it is the study ${name}`]),
-    ...(begun === fingerprint(study)
-      ? []
-      : ["the stack file, the options or the program changed since; start again without --resume"]),
-    ...(there === machine() ? [] : [`it was begun on another machine: ${there}`]),
-  ];
+  return compact([
+    name === study.name ? undefined : `it is the study ${name}`,
+    begun === fingerprint(study)
+      ? undefined
+      : "the stack file, the options or the program changed since; start again without --resume",
+    there === machine() ? undefined : `it was begun on another machine: ${there}`,
+  ]);
 }
 
 /** Identity of this machine: rounds on another machine belong to another study. */

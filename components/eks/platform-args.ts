@@ -1,4 +1,5 @@
 /** Arguments of a platform on EKS, their defaults, and the plan that follows from them. */
+import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
 import { machineType } from "../../platforms/eks/offers/machines";
 import type { EksPlan, EksPlanArgs, NatStrategy } from "../../platforms/eks/plan";
@@ -107,14 +108,14 @@ function networkProblems({ zones, network, existingNetwork }: EksPlatformArgs): 
   if (existingNetwork === undefined) return [];
   const count = existingNetwork.privateSubnetIds.length;
   const path = ["existingNetwork", "privateSubnetIds"];
-  return [
-    ...(network === undefined
-      ? []
-      : [{ path: ["network"], message: "is there beside existingNetwork; expected one of them" }]),
-    ...(count < zones.length
-      ? [{ path, message: `${count} subnets for ${zones.length} zones; at least one for each` }]
-      : []),
-  ];
+  return compact([
+    network === undefined
+      ? undefined
+      : { path: ["network"], message: "is there beside existingNetwork; expected one of them" },
+    count < zones.length
+      ? { path, message: `${count} subnets for ${zones.length} zones; at least one for each` }
+      : undefined,
+  ]);
 }
 
 /** As many as the pools' limits allow of their smallest types. */

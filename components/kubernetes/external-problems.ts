@@ -1,4 +1,5 @@
 /** Reach from outside that cannot be had. Pure. */
+import { compact } from "../../lib/compact";
 import { isIP } from "node:net";
 import type { ExternalReach } from "./arguments";
 
@@ -8,15 +9,15 @@ export function externalProblems({
   sourceRanges = [],
 }: Pick<ExternalReach, "type" | "sourceRanges">): { readonly key: "sourceRanges"; readonly reason: string }[] {
   const refused = (reason: string): { key: "sourceRanges"; reason: string } => ({ key: "sourceRanges", reason });
-  return [
+  return compact([
     ...sourceRanges
       .filter((range) => !isBlock(range))
       .map((range) => refused(`"${range}" is not a block of addresses; expected one such as 203.0.113.0/24`)),
     // Machines forward connections to each other, from addresses of their own.
-    ...(type === "NodePort" && sourceRanges.length > 0
-      ? [refused("only load balancers take them; for node ports set the firewall of the machines")]
-      : []),
-  ];
+    type === "NodePort" && sourceRanges.length > 0
+      ? refused("only load balancers take them; for node ports set the firewall of the machines")
+      : undefined,
+  ]);
 }
 
 /** Without a library: programs with a component load this. */

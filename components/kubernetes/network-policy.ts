@@ -1,6 +1,7 @@
 /**
  * Connections to and from a deployment's pods that are allowed. Effective where the network plugin enforces policies.
  */
+import { compact } from "../../lib/compact";
 import * as k8s from "./kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
@@ -42,26 +43,24 @@ export function createNetworkPolicy(
       spec: {
         podSelector: { matchLabels: selectorLabels(deployment) },
         policyTypes: ["Ingress", "Egress"],
-        ingress: [
+        ingress: compact([
           { from: unique([...own, ...watchers, ...clients]), ports: [tcp(CLIENT_PORT)] },
           ...outside(context, CLIENT_PORT),
           { from: [...own], ports: between.map(tcp) },
-          ...(args.metrics === undefined
-            ? []
-            : [{ from: unique([...own, ...monitoring]), ports: [tcp(METRICS_PORT)] }]),
-        ],
-        egress: [
+          args.metrics === undefined
+            ? undefined
+            : { from: unique([...own, ...monitoring]), ports: [tcp(METRICS_PORT)] },
+        ]),
+        egress: compact([
           { to: [...own], ports: between.map(tcp) },
-          ...(watched
-            ? [
-                {
-                  to: isAmongNodes ? [...own] : [{ podSelector: { matchLabels: sentinelLabels(deployment) } }],
-                  ports: [tcp(SENTINEL_PORT)],
-                },
-              ]
-            : []),
+          watched
+            ? {
+                to: isAmongNodes ? [...own] : [{ podSelector: { matchLabels: sentinelLabels(deployment) } }],
+                ports: [tcp(SENTINEL_PORT)],
+              }
+            : undefined,
           DNS,
-        ],
+        ]),
       },
     },
     options,

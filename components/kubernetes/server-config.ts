@@ -1,4 +1,5 @@
 /** valkey.conf of a server in a pod. Pure. */
+import { compact } from "../../lib/compact";
 import { createHash, createHmac } from "node:crypto";
 import { USERS_FILE } from "../../platforms/kubernetes/access/overlap-names";
 import type { Credentials } from "../../valkey/access/users";
@@ -79,11 +80,13 @@ export interface ReplicationConfig {
  * from a primary that stops, it saves its data first, also where `save` is off and there is no append-only file: it would come back empty.
  */
 export function replicationConfig(directives: Directives, { tls, watched }: ReplicationConfig): string {
-  const own = new Map([
-    ...(tls === undefined ? [["port", String(CLIENT_PORT)] as const] : tlsDirectives()),
-    ["dir", DATA_DIRECTORY],
-    ...(watched ? [] : [["shutdown-on-sigterm", "save"] as const]),
-  ]);
+  const own = new Map(
+    compact([
+      ...(tls === undefined ? [["port", String(CLIENT_PORT)] as const] : tlsDirectives()),
+      ["dir", DATA_DIRECTORY],
+      watched ? undefined : (["shutdown-on-sigterm", "save"] as const),
+    ]),
+  );
   return formatConfigFile(own) + formatConfigFile(directives) + ACCESS_INCLUDE;
 }
 

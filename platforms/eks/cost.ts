@@ -1,3 +1,4 @@
+import { compact } from "../../lib/compact";
 import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { MachineGroup } from "./pools/machine-plan";
 import type { PodGroup } from "./pools/pod-groups";
@@ -46,13 +47,13 @@ export function costOf(args: CostArgs): Cost {
   const { region, prices, natGateways, endpointZones, kmsKeys, controlPlaneTier: tier } = args;
   const times = (count: number, price: number | undefined): number | undefined =>
     price === undefined ? undefined : count * price;
-  const lines: CostLine[] = [
+  const lines: CostLine[] = compact([
     ...machineLines(args),
     ...volumeLines(args),
     { what: "EKS control plane", count: 1, usdPerHour: prices?.eksControlPlanePerHour },
-    ...(tier === "standard"
-      ? []
-      : [{ what: `EKS control plane, ${tier}`, count: 1, usdPerHour: prices?.eksTierPerHour?.[tier] }]),
+    tier === "standard"
+      ? undefined
+      : { what: `EKS control plane, ${tier}`, count: 1, usdPerHour: prices?.eksTierPerHour?.[tier] },
     {
       what: "NAT gateways with their addresses",
       count: natGateways,
@@ -71,7 +72,7 @@ export function costOf(args: CostArgs): Cost {
       count: kmsKeys,
       usdPerHour: times(kmsKeys, prices?.kmsKeyPerMonth && prices.kmsKeyPerMonth / HOURS_PER_MONTH),
     },
-  ].filter(({ count }) => count > 0);
+  ]).filter(({ count }) => count > 0);
   const missing = lines.filter(({ usdPerHour }) => usdPerHour === undefined).map(({ what }) => what);
   return {
     region,

@@ -1,3 +1,4 @@
+import { compact } from "../../lib/compact";
 import { formatUsd } from "../../lib/dollars";
 import { textTable } from "../../lib/table";
 import { counted, formatCount, formatList } from "../../lib/units";
@@ -12,7 +13,7 @@ import type { SystemPlan } from "./scale/system-machines";
 /** Lines of text: machines by pool and zone, cost, quotas, notes. The caller formats the problems. */
 export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
   const { cost, network, volumes } = plan;
-  return [
+  return compact([
     `machines in ${plan.region}:`,
     ...indent(machineTable(plan.machines, plan.zones)),
     `control plane: ${describeControlPlane(plan.controlPlane)}`,
@@ -20,10 +21,10 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
     `system machines: ${describeSystem(plan.system)}`,
     ...indent(plan.sets.flatMap(describeShared)),
     ...describeImages(plan),
-    ...(volumes.count > 0 ? [`volumes: ${formatCount(volumes.count)}, ${formatCount(volumes.gib)} GiB`] : []),
-    ...(network === undefined
-      ? []
-      : [`network: ${network.cidr}, private subnets ${network.zones.map(({ privateCidr }) => privateCidr).join(" ")}`]),
+    volumes.count > 0 ? `volumes: ${formatCount(volumes.count)}, ${formatCount(volumes.gib)} GiB` : undefined,
+    network === undefined
+      ? undefined
+      : `network: ${network.cidr}, private subnets ${network.zones.map(({ privateCidr }) => privateCidr).join(" ")}`,
     cost.usdPerHour === undefined || cost.date === undefined
       ? "cost: not known"
       : `cost: $${formatUsd(cost.usdPerHour)} per hour, prices of ${cost.region} of ${cost.date}`,
@@ -51,7 +52,7 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
       ),
     ),
     ...plan.notes.map((note) => `note: ${note}`),
-  ];
+  ]);
 }
 
 function describeSystem({ startedMachines, karpenter, dnsReplicas }: SystemPlan): string {

@@ -1,4 +1,5 @@
 /** The plan of a stack on EKS: machines, network, cost, quotas; or every reason why it is impossible. Pure. */
+import { compact } from "../../lib/compact";
 import { isSpot, SPOT_NOTE } from "./pools/capacity";
 import type { Cost } from "./cost";
 import { costOf } from "./cost";
@@ -163,20 +164,18 @@ function systemMachines(system: SystemPlan, zones: readonly string[]): MachineGr
 }
 
 function notesOf({ region, network, pools }: EksPlanArgs, prices: PriceTable | undefined): string[] {
-  return [
-    ...(prices === undefined
-      ? [
-          `there are no prices of ${region}, so neither its cost nor what it offers is known before AWS is asked; regions with prices: ${PRICED_REGIONS.join(", ")}`,
-        ]
-      : []),
-    ...(network.existing
-      ? ["the existing network's addresses are not known here; each machine takes one and its pods a /28 or more"]
-      : []),
-    ...(isSpot(pools, "clients") ? [SPOT_NOTE] : []),
-    ...(!network.existing && network.nat === "one"
-      ? ["one NAT gateway: when its zone fails, no other zone reaches what is outside"]
-      : []),
-  ];
+  return compact([
+    prices === undefined
+      ? `there are no prices of ${region}, so neither its cost nor what it offers is known before AWS is asked; regions with prices: ${PRICED_REGIONS.join(", ")}`
+      : undefined,
+    network.existing
+      ? "the existing network's addresses are not known here; each machine takes one and its pods a /28 or more"
+      : undefined,
+    isSpot(pools, "clients") ? SPOT_NOTE : undefined,
+    !network.existing && network.nat === "one"
+      ? "one NAT gateway: when its zone fails, no other zone reaches what is outside"
+      : undefined,
+  ]);
 }
 
 function zoneProblems(

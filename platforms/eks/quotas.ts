@@ -1,4 +1,5 @@
 /** Service quotas that a plan needs. Pure. */
+import { compact } from "../../lib/compact";
 import type { MachineGroup } from "./pools/machine-plan";
 import type { Problem } from "./pools/problem";
 
@@ -29,7 +30,7 @@ export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInte
     machines.filter(({ pool }) => isSpot(pool) === spot).reduce((sum, group) => sum + group.count * group.vcpus, 0);
   const spotVcpus = vcpusOf(true);
   const count = machines.reduce((sum, group) => sum + group.count, 0);
-  return [
+  return compact([
     {
       service: "ec2",
       code: "L-1216C47A",
@@ -37,17 +38,15 @@ export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInte
       needed: vcpusOf(false),
       usual: 5,
     },
-    ...(spotVcpus === 0
-      ? []
-      : [
-          {
-            service: "ec2" as const,
-            code: "L-34B43A08",
-            name: "vCPUs of spot standard instances (A, C, D, H, I, M, R, T, Z)",
-            needed: spotVcpus,
-            usual: 5,
-          },
-        ]),
+    spotVcpus === 0
+      ? undefined
+      : {
+          service: "ec2" as const,
+          code: "L-34B43A08",
+          name: "vCPUs of spot standard instances (A, C, D, H, I, M, R, T, Z)",
+          needed: spotVcpus,
+          usual: 5,
+        },
     {
       service: "ebs",
       code: "L-7A658B76",
@@ -64,7 +63,7 @@ export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInte
     },
     { service: "ec2", code: "L-0263D0A3", name: "Elastic IP addresses", needed: natGateways.total, usual: 5 },
     { service: "vpc", code: "L-FE5A380F", name: "NAT gateways per zone", needed: natGateways.perZone, usual: 5 },
-  ];
+  ]);
 }
 
 /** @param granted the account's values by code; a quota that is missing could not be read and is not judged */

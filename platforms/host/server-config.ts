@@ -62,34 +62,36 @@ export function serverConfig(
       log: join(directory, "log"),
       password: plan.password,
     });
-  const own = new Map([
-    ["bind", plan.host],
-    // Only for an address that the kernel would not choose: a bound source address takes its own port for every bus
-    // link, and a
-    // hundred nodes would use up all ports. Unbound connections to different nodes share ports.
-    ...(plan.host === LOOPBACK ? [] : [["bind-source-addr", plan.host] as const]),
-    ["port", String(port)],
-    ["protected-mode", "yes"],
-    ["requirepass", plan.password],
-    [primaryPasswordDirective({ product }), plan.password],
-    ["dir", dataDirectory],
-    ["logfile", join(directory, "log")],
-    ["daemonize", "no"],
-    // The data is deleted after the run: no snapshot, and no waiting for replicas, at the end.
-    ["shutdown-on-sigterm", "nosave now force"],
-    ["shutdown-on-sigint", "nosave now force"],
-    ...(plan.cluster
-      ? [
-          ["cluster-enabled", "yes"] as const,
-          ["cluster-config-file", "nodes.conf"] as const,
-          ["cluster-port", String(busPort)] as const,
-        ]
-      : []),
-    ...(plan.zone !== undefined && product === "valkey" && supportsZoneDirective(version)
-      ? [[ZONE_DIRECTIVE, plan.zone] as const]
-      : []),
-    ...compact([plan.replicaOf && (["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const)]),
-  ]);
+  const own = new Map(
+    compact([
+      ["bind", plan.host],
+      // Only for an address that the kernel would not choose: a bound source address takes its own port for every bus
+      // link, and a
+      // hundred nodes would use up all ports. Unbound connections to different nodes share ports.
+      plan.host === LOOPBACK ? undefined : (["bind-source-addr", plan.host] as const),
+      ["port", String(port)],
+      ["protected-mode", "yes"],
+      ["requirepass", plan.password],
+      [primaryPasswordDirective({ product }), plan.password],
+      ["dir", dataDirectory],
+      ["logfile", join(directory, "log")],
+      ["daemonize", "no"],
+      // The data is deleted after the run: no snapshot, and no waiting for replicas, at the end.
+      ["shutdown-on-sigterm", "nosave now force"],
+      ["shutdown-on-sigint", "nosave now force"],
+      ...(plan.cluster
+        ? [
+            ["cluster-enabled", "yes"] as const,
+            ["cluster-config-file", "nodes.conf"] as const,
+            ["cluster-port", String(busPort)] as const,
+          ]
+        : []),
+      plan.zone !== undefined && product === "valkey" && supportsZoneDirective(version)
+        ? ([ZONE_DIRECTIVE, plan.zone] as const)
+        : undefined,
+      ...compact([plan.replicaOf && (["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const)]),
+    ]),
+  );
   // This directive is derived, not configured, so it is left out where the server does not know it.
   const known = [...plan.directives].filter(
     ([name]) => name !== PING_INTERVAL_DIRECTIVE || supportsPingInterval(version),

@@ -1,4 +1,5 @@
 /** valkey-server processes on this machine, each with its own directory: starts them in parallel and stops them. */
+import { compact } from "../../lib/compact";
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "../../valkey/connection";
@@ -109,10 +110,11 @@ function launch(
     );
   const output = openSync(join(directory, "output"), "a", 0o600);
   try {
-    const [command, ...args] = pinnedCommand(plan.cpus, programs.server, [
-      config,
-      ...(plan.sentinel === true ? ["--sentinel"] : []),
-    ]);
+    const [command, ...args] = pinnedCommand(
+      plan.cpus,
+      programs.server,
+      compact([config, plan.sentinel === true ? "--sentinel" : undefined]),
+    );
     const process = startRecorded(run, plan.name, command, args, { cwd: directory, stdio: ["ignore", output, output] });
     return { plan, port, busPort: plan.cluster ? busPort : undefined, ...places, process };
   } finally {

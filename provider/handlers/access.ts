@@ -1,5 +1,6 @@
 /** Lets users log in by new passwords beside the former ones, before anything else of the deployment changes. */
-import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { compact } from "../../lib/compact";
+import { BadInput, Failure, isCausedBy, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
 import { publishOverlap } from "../../platforms/kubernetes/access/password-overlap";
@@ -21,6 +22,7 @@ import {
   rulesProblem,
   userNameProblem,
 } from "../../valkey/access/users";
+import { PasswordRefused } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
 import { nodeCount } from "../../valkey/topology/placement";
 import { canonicalJson } from "../protocol/engine-values";
@@ -91,7 +93,7 @@ async function openNodes(olds: AccessInputs, password: string, context: HandlerC
     return await openDeployment(olds.target, password, options, olds.password);
   } catch (error) {
     if (error instanceof BadInput) throw error;
-    const remedy = messageOf(error).includes("refuses the password")
+    const remedy = isCausedBy(error, PasswordRefused)
       ? "it is neither the new password nor the one on record, so somebody changed it on the servers: " +
         "give the one that the servers accept as `password`"
       : "users and passwords change on all nodes or on none: run the update again when all nodes answer";
@@ -158,15 +160,14 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
       return { changedAt, drift: await differingAccess(deployment, { password, users }) };
     } catch (error) {
       // The check of the topology reports what does not answer. What an earlier refresh found is not known to be mended.
-      const why = messageOf(error);
-      return { changedAt, drift: why.includes("refuses the password") ? [why] : drift };
+      return { changedAt, drift: isCausedBy(error, PasswordRefused) ? [messageOf(error)] : drift };
     }
   },
   drifted: ({ drift }) => drift.length > 0,
   describeChange: (olds, { target = olds.target, password, users, overlapSeconds = olds.overlapSeconds }) => {
     const nodes = `${nodeCount(target.shape)} running nodes`;
     const changed = users === undefined ? [] : Object.keys(users).filter((name) => hasOtherPassword(olds, users, name));
-    const others = [...(password === olds.password ? [] : [""]), ...changed.map((name) => ` of ${name}`)];
+    const others = compact([password === olds.password ? undefined : "", ...changed.map((name) => ` of ${name}`)]);
     return [
       ...others.map(
         (whose) =>

@@ -1,4 +1,5 @@
 /** Starts, resizes and stops valkey-server processes on this machine. */
+import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -78,10 +79,10 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     if (canonicalJson(plan) !== canonicalJson(olds.plan))
       return [`${olds.plan.name}: all servers are replaced, and their data is deleted`];
     const nodes = nodeCount(olds.shape);
-    return [
+    return compact([
       ...describeSettingsChange(directivesOf(olds), directivesOf({ ...olds, settings }), nodes),
-      ...(password === olds.password ? [] : [`a new password: on ${nodes} running nodes, without a restart`]),
-    ];
+      password === olds.password ? undefined : `a new password: on ${nodes} running nodes, without a restart`,
+    ]);
   },
   recordsAttempts: true,
   update: async (_id, olds, { settings, shape, password, timeoutSeconds }, { signal }, attempts = []) => {

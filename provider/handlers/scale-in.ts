@@ -1,4 +1,5 @@
 /** Readies a deployment for what it loses: empties nodes that leave, moves a primary that leaves, and stops Sentinels that leave. */
+import { compact } from "../../lib/compact";
 import { Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openRunningPart, openRunningServers } from "../../platforms/deployment-reference";
@@ -128,12 +129,12 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
   describeChange: ({ target: before }, { target: after = before }) => {
     const [from, to] = [nodeCount(before.shape), nodeCount(after.shape)];
     const how = after.mode === "cluster" ? "slots move while clients work" : "the last replicas join or leave";
-    return [
-      ...(from === to
-        ? []
-        : [`${from} nodes become ${to}: ${how}, in about a minute, longer with much data; no node restarts`]),
+    return compact([
+      from === to
+        ? undefined
+        : `${from} nodes become ${to}: ${how}, in about a minute, longer with much data; no node restarts`,
       ...describeSentinels(before, after),
-    ];
+    ]);
   },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   recordsAttempts: true,

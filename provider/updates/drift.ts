@@ -1,4 +1,5 @@
 /** Drift that `pulumi refresh` finds: whether a deployment still is as it was formed and verified. */
+import { compact } from "../../lib/compact";
 import { messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
@@ -58,10 +59,12 @@ export async function inspectDeployment(
 function unevenPrimaries({ facts, verdict }: Verification, shape: Shape): string[] {
   if (facts.mode !== "cluster") return [];
   const zones = new Map(facts.nodes.map(({ node }) => [node.name, node.zone ?? ""]));
-  const nodes = verdict.shards.flatMap(({ primary, replicas, slots }) => [
-    ...(primary === undefined ? [] : [{ name: primary, primary: undefined, slots }]),
-    ...replicas.map((name) => ({ name, primary, slots: [] })),
-  ]);
+  const nodes = verdict.shards.flatMap(({ primary, replicas, slots }) =>
+    compact([
+      primary === undefined ? undefined : { name: primary, primary: undefined, slots },
+      ...replicas.map((name) => ({ name, primary, slots: [] })),
+    ]),
+  );
   const placed = nodes.map((node) => ({ ...node, zone: zones.get(node.name) ?? "", leaving: false }));
   const primaries = groupByZone(placed.filter(({ primary }) => primary === undefined));
   return failbacks(placed, shape).map(({ from, to }) => {

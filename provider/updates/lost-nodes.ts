@@ -12,12 +12,11 @@ import type { RepairStep } from "../../platforms/kubernetes/pods/rollout";
 import { isPodReady } from "../../platforms/kubernetes/pods/rollout";
 import type { StrandedPod } from "../../platforms/kubernetes/pods/stranded-pods";
 import { replaceStranded, strandedPods } from "../../platforms/kubernetes/pods/stranded-pods";
-import type { Connection } from "../../valkey/connection";
-import { withConnections, withEveryNode } from "../../valkey/connections";
+import { withConnections } from "../../valkey/connections";
 import { form } from "../../valkey/formation/form";
 import { readMemberStates } from "../../valkey/membership/members";
-import { returnedEmpty, ownAllSlots } from "../../valkey/resize/resize-facts";
-import { hasPrimaryRole, parseInfo } from "../../valkey/topology/info";
+import { holdsAllData } from "../../valkey/resize/all-data";
+import { returnedEmpty } from "../../valkey/resize/resize-facts";
 import { listNames } from "../../valkey/verification/assertion";
 import type { WaitOptions } from "../protocol/waiting";
 
@@ -36,84 +35,80 @@ export interface LostNodesPlan {
 /**
  * Deletes volumes in zones that the deployment leaves, and lets nodes that came back empty join, both only while other nodes hold all
  * data.
- * @param say told of each node that moves
  */
-export function repairLostNodes(
-  kubernetes: KubernetesClient,
-  { target, password, template, formerZones }: LostNodesPlan,
-  options: WaitOptions,
-  say: (event: string) => void,
-): RepairStep {
-  const { namespace, statefulSet, container, zones } = target;
-  const volumes = { namespace, statefulSet, template };
-  const added = zones.some((zone) => !formerZones.includes(zone));
-  const moves = added || formerZones.some((zone) => !zones.includes(zone));
-  let nextLook = Date.now() + LOOK_MS;
-  let waitsFor: string | undefined;
+export class LostNodeRepair {
+  readonly #added: boolean;
+  readonly #moves: boolean;
+  #nextLook = Date.now() + LOOK_MS;
+  #waitsFor: string | undefined;
 
-  return async (pods, run) => {
-    if (Date.now() < nextLook) return waitsFor;
+  /** @param say told of each node that moves */
+  constructor(
+    private readonly kubernetes: KubernetesClient,
+    private readonly plan: LostNodesPlan,
+    private readonly options: WaitOptions,
+    private readonly say: (event: string) => void,
+  ) {
+    const { formerZones, target } = plan;
+    this.#added = target.zones.some((zone) => !formerZones.includes(zone));
+    this.#moves = this.#added || formerZones.some((zone) => !target.zones.includes(zone));
+  }
+
+  readonly step: RepairStep = async (pods, run) => {
+    if (Date.now() < this.#nextLook) return this.#waitsFor;
     try {
-      waitsFor = (moves ? await replace() : undefined) ?? (run ? await rejoin(pods) : undefined);
+      const stranded = this.#moves ? await this.#replaceStranded() : undefined;
+      this.#waitsFor = stranded ?? (run ? await this.#joinEmpty(pods) : undefined);
     } catch (error) {
       // Nodes that stop or start in this moment do not answer; the next look finds more.
-      options.signal.throwIfAborted();
-      waitsFor = messageOf(error);
+      this.options.signal.throwIfAborted();
+      this.#waitsFor = messageOf(error);
     }
-    nextLook = Date.now() + LOOK_MS;
-    return waitsFor;
+    this.#nextLook = Date.now() + LOOK_MS;
+    return this.#waitsFor;
   };
 
-  async function replace(): Promise<string | undefined> {
-    const labels = await readPodLabels(kubernetes, namespace, { statefulSet });
-    const stranded = await strandedPods(kubernetes, { volumes, labels, container, zones, added });
+  /** @returns what has to happen first; undefined if no node is in a zone where it cannot stay */
+  async #replaceStranded(): Promise<string | undefined> {
+    const { namespace, statefulSet, container, zones, name } = this.plan.target;
+    const volumes = { namespace, statefulSet, template: this.plan.template };
+    const labels = await readPodLabels(this.kubernetes, namespace, { statefulSet });
+    const stranded = await strandedPods(this.kubernetes, { volumes, labels, container, zones, added: this.#added });
     const [first] = stranded;
     if (first === undefined) return undefined;
     const { zone } = first;
-    const names = listNames(stranded.map(({ pod }) => pod));
-    const lies =
-      `${names} cannot start: ` +
-      (zones.includes(zone)
-        ? `zone ${zone} has more nodes than others`
-        : `zone ${zone} is no longer one of ${target.name}`);
-    if (!(await othersHoldAllData(stranded)))
-      return `${lies}, and the nodes that run do not have all of its data. Put the former zones back, or wait for a failover`;
-    for (const each of stranded) await replaceStranded(kubernetes, volumes, each);
-    say(`${lies}; it starts empty elsewhere, and copies its data from the others`);
+    const why = zones.includes(zone)
+      ? `zone ${zone} has more nodes than others`
+      : `zone ${zone} is no longer one of ${name}`;
+    const event = `${listNames(stranded.map(({ pod }) => pod))} cannot start: ${why}`;
+    if (!(await this.#othersHoldAllData(stranded)))
+      return `${event}, and the nodes that run do not have all of its data. Put the former zones back, or wait for a failover`;
+    for (const each of stranded) await replaceStranded(this.kubernetes, volumes, each);
+    this.say(`${event}; it starts empty elsewhere, and copies its data from the others`);
     return undefined;
   }
 
-  async function othersHoldAllData(stranded: readonly StrandedPod[]): Promise<boolean> {
+  async #othersHoldAllData(stranded: readonly StrandedPod[]): Promise<boolean> {
     const left = new Set(stranded.map(({ pod }) => pod));
-    const part = await openRunningPart(kubernetes, target, password);
-    const others = { ...part, nodes: part.nodes.filter(({ name }) => !left.has(name)) };
-    return withEveryNode(others, async (attempts) => {
-      const reached = new Map(attempts.flatMap(({ node, connection }) => (connection ? [[node, connection]] : [])));
-      return target.mode === "cluster"
-        ? ownAllSlots((await readMemberStates(reached)).states)
-        : hasPrimary([...reached.values()]);
-    });
+    const part = await openRunningPart(this.kubernetes, this.plan.target, this.plan.password);
+    return holdsAllData({ ...part, nodes: part.nodes.filter(({ name }) => !left.has(name)) });
   }
 
-  async function rejoin(pods: readonly V1Pod[]): Promise<string | undefined> {
+  /** @returns the nodes that cannot join yet; undefined if there are none */
+  async #joinEmpty(pods: readonly V1Pod[]): Promise<string | undefined> {
+    const { target, password } = this.plan;
     if (target.mode !== "cluster" || pods.every(isPodReady)) return undefined;
-    const deployment = await openRunningPart(kubernetes, target, password);
+    const deployment = await openRunningPart(this.kubernetes, target, password);
     const { states } = await withConnections(deployment, readMemberStates);
     const empty = listNames(returnedEmpty(states));
     if (empty === "") return undefined;
     try {
-      await form(deployment, target.shape, options);
+      await form(deployment, target.shape, this.options);
       return undefined;
     } catch (error) {
-      options.signal.throwIfAborted();
+      this.options.signal.throwIfAborted();
       // Others may look for the node that it was for a while yet: its failure is agreed on after the node timeout.
       return `${empty}: came back without data and cannot join yet (${messageOf(error)})`;
     }
   }
-}
-
-/** Whether one of the nodes is a primary with its data. Replicas copy theirs from it. */
-async function hasPrimary(connections: readonly Connection[]): Promise<boolean> {
-  const facts = await Promise.all(connections.map(async (connection) => parseInfo(await connection.info())));
-  return facts.some((info) => hasPrimaryRole(info) && info.get("loading") === "0");
 }

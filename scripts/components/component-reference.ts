@@ -1,4 +1,5 @@
 /** `docs/components.md`: each component with its arguments, its outputs and an example. Pure. */
+import { compact } from "../../lib/compact";
 import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
 import { meaning, reachable } from "./model";
 
@@ -59,7 +60,7 @@ function typeSection(name: string, { description, forms }: NamedType & { kind: "
     const names = [...required, ...optional.map((each) => `${each} (optional)`)].map((each) => `\`${each}\``);
     return `- \`${forms?.by ?? ""}: "${form}"\` has ${names.join(", ") || "nothing else"}\n`;
   });
-  return [`### ${name}\n`, ...about, ...(lines.length === 0 ? [] : [lines.join("")]), table].join("\n");
+  return compact([`### ${name}\n`, ...about, lines.length === 0 ? undefined : lines.join(""), table]).join("\n");
 }
 
 function argumentTable(properties: readonly Property[], types: ComponentModels["types"]): string {

@@ -1,4 +1,5 @@
 /** `plugin/schema.json`: the components as Pulumi describes packages, from which it makes libraries for each language. Pure. */
+import { compact } from "../../lib/compact";
 import { camelCase } from "../../plugin/property-names";
 import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
 import { meaning } from "./model";
@@ -75,7 +76,9 @@ function required(all: readonly Property[]): string[] {
 
 function words(property: Property, types: ComponentModels["types"]): string {
   const { standard } = property;
-  return [meaning(property, types), ...(standard === undefined ? [] : [`Default: ${standard}.`])].join(" ").trim();
+  return compact([meaning(property, types), standard === undefined ? undefined : `Default: ${standard}.`])
+    .join(" ")
+    .trim();
 }
 
 function valueSpec({ shape, isPlain }: Value): object {

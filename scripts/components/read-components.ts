@@ -1,4 +1,5 @@
 /** Reads what `plugin/components.ts` lists, as TypeScript's compiler understands it. */
+import { compact } from "../../lib/compact";
 import { join, relative } from "node:path";
 import ts from "typescript";
 import { Failure } from "../../lib/errors";
@@ -88,10 +89,12 @@ function variable(file: ts.SourceFile, name: string): ts.VariableDeclaration | u
 function withoutDescription({ components, types }: ComponentModels): string[] {
   const undescribed = (owner: string, properties: readonly Property[]): string[] =>
     properties.filter((each) => meaning(each, types) === "").map(({ name }) => `${owner}.${name}: has no description`);
-  return components.flatMap(({ name, description, example, inputs, outputs }) => [
-    ...(description === "" ? [`${name}: has no description`] : []),
-    ...(example === "" ? [`${name}: has no @example`] : []),
-    ...undescribed(name, inputs),
-    ...undescribed(name, outputs),
-  ]);
+  return components.flatMap(({ name, description, example, inputs, outputs }) =>
+    compact([
+      description === "" ? `${name}: has no description` : undefined,
+      example === "" ? `${name}: has no @example` : undefined,
+      ...undescribed(name, inputs),
+      ...undescribed(name, outputs),
+    ]),
+  );
 }

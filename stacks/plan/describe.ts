@@ -1,4 +1,5 @@
 /** A stack's plan in words, the same in a preview, in `plan` and in the outputs. Pure. */
+import { compact } from "../../lib/compact";
 import type { Prediction } from "../../lib/statistics/prediction";
 import { counted, formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
 import { describeEksPlan } from "../../platforms/eks/describe";
@@ -47,17 +48,17 @@ function describeWork({ study, measurement }: StackPlan): string[] {
 
 function describeDeployment(plan: DeploymentPlan): string[] {
   const { pods, bus, largeCluster } = plan;
-  return [
+  return compact([
     headOf(plan),
-    ...(pods === null ? [] : [`  each ${describePods(pods)}`]),
+    pods === null ? undefined : `  each ${describePods(pods)}`,
     ...describeLimit(plan),
-    ...(plan.oversubscribed ? [describeOversubscription(plan)] : []),
+    plan.oversubscribed ? describeOversubscription(plan) : undefined,
     ...plan.survives.map((each) => `  ${describeSurvival(each)}`),
     ...describeShards(plan),
-    ...(bus === null || nodeCount(plan.shape) < LARGE_CLUSTER_NODES ? [] : [describeBus(bus)]),
+    bus === null || nodeCount(plan.shape) < LARGE_CLUSTER_NODES ? undefined : describeBus(bus),
     ...sentinelLine(plan),
     ...(largeCluster === null ? [] : describeLarge(largeCluster)),
-  ];
+  ]);
 }
 
 /** Name, engine, mode, shape and places of the nodes. */
@@ -136,13 +137,13 @@ function describePods({ requests, limits, volume, pool, instanceType, oneMachine
   const isFixed = JSON.stringify(requests) === JSON.stringify(limits);
   const className = volume?.className === null ? "" : ` ${volume?.className ?? ""}`;
   const type = instanceType === null ? "" : ` (${instanceType})`;
-  return [
+  return compact([
     isFixed ? reserved : `${reserved} (at most ${limits.cpu} and ${limits.memory})`,
     volume === null ? "no volume" : `a volume of ${volume.size}${className}`,
-    ...(pool === null ? [] : [`pool ${pool}${type}`]),
-    ...(oneMachine ? ["all on one machine"] : []),
+    pool === null ? undefined : `pool ${pool}${type}`,
+    oneMachine ? "all on one machine" : undefined,
     image,
-  ].join(", ");
+  ]).join(", ");
 }
 
 function describeMeasurement({ workload, workloads, rounds, count, runners, jobs }: MeasurementPlan): string {

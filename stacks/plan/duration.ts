@@ -1,4 +1,5 @@
 /** Estimated duration of a stack from nothing to results, by part. Pure. */
+import { compact } from "../../lib/compact";
 import { nodeCount } from "../../valkey/topology/placement";
 import { keyFamilies } from "../../benchmarks/workloads/named-tests";
 import { KEYS_IN_FLIGHT } from "../../benchmarks/workloads/prefill";
@@ -40,14 +41,14 @@ export function planDuration(
 ): Duration {
   if (study !== null) return { seconds: study.budget, parts: [{ what: "the study, at most", seconds: study.budget }] };
   const nodes = deployments.reduce((sum, { shape }) => sum + nodeCount(shape), 0);
-  const parts = [
-    ...(platform === "eks" ? [{ what: "network, cluster and Karpenter", seconds: EKS_SECONDS }] : []),
+  const parts = compact([
+    platform === "eks" ? { what: "network, cluster and Karpenter", seconds: EKS_SECONDS } : undefined,
     {
       what: "servers, formation and verification",
       seconds: PODS_SECONDS[platform] + (PER_HUNDRED_NODES_SECONDS[platform] * nodes) / 100,
     },
     ...(measurement === null ? [] : measuring(platform, deployments, measurement)),
-  ].map(({ what, seconds }) => ({ what, seconds: Math.ceil(seconds) }));
+  ]).map(({ what, seconds }) => ({ what, seconds: Math.ceil(seconds) }));
   return { seconds: parts.reduce((sum, part) => sum + part.seconds, 0), parts };
 }
 
@@ -67,21 +68,19 @@ function measuring(
     ...keyFamilies(workload.tests).map(() => workload.keySpace),
     ...Object.values(workloads).map(({ keySpace }) => keySpace),
   ];
-  return [
+  return compact([
     {
       what: "prefill",
       seconds: deployments.reduce((sum, { shape }) => sum + prefill(platform, families, shape.primaries), 0),
     },
     { what: `${count} measurements with their reference loads`, seconds: measured + referenceLoads },
-    ...(capacity === null
-      ? []
-      : [
-          {
-            what: "the search for capacities",
-            seconds: deployments.length * capacity.probes * (2 * AROUND_SECONDS[platform] + capacity.seconds),
-          },
-        ]),
-  ];
+    capacity === null
+      ? undefined
+      : {
+          what: "the search for capacities",
+          seconds: deployments.length * capacity.probes * (2 * AROUND_SECONDS[platform] + capacity.seconds),
+        },
+  ]);
 }
 
 function lengthOf({ length, pipeline, rate }: Workload, primaries: number): number {

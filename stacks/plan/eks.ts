@@ -1,4 +1,5 @@
 /** From a stack's configuration to the plan of machines on EKS. Pure; loads no SDK. */
+import { compact } from "../../lib/compact";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
 import { planEks } from "../../platforms/eks/plan";
@@ -51,13 +52,13 @@ export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmar
     network: "vpcId" in network ? { existing: true } : { existing: false, cidr: network.cidr, nat: network.nat },
     system,
     pools,
-    groups: [
+    groups: compact([
       ...Object.entries(deployments).flatMap(([name, deployment]) => [
         serverGroup(name, deployment, platform),
         ...watcherGroups(name, deployment, platform),
       ]),
-      ...(benchmark === undefined ? [] : [clientGroup(platform, deployments, workloads)]),
-    ],
+      benchmark === undefined ? undefined : clientGroup(platform, deployments, workloads),
+    ]),
     controlPlaneTier: cluster.controlPlaneTier,
     imageCache,
     ownKey: cluster.keyArn === undefined,

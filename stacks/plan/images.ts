@@ -1,4 +1,5 @@
 /** Images of a stack's pods, by their names in the configuration or by others. Pure; loads no SDK. */
+import { compact } from "../../lib/compact";
 import { EXPORTER_IMAGE, MEMTIER_IMAGE, NODE_IMAGE, PROXY_IMAGE } from "../../platforms/kubernetes/default-images";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";
@@ -30,11 +31,11 @@ export function clientImages(
   const isMixed = all.some(({ engine }) => engine !== "valkey");
   const generators = new Set(Object.values(workloads).map(({ loadGenerator }) => loadGenerator));
   const { node = NODE_IMAGE, memtier = MEMTIER_IMAGE } = platform.clients.images ?? {};
-  return [
+  return compact([
     isMixed || first === undefined ? platform.image : podSettings(platform, first).image,
-    ...(generators.has("open-loop") ? [node] : []),
-    ...(generators.has("memtier") ? [memtier] : []),
-  ];
+    generators.has("open-loop") ? node : undefined,
+    generators.has("memtier") ? memtier : undefined,
+  ]);
 }
 
 /** The platform and its deployments with every image under the name that `rename` gives it. */

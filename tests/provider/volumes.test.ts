@@ -44,7 +44,7 @@ describe("a larger size of volumes that is taken back after it failed", () => {
     expect(await handler.check?.(inputs("2Gi"), inputs("1Gi"), HANDLER_CONTEXT)).toEqual([]);
     claim(1, "2Gi");
     expect(await handler.check?.(inputs("2Gi"), inputs("1Gi"), HANDLER_CONTEXT)).toMatchObject([
-      { property: "storage.size", reason: expect.stringContaining("volumes can grow only") as string },
+      { property: "storage.size", reason: expect.stringContaining("volumes can only grow") as string },
     ]);
   });
 

@@ -8,7 +8,7 @@ import { handler as retirement } from "../../provider/handlers/password-retireme
 import { handler as settings } from "../../provider/handlers/settings";
 import { handler as tlsCheck } from "../../provider/handlers/checks/tls-check";
 import { handler as volumeDeletionWait } from "../../provider/handlers/volume-deletion-wait";
-import type { StorageRequest } from "../../provider/handlers/volumes";
+import type { StorageRequest } from "../../provider/updates/volume-refusals";
 import { handler as volumes } from "../../provider/handlers/volumes";
 import { kubeconfigOf } from "../support/kubernetes/fake-api-server";
 import { HANDLER_CONTEXT } from "../support/pulumi/handler-context";

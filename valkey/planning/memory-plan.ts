@@ -1,4 +1,5 @@
 /** How much of a memory limit a server's data may take, and what the rest is for. Pure. */
+import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { ServerSettings } from "../settings/settings";
 import type { Shape } from "../topology/placement";
@@ -48,12 +49,12 @@ const COPY_ON_WRITE = { refusing: 0.4, evicting: 0.6 } as const;
 /** Divides a memory limit. */
 export function memoryPlan(demand: MemoryDemand): MemoryPlan {
   const { limitBytes, mode, shape } = demand;
-  const fixed: MemoryPart[] = [
+  const fixed: MemoryPart[] = compact([
     { what: "program", bytes: PROGRAM_BYTES },
     { what: "client buffers", bytes: shareOf(limitBytes, CLIENTS) },
-    ...(shape.replicasPerPrimary === 0 ? [] : [{ what: "replication buffers", bytes: shareOf(limitBytes, STREAM) }]),
-    ...(mode === "cluster" ? [{ what: "slot migration", bytes: shareOf(limitBytes, STREAM) }] : []),
-  ];
+    shape.replicasPerPrimary === 0 ? undefined : { what: "replication buffers", bytes: shareOf(limitBytes, STREAM) },
+    mode === "cluster" ? { what: "slot migration", bytes: shareOf(limitBytes, STREAM) } : undefined,
+  ]);
   const rest = Math.max(0, limitBytes - fixed.reduce((sum, { bytes }) => sum + bytes, 0));
   const copies = forks(demand) ? copyOnWrite(demand.settings) : 0;
   const maxmemory = Math.floor(rest / (1 + FRAGMENTATION + copies) / MIB) * MIB;
@@ -61,11 +62,11 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
   return {
     limitBytes,
     maxmemory,
-    parts: [
+    parts: compact([
       ...fixed,
-      ...(copied === 0 ? [] : [{ what: "pages copied during a save or a full synchronization", bytes: copied }]),
+      copied === 0 ? undefined : { what: "pages copied during a save or a full synchronization", bytes: copied },
       { what: "fragmentation", bytes: rest - maxmemory - copied },
-    ],
+    ]),
   };
 }
 

@@ -1,4 +1,5 @@
 /** The plan of a resize: the steps, in their order, that give a serving cluster another shape. Pure. */
+import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { Shape } from "../topology/placement";
 import { countSlots } from "../topology/slots";
@@ -93,45 +94,67 @@ function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]
   const failOver = shards.flatMap(({ primary, previousPrimary }) =>
     previousPrimary === undefined || previousPrimary === primary ? [] : [{ from: previousPrimary, to: primary }],
   );
+  const newShards = shards.filter(({ previousPrimary }) => previousPrimary === undefined);
+  const promote = newShards
+    .map(({ primary }) => primary)
+    .filter((primary) => byName.get(primary)?.primary !== undefined);
   const successorOf = new Map(failOver.map(({ from, to }) => [from, to]));
-  const primaries = new Set(shards.map(({ primary }) => primary));
-  const promote = shards
-    .filter(
-      ({ primary, previousPrimary }) => previousPrimary === undefined && byName.get(primary)?.primary !== undefined,
-    )
-    .map(({ primary }) => primary);
-  const dissolved = new Set(
-    nodes
-      .filter(({ name, slots }) => slots.length > 0 && !primaries.has(name) && !successorOf.has(name))
-      .map(({ name }) => name),
-  );
-
-  const attach: ReplicaAssignment[] = [];
-  const reattach: ReplicaAssignment[] = [];
-  const reassign: ReplicaAssignment[] = [];
-  /** The step in which a node becomes a replica of a primary that it will not follow after the failovers. */
-  const listFor = ({ name, primary: present }: ResizeNode, primary: string): ReplicaAssignment[] => {
-    if (dissolved.has(name) || dissolved.has(present ?? "")) return reassign;
-    const isFree = present === undefined && !successorOf.has(name);
-    return isFree && !promote.includes(primary) ? attach : reattach;
+  const roles: Roles = {
+    successorOf,
+    promoted: new Set(promote),
+    dissolved: dissolvedShards(nodes, shards, successorOf),
   };
-  for (const { primary, replicas } of shards) {
-    for (const name of replicas) {
-      const node = byName.get(name);
-      if (node === undefined) continue;
-      const followed = successorOf.get(name) ?? successorOf.get(node.primary ?? "") ?? node.primary;
-      if (followed !== primary) listFor(node, primary).push({ node: name, primary });
-    }
-  }
+  const moves = shards.flatMap(({ primary, replicas }) =>
+    compact(replicas.map((name) => byName.get(name)))
+      .filter((node) => followedAfterFailovers(node, roles) !== primary)
+      .map((node) => ({ step: stepOf(node, primary, roles), assignment: { node: node.name, primary } })),
+  );
+  const movesIn = (step: ReplicaStep): ReplicaAssignment[] =>
+    moves.filter((move) => move.step === step).map(({ assignment }) => assignment);
   return {
     meet: nodes.filter(({ leaving, met }) => !leaving && !met).map(({ name }) => name),
     failOver,
-    attach,
+    attach: movesIn("attach"),
     promote,
-    reattach,
-    reassign,
+    reattach: movesIn("reattach"),
+    reassign: movesIn("reassign"),
     forget: nodes.filter(({ leaving, met }) => leaving && met).map(({ name }) => name),
   };
+}
+
+/** Steps in which nodes become replicas. */
+type ReplicaStep = "attach" | "reattach" | "reassign";
+
+/** Changes of primaries, by node name. */
+interface Roles {
+  /** Future primaries by the former ones. */
+  readonly successorOf: ReadonlyMap<string, string>;
+  /** Replicas that become primaries of new shards. */
+  readonly promoted: ReadonlySet<string>;
+  /** Primaries of shards that give all their slots away. */
+  readonly dissolved: ReadonlySet<string>;
+}
+
+function dissolvedShards(
+  nodes: readonly ResizeNode[],
+  shards: readonly DesiredShard[],
+  successorOf: Roles["successorOf"],
+): Set<string> {
+  const primaries = new Set(shards.map(({ primary }) => primary));
+  const owners = nodes.filter(({ slots }) => slots.length > 0).map(({ name }) => name);
+  return new Set(owners.filter((name) => !primaries.has(name) && !successorOf.has(name)));
+}
+
+/** The primary that a node follows when the failovers are done. */
+function followedAfterFailovers({ name, primary }: ResizeNode, { successorOf }: Roles): string | undefined {
+  return successorOf.get(name) ?? successorOf.get(primary ?? "") ?? primary;
+}
+
+/** The step in which a node becomes a replica of a primary that it does not follow after the failovers. */
+function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: Roles): ReplicaStep {
+  if (roles.dissolved.has(name) || roles.dissolved.has(present ?? "")) return "reassign";
+  const isFree = present === undefined && !roles.successorOf.has(name);
+  return isFree && !roles.promoted.has(primary) ? "attach" : "reattach";
 }
 
 /** Primaries that would exceed their maxmemory, as reasons: they would refuse writes, or evict keys. */

@@ -1,4 +1,5 @@
 /** The verdict on one primary and its replicas. Pure. */
+import { compact } from "../../lib/compact";
 import type { Endpoint } from "../node";
 import { nodeNameAt } from "../node";
 import { sentinelAssertions } from "./sentinel-verdict";
@@ -130,11 +131,11 @@ function evenSpread({ nodes, zones: wanted = [] }: DeploymentFacts): Assertion {
   const isOneZone = zones.length < 2 && nodes.length > 1;
   const isUneven = !isOneZone && Math.max(0, ...sizes) - Math.min(...sizes) > 1;
   const unplaced = placed.filter(({ zone }) => zone === "");
-  const violations: Violation[] = [
-    ...(isOneZone ? [{ node: "", problem: `all are in one zone (${found})` }] : []),
-    ...(isUneven ? [{ node: "", problem: found }] : []),
+  const violations: Violation[] = compact([
+    isOneZone ? { node: "", problem: `all are in one zone (${found})` } : undefined,
+    isUneven ? { node: "", problem: found } : undefined,
     ...unplaced.map(({ name }) => ({ node: name, problem: "its zone is unknown" })),
-  ];
+  ]);
   const expected = "two zones or more, sizes at most one apart";
   return assertion("even-spread", "nodes are spread over zones as evenly as can be", expected, violations, found);
 }

@@ -18,7 +18,7 @@ import type { KubernetesDeployment } from "../../../platforms/kubernetes/deploym
 import { jobOutcome } from "./job-outcome";
 import type { RunnerPlan } from "./job-plan";
 import { JobRun, runFeaturesJob } from "./job-run";
-import type { JobAccess, JobLoadGenerator } from "./load-generator";
+import type { JobAccess, JobLoadGenerator, JobPhase } from "./load-generator";
 import { valkeyBenchmarkInJobs } from "./load-generators";
 import { MachineSettingsReader } from "../../../platforms/kubernetes/cluster/machine-settings";
 import { POD_TIMEOUT_MS } from "../../../platforms/kubernetes/pods/pods";
@@ -45,6 +45,16 @@ export interface JobLoadRunnerOptions {
 /** Time after the sum of all timeouts when Kubernetes ends the Job, seconds. */
 const DEADLINE_SLACK_SECONDS = 120;
 
+/** A Job that has yet to be created, with what it was made from. */
+interface PreparedJob<R> {
+  readonly run: JobRun;
+  /** The warm-up, if there is one, and the measured run. */
+  readonly runs: readonly R[];
+  readonly phases: readonly JobPhase[];
+  readonly servers: KubernetesDeployment;
+  readonly plan: RunnerPlan;
+}
+
 /** Runs one load generator in Jobs. @typeParam R one run of the load generator */
 export class JobLoadRunner<R> implements LoadRunner<R> {
   readonly #machines: MachineSettingsReader;
@@ -61,11 +71,24 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
     return this.options.plan.runners;
   }
 
-  async run(
+  async run(request: LoadRequest<R>, observer: LoadObserver, signal: AbortSignal): Promise<LoadOutcome> {
+    const job = await this.#prepare(request, signal);
+    let failed = true;
+    try {
+      signal.throwIfAborted();
+      const outcome = await this.#measure(job, observer);
+      failed = false;
+      return outcome;
+    } finally {
+      await job.run.remove();
+      if (failed && !signal.aborted) await job.run.stopped();
+    }
+  }
+
+  async #prepare(
     { deployment, primary, run: measured, warmUp }: LoadRequest<R>,
-    observer: LoadObserver,
     signal: AbortSignal,
-  ): Promise<LoadOutcome> {
+  ): Promise<PreparedJob<R>> {
     const servers = this.options.deployments.find(({ name }) => name === deployment.name);
     if (servers === undefined) throw new Error(`${deployment.name} is not among the deployments to measure`);
     const { timeoutMs, report } = this.options;
@@ -103,36 +126,33 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
       signal,
       report,
     });
-    let failed = true;
-    try {
-      signal.throwIfAborted();
-      await run.start(sharingAdvice(servers));
-      const untuned = await this.#untuned(run);
-      if (warmUp !== undefined) await run.runPhase(1);
-      await observer.begin();
-      const startedAt = new Date().toISOString();
-      const begunMs = await run.runPhase(phases.length);
-      await observer.end();
-      const { records, machines } = await run.read();
-      failed = false;
-      const limit = plan.resources?.limits?.["cpu"];
-      return jobOutcome({
-        loadGenerator: this.loadGenerator,
-        phases: runs,
-        seed: phases.at(-1)?.seed ?? 0,
-        startedAt,
-        begunMs,
-        records,
-        machines,
-        cpuLimit: limit === undefined ? undefined : parseQuantity(limit),
-        servers: new Set(servers.nodes.map(({ machine }) => machine)),
-        sharing: plan.sharing,
-        untuned,
-      });
-    } finally {
-      await run.remove();
-      if (failed && !signal.aborted) await run.stopped();
-    }
+    return { run, runs, phases, servers, plan };
+  }
+
+  /** Warms up if there are two phases, and measures the last one. */
+  async #measure({ run, runs, phases, servers, plan }: PreparedJob<R>, observer: LoadObserver): Promise<LoadOutcome> {
+    await run.start(sharingAdvice(servers));
+    const untuned = await this.#untuned(run);
+    if (phases.length > 1) await run.runPhase(1);
+    await observer.begin();
+    const startedAt = new Date().toISOString();
+    const begunMs = await run.runPhase(phases.length);
+    await observer.end();
+    const { records, machines } = await run.read();
+    const limit = plan.resources?.limits?.["cpu"];
+    return jobOutcome({
+      loadGenerator: this.loadGenerator,
+      phases: runs,
+      seed: phases.at(-1)?.seed ?? 0,
+      startedAt,
+      begunMs,
+      records,
+      machines,
+      cpuLimit: limit === undefined ? undefined : parseQuantity(limit),
+      servers: new Set(servers.nodes.map(({ machine }) => machine)),
+      sharing: plan.sharing,
+      untuned,
+    });
   }
 
   /** Settings of the runners' machines that are not as promised. Each machine is asked once, while the runners wait to start. */

@@ -171,7 +171,9 @@ function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]
 
 /** The arguments of all phases in one list, separated by a placeholder. */
 function phaseArguments({ phases }: JobPlan): string[] {
-  return phases.flatMap(({ arguments: words }, index) => [...(index === 0 ? [] : [PLACEHOLDERS.then]), ...words]);
+  return phases.flatMap(({ arguments: words }, index) =>
+    compact([index === 0 ? undefined : PLACEHOLDERS.then, ...words]),
+  );
 }
 
 /** The keys of the Secret that a runner needs. The servers' private key, in the same Secret, is not mounted. */

@@ -36,14 +36,14 @@ export function memtierArguments(
   const isCluster = mode === "cluster";
   // Each client of memtier_benchmark has a connection to every primary.
   const perThread = mix.clients / mix.threads / (isCluster ? primaries : 1);
-  return [
+  return compact([
     "-s",
     endpoint.host,
     "-p",
     String(endpoint.port),
     ...(word === undefined ? [] : ["-a", word]),
     ...tlsArguments(tls),
-    ...(isCluster ? ["--cluster-mode"] : []),
+    isCluster ? "--cluster-mode" : undefined,
     "-t",
     String(mix.threads),
     "-c",
@@ -59,7 +59,7 @@ export function memtierArguments(
     ...commandArguments(mix),
     "--hide-histogram",
     `--json-out-file=${json}`,
-  ];
+  ]);
 }
 
 function commandArguments(mix: MemtierWorkload): string[] {

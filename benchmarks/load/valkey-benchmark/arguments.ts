@@ -47,14 +47,14 @@ export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?:
   const isCluster = run.mode === "cluster";
   const seed = placeholders?.seed ?? String(run.seed);
   const rate = workload.rate === undefined ? undefined : (placeholders?.rate ?? String(workload.rate));
-  return [
+  return compact([
     "-h",
     run.endpoint.host,
     "-p",
     String(run.endpoint.port),
     ...(credentials === undefined ? [] : ["--user", credentials.username, "-a", credentials.password]),
     ...tlsArguments(run.tls),
-    ...(isCluster ? ["--cluster"] : []),
+    isCluster ? "--cluster" : undefined,
     ...READ_FROM_ARGUMENTS[readFrom],
     "-c",
     String(workload.clients),
@@ -72,7 +72,7 @@ export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?:
       ? ["--duration", String(length.seconds)]
       : ["-n", placeholders?.requests ?? String(length.requests)]),
     ...testArguments(test, isCluster),
-  ];
+  ]);
 }
 
 /** TLS options with a value: the names in `TlsFiles` are the options of all load generators. */

@@ -3,6 +3,7 @@
  * create-blocks-from openmetrics`.
  * (The node exporter's textfile collector takes no samples with a date.) Pure.
  */
+import { compact } from "../../../lib/compact";
 import { formatObjective } from "../../capacity/objective";
 import type { ResultRow } from "../rows";
 import { resultRows } from "../rows";
@@ -14,222 +15,184 @@ import type { StudyComparison } from "../study-schema";
 import { COMPARISON_VERDICTS } from "../study-schema";
 
 type Labels = Readonly<Record<string, string | number>>;
+type Sample = readonly [labels: Labels, value: number];
 
 interface Family {
+  /** Without the prefix. */
   readonly name: string;
   readonly help: string;
+  readonly samples: readonly Sample[];
   /** The end of the name, where the format has one. */
   readonly unit?: string;
-  readonly samples: readonly (readonly [labels: Labels, value: number])[];
 }
 
 const PREFIX = "valkey_measured";
 
 export function formatOpenMetrics(results: Results): string {
   const seconds = Date.parse(isoOf(results.timestamp)) / 1000;
-  const lines = familiesOf(results).flatMap(({ name, help, unit, samples }) =>
-    samples.length === 0
-      ? []
-      : [
-          `# TYPE ${name} gauge`,
-          ...(unit === undefined ? [] : [`# UNIT ${name} ${unit}`]),
-          `# HELP ${name} ${escapeText(help)}`,
-          ...samples.map(([labels, value]) => `${name}${formatLabels(labels)} ${value} ${seconds}`),
-        ],
-  );
+  const families = [
+    runFamily(results),
+    ...throughputFamilies(results),
+    ...referenceLoadFamilies(results),
+    ...capacityFamilies(results),
+    ...studyFamilies(results),
+  ];
+  const lines = families
+    .filter(({ samples }) => samples.length > 0)
+    .flatMap(({ name, help, samples, unit }) => {
+      const metric = `${PREFIX}_${name}`;
+      return compact([
+        `# TYPE ${metric} gauge`,
+        unit === undefined ? undefined : `# UNIT ${metric} ${unit}`,
+        `# HELP ${metric} ${escapeText(help)}`,
+        ...samples.map(([labels, value]) => `${metric}${formatLabels(labels)} ${value} ${seconds}`),
+      ]);
+    });
   return [...lines, "# EOF"].map((line) => `${line}\n`).join("");
 }
 
-function familiesOf(results: Results): Family[] {
+function runFamily({ stack, environment, complete }: Results): Family {
+  const { cpuModel: machine, coresAvailable: cores, kernel, programs } = environment;
+  const labels = { stack, machine, cores, kernel, version: programs?.version ?? "unknown" };
+  return { name: "run", help: "The run: 1 when it is complete", samples: [[labels, Number(complete)]] };
+}
+
+function throughputFamilies(results: Results): Family[] {
   const rows = resultRows(results);
-  const { environment, study, stack } = results;
-  const labelsOf = ({ deployment, mode, title, records }: ResultRow): Labels => ({
-    stack,
-    deployment,
-    mode,
-    test: title,
-    clients: records[0]?.clients ?? 0,
-    pipeline: records[0]?.pipeline ?? 0,
-    datasize: records[0]?.dataSize ?? 0,
+  const labelsOf = ({ deployment, mode, title, records: [record] }: ResultRow): Labels => ({
+    ...{ stack: results.stack, deployment, mode, test: title },
+    ...{ clients: record?.clients ?? 0, pipeline: record?.pipeline ?? 0, datasize: record?.dataSize ?? 0 },
   });
-  const each = (value: (row: ResultRow) => number | null): Family["samples"] =>
-    rows.flatMap((row): Family["samples"] => {
-      const known = value(row);
-      return known === null ? [] : [[labelsOf(row), known]];
-    });
-  const quantiles = (row: ResultRow): Family["samples"] =>
-    (
-      [
-        ["0.5", row.p50Ms],
-        ["0.95", row.p95Ms],
-        ["0.99", row.p99Ms],
-      ] as const
-    ).map(([quantile, ms]) => [{ ...labelsOf(row), quantile }, Number((ms / 1000).toPrecision(9))]);
-  const labelsOfComparison = ({ title, metric, base, other }: StudyComparison): Labels => ({
-    stack,
-    test: title,
-    metric,
-    base,
-    other,
+  const family = (name: string, help: string, value: (row: ResultRow) => number | null): Family => ({
+    name,
+    help,
+    samples: samplesOf(rows, labelsOf, value),
   });
-  const labelsOfCapacity = ({ deployment, mode, workload, objective }: CapacityRecord): Labels => ({
-    stack,
-    deployment,
-    mode,
-    workload,
-    objective: formatObjective(objective),
-  });
-  const comparisons = (metric: "ratio" | "low" | "high"): Family["samples"] =>
-    (study?.comparisons ?? []).flatMap((comparison): Family["samples"] => {
-      const value = comparison[metric];
-      return value === null ? [] : [[labelsOfComparison(comparison), value]];
-    });
-  const capacities = (metric: (capacity: CapacityRecord) => number | null): Family["samples"] =>
-    results.capacities.flatMap((capacity): Family["samples"] => {
-      const value = metric(capacity);
-      return value === null ? [] : [[labelsOfCapacity(capacity), value]];
-    });
-  const referenceLoads = results.referenceLoads.map(({ rps }) => rps);
-  const usual = referenceLoads.length === 0 ? 0 : median(referenceLoads);
+  const quantiles = (row: ResultRow): Sample[] =>
+    QUANTILES.map(([quantile, ms]) => [{ ...labelsOf(row), quantile }, Number((ms(row) / 1000).toPrecision(9))]);
   return [
+    family(
+      "requests_per_second",
+      "Throughput by the load generator's clock, median over the repeats",
+      (row) => row.rps.median,
+    ),
+    family("requests_per_second_low", "Lower end of the median's interval", (row) => row.rps.low),
+    family("requests_per_second_high", "Upper end of the median's interval", (row) => row.rps.high),
+    family("server_requests_per_second", "Throughput by the primaries' own counters", (row) => row.serverRps),
     {
-      name: `${PREFIX}_run`,
-      help: "The run: 1 when it is complete",
-      samples: [
-        [
-          {
-            stack,
-            machine: environment.cpuModel,
-            cores: environment.coresAvailable,
-            kernel: environment.kernel,
-            version: environment.programs?.version ?? "unknown",
-          },
-          results.complete ? 1 : 0,
-        ],
-      ],
-    },
-    {
-      name: `${PREFIX}_requests_per_second`,
-      help: "Throughput by the load generator's clock, median over the repeats",
-      samples: each(({ rps }) => rps.median),
-    },
-    {
-      name: `${PREFIX}_requests_per_second_low`,
-      help: "Lower end of the median's interval",
-      samples: each(({ rps }) => rps.low),
-    },
-    {
-      name: `${PREFIX}_requests_per_second_high`,
-      help: "Upper end of the median's interval",
-      samples: each(({ rps }) => rps.high),
-    },
-    {
-      name: `${PREFIX}_server_requests_per_second`,
-      help: "Throughput by the primaries' own counters",
-      samples: each(({ serverRps }) => serverRps),
-    },
-    {
-      name: `${PREFIX}_latency_seconds`,
+      name: "latency_seconds",
       unit: "seconds",
       help: "Latency by the counts of all repeats together: of a whole pipeline, and of an open loop from the intended time",
       samples: rows.flatMap(quantiles),
     },
+    family("hit_ratio", "Part of the reads that found their key", (row) => row.hitRatio),
+    family("client_cores", "CPU of the load generators", (row) => row.clientCpu),
+    family("server_cores", "CPU of all servers of the deployment", (row) => row.serverCpu),
     {
-      name: `${PREFIX}_hit_ratio`,
-      help: "Part of the reads that found their key",
-      samples: each(({ hitRatio }) => hitRatio),
-    },
-    { name: `${PREFIX}_client_cores`, help: "CPU of the load generators", samples: each(({ clientCpu }) => clientCpu) },
-    {
-      name: `${PREFIX}_server_cores`,
-      help: "CPU of all servers of the deployment",
-      samples: each(({ serverCpu }) => serverCpu),
-    },
-    {
-      name: `${PREFIX}_warning`,
+      name: "warning",
       help: "Reasons not to take a metric at its word",
-      samples: rows.flatMap((row) =>
-        stateOf(
-          labelsOf(row),
-          "code",
-          WARNING_CODES,
-          row.warnings.map(({ code }) => code),
-        ),
-      ),
-    },
-    {
-      name: `${PREFIX}_reference_load_requests_per_second`,
-      help: "The least, the median and the most that a fixed load got before, between and after the measurements",
-      samples:
-        referenceLoads.length === 0
-          ? []
-          : [
-              [{ stack, of: "least" }, Math.min(...referenceLoads)],
-              [{ stack, of: "median" }, usual],
-              [{ stack, of: "most" }, Math.max(...referenceLoads)],
-            ],
-    },
-    {
-      name: `${PREFIX}_reference_load_moved`,
-      help: "1 where a fixed load did not run at its usual rate throughout: the machine was not the same",
-      samples:
-        referenceLoads.length === 0
-          ? []
-          : [[{ stack }, Number(referenceLoads.some((rps) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT))]],
-    },
-    {
-      name: `${PREFIX}_capacity_requests_per_second`,
-      help: "The highest offered load at which the objective held",
-      samples: capacities(({ capacity }) => capacity),
-    },
-    {
-      name: `${PREFIX}_capacity_open_ended`,
-      help: "1 where the highest load that might be offered held: the capacity is that or more",
-      samples: capacities(({ isOpenEnded }) => Number(isOpenEnded)),
-    },
-    {
-      name: `${PREFIX}_capacity_warning`,
-      help: "Reasons not to take a capacity at its word",
-      samples: results.capacities.flatMap((capacity) =>
-        stateOf(
-          labelsOfCapacity(capacity),
-          "code",
-          WARNING_CODES,
-          capacity.warnings.map(({ code }) => code),
-        ),
-      ),
-    },
-    {
-      name: `${PREFIX}_knee_requests_per_second`,
-      help: "The load beyond which latency rises faster than load",
-      samples: capacities(({ knee }) => knee),
-    },
-    {
-      name: `${PREFIX}_ratio`,
-      help: "A metric of one treatment of a study over that of another",
-      samples: comparisons("ratio"),
-    },
-    { name: `${PREFIX}_ratio_low`, help: "Lower end of the ratio's 95 % interval", samples: comparisons("low") },
-    { name: `${PREFIX}_ratio_high`, help: "Upper end of the ratio's 95 % interval", samples: comparisons("high") },
-    {
-      name: `${PREFIX}_ratio_verdict`,
-      help: "What may be said of the ratio",
-      samples: (study?.comparisons ?? []).flatMap((comparison) =>
-        stateOf(labelsOfComparison(comparison), "verdict", COMPARISON_VERDICTS, [comparison.verdict]),
-      ),
+      samples: rows.flatMap((row) => warningSamples(labelsOf(row), row.warnings)),
     },
   ];
+}
+
+const QUANTILES = [
+  ["0.5", ({ p50Ms }: ResultRow) => p50Ms],
+  ["0.95", ({ p95Ms }: ResultRow) => p95Ms],
+  ["0.99", ({ p99Ms }: ResultRow) => p99Ms],
+] as const;
+
+function referenceLoadFamilies({ stack, referenceLoads }: Results): Family[] {
+  if (referenceLoads.length === 0) return [];
+  const loads = referenceLoads.map(({ rps }) => rps);
+  const usual = median(loads);
+  const moved = loads.some((rps) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT);
+  return [
+    {
+      name: "reference_load_requests_per_second",
+      help: "The least, the median and the most that a fixed load got before, between and after the measurements",
+      samples: [
+        [{ stack, of: "least" }, Math.min(...loads)],
+        [{ stack, of: "median" }, usual],
+        [{ stack, of: "most" }, Math.max(...loads)],
+      ],
+    },
+    {
+      name: "reference_load_moved",
+      help: "1 where a fixed load did not run at its usual rate throughout: the machine was not the same",
+      samples: [[{ stack }, Number(moved)]],
+    },
+  ];
+}
+
+function capacityFamilies({ stack, capacities }: Results): Family[] {
+  const labelsOf = ({ deployment, mode, workload, objective }: CapacityRecord): Labels => ({
+    ...{ stack, deployment, mode, workload, objective: formatObjective(objective) },
+  });
+  const family = (name: string, help: string, value: (capacity: CapacityRecord) => number | null): Family => ({
+    name,
+    help,
+    samples: samplesOf(capacities, labelsOf, value),
+  });
+  return [
+    family(
+      "capacity_requests_per_second",
+      "The highest offered load at which the objective held",
+      ({ capacity }) => capacity,
+    ),
+    family(
+      "capacity_open_ended",
+      "1 where the highest load that might be offered held: the capacity is that or more",
+      ({ isOpenEnded }) => Number(isOpenEnded),
+    ),
+    {
+      name: "capacity_warning",
+      help: "Reasons not to take a capacity at its word",
+      samples: capacities.flatMap((capacity) => warningSamples(labelsOf(capacity), capacity.warnings)),
+    },
+    family("knee_requests_per_second", "The load beyond which latency rises faster than load", ({ knee }) => knee),
+  ];
+}
+
+function studyFamilies({ stack, study }: Results): Family[] {
+  const comparisons = study?.comparisons ?? [];
+  const labelsOf = ({ title, metric, base, other }: StudyComparison): Labels => ({
+    ...{ stack, test: title, metric, base, other },
+  });
+  const family = (name: string, help: string, value: (comparison: StudyComparison) => number | null): Family => ({
+    name,
+    help,
+    samples: samplesOf(comparisons, labelsOf, value),
+  });
+  return [
+    family("ratio", "A metric of one treatment of a study over that of another", ({ ratio }) => ratio),
+    family("ratio_low", "Lower end of the ratio's 95 % interval", ({ low }) => low),
+    family("ratio_high", "Upper end of the ratio's 95 % interval", ({ high }) => high),
+    {
+      name: "ratio_verdict",
+      help: "What may be said of the ratio",
+      samples: comparisons.flatMap((each) => stateOf(labelsOf(each), "verdict", COMPARISON_VERDICTS, [each.verdict])),
+    },
+  ];
+}
+
+/** A sample for each item of which the value is known. */
+function samplesOf<T>(items: readonly T[], labelsOf: (item: T) => Labels, value: (item: T) => number | null): Sample[] {
+  return items.flatMap((item): Sample[] => {
+    const known = value(item);
+    return known === null ? [] : [[labelsOf(item), known]];
+  });
+}
+
+function warningSamples(labels: Labels, warnings: ResultRow["warnings"]): Sample[] {
+  const found = warnings.map(({ code }) => code);
+  return stateOf(labels, "code", WARNING_CODES, found);
 }
 
 /**
  * 1 for those that hold and 0 for the others: who reads the last value of a series must not find one that held once.
  */
-function stateOf<T extends string>(
-  labels: Labels,
-  name: string,
-  all: readonly T[],
-  holding: readonly T[],
-): Family["samples"] {
+function stateOf<T extends string>(labels: Labels, name: string, all: readonly T[], holding: readonly T[]): Sample[] {
   return all.map((each) => [{ ...labels, [name]: each }, Number(holding.includes(each))]);
 }
 

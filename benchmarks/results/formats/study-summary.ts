@@ -52,21 +52,17 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
     !comparisons.some(
       (each) => each.metric === "throughput" && each.test === test && each.base === base && each.other === other,
     );
-  return [
-    ...(comparisons.some(({ verdict }) => verdict === "no-difference")
-      ? [
-          `No difference shown: the interval contains 1 and has a precision of ${formatPercent(precision)}, ` +
-            `so it excludes a difference of more than ${formatPercent((1 + precision) ** 2 - 1)}.`,
-        ]
-      : []),
-    ...(known > 5
-      ? [
-          `Each interval contains the true ratio in 95 of 100 studies: ` +
-            `of ${known} intervals about ${Math.max(1, Math.round(0.05 * known))} will miss it by chance.`,
-        ]
-      : []),
-    ...(comparisons.some((each) => each.metric === "p99" && isAtRate(each)) ? [CLOSED_LOOP_NOTE] : []),
-  ];
+  return compact([
+    comparisons.some(({ verdict }) => verdict === "no-difference")
+      ? `No difference shown: the interval contains 1 and has a precision of ${formatPercent(precision)}, ` +
+        `so it excludes a difference of more than ${formatPercent((1 + precision) ** 2 - 1)}.`
+      : undefined,
+    known > 5
+      ? `Each interval contains the true ratio in 95 of 100 studies: ` +
+        `of ${known} intervals about ${Math.max(1, Math.round(0.05 * known))} will miss it by chance.`
+      : undefined,
+    comparisons.some((each) => each.metric === "p99" && isAtRate(each)) ? CLOSED_LOOP_NOTE : undefined,
+  ]);
 }
 
 /** Lines without colour; empty for results that are not a study. */

@@ -25,7 +25,9 @@ export function formatSummary(results: Results): string[] {
     ...(results.complete ? [] : [`INCOMPLETE: ${results.reason ?? "the run was stopped"}`, ""]),
     ...formatScenarios(results.scenarios),
     ...(results.capacities.length > 0 ? ["=== Capacity ===", ...results.capacities.map(formatCapacity)] : []),
-    ...(comparisons.length === 0 && hasOthers ? [] : [...(hasOthers ? [""] : []), "=== Side by side ===", ...table]),
+    ...(comparisons.length === 0 && hasOthers
+      ? []
+      : compact([hasOthers ? "" : undefined, "=== Side by side ===", ...table])),
     ...results.topologies.flatMap(keyLines),
     ...costLines(results, comparisons),
     ...(comparisons.length === 0 ? [] : ["", "=== Warnings ===", ...warningLines(notes)]),
@@ -40,17 +42,19 @@ function tableLines(
 ): string[] {
   const compared = deployments.length > 1;
   const shapes = deployments.map((name) => topologies.find(({ deployment }) => deployment === name));
-  const head = ["Test", ...deployments, ...(compared ? [`${deployments.at(-1) ?? ""} speed-up`] : [])];
-  const under = [
+  const head = compact(["Test", ...deployments, compared ? `${deployments.at(-1) ?? ""} speed-up` : undefined]);
+  const under = compact([
     "",
     ...shapes.map((topology) => (topology === undefined ? "" : describeShape(topology))),
-    ...(compared ? [""] : []),
-  ];
-  const body = comparisons.map((comparison) => [
-    comparison.title,
-    ...comparison.rows.map((row) => cell(row, notes)),
-    ...(compared ? [describeSpeedUp(comparison)] : []),
+    compared ? "" : undefined,
   ]);
+  const body = comparisons.map((comparison) =>
+    compact([
+      comparison.title,
+      ...comparison.rows.map((row) => cell(row, notes)),
+      compared ? describeSpeedUp(comparison) : undefined,
+    ]),
+  );
   return [...textTable([head, under, ...body]), ...confidenceLines(comparisons)];
 }
 
@@ -140,13 +144,16 @@ function costLines(results: Results, comparisons: readonly TestComparison[]): st
     );
     const topology = results.topologies.find(({ deployment }) => deployment === cost.deployment);
     const perGib = topology === undefined ? null : storageCost(results, topology);
-    const parts = [
+    const parts = compact([
       ...perMillion.flatMap(([title, usd]) => (usd === null ? [] : [`${title} $${formatUsd(usd)} per million`])),
-      ...(topology === undefined || perGib === null
-        ? []
-        : [`$${formatUsd(perGib)} per GiB of ${dataLimitOf(topology)} and month`]),
-    ];
-    return [`${cost.deployment}: ${describeCost(cost)}`, ...(parts.length === 0 ? [] : [`  ${parts.join(", ")}`])];
+      topology === undefined || perGib === null
+        ? undefined
+        : `$${formatUsd(perGib)} per GiB of ${dataLimitOf(topology)} and month`,
+    ]);
+    return compact([
+      `${cost.deployment}: ${describeCost(cost)}`,
+      parts.length === 0 ? undefined : `  ${parts.join(", ")}`,
+    ]);
   });
   return lines.length === 0 ? [] : ["", "=== Cost of the servers ===", ...lines];
 }

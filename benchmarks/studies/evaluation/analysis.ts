@@ -211,6 +211,7 @@ export class StudyAnalysis {
           {
             test,
             title,
+            metric,
             what,
             exponent: law?.exponent ?? null,
             factor: law?.factor ?? null,

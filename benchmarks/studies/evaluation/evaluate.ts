@@ -89,30 +89,7 @@ export function entryKey(entry: StudyLogEntry): string {
 export function evaluateStudy(state: StudyState): StudyRecord {
   const { study, entries, cpus, rounds, ended } = state;
   const analysis = analysisOf(state);
-  const sharedCpusOf = (treatment: Treatment): string | undefined => pinningOf(treatment, cpus)?.sharedCpus;
-  const limited = (treatment: Treatment, test: string): string | undefined => {
-    const by = analysis.limitedBy(treatment, test);
-    const needed = coresNeeded([treatment]);
-    const small =
-      treatment.cpus === undefined && cpus.length < needed
-        ? `needs ${needed} cores with its load generator`
-        : undefined;
-    return sharedCpusOf(treatment) ?? small ?? (by === undefined ? undefined : `limited by the ${limitName(by)}`);
-  };
-  const ofRate =
-    (offered: boolean) =>
-    (fit: StudyFit): boolean =>
-      fit.treatments
-        .concat(fit.excluded.map(({ treatment }) => treatment))
-        .some((id) => (analysis.treatment(id)?.workload.rate !== undefined) === offered);
-  const scales = study.kind === "density" || study.kind === "billion";
-  const throughput = scales ? analysis.fits("throughput", limited).filter(ofRate(false)) : [];
-  const costs =
-    study.kind === "billion"
-      ? analysis
-          .fits("cpu-per-operation", (treatment) => (treatment.mode === "cluster" ? undefined : "not a cluster"))
-          .filter(ofRate(true))
-      : [];
+  const { throughput, costs } = scalingFits(state, analysis);
   const { findings: sentences, claims } = conclusions(study, basisOf(state, analysis), throughput, costs);
   return {
     name: study.name,
@@ -127,7 +104,7 @@ export function evaluateStudy(state: StudyState): StudyRecord {
       id: treatment.id,
       label: treatment.label,
       levels: { ...treatment.levels },
-      shared: sharedCpusOf(treatment) ?? null,
+      shared: pinningOf(treatment, cpus)?.sharedCpus ?? null,
       failed: givenUpReason(treatment, entries) ?? null,
     })),
     order: entries.flatMap((entry) => (entry.kind === "failure" ? [] : [entryKey(entry)])),
@@ -147,6 +124,38 @@ export function evaluateStudy(state: StudyState): StudyRecord {
 export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   const rates = entries.flatMap((entry) => (entry.kind === "reference-load" ? [entry.rps] : []));
   return rates.length > 0 && rates.some((rate) => Math.abs(rate / median(rates) - 1) > REFERENCE_LOAD_LIMIT);
+}
+
+/** Power laws over the number of primaries: throughput at full speed, and CPU per operation at an offered rate. */
+function scalingFits(
+  { study: { kind }, cpus }: StudyState,
+  analysis: StudyAnalysis,
+): Readonly<Record<"throughput" | "costs", StudyFit[]>> {
+  const limitOf = (treatment: Treatment, test: string): string | undefined =>
+    pinningOf(treatment, cpus)?.sharedCpus ?? lackingCores(treatment, cpus) ?? measuredLimit(analysis, treatment, test);
+  const unlessCluster = ({ mode }: Treatment): string | undefined => (mode === "cluster" ? undefined : "not a cluster");
+  const isOffered = (fit: StudyFit): boolean[] =>
+    [...fit.treatments, ...fit.excluded.map(({ treatment }) => treatment)].map(
+      (id) => analysis.treatment(id)?.workload.rate !== undefined,
+    );
+  const scales = kind === "density" || kind === "billion";
+  const throughput = scales ? analysis.fits("throughput", limitOf) : [];
+  const costs = kind === "billion" ? analysis.fits("cpu-per-operation", unlessCluster) : [];
+  return {
+    throughput: throughput.filter((fit) => isOffered(fit).includes(false)),
+    costs: costs.filter((fit) => isOffered(fit).includes(true)),
+  };
+}
+
+function lackingCores(treatment: Treatment, cpus: StudyState["cpus"]): string | undefined {
+  const needed = coresNeeded([treatment]);
+  if (treatment.cpus !== undefined || cpus.length >= needed) return undefined;
+  return `needs ${needed} cores with its load generator`;
+}
+
+function measuredLimit(analysis: StudyAnalysis, treatment: Treatment, test: string): string | undefined {
+  const by = analysis.limitedBy(treatment, test);
+  return by === undefined ? undefined : `limited by the ${limitName(by)}`;
 }
 
 function basisOf({ study, entries, cpus }: StudyState, analysis: StudyAnalysis): ClaimBasis {

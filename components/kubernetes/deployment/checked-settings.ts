@@ -2,6 +2,7 @@
  * Settings of a component, held against the same schema, lists and memory limit as those of a stack file, with the
  * derived ones. Pure.
  */
+import { compact } from "../../../lib/compact";
 import { BadInput } from "../../../lib/errors";
 import { describeIssues } from "../../../lib/schema/problems";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
@@ -41,14 +42,14 @@ export function checkedSettings(
   const label = (path: readonly PropertyKey[]): string => ["settings", ...path.map(String)].join(".");
   const demand = parsed.success ? memoryDemand(kind, resources, parsed.data) : undefined;
   const tooMuch = demand === undefined || oversubscribed ? undefined : memoryProblem(demand);
-  const problems = [
+  const problems = compact([
     ...(parsed.success ? [] : describeIssues(settingsSchema, settings, parsed.error.issues, label)),
     ...settingProblems(settings, {
       ...{ engine: kind.engine, version: tagOf(image), newerDirectives },
       replicas: kind.shape.replicasPerPrimary,
     }).map(({ name, reason }) => `${label([name])}: ${reason}`),
-    ...(tooMuch === undefined ? [] : [`settings.maxmemory: ${tooMuch}. Lower it, or raise resources.limits.memory`]),
-  ];
+    tooMuch === undefined ? undefined : `settings.maxmemory: ${tooMuch}. Lower it, or raise resources.limits.memory`,
+  ]);
   if (!parsed.success || problems.length > 0) throw new BadInput(deployment, problems);
   if (demand === undefined) return { settings: parsed.data, derived: [] };
   return {

@@ -1,7 +1,7 @@
 /** Inputs that several custom resources of a deployment have, known before its servers exist. */
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import type { StorageRequest } from "../../../provider/handlers/volumes";
+import type { StorageRequest } from "../../../provider/updates/volume-refusals";
 import { rulesOf } from "../../../valkey/access/users";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { ServerArgs, UserArgs } from "../arguments";

@@ -1,4 +1,5 @@
 /** The optional exporter for Prometheus: a container beside each server, a Service and, if wanted, a ServiceMonitor. */
+import { compact } from "../../../lib/compact";
 import * as k8s from "../kubernetes-sdk";
 import type { Metrics, ServerArgs, Tls } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
@@ -35,11 +36,11 @@ export function exporterContainer(
     imagePullPolicy: pullPolicy(image, imagePullPolicy),
     securityContext: CONTAINER_SECURITY_CONTEXT,
     ports: [{ name: "metrics", containerPort: METRICS_PORT }],
-    env: [
+    env: compact([
       { name: "REDIS_ADDR", value: address(tls) },
       { name: "REDIS_PASSWORD_FILE", value: `${SECRET_DIRECTORY}/${EXPORTER_FILE}` },
-      ...(tls === undefined ? [] : [{ name: "REDIS_EXPORTER_TLS_CA_CERT_FILE", value: TLS_FILES.authority }]),
-    ],
+      tls === undefined ? undefined : { name: "REDIS_EXPORTER_TLS_CA_CERT_FILE", value: TLS_FILES.authority },
+    ]),
     readinessProbe: probe,
     livenessProbe: { ...probe, failureThreshold: 6 },
     resources: sidecarResources(resources, EXPORTER_RESOURCES),

@@ -1,4 +1,5 @@
 /** The pod of a server, of every topology and engine. What differs between them is its role. Pure. */
+import { compact } from "../../../lib/compact";
 import type { types } from "@pulumi/kubernetes";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import { supportsZoneDirective } from "../../../valkey/availability-zone";
@@ -42,15 +43,15 @@ export function serverPod(
     metadata: { labels: objectLabels(deployment), annotations: { "checksum/config": checksum(config) } },
     spec: {
       ...podBasics(context, { graceSeconds: TERMINATION_GRACE_SECONDS }),
-      containers: [
+      containers: compact([
         serverContainer(context, role),
-        ...(metrics === undefined ? [] : [exporterContainer(metrics, args)]),
-      ],
-      volumes: [
+        metrics === undefined ? undefined : exporterContainer(metrics, args),
+      ]),
+      volumes: compact([
         ...podVolumes(names, tls),
         ...(role.volumes ?? []).map(({ volume }) => volume),
-        ...(hasVolumes(args) ? [] : [{ name: DATA_VOLUME, emptyDir: {} }]),
-      ],
+        hasVolumes(args) ? undefined : { name: DATA_VOLUME, emptyDir: {} },
+      ]),
     },
   };
 }

@@ -1,4 +1,5 @@
 /** Services for clients outside the Kubernetes cluster. */
+import { compact } from "../../../lib/compact";
 import type { types } from "@pulumi/kubernetes";
 import { POD_NAME_LABEL } from "../../../platforms/kubernetes/pods/pods";
 import { BadInput } from "../../../lib/errors";
@@ -31,10 +32,10 @@ export function checkExternal(deployment: string, kind: DeploymentKind, external
   if (external === undefined) return;
   const { type, sourceRanges = [] } = external;
   const tooLong = externalServices(deployment, kind).find((name) => name.length > LONGEST);
-  const problems = [
+  const problems = compact([
     ...externalProblems({ type, sourceRanges }).map(({ key, reason }) => `external.${key}: ${reason}`),
-    ...(tooLong === undefined ? [] : [`external: a Service would be named ${tooLong}; at most ${LONGEST} characters`]),
-  ];
+    tooLong === undefined ? undefined : `external: a Service would be named ${tooLong}; at most ${LONGEST} characters`,
+  ]);
   if (problems.length > 0) throw new BadInput(deployment, problems);
 }
 

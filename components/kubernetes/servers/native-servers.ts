@@ -1,4 +1,5 @@
 /** The servers of a deployment: everything that all topologies and engines have in common. */
+import { compact } from "../../../lib/compact";
 import type * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
@@ -61,7 +62,7 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
   const { nodes, config, restarting, role, primary } = plan;
   const template = serverPod(context, restarting, role);
   const secret = createSecret(context, secretFiles(args, plan.accessFiles));
-  const needed = [
+  const needed = compact([
     createHeadlessService(context, role.ports),
     // Scripts of replication ask as many others. A change restarts no pod.
     createConfig(context, names.config, { "valkey.conf": config, servers: `${nodes}\n` }),
@@ -70,8 +71,8 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
     createServiceAccount(context),
     createNetworkPolicy(context, role.ports, primary === "elected"),
     createDisruptionBudget(context),
-    ...(primary === undefined ? [] : [createPrimaryFile(context)]),
-  ];
+    primary === undefined ? undefined : createPrimaryFile(context),
+  ]);
   createStatefulSet(context, nodes, template, needed, hasVolumes(args), primary === "designated");
   createMetrics(context);
   return { pods: serverPods(context, nodes), revision: podRevision(template), secret, needed };

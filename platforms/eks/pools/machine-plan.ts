@@ -61,7 +61,7 @@ export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: 
       problems.push(...members.slice(0, 1).map(() => missingPool(pool, members)));
       return { pool, sets: [] };
     }
-    const planned = planSets(members, args, prices);
+    const planned = new PoolSets(members, args, prices);
     notes.push(...planned.notes);
     if (planned.unfitting.length > 0) problems.push(...roomProblems(pool, args, planned.unfitting));
     return { pool, sets: planned.sets };
@@ -83,49 +83,63 @@ function missingPool(pool: PoolName, members: readonly PodGroup[]): Problem {
 
 const labelOf = ({ label, name }: PodGroup): string => label ?? name;
 
-/** @returns also the groups with a pod that no type has room for */
-function planSets(
-  members: readonly PodGroup[],
-  args: PoolArgs,
-  prices: PriceTable | undefined,
-): { sets: GrowingSet[]; notes: string[]; unfitting: PodGroup[] } {
-  const sets: GrowingSet[] = [];
-  const notes: string[] = [];
-  const unfitting: PodGroup[] = [];
-  const place = (groups: readonly PodGroup[]): void => {
+/** Sets of machines of one pool. */
+class PoolSets {
+  readonly sets: GrowingSet[] = [];
+  readonly notes: string[] = [];
+  /** Groups with a pod that no type has room for. */
+  readonly unfitting: PodGroup[] = [];
+
+  constructor(
+    members: readonly PodGroup[],
+    private readonly args: PoolArgs,
+    private readonly prices: PriceTable | undefined,
+  ) {
+    const keyOf = ({ owner, instanceType, ...group }: PodGroup): string =>
+      `${owner ?? labelOf(group)} ${instanceType ?? ""}`;
+    for (const groups of groupBy(members, keyOf).values()) this.#place(groups);
+  }
+
+  /** @param groups of one owner, on machines of one type if they name one */
+  #place(groups: readonly PodGroup[]): void {
     const [first, ...rest] = groups;
-    if (first === undefined) return;
-    const { instanceType } = first;
-    for (const set of sets) {
+    if (first === undefined || this.#joins(groups, first) || this.#opens(groups, first)) return;
+    if (rest.length > 0) this.#separate(groups, first);
+    else this.unfitting.push(first);
+  }
+
+  /** Whether the groups find room in a set that exists. */
+  #joins(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
+    for (const set of this.sets) {
       if (!set.open || set.instanceType !== instanceType) continue;
       const joined = [...set.groups, ...groups];
       const layout = layoutOf(joined, set.choice.room);
       if (layout === undefined) continue;
       set.groups = joined;
       set.layout = layout;
-      return;
+      return true;
     }
-    const types = instanceType === undefined ? args.instanceTypes : [instanceType];
-    const choice = chooseType({ ...args, instanceTypes: types }, groups, prices);
+    return false;
+  }
+
+  /** Whether the groups find room in a new set. */
+  #opens(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
+    const types = instanceType === undefined ? this.args.instanceTypes : [instanceType];
+    const choice = chooseType({ ...this.args, instanceTypes: types }, groups, this.prices);
     const layout = choice && layoutOf(groups, choice.room);
-    if (choice !== undefined && layout !== undefined) {
-      const pinsType = instanceType === undefined && types.length > 1 && layout.fullest > 1;
-      sets.push({ choice, instanceType, pinsType, open: types.length === 1 || pinsType, groups, layout });
-    } else if (rest.length > 0) {
-      for (const group of groups) place([group]);
-      const beside = sets.find((set) => set.groups.includes(first))?.groups ?? groups;
-      const others = rest.filter((group) => !beside.includes(group));
-      if (others.length > 0) notes.push(splitNote(first, others));
-    } else {
-      unfitting.push(first);
-    }
-  };
-  for (const groups of groupBy(
-    members,
-    ({ owner, instanceType, ...group }) => `${owner ?? labelOf(group)} ${instanceType ?? ""}`,
-  ).values())
-    place(groups);
-  return { sets, notes, unfitting };
+    if (choice === undefined || layout === undefined) return false;
+    const pinsType = instanceType === undefined && types.length > 1 && layout.fullest > 1;
+    this.sets.push({ choice, instanceType, pinsType, open: types.length === 1 || pinsType, groups, layout });
+    return true;
+  }
+
+  /** Gives a set to each of the groups that cannot share one. */
+  #separate(groups: readonly PodGroup[], first: PodGroup): void {
+    for (const group of groups) this.#place([group]);
+    const beside = this.sets.find((set) => set.groups.includes(first))?.groups ?? groups;
+    const others = groups.filter((group) => group !== first && !beside.includes(group));
+    if (others.length > 0) this.notes.push(splitNote(first, others));
+  }
 }
 
 function splitNote(first: PodGroup, others: readonly PodGroup[]): string {

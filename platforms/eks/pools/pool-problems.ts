@@ -1,4 +1,5 @@
 /** Why pools of machines are refused, whatever runs on them. Pure. */
+import { compact } from "../../../lib/compact";
 import { architectureProblems } from "./architectures";
 import { capacityTypeProblems } from "./capacity";
 import { familyOf, machineType, unknownTypeProblem } from "../offers/machines";
@@ -30,29 +31,25 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
     const type = machineType(name);
     if (type === undefined) return [{ path, message: unknownTypeProblem(name) }];
     const { interruptCpus } = args?.tuning ?? { interruptCpus: 0 };
-    return [
-      ...(prices !== undefined && prices.machines[name] === undefined
-        ? [
-            {
-              path,
-              message: `${name} has no price in the table of ${prices.region} of ${prices.date}; known there: ${
-                Object.keys(prices.machines)
-                  .filter((other) => familyOf(other) === familyOf(name))
-                  .join(", ") || "none of its family"
-              }`,
-            },
-          ]
-        : []),
-      ...(interruptCpus >= type.vcpus
-        ? [
-            {
-              path: ["pools", pool, "tuning", "interruptCpus"],
-              message:
-                `${interruptCpus} of the ${type.vcpus} CPUs of ${name} leave none for Valkey; ` +
-                `at most ${type.vcpus - 1}`,
-            },
-          ]
-        : []),
-    ];
+    return compact([
+      prices !== undefined && prices.machines[name] === undefined
+        ? {
+            path,
+            message: `${name} has no price in the table of ${prices.region} of ${prices.date}; known there: ${
+              Object.keys(prices.machines)
+                .filter((other) => familyOf(other) === familyOf(name))
+                .join(", ") || "none of its family"
+            }`,
+          }
+        : undefined,
+      interruptCpus >= type.vcpus
+        ? {
+            path: ["pools", pool, "tuning", "interruptCpus"],
+            message:
+              `${interruptCpus} of the ${type.vcpus} CPUs of ${name} leave none for Valkey; ` +
+              `at most ${type.vcpus - 1}`,
+          }
+        : undefined,
+    ]);
   });
 }

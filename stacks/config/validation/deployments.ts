@@ -103,12 +103,12 @@ function sentinelConflicts(
   if (typeof sentinel !== "object") return [];
   const path = label(["deployments", name, "sentinel"]);
   const zones = new Set(deploymentZones(platform, deployment)).size;
-  return [
-    ...(engine === "valkey" ? [] : [`${path}: Sentinels need Valkey, and ${name} is ${engine}`]),
+  return compact([
+    engine === "valkey" ? undefined : `${path}: Sentinels need Valkey, and ${name} is ${engine}`,
     ...sentinelProblems(sentinelRequest(sentinel), { name, replicas, zones }).map(
       ({ field, reason }) => `${[path, ...compact([field])].join(".")}: ${reason}`,
     ),
-  ];
+  ]);
 }
 
 function userProblems(
@@ -119,10 +119,10 @@ function userProblems(
 ): string[] {
   if (users === undefined) return [];
   const path = label(["deployments", name, "users"]);
-  return [
-    ...(isPodPlatform(platform) ? [] : [`${path}: the platform ${platform.type} has only the user default`]),
-    ...(engine === "valkey" ? [] : [`${path}: users need Valkey, and ${name} is ${engine}`]),
-  ];
+  return compact([
+    isPodPlatform(platform) ? undefined : `${path}: the platform ${platform.type} has only the user default`,
+    engine === "valkey" ? undefined : `${path}: users need Valkey, and ${name} is ${engine}`,
+  ]);
 }
 
 function passwordProblems(
@@ -133,10 +133,10 @@ function passwordProblems(
 ): string[] {
   if (passwordSecret === undefined) return [];
   const path = label(["deployments", name, "passwordSecret"]);
-  return [
-    ...(isPodPlatform(platform) ? [] : [`${path}: the platform ${platform.type} has no Secrets`]),
-    ...(passwordVersion === 0 ? [] : [`${path}: excludes passwordVersion, which generates passwords`]),
-  ];
+  return compact([
+    isPodPlatform(platform) ? undefined : `${path}: the platform ${platform.type} has no Secrets`,
+    passwordVersion === 0 ? undefined : `${path}: excludes passwordVersion, which generates passwords`,
+  ]);
 }
 
 function reachProblems(
@@ -147,13 +147,13 @@ function reachProblems(
 ): string[] {
   if (external === undefined) return [];
   const path = (...keys: readonly string[]): string => label(["deployments", name, "external", ...keys]);
-  return [
-    ...(isPodPlatform(platform)
-      ? []
-      : [`${path()}: the platform ${platform.type} has no Services; its servers are reached only on this machine`]),
-    ...(engine === "valkey" ? [] : [`${path()}: needs Valkey, and ${name} is ${engine}`]),
+  return compact([
+    isPodPlatform(platform)
+      ? undefined
+      : `${path()}: the platform ${platform.type} has no Services; its servers are reached only on this machine`,
+    engine === "valkey" ? undefined : `${path()}: needs Valkey, and ${name} is ${engine}`,
     ...externalProblems(external).map(({ key, reason }) => `${path(key)}: ${reason}`),
-  ];
+  ]);
 }
 
 function directiveProblems(

@@ -66,15 +66,13 @@ function chartProblems(name: string, deployment: DeploymentConfig, platform: Pla
     platform.tls && label(["platform", "tls"]),
     platform.metrics && label(["platform", "metrics"]),
   ]);
-  return [
-    ...(deployment.replicas > 0
-      ? []
-      : [
-          `${own("replicas")}: it is 0; without replicas the chart makes a Deployment, which is not verified; at least 1`,
-        ]),
+  return compact([
+    deployment.replicas > 0
+      ? undefined
+      : `${own("replicas")}: it is 0; without replicas the chart makes a Deployment, which is not verified; at least 1`,
     ...excluded.map((key) => `${path}: the chart cannot have ${key}; remove one of them`),
     ...chartValueProblems(chart.values).map(({ path: value, reason }) => `${path}.values.${value}: ${reason}`),
-  ];
+  ]);
 }
 
 function engineProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { SustainedRate } from "../../../benchmarks/recommend/capacity";
 import { sustainedRate, mixedCapacity } from "../../../benchmarks/recommend/capacity";
 import { formatRecommendation } from "../../../benchmarks/recommend/format";
-import type { Requirements, PricedMachine } from "../../../benchmarks/recommend/recommend";
+import type { Requirements, PricedMachine } from "../../../benchmarks/recommend/recommendation";
 import { recommend } from "../../../benchmarks/recommend/recommend";
 import type { CapacityLoad, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
 import { recordAt, results } from "../../support/benchmarks/records";

@@ -205,7 +205,7 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
       {
         property: "target.zones",
         reason: expect.stringContaining(
-          `zones cannot lose ${own}: nodes of grows would have to move of which nobody could take over (data-grows-0)`,
+          `zones cannot lose ${own}: nodes of grows would have to move, and no replica could take over from them (data-grows-0)`,
         ) as string,
       },
     ]);
@@ -278,7 +278,7 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
       ),
     ]);
     expect(await refused({ size: "1000Mi" })).toEqual([
-      expect.stringContaining("storage.size: volumes of 1Gi cannot shrink to 1000Mi: volumes can grow only"),
+      expect.stringContaining("storage.size: volumes of 1Gi cannot shrink to 1000Mi: volumes can only grow"),
     ]);
     expect(await refused({ className: "other" })).toEqual([
       expect.stringContaining(`storage.className: volumes of class ${fixedClass} cannot become volumes of class other`),

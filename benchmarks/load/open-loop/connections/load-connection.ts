@@ -1,4 +1,5 @@
 /** One connection of the open-loop generator: it sends commands as text and counts the replies, which come in order. */
+import { compact } from "../../../../lib/compact";
 import { connect as connectTcp } from "node:net";
 import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -128,12 +129,12 @@ export class LoadConnection {
   }
 
   #handshake({ username, password }: Access, readsFromReplica: boolean): void {
-    const commands = [
-      ...(password === undefined ? [] : [["AUTH", ...(username === undefined ? [] : [username]), password]]),
-      ...(readsFromReplica ? [["READONLY"]] : []),
+    const commands = compact([
+      password === undefined ? undefined : compact(["AUTH", username, password]),
+      readsFromReplica ? ["READONLY"] : undefined,
       // Its reply shows that the server answers and, without a password, that it wants none.
       ["PING"],
-    ];
+    ]);
     this.#handshakeReplies = commands.length;
     this.#socket.write(commands.map(encodeCommand).join(""), "latin1");
   }

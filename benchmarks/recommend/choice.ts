@@ -1,0 +1,94 @@
+/** Chooses the measured capacities that a recommendation is made from. Pure. */
+import { compact } from "../../lib/compact";
+import { COMMAND } from "../../lib/system/package";
+import { counted } from "../../lib/units";
+import type { Results } from "../results/schema";
+import type { MeasuredCapacity } from "./capacity";
+import { isSimilarSize, measuredCapacities } from "./capacity";
+import type { Requirements } from "./recommendation";
+
+/** The capacities that a recommendation uses; undefined where one is not needed. */
+export interface Choice {
+  readonly get: MeasuredCapacity | undefined;
+  readonly set: MeasuredCapacity | undefined;
+}
+
+/** An interval needs this many rounds. */
+const MIN_REPEATS = 3;
+
+/** Chooses capacities for a load, and lists what is missing. A capacity with pipelining says nothing without it. */
+export function chooseCapacities(
+  need: Requirements,
+  all: readonly Results[],
+): { readonly choice: Choice; readonly missing: readonly string[] } {
+  const { reads } = need;
+  const get = reads > 0 ? bestOf(fitting("reads", need, all)) : undefined;
+  const isAlike = ({ ioThreads }: MeasuredCapacity): boolean => get === undefined || ioThreads === get.ioThreads;
+  const set = reads < 1 ? bestOf(fitting("writes", need, all).filter(isAlike)) : undefined;
+  const missing = compact([
+    reads > 0 && get === undefined ? missingReads(need, all) : undefined,
+    reads < 1 && set === undefined ? missingWrites(need, all, get) : undefined,
+    ...compact([get, set]).flatMap((each) => shortcomings(each, need)),
+  ]);
+  return { choice: { get, set }, missing };
+}
+
+/** Capacities with the pipeline that is needed; those with enough rounds and values of a similar size, if there are any. */
+function fitting(
+  kind: "reads" | "writes",
+  { pipeline, valueSize }: Requirements,
+  all: readonly Results[],
+): MeasuredCapacity[] {
+  const alike = measuredCapacities(all, kind).filter((each) => each.pipeline === pipeline);
+  // A higher capacity that does not fit must not hide a lower one that fits.
+  const fit = alike.filter(({ row }) => row.repeats >= MIN_REPEATS && isSimilarSize(dataSizeOf(row), valueSize));
+  return fit.length === 0 ? alike : fit;
+}
+
+const dataSizeOf = ({ records: [first] }: MeasuredCapacity["row"]): number => first?.dataSize ?? 0;
+
+/**
+ * The capacity with the fewest io-threads that no other number beats: idle threads spin and need a larger machine.
+ * Of each number of threads the highest capacity counts.
+ */
+function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
+  const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);
+  const ladder = [...new Set(most.map(({ ioThreads }) => ioThreads))]
+    .sort((a, b) => a - b)
+    .flatMap((threads) => most.find(({ ioThreads }) => ioThreads === threads) ?? []);
+  return ladder.find((each) => ladder.every((other) => other.perPrimary <= each.perPrimaryHigh));
+}
+
+function missingReads({ pipeline }: Requirements, all: readonly Results[]): string {
+  const others = otherConditions("reads", pipeline, all);
+  return `no GET was measured at full speed, with hits and without errors, at pipeline ${pipeline}${others} (${commandFor("get", pipeline)})`;
+}
+
+function missingWrites({ pipeline }: Requirements, all: readonly Results[], get: MeasuredCapacity | undefined): string {
+  const threads = get === undefined ? "" : ` and io-threads ${get.ioThreads}`;
+  const others = otherConditions("writes", pipeline, all);
+  return `no SET was measured at full speed and without errors, at pipeline ${pipeline}${threads}${others} (${commandFor("set", pipeline)})`;
+}
+
+const commandFor = (test: string, pipeline: number): string => `${COMMAND} --tests ${test} --pipeline ${pipeline}`;
+
+/** `, but at pipeline 16`; empty if nothing else was measured either. */
+function otherConditions(kind: "reads" | "writes", pipeline: number, all: readonly Results[]): string {
+  const conditions = measuredCapacities(all, kind).map((each) =>
+    each.pipeline === pipeline ? `io-threads ${each.ioThreads}` : `pipeline ${each.pipeline}`,
+  );
+  return conditions.length === 0 ? "" : `, but at ${[...new Set(conditions)].sort().join(" and ")}`;
+}
+
+/** Why a capacity cannot be used for a load. */
+function shortcomings({ source, row }: MeasuredCapacity, { valueSize }: Requirements): string[] {
+  const dataSize = row.records[0]?.dataSize;
+  return compact([
+    row.repeats < MIN_REPEATS
+      ? `${source}: ${counted(row.repeats, "round is", "rounds are")} too few for an interval (--repeats 6)`
+      : undefined,
+    dataSize === undefined || isSimilarSize(dataSize, valueSize)
+      ? undefined
+      : `${source} had values of ${dataSize} B; needed are ${valueSize} B, within a factor of four (--datasize ${valueSize})`,
+  ]);
+}

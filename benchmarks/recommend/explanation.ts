@@ -1,0 +1,126 @@
+/** The arithmetic and the assumptions of a recommendation, a sentence each. Pure. */
+import { compact } from "../../lib/compact";
+import { counted, formatCount, formatPercent } from "../../lib/units";
+import type { Results } from "../results/schema";
+import type { MeasuredCapacity } from "./capacity";
+import type { Choice } from "./choice";
+import type { DeploymentOption, Requirements } from "./recommendation";
+import type { Basis } from "./sizing";
+import { ENTRY, KEY, MEMORY_USE, modelledRate, SWING, usableRate, USE } from "./sizing";
+
+/** Capacities for reads and writes, and for the mix of both. */
+export function explainCapacity({ need: { reads }, capacity }: Basis, { get, set }: Choice): string[] {
+  const isMixed = reads > 0 && reads < 1;
+  return compact([
+    reads > 0 ? explainMeasured("reads", get) : undefined,
+    reads < 1 ? explainMeasured("writes", set) : undefined,
+    isMixed
+      ? `mix of ${formatPercent(reads)} reads: 1 / (${reads} / ${formatCount(get?.perPrimary ?? 0)} + ` +
+        `${Number((1 - reads).toFixed(4))} / ${formatCount(set?.perPrimary ?? 0)}) = ${formatCount(capacity)}/s for each primary`
+      : undefined,
+  ]);
+}
+
+function explainMeasured(what: string, measured: MeasuredCapacity | undefined): string | undefined {
+  if (measured === undefined) return undefined;
+  const { source, pipeline, ioThreads, row, primaries, perPrimary, isLowerBound } = measured;
+  return (
+    `${what}: ${source}, pipeline ${pipeline}, io-threads ${ioThreads}: ` +
+    `${formatCount(row.rps.low)}/s over ${counted(primaries, "primary", "primaries")} ` +
+    `= ${formatCount(perPrimary)}/s each (lower end of the interval)` +
+    (isLowerBound ? ", at least: the servers were not the limit" : "")
+  );
+}
+
+/** The objective, the rate that may be used, and the primaries for it. */
+export function explainRate(basis: Basis): string[] {
+  const { need, capacity } = basis;
+  const usable = usableRate(basis);
+  const limited = need.p99Ms === undefined ? "" : ", limited by the objective";
+  return [
+    ...explainObjective(basis),
+    `usable: ${formatPercent(USE)} of ${formatCount(capacity)}/s${limited} = ${formatCount(usable)}/s for each primary`,
+    `primaries for the rate: ${formatCount(need.rate)} / ${formatCount(usable)} → ${Math.ceil(need.rate / usable)}`,
+  ];
+}
+
+function explainObjective({ need: { p99Ms, pipeline }, capacity, sustained }: Basis): string[] {
+  if (p99Ms === undefined) return [];
+  const lines: string[] = [];
+  if (sustained !== undefined) {
+    const { source, perPrimary, isLowerBound } = sustained;
+    const bound = isLowerBound ? "at least: the highest offered rate, or the load generator was the limit" : "at most";
+    lines.push(`p99 ≤ ${p99Ms} ms, measured: ${source} = ${formatCount(perPrimary)}/s ${bound}`);
+  }
+  if (sustained?.isLowerBound !== false) {
+    const batch = pipeline === 1 ? "" : `${pipeline} × `;
+    const rate = formatCount(modelledRate(capacity, p99Ms, pipeline));
+    lines.push(
+      `p99 ≤ ${p99Ms} ms, modelled: ${formatCount(capacity)}/s − ${batch}ln(100) / ${p99Ms} ms = ${rate}/s at most`,
+    );
+  }
+  return lines;
+}
+
+export function explainMemory({ workingSet, valueSize }: Requirements, bytes: number): string {
+  const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
+  return (
+    `memory: ${gib(workingSet)} in entries of ${KEY} + ${valueSize} B, with ${ENTRY} B overhead each ` +
+    `and ${formatPercent(SWING - 1)} for a growing table = ${gib(bytes)}; at most ${formatPercent(MEMORY_USE)} of a machine's memory`
+  );
+}
+
+/** @param used the capacities of the recommendation */
+export function explainAssumptions(
+  { need, sustained }: Basis,
+  used: readonly MeasuredCapacity[],
+  options: readonly DeploymentOption[],
+): string[] {
+  const { p99Ms, replicas, pipeline } = need;
+  const measured = new Set(used.map(({ mode }) => mode));
+  const elsewhere = [...new Set(options.map(({ mode }) => mode))].filter((mode) => !measured.has(mode));
+  const arriving = pipeline === 1 ? "requests" : "batches";
+  return compact([
+    `a primary serves as much on the recommended machine as on the measured one: ${machinesOf(compact([...used, sustained]))}`,
+    `clients send ${pipeline === 1 ? "one request" : `${pipeline} requests`} at a time on each of enough connections`,
+    ...elsewhere.map((mode) =>
+      mode === "cluster"
+        ? "a primary serves as much in a cluster as measured in replication"
+        : "a primary serves as much in replication as measured in a cluster",
+    ),
+    "keys and requests are spread evenly over the primaries, and one primary can serve the hottest key",
+    "all reads go to primaries; replicas are for failover",
+    used.some(({ isLowerBound }) => isLowerBound)
+      ? "the servers were not the limit of the measurement, so fewer or smaller machines may be enough"
+      : undefined,
+    used.some(machineChanged) || sustained?.machineChanged === true
+      ? "the reference load moved, so the machine changed during the measurement"
+      : undefined,
+    sustained?.load === null
+      ? "the load of the capacity search is like the needed one; it is not on record"
+      : undefined,
+    sustained?.load?.arrivals === "fixed"
+      ? "requests arrive evenly spaced, as in the capacity search; independent users send bursts, " +
+        "which lowers the rate (measure with arrivals: poisson)"
+      : undefined,
+    p99Ms === undefined || sustained?.isLowerBound === false
+      ? undefined
+      : `${arriving} arrive at random and are served one by one (M/M/1), without network latency; ` +
+        "a capacity search with this objective replaces the model",
+    `${formatPercent(1 - USE)} of each primary's capacity stays free; each machine runs one server, ` +
+      `each primary has ${counted(replicas, "replica")}`,
+    "prices are on demand, without volumes, control plane and traffic between zones",
+  ]);
+}
+
+function machineChanged({ results: { study }, row }: MeasuredCapacity): boolean {
+  return study?.referenceLoadMoved === true || row.warnings.some(({ code }) => code === "reference-load-moved");
+}
+
+function machinesOf(measured: readonly { readonly results: Results }[]): string {
+  const machines = measured.map(
+    ({ results: { environment } }) =>
+      environment.machines[0]?.instanceType ?? `${environment.cpuModel} (${environment.coresAvailable} cores)`,
+  );
+  return [...new Set(machines)].join(", ");
+}

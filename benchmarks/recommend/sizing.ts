@@ -1,0 +1,107 @@
+/** Sizes a deployment by the capacity of a primary, and by the memory of a machine. Pure. */
+import { compact } from "../../lib/compact";
+import { HOURS_PER_MONTH } from "../../lib/dollars";
+import type { Results } from "../results/schema";
+import type { SustainedRate } from "./capacity";
+import type { DeploymentOption, PricedMachine, Requirements } from "./recommendation";
+
+/** Part of a primary's capacity that the peak load may use; the rest is for failovers, snapshots and growth. */
+export const USE = 0.7;
+/** Part of a machine's memory for data; the rest is for buffers, fragmentation and copy-on-write of snapshots. */
+export const MEMORY_USE = 0.6;
+/** Bytes an entry takes beside its key and value, and what a doubling table swings by: see `dataNeeded`. */
+export const ENTRY = 90;
+export const SWING = 1.13;
+/** Assumed bytes of a key. */
+export const KEY = 20;
+/** Limit of primaries per option. */
+export const MAX_PRIMARIES = 500;
+
+/** Facts that deployments are sized by. */
+export interface Basis {
+  readonly need: Requirements;
+  /** Requests per second that a primary serves at full speed. */
+  readonly capacity: number;
+  /** A rate that was measured to meet the objective; undefined if none was, or there is no objective. */
+  readonly sustained: SustainedRate | undefined;
+  /** Threads of the measured servers. */
+  readonly ioThreads: number;
+}
+
+/**
+ * Deployments that meet the requirements, one for each machine that fits, cheapest first.
+ * @param measured machines of the architectures on which these ran are preferred
+ */
+export function sizeDeployments(
+  basis: Basis,
+  offers: readonly PricedMachine[],
+  measured: readonly { readonly results: Results }[],
+): DeploymentOption[] {
+  return compact(similarOffers(offers, measured).map((offer) => sizeDeployment(basis, offer))).sort(
+    (a, b) => a.usdPerMonth - b.usdPerMonth || a.primaries - b.primaries,
+  );
+}
+
+/** A primary does not serve as much on another architecture. If no machine is of a measured one, all count. */
+function similarOffers(
+  offers: readonly PricedMachine[],
+  measured: readonly { readonly results: Results }[],
+): readonly PricedMachine[] {
+  const platforms = measured.flatMap(({ results: { environment } }) =>
+    environment.machines.length > 0 ? environment.machines.map(({ platform }) => platform) : [environment.platform],
+  );
+  const architectures = new Set(platforms.map(architectureOf));
+  const similar = offers.filter(({ architecture }) => architectures.has(architecture));
+  return similar.length > 0 ? similar : offers;
+}
+
+/** `linux/x64` → `amd64` */
+function architectureOf(platform: string): string {
+  if (platform.endsWith("arm64")) return "arm64";
+  return /(amd64|x64)$/.test(platform) ? "amd64" : platform;
+}
+
+/** Requests per second for each primary: the measured rate that meets the objective, else the rate of a model. */
+export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: Basis): number {
+  const free = USE * capacity;
+  if (p99Ms === undefined) return free;
+  const model = modelledRate(capacity, p99Ms, pipeline);
+  if (sustained === undefined) return Math.min(free, model);
+  const { perPrimary, isLowerBound } = sustained;
+  return Math.min(free, isLowerBound ? Math.max(perPrimary, model) : perPrimary);
+}
+
+/**
+ * The rate at which a queue of batches with random arrivals and service times (M/M/1) has this p99, which is
+ * ln(100) / (served batches per second − arriving batches per second).
+ */
+export function modelledRate(capacity: number, p99Ms: number, pipeline: number): number {
+  return capacity - (pipeline * Math.log(100)) / (p99Ms / 1000);
+}
+
+/** Bytes of memory for the working set, with the overhead of entries and of a growing table. */
+export function dataNeeded({ workingSet, valueSize }: Requirements): number {
+  const entries = workingSet / (KEY + valueSize);
+  return (workingSet + entries * ENTRY) * SWING;
+}
+
+function sizeDeployment(basis: Basis, machine: PricedMachine): DeploymentOption | undefined {
+  const { need, capacity, ioThreads } = basis;
+  // io-threads spin, so one core stays free for everything else.
+  if (machine.vcpus < 2 || ioThreads > machine.vcpus - 1) return undefined;
+  const forRate = Math.ceil(need.rate / usableRate(basis));
+  const forData = Math.ceil(dataNeeded(need) / (machine.memoryBytes * MEMORY_USE));
+  const least = Math.max(forRate, forData, 1);
+  const primaries = least === 1 ? 1 : Math.max(3, least);
+  if (primaries > MAX_PRIMARIES) return undefined;
+  const nodes = primaries * (1 + need.replicas);
+  return {
+    mode: primaries === 1 ? "replication" : "cluster",
+    primaries,
+    replicas: need.replicas,
+    machine,
+    ioThreads,
+    usdPerMonth: nodes * machine.usdPerHour * HOURS_PER_MONTH,
+    utilisation: need.rate / (primaries * capacity),
+  };
+}

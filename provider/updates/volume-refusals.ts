@@ -1,0 +1,189 @@
+/** Changes of volumes that would lose the data of servers, or that Kubernetes cannot make. */
+import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
+import { compact } from "../../lib/compact";
+import { groupBy } from "../../lib/group-by";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../platforms/deployment-reference";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import { resourceName } from "../../platforms/kubernetes/api/pod-diagnostics";
+import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
+import type { DesiredVolume, StatefulSetVolumes } from "../../platforms/kubernetes/volumes/statefulset-volumes";
+import {
+  claimsOfSet,
+  findStatefulSet,
+  isBound,
+  requestedBytes,
+  zonesOfVolumes,
+} from "../../platforms/kubernetes/volumes/statefulset-volumes";
+import { listNames } from "../../valkey/verification/assertion";
+import type { InputProblem } from "../protocol/resource-handler";
+
+export interface StorageRequest extends DesiredVolume {
+  /** Name of the StatefulSet's template of claims. */
+  readonly template: string;
+  /** Whether the servers have no volumes. */
+  readonly ephemeral: boolean;
+  readonly onDestroy: "keep" | "delete";
+}
+
+/** Servers and their volumes. */
+export interface Stored {
+  readonly target: KubernetesReference;
+  readonly storage: StorageRequest;
+}
+
+export interface ZoneChange {
+  readonly lost: readonly string[];
+  readonly gained: readonly string[];
+}
+
+export function zoneChange(before: readonly string[], after: readonly string[]): ZoneChange {
+  return {
+    lost: before.filter((zone) => !after.includes(zone)),
+    gained: after.filter((zone) => !before.includes(zone)),
+  };
+}
+
+export function volumesOf({ target: { namespace, statefulSet }, storage: { template } }: Stored): StatefulSetVolumes {
+  return { namespace, statefulSet, template };
+}
+
+/** A change, and what there is before it. */
+interface Change {
+  readonly kubernetes: KubernetesClient;
+  readonly before: Stored;
+  readonly after: Stored;
+  readonly claims: readonly V1PersistentVolumeClaim[];
+  /** Claims that have a volume. */
+  readonly bound: readonly V1PersistentVolumeClaim[];
+}
+
+const ANOTHER_WAY = "deploy a second stack and move the data; or destroy this one first, with its data";
+
+/** @returns why a change cannot be made; reads the Kubernetes API only for changes of volumes */
+export async function volumeRefusals(before: Stored, after: Stored): Promise<InputProblem[]> {
+  const [had, wanted] = [before.storage, after.storage];
+  const moves = after.target.namespace !== before.target.namespace;
+  const switches = wanted.ephemeral !== had.ephemeral;
+  const resizes = !wanted.ephemeral && parseQuantity(wanted.size) !== parseQuantity(had.size);
+  const reclasses = !wanted.ephemeral && wanted.className !== had.className;
+  const { lost, gained } = zoneChange(before.target.zones, after.target.zones);
+  const spreads = !wanted.ephemeral && lost.length + gained.length > 0;
+  const needsVolumes = resizes || reclasses || spreads;
+  if (!moves && !switches && !needsVolumes) return [];
+  const kubernetes = await openKubernetesClient(before.target);
+  const set = volumesOf(before);
+  if (!needsVolumes && (await findStatefulSet(kubernetes, set)) === undefined) return [];
+  const claims = await claimsOfSet(kubernetes, set);
+  const change = { kubernetes, before, after, claims, bound: claims.filter(isBound) };
+  return compact([
+    moves ? moveRefusal(change) : undefined,
+    switches ? switchRefusal(before) : undefined,
+    reclasses ? classRefusal(change) : undefined,
+    spreads ? await zoneRefusal(change) : undefined,
+    resizes ? await sizeRefusal(change) : undefined,
+  ]);
+}
+
+function moveRefusal({ before: { target: before }, after: { target }, bound }: Change): InputProblem | undefined {
+  if (bound.length === 0) return undefined;
+  const { name, namespace } = before;
+  return {
+    property: "target.namespace",
+    reason: `${name} cannot move from ${namespace} to ${target.namespace}: ${startEmpty(name, bound)}`,
+  };
+}
+
+function switchRefusal({ target: { name }, storage: { ephemeral } }: Stored): InputProblem {
+  const change = ephemeral
+    ? "storage that is lost with the pod cannot become volumes"
+    : "volumes cannot become storage that is lost with the pod";
+  return {
+    property: "storage.ephemeral",
+    reason: `${change}: Kubernetes makes all pods of ${name} anew at once, without their data. Undo the change; or ${ANOTHER_WAY}`,
+  };
+}
+
+function classRefusal({ before, after, bound }: Change): InputProblem | undefined {
+  const [had, wanted] = [before.storage.className, after.storage.className];
+  if (bound.every(({ spec }) => spec?.storageClassName === wanted)) return undefined;
+  const change = `volumes of ${describeClass(had)} cannot become volumes of ${describeClass(wanted)}`;
+  return { property: "storage.className", reason: `${change}: ${startEmpty(before.target.name, bound)}` };
+}
+
+function describeClass(className: string | undefined): string {
+  return className === undefined ? "the default class" : `class ${className}`;
+}
+
+/** Nodes move to other zones by copying their data from others: see `LostNodeRepair`. */
+async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promise<InputProblem | undefined> {
+  const { name, shape, zones } = before.target;
+  const { lost, gained } = zoneChange(zones, after.target.zones);
+  const zoneOf = await zonesOfVolumes(kubernetes, bound);
+  const inZone = groupBy(bound.map(resourceName), (claim) => zoneOf.get(claim));
+  const there = lost.flatMap((zone) => inZone.get(zone) ?? []);
+  // Until nodes have moved to a new zone, none starts where two are.
+  const crowds = [...inZone].flatMap(([zone, claims]) => (zone === undefined || claims.length < 2 ? [] : claims));
+  const tooMany = gained.length === 0 ? [] : crowds;
+  // A node without replicas would lose its data.
+  const mayNotMove = shape.replicasPerPrimary === 0 ? [...there, ...tooMany] : [];
+  if (mayNotMove.length === 0) return undefined;
+  const change = there.length > 0 ? `lose ${lost.join(", ")}` : `gain ${gained.join(", ")}`;
+  return {
+    property: "target.zones",
+    reason:
+      `zones cannot ${change}: nodes of ${name} would have to move, and no replica could take over from them (${listNames(mayNotMove)}): ` +
+      `a pod cannot run in another zone than its volume. Keep the zones; add replicas first; or ${ANOTHER_WAY}`,
+  };
+}
+
+async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
+  const { before, after, claims, bound } = change;
+  if (bound.length === 0) return undefined;
+  const [had, wanted] = [before.storage.size, after.storage.size];
+  if (parseQuantity(wanted) < parseQuantity(had)) {
+    // An attempt to grow may have failed before it asked for a larger volume.
+    if (parseQuantity(wanted) >= Math.max(...bound.map(requestedBytes))) return undefined;
+    const held = heldBy(before.target.name, bound);
+    return refusedSize(
+      `volumes of ${had} cannot shrink to ${wanted}: volumes can only grow, and ${held}. Set at least ${had}; or ${ANOTHER_WAY}`,
+    );
+  }
+  const unbound = claims.find((claim) => !isBound(claim));
+  if (unbound !== undefined)
+    return refusedSize(
+      `volumes of ${had} cannot grow to ${wanted} while ${resourceName(unbound)} has no volume yet: ` +
+        "finish the change that made it, and grow the volumes then",
+    );
+  const why = await fixedSize(change);
+  return why === undefined
+    ? undefined
+    : refusedSize(`volumes of ${had} cannot grow to ${wanted}: ${why}; or ${ANOTHER_WAY}`);
+}
+
+const refusedSize = (reason: string): InputProblem => ({ property: "storage.size", reason });
+
+/** Why a storage class does not let its volumes grow; undefined if all do. */
+async function fixedSize({ kubernetes, claims }: Change): Promise<string | undefined> {
+  for (const name of new Set(claims.map(({ spec }) => spec?.storageClassName ?? ""))) {
+    const reading = kubernetes.storage.readStorageClass({ name });
+    const found = await kubernetes.find(`reading storage class ${name}`, reading);
+    if (found === undefined) return `the cluster has no storage class ${name} any more`;
+    if (found.allowVolumeExpansion !== true)
+      return (
+        `storage class ${name} does not set allowVolumeExpansion: true. Set it, if its driver can grow volumes ` +
+        `(kubectl patch storageclass ${name} -p '{"allowVolumeExpansion":true}')`
+      );
+  }
+  return undefined;
+}
+
+/** Why volumes cannot be replaced by new ones. */
+function startEmpty(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
+  return `${heldBy(name, bound)}, and new ones start empty. Undo the change; or ${ANOTHER_WAY}`;
+}
+
+function heldBy(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
+  const [first] = bound;
+  return `the ${bound.length} volumes of ${name}${first === undefined ? "" : ` (${resourceName(first)} …)`} hold its data`;
+}

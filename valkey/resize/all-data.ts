@@ -1,0 +1,22 @@
+/** Whether the nodes that run hold all data of a deployment, so that others may lose theirs. */
+import type { Connection } from "../connection";
+import { withEveryNode } from "../connections";
+import type { Deployment } from "../deployment";
+import { readMemberStates } from "../membership/members";
+import { hasPrimaryRole, parseInfo } from "../topology/info";
+import { ownAllSlots } from "./resize-facts";
+
+/** Asks the nodes that answer: those of a cluster own all slots, and one in replication mode is a primary that has loaded its data. */
+export function holdsAllData(deployment: Deployment): Promise<boolean> {
+  return withEveryNode(deployment, async (attempts) => {
+    const reached = new Map(attempts.flatMap(({ node, connection }) => (connection ? [[node, connection]] : [])));
+    if (deployment.mode !== "cluster") return hasPrimary([...reached.values()]);
+    return ownAllSlots((await readMemberStates(reached)).states);
+  });
+}
+
+/** Replicas copy their data from such a primary. */
+async function hasPrimary(connections: readonly Connection[]): Promise<boolean> {
+  const facts = await Promise.all(connections.map(async (connection) => parseInfo(await connection.info())));
+  return facts.some((info) => hasPrimaryRole(info) && info.get("loading") === "0");
+}
