@@ -11,7 +11,7 @@ import FOLDERS from "./rooms.json";
 
 const OUTPUT = join(ROOT, "dist");
 /** Rooms whose other files the package has where the checkout has them. */
-const IN_PLACE = ["plugin", "stacks"];
+const IN_PLACE = ["cli", "plugin", "stacks"];
 
 /** By the native compiler, a program of its own, which takes a fifth of the other one's time. */
 function compile(): void {

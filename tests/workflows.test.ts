@@ -16,6 +16,7 @@ interface Step {
   readonly with?: Readonly<Record<string, unknown>>;
 }
 interface Job {
+  readonly needs?: string;
   readonly if?: string;
   readonly permissions?: Readonly<Record<string, string>>;
   readonly "timeout-minutes"?: number;
@@ -35,11 +36,13 @@ const jobs = workflows.flatMap(({ name, workflow }) =>
 );
 
 describe("workflows", () => {
-  it("may read and no more, but for a token for AWS in one job and a comment in another", () => {
+  it("may read and no more, but for tokens for AWS and npm, a comment and a release", () => {
     for (const { workflow } of workflows) expect(workflow.permissions).toEqual({ contents: "read" });
     expect(jobs.flatMap(({ name, job }) => (job.permissions === undefined ? [] : [[name, job.permissions]]))).toEqual([
       ["pull-request.yaml preview", { contents: "read", "id-token": "write" }],
       ["pull-request.yaml comment", { "pull-requests": "write" }],
+      ["release.yaml publish", { contents: "read", "id-token": "write" }],
+      ["release.yaml release", { contents: "write" }],
     ]);
   });
 
@@ -87,6 +90,22 @@ describe("workflows", () => {
       ?.workflow.jobs["kind"]?.steps.map(({ run = "" }) => run)
       .join("\n");
     expect(kind).toMatch(/pulumi up -s kind .*--policy-pack policies[^]*--expect-no-changes[^]*pulumi destroy -s kind/);
+  });
+
+  it("release a tag after the tests, with its notes, its package and libraries for other languages", () => {
+    const workflow = workflows.find(({ name }) => name === "release.yaml")?.workflow;
+    expect(workflow?.on).toEqual({ push: { tags: ["v*"] } });
+    const { test, package: packed, publish, release } = workflow?.jobs ?? {};
+    expect([packed, publish, release].map((job) => job?.needs)).toEqual(["test", "package", "publish"]);
+    const scriptsOf = (job: Job | undefined): string => job?.steps.map(({ run = "" }) => run).join("\n") ?? "";
+    expect(scriptsOf(test)).toContain("npm test");
+    expect(scriptsOf(packed)).toMatch(
+      /scripts\/release\.ts "\$GITHUB_REF_NAME"[^]*npm pack[^]*for language in python go dotnet/,
+    );
+    expect(scriptsOf(publish)).toMatch(/^npm publish release\/\*\.tgz --provenance/m);
+    expect(scriptsOf(release)).toMatch(/gh release create .*--verify-tag .*\s.*notes\.md .*\.tgz .*\.tar\.gz/);
+    // npm publishes without a token from this version on.
+    expect(publish?.steps[0]?.with).toEqual({ "node-version": 24 });
   });
 
   it("hold pools to the schemas of the Karpenter that is deployed", () => {

@@ -9,7 +9,7 @@ const INTRODUCTION = `# Components
 
 Programs in TypeScript import the classes from this package. Programs in every Pulumi language have them by
 \`pulumi package add PATH/plugin\`, where PATH is a copy of this repository or of the installed package.
-[\`examples/\`](../examples) has a program in each language, one for a test (\`automation-api\`) and one for an EKS cluster that exists.
+The repository's folder \`examples/\` has a program in each language, one for a test (\`automation-api\`) and one for an EKS cluster that exists.
 
 An argument of the type \`Input\` may come from another resource. Every other argument must be known while the program runs,
 because it decides which objects exist. All wrong arguments are reported at once, each with its path, by \`pulumi preview\`. The names are

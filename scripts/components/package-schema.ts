@@ -1,10 +1,11 @@
 /** `plugin/schema.json`: the components as Pulumi describes packages, from which it makes libraries for each language. Pure. */
 import { compact } from "../../lib/compact";
+import { groupBy } from "../../lib/group-by";
 import { camelCase } from "../../plugin/property-names";
 import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
 import { meaning } from "./model";
 import { PROVIDER } from "../../provider/kinds";
-import { description } from "../../package.json";
+import { description, keywords, license, name as packageName } from "../../package.json";
 
 const LANGUAGES = ["nodejs", "python", "go", "csharp", "java"];
 
@@ -13,9 +14,14 @@ export function packageSchema({ components, types }: ComponentModels): object {
     name: PROVIDER,
     displayName: "Valkey",
     description,
+    license,
+    // Pulumi's registry files packages by the first two.
+    keywords: ["kind/component", "category/database", ...keywords],
     language: Object.fromEntries(LANGUAGES.map((each) => [each, { respectSchemaVersion: true }])),
     types: Object.fromEntries([...types].map(([name, type]) => [token(name), typeSpec(type, types)])),
-    resources: Object.fromEntries(components.map((each) => [token(each.name), resourceSpec(each, types)])),
+    resources: Object.fromEntries(
+      components.map((each) => [token(each.name), resourceSpec(each, { components, types })]),
+    ),
   };
 }
 
@@ -23,10 +29,11 @@ function token(name: string): string {
   return `${PROVIDER}:index:${name}`;
 }
 
-function resourceSpec({ description, inputs, outputs }: ComponentModel, types: ComponentModels["types"]): object {
+function resourceSpec(component: ComponentModel, { components, types }: ComponentModels): object {
+  const { inputs, outputs } = component;
   return {
     isComponent: true,
-    description,
+    description: withExample(component, components),
     inputProperties: properties(inputs, types),
     requiredInputs: required(inputs),
     properties: properties(
@@ -36,6 +43,21 @@ function resourceSpec({ description, inputs, outputs }: ComponentModel, types: C
     ),
     required: required(outputs),
   };
+}
+
+/** As Pulumi's registry shows it. */
+function withExample({ description, example }: ComponentModel, components: ComponentModels["components"]): string {
+  const used = components.filter(({ name }) => example.includes(`new ${name}(`));
+  const code = [...importsOf(used), "", example].join("\n");
+  return `${description}\n\n## Example Usage\n\`\`\`typescript\n${code}\n\`\`\``;
+}
+
+function importsOf(used: readonly ComponentModel[]): string[] {
+  const entryOf = ({ path }: ComponentModel): string =>
+    `${packageName}${path.startsWith("components/eks/") ? "/eks" : ""}`;
+  return [...groupBy(used, entryOf)].map(
+    ([entry, classes]) => `import { ${classes.map(({ name }) => name).join(", ")} } from "${entry}";`,
+  );
 }
 
 function typeSpec(type: NamedType, types: ComponentModels["types"]): object {

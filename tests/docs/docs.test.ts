@@ -39,6 +39,19 @@ describe("the docs", () => {
     expect(broken).toEqual([]);
   });
 
+  it("link to no file outside of docs/, which GitHub Pages would not have", () => {
+    const inside = pageNames.filter(([name]) => name.startsWith("docs/"));
+    expect(inside.flatMap(([, text]) => [...text.matchAll(/\]\(\.\.\/[^)]*\)/g)].map(([link]) => link))).toEqual([]);
+    // Jekyll would take these for its own.
+    expect(inside.filter(([, text]) => /\{\{|\{%/.test(text)).map(([name]) => name)).toEqual([]);
+  });
+
+  it("have a first page that leads to all others", () => {
+    const index = readFileSync(join(DOCS, "index.md"), "utf8");
+    const others = readdirSync(DOCS).filter((name) => name.endsWith(".md") && name !== "index.md");
+    expect(others.filter((name) => !index.includes(`](${name})`))).toEqual([]);
+  });
+
   it.each(pageNames)("of %s name files and folders of the program that exist", (_name, text) => {
     const rooms = Object.keys(FOLDERS).join("|");
     const paths = [...text.matchAll(new RegExp(`\`((?:${rooms}|tests|scripts|policies)/[\\w./-]*)\``, "g"))].map(([, path = ""]) => path);

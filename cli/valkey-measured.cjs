@@ -1,0 +1,3 @@
+#!/usr/bin/env node
+/* The command of the package. npm looks for this file before `dist/` is built. */
+require("../dist/cli/main.js");

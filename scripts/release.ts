@@ -1,0 +1,68 @@
+/**
+ * `node --import tsx scripts/release.ts TAG REPOSITORY DIRECTORY`: writes what a release has besides the package. `notes.md` is the
+ * section of the changelog, and `schema.json` the components' schema with the version and the repository, from which Pulumi makes
+ * libraries for other languages. Exit status 2 when the tag, the changelog and `package.json` do not agree.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { compact } from "../lib/compact";
+import { BadInput, messageOf } from "../lib/errors";
+import { ROOT, VERSION } from "../lib/system/package";
+
+/** A release of this version. */
+export interface Release {
+  /** Such as `v0.1.0`. */
+  readonly tag: string;
+  /** The repository's address, such as `https://HOST/OWNER/NAME`. */
+  readonly repository: string;
+}
+
+/** @returns the text below the version's heading; undefined without such a section, or if it is empty */
+export function changelogSection(changelog: string, version: string): string | undefined {
+  const section = changelog.split(/^## /m).find((each) => each.split("\n", 1)[0]?.trim() === version);
+  const text = section?.slice(section.indexOf("\n")).trim();
+  return text === "" ? undefined : text;
+}
+
+/**
+ * Contents by file name.
+ * @throws BadInput with everything that keeps this version from a release
+ */
+export function releaseFiles({ tag, repository }: Release, changelog: string, schema: object): Record<string, string> {
+  const notes = changelogSection(changelog, VERSION);
+  const problems = compact([
+    tag === `v${VERSION}` ? undefined : `the tag is ${tag}; expected v${VERSION}, the version of package.json`,
+    /^https:\/\/[^/\s]+(\/[\w.-]+){2,}$/.test(repository)
+      ? undefined
+      : `the repository is "${repository}"; expected https://HOST/OWNER/NAME`,
+    notes === undefined ? `CHANGELOG.md has no section "## ${VERSION}" with text` : undefined,
+  ]);
+  if (problems.length > 0 || notes === undefined) throw new BadInput("release", problems);
+  const [publisher] = new URL(repository).pathname.split("/").filter((word) => word !== "");
+  const about = { publisher, repository, homepage: repository, logoUrl: `${repository}/raw/${tag}/docs/icon.svg` };
+  return {
+    "notes.md": `${notes}\n`,
+    "schema.json": `${JSON.stringify({ ...schema, version: VERSION, ...about }, null, 1)}\n`,
+  };
+}
+
+function main([tag = "", repository = "", directory]: readonly string[]): number {
+  if (directory === undefined) {
+    process.stderr.write("usage: node --import tsx scripts/release.ts TAG REPOSITORY DIRECTORY\n");
+    return 2;
+  }
+  const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+  const schema = JSON.parse(read("plugin/schema.json")) as object;
+  const files = releaseFiles({ tag, repository }, read("CHANGELOG.md"), schema);
+  mkdirSync(directory, { recursive: true });
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
+  return 0;
+}
+
+if (require.main === module)
+  try {
+    process.exitCode = main(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`${messageOf(error)}\n`);
+    process.exitCode = error instanceof BadInput ? 2 : 1;
+  }
