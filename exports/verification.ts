@@ -4,7 +4,7 @@ export type { DeploymentReference, EndpointReference, KubernetesReference } from
 export { connect } from "../valkey/connection";
 export type { Connection } from "../valkey/connection";
 export type { Deployment } from "../valkey/deployment";
-export type { Access, DeploymentNode, Endpoint, Mode } from "../valkey/node";
+export type { NodeAccess, DeploymentNode, Endpoint, Mode } from "../valkey/node";
 export type { DeploymentFacts, NodeFacts, OptionalAssertion } from "../valkey/verification/facts";
 export { formatVerification, verdictLine } from "../valkey/verification/format";
 export { topologyOf } from "../valkey/verification/topology-record";

@@ -2,14 +2,14 @@
  * A reference to a deployment: plain data by which a later process can connect to it. Does not contain the password.
  */
 import { connect } from "../valkey/connection";
-import type { Access, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
+import type { NodeAccess, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
 import type { PrimaryLead } from "./kubernetes/access/primary-lead";
 import { readTlsSecret, pemOf } from "./kubernetes/access/tls-secret";
 import type { ReportProgress } from "../lib/progress";
 import { KubernetesClient } from "./kubernetes/api/client";
-import type { KubernetesDeployment, KubernetesDeploymentPlan } from "./kubernetes/deployment";
-import { awaitKubernetesDeployment, awaitRunningPart, runningPartOf } from "./kubernetes/deployment";
+import type { PodDeployment, PodDeploymentPlan } from "./kubernetes/deployment";
+import { awaitPodDeployment, awaitRunningPart, runningPartOf } from "./kubernetes/deployment";
 import type { PodWaitOptions } from "./kubernetes/pods/pods";
 import { runningServers } from "./kubernetes/pods/pods";
 import { findStatefulSet } from "./kubernetes/volumes/statefulset-volumes";
@@ -89,9 +89,9 @@ export async function openDeployment(
   formerPassword?: string,
 ): Promise<Deployment> {
   if (target.platform === "kubernetes")
-    return openKubernetesDeployment(await openKubernetesClient(target), target, password, waiting, formerPassword);
+    return openPodDeployment(await openKubernetesClient(target), target, password, waiting, formerPassword);
   const { name, mode, shape, zones, nodes, sentinels } = target;
-  const access: Access = { password, formerPassword };
+  const access: NodeAccess = { password, formerPassword };
   return {
     name,
     mode,
@@ -111,15 +111,15 @@ export function openKubernetesClient({ kubeconfig, context }: KubernetesReferenc
 }
 
 /** As `openDeployment`, with the facts that only pods have. */
-export async function openKubernetesDeployment(
+export async function openPodDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
   waiting: PodWaitOptions = {},
   formerPassword?: string,
-): Promise<KubernetesDeployment> {
+): Promise<PodDeployment> {
   const plan = await planOf(kubernetes, target, password, waiting.report, formerPassword);
-  return awaitKubernetesDeployment(kubernetes, plan, waiting);
+  return awaitPodDeployment(kubernetes, plan, waiting);
 }
 
 /** The pods that run at this moment, without waiting for the others. @throws as `openDeployment` */
@@ -127,7 +127,7 @@ export async function openRunningPart(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
-): Promise<KubernetesDeployment> {
+): Promise<PodDeployment> {
   return runningPartOf(kubernetes, await planOf(kubernetes, target, password));
 }
 
@@ -158,7 +158,7 @@ async function planOf(
   password: string | undefined,
   report?: ReportProgress,
   formerPassword?: string,
-): Promise<KubernetesDeploymentPlan> {
+): Promise<PodDeploymentPlan> {
   const { name, mode, shape, zones, namespace, statefulSet, container, port, users, tuning, sentinel } = target;
   const { tls, clusterDomain, ways } = target;
   return {

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "../valkey/connection";
 import type { Deployment } from "../valkey/deployment";
-import type { Access, DeploymentNode, Mode } from "../valkey/node";
+import type { NodeAccess, DeploymentNode, Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
 import type { OptionalAssertion } from "../valkey/verification/facts";
 
@@ -45,7 +45,7 @@ export function openExternalServers(
   password: string | undefined,
   directory: string,
 ): Deployment {
-  const access: Access = {
+  const access: NodeAccess = {
     username,
     password,
     ...(tls === undefined ? {} : { tls: tlsFiles(tls, join(directory, `${name}-ca.pem`)) }),
@@ -61,7 +61,7 @@ export function openExternalServers(
   };
 }
 
-function tlsFiles({ caCertificate, serverName, insecure = false }: ExternalTls, path: string): Access["tls"] {
+function tlsFiles({ caCertificate, serverName, insecure = false }: ExternalTls, path: string): NodeAccess["tls"] {
   if (caCertificate !== undefined) writeFileSync(path, caCertificate);
   return { cacert: caCertificate === undefined ? undefined : path, sni: serverName, insecure };
 }

@@ -7,7 +7,7 @@ import { Redis } from "ioredis";
 import { BadInput, Failure, messageOf } from "../lib/errors";
 import type { Dial } from "./connector";
 import { connectorOver } from "./connector";
-import type { Access, Endpoint } from "./node";
+import type { NodeAccess, Endpoint } from "./node";
 import { formatEndpoint } from "./node";
 
 /** A client with one connection to one node. */
@@ -25,7 +25,7 @@ const TIMEOUT_MS = 10_000;
 export async function connect(
   name: string,
   endpoint: Endpoint,
-  access: Access,
+  access: NodeAccess,
   timeoutMs = TIMEOUT_MS,
   dial?: Dial,
 ): Promise<Connection> {
@@ -81,7 +81,7 @@ export function isCertificateProblem(error: unknown): boolean {
 /** ioredis' options for the byte stream: TCP, TLS, or what `dial` opens, with or without TLS. */
 function transport(
   { host }: Endpoint,
-  access: Access,
+  access: NodeAccess,
   timeoutMs: number,
   dial: Dial | undefined,
 ): { Connector?: ReturnType<typeof connectorOver>; tls?: ConnectionOptions } {
@@ -105,7 +105,7 @@ export async function readInfoSections(connection: Connection, ...sections: read
  * Sends AUTH, because ioredis' own authentication ignores a wrong or superfluous password with a warning.
  * @throws Failure saying what is wrong with the credentials
  */
-async function authenticate(client: Redis, access: Access): Promise<void> {
+async function authenticate(client: Redis, access: NodeAccess): Promise<void> {
   const { username, password, formerPassword } = access;
   try {
     if (password === undefined) await client.ping();
@@ -125,7 +125,7 @@ async function authenticate(client: Redis, access: Access): Promise<void> {
 }
 
 /** Node.js' options for TLS to a host. @throws BadInput when a file cannot be read */
-export function tlsOptions({ tls }: Access, host: string): ConnectionOptions {
+export function tlsOptions({ tls }: NodeAccess, host: string): ConnectionOptions {
   const isAddress = /^[\d.]+$|:/.test(host);
   return {
     ...(tls?.ca === undefined ? readFile("ca", tls?.cacert) : { ca: tls.ca }),

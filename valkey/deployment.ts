@@ -1,6 +1,6 @@
 /** A deployment: the Valkey nodes that serve one data set. */
 import type { Connection } from "./connection";
-import type { Access, DeploymentNode, Mode } from "./node";
+import type { NodeAccess, DeploymentNode, Mode } from "./node";
 import type { Sentinels } from "./sentinel-plan";
 import type { Shape } from "./topology/placement";
 import type { ClientWayFacts } from "./client-ways";
@@ -42,5 +42,5 @@ export interface Deployment {
   /** Memory limits of the nodes' containers in bytes, by node name; without those that have none. @default no limits */
   readonly memoryLimits?: ReadonlyMap<string, number> | undefined;
   /** Credentials for tools that open connections of their own. */
-  readonly access: Access;
+  readonly access: NodeAccess;
 }

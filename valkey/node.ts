@@ -24,7 +24,7 @@ export interface DeploymentNode {
 }
 
 /** Credentials and transport security, the same for every node. */
-export interface Access {
+export interface NodeAccess {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   /** Tried where a server refuses the password: it may not have learnt a new one yet. */

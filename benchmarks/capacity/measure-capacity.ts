@@ -4,7 +4,7 @@
 import { randomInt } from "node:crypto";
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
-import type { LoadRunner } from "../load/load-runner";
+import type { LoadDriver } from "../load/load-driver";
 import type { OpenLoopRun } from "../load/open-loop/local-runner";
 import { countedCommandsOfMixed, measure } from "../measuring/measure";
 import { mixedWorkloadRecord } from "../measuring/measurement-records";
@@ -35,7 +35,7 @@ export interface CapacityMeasurement extends CapacitySearch {
 
 /** Load generator of a capacity measurement. */
 export interface CapacityRunners {
-  readonly openLoop: LoadRunner<OpenLoopRun>;
+  readonly openLoop: LoadDriver<OpenLoopRun>;
   /** Ends the measurement. */
   readonly signal: AbortSignal;
 }

@@ -1,7 +1,7 @@
 /** CPU of load generators that are processes on this machine. */
 import type { CpuUse } from "../../platforms/host/cpu";
 import { availableCores } from "../../platforms/host/cpu";
-import type { ClientCpu } from "./load-runner";
+import type { ClientCpu } from "./load-driver";
 
 /** Facts about the load generators beside their samples. */
 export interface LocalGenerators {

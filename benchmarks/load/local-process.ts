@@ -6,7 +6,7 @@ import type { CpuSample } from "../../platforms/host/cpu";
 import { sampleCpu } from "../../platforms/host/cpu";
 import { formatExit, startRecorded } from "../../platforms/host/processes";
 import type { RunDirectory } from "../../platforms/host/run-directory";
-import { LoadGeneratorFailure } from "./load-runner";
+import { LoadGeneratorFailure } from "./load-driver";
 
 const CPU_INTERVAL_MS = 100;
 

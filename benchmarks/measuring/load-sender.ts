@@ -5,11 +5,11 @@ import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
 import type { TestName } from "../workloads/named-tests";
 import { namedTest } from "../workloads/named-tests";
 import type { Workload } from "../workloads/workload";
-import type { LoadRunner } from "../load/load-runner";
-import { LoadGeneratorFailure } from "../load/load-runner";
+import type { LoadDriver } from "../load/load-driver";
+import { LoadGeneratorFailure } from "../load/load-driver";
 import type { CountedCommands, MeasuredLoad, MeasuredNode } from "./measure";
 import { countedCommands, measure } from "./measure";
-import type { LoadRunners, MeasurementListener } from "./measurement-series";
+import type { LoadDrivers, MeasurementListener } from "./measurement-series";
 import type { Session } from "./session";
 
 /** How often a run is started that is interrupted, or in which valkey-benchmark hangs. */
@@ -21,7 +21,7 @@ export interface Sending<R> {
   /** Sent before, and not counted. */
   readonly warmUp: R | undefined;
   readonly commands: CountedCommands;
-  readonly runner: LoadRunner<R>;
+  readonly runner: LoadDriver<R>;
   /** Nodes whose counters are read. @default all of the deployment */
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
@@ -41,7 +41,7 @@ export class LoadSender {
   #seedsTaken = 0;
 
   constructor(
-    readonly runners: LoadRunners,
+    readonly runners: LoadDrivers,
     private readonly listener: Pick<MeasurementListener, "progress" | "raw">,
   ) {}
 

@@ -1,6 +1,6 @@
 /** One measurement: a load generator runs once, and the servers' counters are sampled beside it. */
 import type { Connection } from "../../valkey/connection";
-import type { LoadObserver, LoadOutcome, LoadRequest, LoadRunner } from "../load/load-runner";
+import type { LoadObserver, LoadOutcome, LoadRequest, LoadDriver } from "../load/load-driver";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import { DATA_COMMANDS } from "../workloads/mixed-workload";
@@ -54,7 +54,7 @@ export async function measure<R>(
   request: LoadRequest<R>,
   commands: CountedCommands,
   nodes: readonly MeasuredNode[],
-  runner: LoadRunner<R>,
+  runner: LoadDriver<R>,
   signal: AbortSignal,
 ): Promise<MeasuredLoad> {
   signal.throwIfAborted();

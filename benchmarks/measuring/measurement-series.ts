@@ -8,7 +8,7 @@ import type { ReportProgress } from "../../lib/progress";
 import type { MeasurementRecord, ReferenceLoadRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
-import type { LoadRunner } from "../load/load-runner";
+import type { LoadDriver } from "../load/load-driver";
 import type { ValkeyBenchmarkRunner } from "../load/valkey-benchmark/runner";
 import type { VerifiedDeployment } from "./session";
 
@@ -28,12 +28,12 @@ export interface MeasurementSeries {
 }
 
 /** Programs that send loads. */
-export interface LoadRunners {
+export interface LoadDrivers {
   readonly valkeyBenchmark: ValkeyBenchmarkRunner;
   /** Needed for workloads of the load generator `open-loop`. */
-  readonly openLoop?: LoadRunner<OpenLoopRun> | undefined;
+  readonly openLoop?: LoadDriver<OpenLoopRun> | undefined;
   /** Needed for workloads of the load generator `memtier`. */
-  readonly memtier?: LoadRunner<MemtierRun> | undefined;
+  readonly memtier?: LoadDriver<MemtierRun> | undefined;
   /** Ends the series. */
   readonly signal: AbortSignal;
 }

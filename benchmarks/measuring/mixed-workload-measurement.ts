@@ -13,7 +13,7 @@ import type {
 import { prefillForMixed, testForMixed, workloadForMixed } from "../workloads/mixed-workload-tests";
 import type { ConnectionChecks } from "./connection-check";
 import { CHECK_CONNECTION_FACTOR } from "./connection-check";
-import type { LoadRunner } from "../load/load-runner";
+import type { LoadDriver } from "../load/load-driver";
 import type { LoadSender } from "./load-sender";
 import type { MeasuredLoad } from "./measure";
 import { countedCommandsOfMixed } from "./measure";
@@ -123,7 +123,7 @@ function memtierRun(mixed: MemtierWorkload, { deployment, endpoint, primaryCount
 }
 
 /** @throws BadInput when there is no runner for the workload's load generator */
-function required<R>(runner: LoadRunner<R> | undefined, { name, loadGenerator }: MixedWorkload): LoadRunner<R> {
+function required<R>(runner: LoadDriver<R> | undefined, { name, loadGenerator }: MixedWorkload): LoadDriver<R> {
   if (runner !== undefined) return runner;
   throw new BadInput(`workload ${name}`, [`this platform cannot run the load generator ${loadGenerator}`]);
 }

@@ -1,7 +1,7 @@
 /** The reference load: a fixed load that tells whether the machine is the same throughout. */
 import type { Workload } from "../workloads/workload";
 import { LoadSender } from "./load-sender";
-import type { LoadRunners, MeasurementListener } from "./measurement-series";
+import type { LoadDrivers, MeasurementListener } from "./measurement-series";
 import type { VerifiedDeployment } from "./session";
 import { Session } from "./session";
 
@@ -54,7 +54,7 @@ export async function measureReferenceLoad(
 export async function runReferenceLoad(
   deployment: VerifiedDeployment,
   round: number,
-  runners: LoadRunners,
+  runners: LoadDrivers,
   listener: MeasurementListener,
 ): Promise<void> {
   const session = await Session.open(deployment);

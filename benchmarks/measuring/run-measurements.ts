@@ -7,7 +7,7 @@ import type { TestName } from "../workloads/named-tests";
 import { namedTest } from "../workloads/named-tests";
 import { ConnectionChecks } from "./connection-check";
 import { LoadSender } from "./load-sender";
-import type { LoadRunners, MeasurementListener, MeasurementSeries } from "./measurement-series";
+import type { LoadDrivers, MeasurementListener, MeasurementSeries } from "./measurement-series";
 import { MixedWorkloadMeasurement } from "./mixed-workload-measurement";
 import { NamedTestMeasurement } from "./named-test-measurement";
 import { measureReferenceLoad } from "./reference-load";
@@ -22,7 +22,7 @@ import { Session } from "./session";
  */
 export async function runMeasurements(
   series: MeasurementSeries,
-  runners: LoadRunners,
+  runners: LoadDrivers,
   listener: MeasurementListener,
 ): Promise<void> {
   assertRunnerSupports(series, runners.valkeyBenchmark);
@@ -50,7 +50,7 @@ class SeriesRun {
   constructor(
     private readonly series: MeasurementSeries,
     private readonly sessions: readonly Session[],
-    private readonly runners: LoadRunners,
+    private readonly runners: LoadDrivers,
     private readonly listener: MeasurementListener,
   ) {
     const checks = new ConnectionChecks(listener.progress);

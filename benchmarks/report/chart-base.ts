@@ -45,3 +45,14 @@ export function shortCount(value: number): string {
   if (value >= 1e6) return `${Number((value / 1e6).toFixed(2))}M`;
   return value >= 1e3 ? `${Number((value / 1e3).toFixed(value < 1e4 ? 1 : 0))}k` : String(Math.round(value));
 }
+
+interface LineShape {
+  readonly type: "line";
+  readonly shape: { readonly x1: number; readonly y1: number; readonly x2: number; readonly y2: number };
+  readonly style: { readonly stroke: string; readonly lineWidth: number };
+}
+
+/** Lines of an interval, pixels. */
+export function lineOfWidth(lineWidth: number): (x1: number, y1: number, x2: number, y2: number) => LineShape {
+  return (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: TEXT_COLOUR, lineWidth } });
+}

@@ -7,7 +7,16 @@ import type { Results } from "../results/schema";
 import { capacityChart } from "./capacity-chart";
 import { formatCount } from "../../lib/units";
 import type { Width, Chart } from "./chart-base";
-import { TEXT_COLOUR, GRID_COLOUR, colourOf, chartBase, axisLabel, splitLine, shortCount } from "./chart-base";
+import {
+  TEXT_COLOUR,
+  GRID_COLOUR,
+  colourOf,
+  lineOfWidth,
+  chartBase,
+  axisLabel,
+  splitLine,
+  shortCount,
+} from "./chart-base";
 
 const KEYS = "#6b7785";
 
@@ -114,16 +123,7 @@ function intervals(
       const [x, low] = at(Number(api.value(1)));
       const [, high] = at(Number(api.value(2)));
       const cap = width === "wide" ? 6 : 4;
-      const line = (
-        x1: number,
-        y1: number,
-        x2: number,
-        y2: number,
-      ): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({
-        type: "line",
-        shape: { x1, y1, x2, y2 },
-        style: { stroke: TEXT_COLOUR, lineWidth: categories > 8 ? 1 : 1.5 },
-      });
+      const line = lineOfWidth(categories > 8 ? 1 : 1.5);
       return {
         type: "group",
         children: [line(x, low, x, high), line(x - cap, low, x + cap, low), line(x - cap, high, x + cap, high)],

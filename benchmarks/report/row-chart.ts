@@ -1,7 +1,7 @@
 /** Charts of horizontal rows, such as a bar for each treatment. Pure. */
 import type { CustomSeriesOption, EChartsOption } from "echarts";
 import type { Chart, Width } from "./chart-base";
-import { axisLabel, chartBase, GRID_COLOUR, TEXT_COLOUR } from "./chart-base";
+import { axisLabel, chartBase, GRID_COLOUR, lineOfWidth } from "./chart-base";
 
 /** Width of the column with names of treatments, pixels. */
 const NAMES: Readonly<Record<Width, number>> = { wide: 260, narrow: 132 };
@@ -50,16 +50,7 @@ export function rowIntervals(data: readonly (readonly [low: number, high: number
       };
       const [low, y] = at(Number(api.value(0)));
       const [high] = at(Number(api.value(1)));
-      const line = (
-        x1: number,
-        y1: number,
-        x2: number,
-        y2: number,
-      ): { type: "line"; shape: Record<string, number>; style: Record<string, unknown> } => ({
-        type: "line",
-        shape: { x1, y1, x2, y2 },
-        style: { stroke: TEXT_COLOUR, lineWidth: 1.5 },
-      });
+      const line = lineOfWidth(1.5);
       return {
         type: "group",
         children: [line(low, y, high, y), line(low, y - 4, low, y + 4), line(high, y - 4, high, y + 4)],

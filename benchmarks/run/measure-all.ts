@@ -7,7 +7,7 @@ import type { CapacitySearch } from "../capacity/measure-capacity";
 import { measureCapacity } from "../capacity/measure-capacity";
 import type { ResultsCollector } from "./collector";
 import { formatCapacity } from "../results/formats/summary";
-import type { LoadRunners, MeasurementSeries } from "../measuring/measurement-series";
+import type { LoadDrivers, MeasurementSeries } from "../measuring/measurement-series";
 import { runReferenceLoad } from "../measuring/reference-load";
 import { runMeasurements } from "../measuring/run-measurements";
 import type { VerifiedDeployment } from "../measuring/session";
@@ -32,7 +32,7 @@ export interface CapacitiesPlan extends CapacitySearch {
  */
 export async function measureAll(
   plan: BenchmarkPlan,
-  runners: LoadRunners,
+  runners: LoadDrivers,
   collector: ResultsCollector,
   report: ReportProgress,
 ): Promise<void> {
@@ -71,7 +71,7 @@ export async function measureAll(
 export async function findCapacities(
   plan: CapacitiesPlan,
   firstRound: number,
-  runners: LoadRunners,
+  runners: LoadDrivers,
   collector: ResultsCollector,
   report: ReportProgress,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import type { Objective } from "../../benchmarks/capacity/objective";
 import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { SearchPlan } from "../../benchmarks/capacity/search";
 import { BadInput } from "../../lib/errors";
-import type { LoadRunners } from "../../benchmarks/measuring/measurement-series";
+import type { LoadDrivers } from "../../benchmarks/measuring/measurement-series";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import { findCapacities } from "../../benchmarks/run/measure-all";
 import type { VerifiedDeployment } from "../../benchmarks/measuring/session";
@@ -88,7 +88,7 @@ export interface CapacityStep {
   readonly wanted: CapacitySearch;
   /** Asked when the step runs. */
   readonly deployments: () => readonly VerifiedDeployment[];
-  readonly runners: () => Promise<LoadRunners>;
+  readonly runners: () => Promise<LoadDrivers>;
   readonly collector: ResultsCollector;
 }
 

@@ -5,7 +5,7 @@ import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/r
 import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
 import { measureAll } from "../../benchmarks/run/measure-all";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
-import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/mixed-load-runners";
+import { mixedLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/mixed-load-drivers";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
@@ -133,7 +133,7 @@ async function measureServers(
           });
           await measureAll(
             plan,
-            { valkeyBenchmark: runner, ...mixedLoadRunners(run, here, mixes), signal },
+            { valkeyBenchmark: runner, ...mixedLoadDrivers(run, here, mixes), signal },
             collector,
             report,
           );

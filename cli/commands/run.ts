@@ -14,7 +14,7 @@ import { formatObjective } from "../../benchmarks/capacity/objective";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
-import { mixedLoadRunners, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/mixed-load-runners";
+import { mixedLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/mixed-load-drivers";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import { LocalOpenLoopRunner } from "../../benchmarks/load/open-loop/local-runner";
 import { renderReport } from "../../benchmarks/report/page";
@@ -308,7 +308,7 @@ class StackRun {
         const began = Date.now();
         await measureAll(
           plan,
-          { valkeyBenchmark: await this.#runner(), ...mixedLoadRunners(host.run, true, mixes), signal: this.#signal() },
+          { valkeyBenchmark: await this.#runner(), ...mixedLoadDrivers(host.run, true, mixes), signal: this.#signal() },
           this.collector,
           report,
         );

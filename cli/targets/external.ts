@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { isLocalHost } from "../../platforms/external-servers";
 import { connect } from "../../valkey/connection";
-import type { Access, DeploymentNode, Mode } from "../../valkey/node";
+import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
 import { BadInput, messageOf } from "../../lib/errors";
@@ -124,7 +124,7 @@ function accessOf(
   },
   username: string | undefined,
   password: string | undefined,
-): Access {
+): NodeAccess {
   const { tls, cacert, cert, key, sni, insecure } = files;
   const wantsTls = tls || insecure || [cacert, cert, key, sni].some((each) => each !== undefined);
   return {

@@ -5,7 +5,7 @@ import { PodFaultInjector } from "../../faults/injectors/pod-injector";
 import { Failure } from "../../lib/errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient, openKubernetesDeployment } from "../../platforms/deployment-reference";
+import { openKubernetesClient, openPodDeployment } from "../../platforms/deployment-reference";
 import { verify } from "../../valkey/verification/verify";
 import { objectNames } from "../../components/kubernetes/names";
 import { PASSWORD_FILE } from "../../components/kubernetes/server-config";
@@ -62,7 +62,7 @@ export class PodFaultTarget implements FaultTarget {
     if (deployment === undefined) return;
     const target = targetOf(name, deployment, this.platform);
     const kubernetes = await openKubernetesClient(target);
-    const pods = await openKubernetesDeployment(kubernetes, target, await passwordOf(kubernetes, target), {
+    const pods = await openPodDeployment(kubernetes, target, await passwordOf(kubernetes, target), {
       timeoutMs: WAIT_SECONDS * 1000,
     });
     const injector = new PodFaultInjector(pods, {

@@ -3,14 +3,14 @@ import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 
 /** A person or role with rights on the whole cluster. */
-export interface AccessArgs {
+export interface AccessEntryArgs {
   readonly principalArn: pulumi.Input<string>;
   /** `admin` may do everything; `view` may read all but secrets. */
   readonly rights: "admin" | "view";
 }
 
 /** By any name. */
-export type Access = Readonly<Record<string, AccessArgs>>;
+export type AccessEntries = Readonly<Record<string, AccessEntryArgs>>;
 
 /** Kubernetes group of everyone with the right `view`, and name of the role and the binding that it has. */
 export const VIEWERS = "valkey-measured:viewers";
@@ -19,14 +19,15 @@ export const VIEWERS = "valkey-measured:viewers";
  * EKS has no policy that reads everything but secrets: AmazonEKSAdminViewPolicy includes them, and AmazonEKSViewPolicy
  * has only what lies in namespaces. The group gives the rest.
  */
-const RIGHTS: Readonly<Record<AccessArgs["rights"], { readonly policy: string; readonly groups: readonly string[] }>> =
-  {
-    admin: { policy: "AmazonEKSClusterAdminPolicy", groups: [] },
-    view: { policy: "AmazonEKSViewPolicy", groups: [VIEWERS] },
-  };
+const RIGHTS: Readonly<
+  Record<AccessEntryArgs["rights"], { readonly policy: string; readonly groups: readonly string[] }>
+> = {
+  admin: { policy: "AmazonEKSClusterAdminPolicy", groups: [] },
+  view: { policy: "AmazonEKSViewPolicy", groups: [VIEWERS] },
+};
 
 /** Whether somebody needs `ViewerRole`. */
-export function hasViewers(access: Access): boolean {
+export function hasViewers(access: AccessEntries): boolean {
   return Object.values(access).some(({ rights }) => RIGHTS[rights].groups.includes(VIEWERS));
 }
 
@@ -39,7 +40,7 @@ interface AccessEntry {
 }
 
 /** Access entries by name, as the cluster component takes them. Pure. */
-export function accessEntries(access: Access): Record<string, AccessEntry> {
+export function accessEntries(access: AccessEntries): Record<string, AccessEntry> {
   return Object.fromEntries(
     Object.entries(access).map(([who, { principalArn, rights }]) => {
       const { policy, groups } = RIGHTS[rights];

@@ -2,7 +2,7 @@
 import * as aws from "./aws/aws-sdk";
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import type { Access } from "./access";
+import type { AccessEntries } from "./access";
 import { accessEntries } from "./access";
 import { CONTROL_PLANE_LOG_TYPES, createLogGroup } from "./control-plane-logs";
 import { isOpenToTheWorld } from "../../lib/cidr";
@@ -27,7 +27,7 @@ export interface EksClusterArgs {
   readonly subnetIds: pulumi.Input<string[]>;
   readonly publicAccess: PublicAccess;
   /** Principals that may use the cluster, by any name. The principal that creates it is always an administrator. */
-  readonly access: Access;
+  readonly access: AccessEntries;
   /** ARN of the key that encrypts secrets in etcd. @default a key that the stack creates and deletes */
   readonly keyArn?: string | undefined;
   /** Retention of the control plane's logs, days. @default 7 */

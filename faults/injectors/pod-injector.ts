@@ -4,7 +4,7 @@
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
-import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
+import type { PodDeployment } from "../../platforms/kubernetes/deployment";
 import type { Connection } from "../../valkey/connection";
 import type { DeploymentNode, Endpoint } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
@@ -42,7 +42,7 @@ export class PodFaultInjector implements FaultInjector {
   #cut: readonly string[] | undefined;
 
   constructor(
-    public deployment: KubernetesDeployment,
+    public deployment: PodDeployment,
     protected readonly options: PodInjectorOptions,
   ) {
     this.#configured = deployment.directives;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
-import type { KubernetesDeployment } from "../../platforms/kubernetes/deployment";
+import type { PodDeployment } from "../../platforms/kubernetes/deployment";
 import { isPodRunning, resourceName } from "../../platforms/kubernetes/api/pod-diagnostics";
 import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods/pods";
 import type { DeploymentNode } from "../../valkey/node";
@@ -21,7 +21,7 @@ export class PodWatcher {
 
   constructor(
     private readonly kubernetes: KubernetesClient,
-    private readonly deployment: Pick<KubernetesDeployment, "namespace" | "labels" | "nodes">,
+    private readonly deployment: Pick<PodDeployment, "namespace" | "labels" | "nodes">,
     private readonly signal: AbortSignal,
   ) {
     this.nodes = deployment.nodes;

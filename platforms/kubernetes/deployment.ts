@@ -3,7 +3,7 @@ import type { V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
 import type { Connection } from "../../valkey/connection";
 import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
-import type { Access, DeploymentNode, Mode } from "../../valkey/node";
+import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
 import { Failure, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
@@ -23,7 +23,7 @@ import { openPortForward, PortForwardBroken } from "./api/port-forward";
 import { Semaphore } from "../../lib/semaphore";
 
 /** A deployment to find in a Kubernetes cluster. */
-export interface KubernetesDeploymentPlan {
+export interface PodDeploymentPlan {
   /** For messages and results. */
   readonly name: string;
   readonly mode: Mode;
@@ -43,7 +43,7 @@ export interface KubernetesDeploymentPlan {
   /** Kernel settings that the platform promises of the machines. @default nothing, and machines are not inspected */
   readonly tuning?: ExpectedTuning | undefined;
   /** Paths of TLS files are those of this machine. */
-  readonly access: Access;
+  readonly access: NodeAccess;
   /** The Secret with the files of TLS, in the servers' namespace. @default no TLS */
   readonly tlsSecret?: string | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
@@ -56,7 +56,7 @@ export interface KubernetesDeploymentPlan {
 }
 
 /** A deployment with the facts that only pods have. */
-export interface KubernetesDeployment extends Deployment {
+export interface PodDeployment extends Deployment {
   readonly namespace: string;
   /** Labels that all its pods have, and no other pod. */
   readonly labels: Labels;
@@ -83,11 +83,11 @@ const CERTIFICATE_MS = 120_000;
  * @throws BadInput when the StatefulSet does not exist
  * @throws Failure with the reason why pods do not run or cannot be reached, or the missing permission
  */
-export async function awaitKubernetesDeployment(
+export async function awaitPodDeployment(
   kubernetes: KubernetesClient,
-  plan: KubernetesDeploymentPlan,
+  plan: PodDeploymentPlan,
   waiting: PodWaitOptions = {},
-): Promise<KubernetesDeployment> {
+): Promise<PodDeployment> {
   const { namespace, container } = plan;
   const began = Date.now();
   const labels = await readPodLabels(kubernetes, namespace, plan.pods);
@@ -112,10 +112,7 @@ export async function awaitKubernetesDeployment(
  * The pods that run at this moment, as a deployment of fewer nodes and without Sentinels. Their servers need not answer.
  * @throws as `awaitKubernetesDeployment`
  */
-export async function runningPartOf(
-  kubernetes: KubernetesClient,
-  plan: KubernetesDeploymentPlan,
-): Promise<KubernetesDeployment> {
+export async function runningPartOf(kubernetes: KubernetesClient, plan: PodDeploymentPlan): Promise<PodDeployment> {
   const { namespace, container } = plan;
   const labels = await readPodLabels(kubernetes, namespace, plan.pods);
   const pods = await listPods(kubernetes, namespace, formatLabelSelector(labels));
@@ -125,7 +122,7 @@ export async function runningPartOf(
 
 /** Servers that run, and why others do not. */
 export interface RunningPart {
-  readonly deployment: KubernetesDeployment;
+  readonly deployment: PodDeployment;
   /** Undefined where all of them run. */
   readonly why: string | undefined;
 }
@@ -137,7 +134,7 @@ export interface RunningPart {
  */
 export async function awaitRunningPart(
   kubernetes: KubernetesClient,
-  plan: KubernetesDeploymentPlan,
+  plan: PodDeploymentPlan,
   waiting: PodWaitOptions = {},
 ): Promise<RunningPart> {
   const { namespace, container } = plan;
@@ -188,16 +185,16 @@ async function deploymentOf(
     clusterDomain,
     tuning,
     ways,
-  }: KubernetesDeploymentPlan,
+  }: PodDeploymentPlan,
   labels: Labels,
   pods: readonly V1Pod[],
   watchers: readonly V1Pod[] = [],
-): Promise<KubernetesDeployment> {
+): Promise<PodDeployment> {
   const openings = new Semaphore(OPENINGS_AT_ONCE);
   const accessTo = new Map(
     [...pods, ...watchers].map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)]),
   );
-  const dial: KubernetesDeployment["dial"] = (node, timeoutMs) =>
+  const dial: PodDeployment["dial"] = (node, timeoutMs) =>
     connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, timeoutMs, () =>
       openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port })),
     );
@@ -243,7 +240,7 @@ function machineReader(
 /** Waits for the pods of Sentinels; there are none without. */
 async function sentinelPods(
   kubernetes: KubernetesClient,
-  { namespace, sentinels }: KubernetesDeploymentPlan,
+  { namespace, sentinels }: PodDeploymentPlan,
   waiting: PodWaitOptions,
 ): Promise<readonly V1Pod[]> {
   if (sentinels === undefined) return [];

@@ -1,6 +1,6 @@
 /** Facts that the specification and the machine of a pod tell of its server. */
 import type { V1Container, V1Pod } from "@kubernetes/client-node";
-import type { Access, DeploymentNode } from "../../valkey/node";
+import type { NodeAccess, DeploymentNode } from "../../valkey/node";
 import type { KubernetesClient } from "./api/client";
 import { parseQuantity } from "./api/quantity";
 import { CLUSTER_DOMAIN } from "./api/cluster-domain";
@@ -30,7 +30,7 @@ export async function nodesOf(
 }
 
 /** Expects the pod's stable name in its certificate, because its address changes. */
-export function accessOf(pod: V1Pod, access: Access, clusterDomain = CLUSTER_DOMAIN): Access {
+export function accessOf(pod: V1Pod, access: NodeAccess, clusterDomain = CLUSTER_DOMAIN): NodeAccess {
   const { tls } = access;
   const { subdomain, hostname = resourceName(pod) } = pod.spec ?? {};
   if (tls === undefined || tls.sni !== undefined || subdomain === undefined) return access;

@@ -3,11 +3,11 @@ import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
-import { JobLoadRunner, ValkeyBenchmarkJobRunner, withAuthority } from "../../benchmarks/load/jobs/job-runner";
+import { JobLoadDriver, ValkeyBenchmarkJobRunner, withAuthority } from "../../benchmarks/load/jobs/job-driver";
 import { memtierInJobs, openLoopInJobs } from "../../benchmarks/load/jobs/load-generators";
 import { describeMachines } from "../../platforms/kubernetes/cluster/machines";
-import type { LoadRunners } from "../../benchmarks/measuring/measurement-series";
-import { mixedLoadRunners } from "../../benchmarks/measuring/mixed-load-runners";
+import type { LoadDrivers } from "../../benchmarks/measuring/measurement-series";
+import { mixedLoadDrivers } from "../../benchmarks/measuring/mixed-load-drivers";
 import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
 import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/runner";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
@@ -15,7 +15,7 @@ import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
 import type { Machine } from "../../platforms/kubernetes/cluster/machine";
 import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient, openKubernetesDeployment, openDeployment } from "../../platforms/deployment-reference";
+import { openKubernetesClient, openPodDeployment, openDeployment } from "../../platforms/deployment-reference";
 import type { ExternalServers } from "../../platforms/external-servers";
 import { isLocalHost, openExternalServers } from "../../platforms/external-servers";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
@@ -46,7 +46,7 @@ export interface LoadGenerator {
   readonly deployments: readonly (Deployment & Pick<MeasuredDeployment, "memoryBytes">)[];
   readonly runner: ValkeyBenchmarkRunner;
   /** For mixed workloads. */
-  readonly loadRunners: Pick<LoadRunners, "openLoop" | "memtier">;
+  readonly loadRunners: Pick<LoadDrivers, "openLoop" | "memtier">;
   /** Machines that the servers run on, in Kubernetes; else none. */
   readonly machines: readonly Machine[];
   /** Null where the servers' image contains valkey-benchmark. */
@@ -86,7 +86,7 @@ async function openProcesses(
   return {
     deployments,
     runner,
-    loadRunners: mixedLoadRunners(run, serversHere, mixes),
+    loadRunners: mixedLoadDrivers(run, serversHere, mixes),
     machines: [],
     programs,
     close: async () => {
@@ -115,7 +115,7 @@ async function openJobs(
   const kubernetes = await openKubernetesClient(first.target);
   const timeoutMs = timeoutSeconds * 1000;
   const deployments = await Promise.all(
-    pods.map(({ target, password }) => openKubernetesDeployment(kubernetes, target, password, { timeoutMs, signal })),
+    pods.map(({ target, password }) => openPodDeployment(kubernetes, target, password, { timeoutMs, signal })),
   );
   const plan = clients ?? { runners: 1, sharing: false };
   // Said before anything is started.
@@ -123,8 +123,8 @@ async function openJobs(
   const options = { plan, deployments, timeoutMs };
   const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
   const loadRunners = {
-    openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(plan.images?.node)),
-    memtier: new JobLoadRunner(kubernetes, options, memtierInJobs(plan.images?.memtier)),
+    openLoop: new JobLoadDriver(kubernetes, options, openLoopInJobs(plan.images?.node)),
+    memtier: new JobLoadDriver(kubernetes, options, memtierInJobs(plan.images?.memtier)),
   };
   const machines = await describeMachines(
     kubernetes,

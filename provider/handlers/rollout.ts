@@ -1,6 +1,6 @@
 /** Waits for the pods of a StatefulSet. */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
-import { openKubernetesClient, openKubernetesDeployment } from "../../platforms/deployment-reference";
+import { openKubernetesClient, openPodDeployment } from "../../platforms/deployment-reference";
 import { areLed, designatedPod } from "../../platforms/kubernetes/access/primary-lead";
 import type { RolloutPlan } from "../../platforms/kubernetes/pods/rollout";
 import { awaitRollout, outdatedPods } from "../../platforms/kubernetes/pods/rollout";
@@ -63,7 +63,7 @@ async function rollOut(
   const plan: RolloutPlan = { namespace, statefulSet, container, nodes, atOnce, repair, restartNext };
   await awaitRollout(kubernetes, plan, options);
   if (target.sentinel !== undefined && before.length > 0) {
-    const { sentinels, ...deployment } = await openKubernetesDeployment(kubernetes, target, password, options);
+    const { sentinels, ...deployment } = await openPodDeployment(kubernetes, target, password, options);
     // There may be fewer pods or Sentinels than before.
     if (sentinels !== undefined) await forgetGone(deployment, sentinels, options);
   }

@@ -9,7 +9,7 @@ import { groupBy } from "../../lib/group-by";
 import type { Connection } from "../connection";
 import { readClusterDatabases } from "../databases";
 import type { Member } from "../membership/members";
-import type { Access } from "../node";
+import type { NodeAccess } from "../node";
 import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { DatabaseSlot } from "./slot-commands";
 import { heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
@@ -236,7 +236,7 @@ async function connectPatiently({ node }: Member, { deployment }: MigrationConte
   return connection;
 }
 
-function credentials({ username, password }: Access): string[] {
+function credentials({ username, password }: NodeAccess): string[] {
   if (password === undefined) return [];
   return username === undefined ? ["AUTH", password] : ["AUTH2", username, password];
 }

@@ -2,8 +2,8 @@
 import { formatPercent } from "../../../lib/units";
 import { messageOf } from "../../../lib/errors";
 import { mergeReports, latencySummary } from "../merge-reports";
-import type { LoadOutcome, LoadGeneratorOutput } from "../load-runner";
-import { LoadGeneratorFailure } from "../load-runner";
+import type { LoadOutcome, LoadGeneratorOutput } from "../load-driver";
+import { LoadGeneratorFailure } from "../load-driver";
 import { lastTwoLines } from "../local-process";
 import type { Warning } from "../../results/schema";
 import { Histogram } from "../../../lib/histogram";

@@ -1,6 +1,6 @@
 /** One Job from the creation of its objects to their deletion. */
 import type { V1ConfigMap, V1Job, V1Pod, V1Secret } from "@kubernetes/client-node";
-import { LoadGeneratorFailure } from "../load-runner";
+import { LoadGeneratorFailure } from "../load-driver";
 import type { PrimaryNode } from "../../workloads/prefill";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { JobObjects } from "./benchmark-job";

@@ -1,7 +1,7 @@
 /** The load generators that Jobs can run. */
 import { gzipSync } from "node:zlib";
 import { Failure } from "../../../lib/errors";
-import { TIMEOUT_MARGIN_SECONDS } from "../load-runner";
+import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
 import { runnerShare, runTimeoutSeconds } from "../valkey-benchmark/runner";
 import type { MemtierRun } from "../memtier/arguments";
 import { memtierArguments } from "../memtier/arguments";

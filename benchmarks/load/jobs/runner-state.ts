@@ -2,7 +2,7 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
-import { LoadGeneratorFailure } from "../load-runner";
+import { LoadGeneratorFailure } from "../load-driver";
 
 type Pod = Plain<V1Pod>;
 

@@ -6,8 +6,8 @@ import type { RunDirectory } from "../../../platforms/host/run-directory";
 import { clientCpu } from "../client-cpu";
 import type { CpuSample } from "../../../platforms/host/cpu";
 import { cpuWithin } from "../../../platforms/host/cpu";
-import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load-runner";
-import { TIMEOUT_MARGIN_SECONDS, LoadGeneratorFailure } from "../load-runner";
+import type { LoadRequest, LoadDriver, LoadOutcome, LoadObserver } from "../load-driver";
+import { TIMEOUT_MARGIN_SECONDS, LoadGeneratorFailure } from "../load-driver";
 import type { OutputCollector } from "../local-process";
 import { lastTwoLines, runLocalProcess } from "../local-process";
 import { withoutSecrets } from "../valkey-benchmark/arguments";
@@ -33,7 +33,7 @@ interface OneRun {
   readonly programCores: number;
 }
 
-export class LocalMemtierRunner implements LoadRunner<MemtierRun> {
+export class LocalMemtierRunner implements LoadDriver<MemtierRun> {
   readonly count = 1;
 
   constructor(private readonly options: LocalMemtierOptions) {}

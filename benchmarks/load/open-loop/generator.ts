@@ -3,7 +3,7 @@
  * measures latency from the intended time. A stall of the server thus counts for every request intended during the
  * stall, also for those that a closed loop would not have sent (coordinated omission).
  */
-import type { Access, Mode } from "../../../valkey/node";
+import type { NodeAccess, Mode } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
 import type { ReadFrom } from "../../workloads/mixed-workload";
 import type { LoadNode } from "./connections/load-node";
@@ -24,7 +24,7 @@ import { addCount, Tally } from "./tally";
 /** Requests of one generator, and their targets. */
 export interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
-  readonly access: Access;
+  readonly access: NodeAccess;
   /** Finds the servers and their slots. */
   readonly discoverRoutes: DiscoverRoutes;
   /** Connections in all, divided evenly among the servers that requests go to. */

@@ -7,8 +7,8 @@ import { clientCpu } from "../client-cpu";
 import type { CpuSample } from "../../../platforms/host/cpu";
 import { cpuWithin, sampleCpu } from "../../../platforms/host/cpu";
 import { latencySummary } from "../merge-reports";
-import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load-runner";
-import { LoadGeneratorFailure } from "../load-runner";
+import type { LoadRequest, LoadDriver, LoadOutcome, LoadObserver } from "../load-driver";
+import { LoadGeneratorFailure } from "../load-driver";
 import type { OpenLoopCounts } from "../../results/schema";
 import type { LoadReport } from "../load-report";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
@@ -38,7 +38,7 @@ export interface LocalOpenLoopOptions {
 const CPU_INTERVAL_MS = 100;
 
 /** Runs the open-loop generator as a process on this machine. */
-export class LocalOpenLoopRunner implements LoadRunner<OpenLoopRun> {
+export class LocalOpenLoopRunner implements LoadDriver<OpenLoopRun> {
   readonly count = 1;
 
   constructor(private readonly options: LocalOpenLoopOptions) {}

@@ -1,11 +1,11 @@
 /** Runner of valkey-benchmark, wherever it runs. */
-import type { LoadRequest, LoadRunner } from "../load-runner";
-import { TIMEOUT_MARGIN_SECONDS } from "../load-runner";
+import type { LoadRequest, LoadDriver } from "../load-driver";
+import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
 import type { ValkeyBenchmarkRun } from "./arguments";
 import type { ValkeyBenchmarkFeatures } from "./features";
 
 /** Sends loads by valkey-benchmark. */
-export interface ValkeyBenchmarkRunner extends LoadRunner<ValkeyBenchmarkRun> {
+export interface ValkeyBenchmarkRunner extends LoadDriver<ValkeyBenchmarkRun> {
   readonly features: ValkeyBenchmarkFeatures;
 }
 

@@ -2,7 +2,7 @@
 import type { V1Endpoint, V1EndpointSlice } from "@kubernetes/client-node";
 import { messageOf } from "../../../lib/errors";
 import { connect } from "../../../valkey/connection";
-import type { Access } from "../../../valkey/node";
+import type { NodeAccess } from "../../../valkey/node";
 import type { Observation } from "../../../valkey/observation";
 import { observed, unobserved } from "../../../valkey/observation";
 import { parseInfo } from "../../../valkey/topology/info";
@@ -20,7 +20,7 @@ export interface ClientWaysPlan {
   readonly namespace: string;
   readonly ways: readonly ClientWay[];
   readonly port: number;
-  readonly access: Access;
+  readonly access: NodeAccess;
   /** @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
 }
@@ -66,7 +66,7 @@ async function serverBehind(
   pod: string,
 ): Promise<Observation<string>> {
   const host = `${service}.${namespace}.svc.${clusterDomain}`;
-  const own: Access = access.tls === undefined ? access : { ...access, tls: { ...access.tls, sni: host } };
+  const own: NodeAccess = access.tls === undefined ? access : { ...access, tls: { ...access.tls, sni: host } };
   try {
     const dial = (): ReturnType<typeof openPortForward> => openPortForward(kubernetes, { namespace, pod, port });
     const connection = await connect(pod, { host, port }, own, LOGIN_MS, dial);

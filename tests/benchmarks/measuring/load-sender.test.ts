@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { LoadOutcome, LoadRunner } from "../../../benchmarks/load/load-runner";
-import { LoadGeneratorFailure } from "../../../benchmarks/load/load-runner";
+import type { LoadOutcome, LoadDriver } from "../../../benchmarks/load/load-driver";
+import { LoadGeneratorFailure } from "../../../benchmarks/load/load-driver";
 import { LoadSender } from "../../../benchmarks/measuring/load-sender";
-import type { LoadRunners } from "../../../benchmarks/measuring/measurement-series";
+import type { LoadDrivers } from "../../../benchmarks/measuring/measurement-series";
 import type { Session } from "../../../benchmarks/measuring/session";
 import type { MeasuredLoad } from "../../../benchmarks/measuring/measure";
 
@@ -25,7 +25,7 @@ async function send(...ends: readonly (LoadGeneratorFailure | LoadOutcome)[]): P
 }> {
   let runs = 0;
   const progress: string[] = [];
-  const runner: LoadRunner<null> = {
+  const runner: LoadDriver<null> = {
     count: 2,
     run: () => {
       const end = ends[runs++];
@@ -33,7 +33,7 @@ async function send(...ends: readonly (LoadGeneratorFailure | LoadOutcome)[]): P
       return end instanceof Error ? Promise.reject(end) : Promise.resolve(end);
     },
   };
-  const runners = { signal: new AbortController().signal } as LoadRunners;
+  const runners = { signal: new AbortController().signal } as LoadDrivers;
   const sender = new LoadSender(runners, { progress: (line) => progress.push(line), raw: () => undefined });
   const sending = { run: null, warmUp: undefined, commands: { primary: [], replica: [] }, runner, nodes: [] };
   const result = await sender

@@ -4,7 +4,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import { BadInput } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
-import { mixedLoadRunners } from "../../../benchmarks/measuring/mixed-load-runners";
+import { mixedLoadDrivers } from "../../../benchmarks/measuring/mixed-load-drivers";
 import { LocalValkeyBenchmarkRunner } from "../../../benchmarks/load/valkey-benchmark/local-runner";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import { findMemtier } from "../../../benchmarks/load/memtier/program";
@@ -87,7 +87,7 @@ describe.skipIf(!isInstalled())(
       });
       await runMeasurements(
         { deployments: contenders, workload, mixedWorkloads: mixes, repeats: 1 },
-        { valkeyBenchmark: runner, ...mixedLoadRunners(run, true, mixes), signal: never },
+        { valkeyBenchmark: runner, ...mixedLoadDrivers(run, true, mixes), signal: never },
         {
           progress: () => undefined,
           raw: (heading, text) => {

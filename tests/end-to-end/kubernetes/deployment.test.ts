@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
-import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
+import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
 import { infoNumber, parseInfo } from "../../../valkey/topology/info";
 import { verify } from "../../../valkey/verification/verify";
 import { applyServers, testServers } from "../../support/kubernetes/test-servers";
@@ -20,9 +20,9 @@ describe.skipIf(KUBECONFIG === undefined)(`pods as a deployment${WHERE}`, { time
 
   describe("in cluster mode", () => {
     const servers = testServers({ name: "cluster" });
-    let deployment: KubernetesDeployment;
+    let deployment: PodDeployment;
     beforeAll(async () => {
-      deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), {
+      deployment = await awaitPodDeployment(kubernetes, await applyServers(here, servers), {
         timeoutMs: 120_000,
       });
     });
@@ -91,7 +91,7 @@ describe.skipIf(KUBECONFIG === undefined)(`pods as a deployment${WHERE}`, { time
         pods: { labels: { app: "cluster" } },
         directives: new Map<string, string>(),
       };
-      await expect(awaitKubernetesDeployment(kubernetes, { ...other, access: { password: "wrong" } })).rejects.toThrow(
+      await expect(awaitPodDeployment(kubernetes, { ...other, access: { password: "wrong" } })).rejects.toThrow(
         /^cluster-\d \([\d.]+:6379\): the server refuses the password$/,
       );
     });
@@ -103,7 +103,7 @@ describe.skipIf(KUBECONFIG === undefined)(`pods as a deployment${WHERE}`, { time
       mode: "replication",
       shape: { primaries: 1, replicasPerPrimary: 2 },
     });
-    const deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), {
+    const deployment = await awaitPodDeployment(kubernetes, await applyServers(here, servers), {
       timeoutMs: 120_000,
     });
     expect(await form(deployment, servers.shape)).toMatchObject({ changed: true });

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withConnections } from "../../../valkey/connections";
 import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
-import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-runner";
+import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
+import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
+import { ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-driver";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/job-plan";
@@ -38,9 +38,9 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
 
   async function deploy(
     changes: Partial<TestServers>,
-  ): Promise<{ readonly deployment: KubernetesDeployment; readonly contender: VerifiedDeployment }> {
+  ): Promise<{ readonly deployment: PodDeployment; readonly contender: VerifiedDeployment }> {
     const servers = testServers(changes);
-    const deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), { timeoutMs });
+    const deployment = await awaitPodDeployment(kubernetes, await applyServers(here, servers), { timeoutMs });
     await form(deployment, servers.shape);
     const { verdict } = await verify(deployment);
     return { deployment, contender: { deployment, shards: verdict.shards } };
@@ -70,7 +70,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
   }
 
   /** Names of what a run creates: objects, users, keys by which runners meet. */
-  async function leftOvers(deployment: KubernetesDeployment): Promise<string[]> {
+  async function leftOvers(deployment: PodDeployment): Promise<string[]> {
     const selector = { namespace: here.namespace, labelSelector: formatLabelSelector(JOB_LABELS) };
     const [jobs, secrets] = await Promise.all([
       kubernetes.batch.listNamespacedJob(selector),
@@ -90,7 +90,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
   }
 
   describe("on machines of its own", () => {
-    let replication: { readonly deployment: KubernetesDeployment; readonly contender: VerifiedDeployment };
+    let replication: { readonly deployment: PodDeployment; readonly contender: VerifiedDeployment };
     let runner: ValkeyBenchmarkJobRunner;
     const going = new AbortController().signal;
     beforeAll(async () => {
@@ -243,7 +243,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
   });
 
   describe("where every machine has a server", () => {
-    let everywhere: { readonly deployment: KubernetesDeployment; readonly contender: VerifiedDeployment };
+    let everywhere: { readonly deployment: PodDeployment; readonly contender: VerifiedDeployment };
     const going = new AbortController().signal;
     beforeAll(async () => {
       const machines = (await kubernetes.core.listNode()).items.length;

@@ -7,9 +7,9 @@ import { measureCapacity } from "../../../benchmarks/capacity/measure-capacity";
 import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/job-plan";
-import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
-import { JobLoadRunner, ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-runner";
+import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
+import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
+import { JobLoadDriver, ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-driver";
 import { memtierInJobs, openLoopInJobs } from "../../../benchmarks/load/jobs/load-generators";
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
@@ -66,7 +66,7 @@ describe.skipIf(KUBECONFIG === undefined || WHY !== "")(
     const signal = new AbortController().signal;
     let kubernetes: KubernetesClient;
     let here: ThrowAway;
-    const deployments: KubernetesDeployment[] = [];
+    const deployments: PodDeployment[] = [];
     let contenders: readonly VerifiedDeployment[];
     beforeAll(async () => {
       kubernetes = await openThrowAwayClient();
@@ -80,7 +80,7 @@ describe.skipIf(KUBECONFIG === undefined || WHY !== "")(
         }),
       ];
       for (const servers of all) {
-        const deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), {
+        const deployment = await awaitPodDeployment(kubernetes, await applyServers(here, servers), {
           timeoutMs,
         });
         await form(deployment, servers.shape);
@@ -102,8 +102,8 @@ describe.skipIf(KUBECONFIG === undefined || WHY !== "")(
       const records: MeasurementRecord[] = [];
       const equipment = {
         valkeyBenchmark: runner,
-        openLoop: new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE)),
-        memtier: new JobLoadRunner(kubernetes, options, memtierInJobs(MEMTIER)),
+        openLoop: new JobLoadDriver(kubernetes, options, openLoopInJobs(NODE)),
+        memtier: new JobLoadDriver(kubernetes, options, memtierInJobs(MEMTIER)),
         signal,
       };
       await runMeasurements(
@@ -165,7 +165,7 @@ describe.skipIf(KUBECONFIG === undefined || WHY !== "")(
             objective: { quantile: 0.5, ms: 2000 },
             search: { initialRate: 200, maxRate: 400, precision: 1, confirmations: 1 },
           };
-          const openLoop = new JobLoadRunner(kubernetes, options, openLoopInJobs(NODE));
+          const openLoop = new JobLoadDriver(kubernetes, options, openLoopInJobs(NODE));
           found.push(await measureCapacity(measurement, { openLoop, signal }, () => undefined));
         }
         expect(found.map(({ deployment, capacity, isOpenEnded }) => [deployment, capacity, isOpenEnded])).toEqual([

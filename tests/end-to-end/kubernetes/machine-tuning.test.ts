@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
-import type { KubernetesDeployment, KubernetesDeploymentPlan } from "../../../platforms/kubernetes/deployment";
-import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import type { PodDeployment, PodDeploymentPlan } from "../../../platforms/kubernetes/deployment";
+import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
 import { BOOT_LABEL, MachineSettingsReader } from "../../../platforms/kubernetes/cluster/machine-settings";
 import { runInPod } from "../../../platforms/kubernetes/api/run-in-pod";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
@@ -19,9 +19,9 @@ describe.skipIf(KUBECONFIG === undefined)(`machines under pods${WHERE}`, { timeo
   const servers = testServers({ name: "tuned", shape: { primaries: 3, replicasPerPrimary: 0 } });
   let kubernetes: KubernetesClient;
   let here: ThrowAway;
-  let plan: KubernetesDeploymentPlan;
-  const withPromise = (tuning: ExpectedTuning): Promise<KubernetesDeployment> =>
-    awaitKubernetesDeployment(kubernetes, { ...plan, tuning }, { timeoutMs: 120_000 });
+  let plan: PodDeploymentPlan;
+  const withPromise = (tuning: ExpectedTuning): Promise<PodDeployment> =>
+    awaitPodDeployment(kubernetes, { ...plan, tuning }, { timeoutMs: 120_000 });
 
   beforeAll(async () => {
     kubernetes = await openThrowAwayClient();

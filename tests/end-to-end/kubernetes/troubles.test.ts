@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BadInput } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
 import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
-import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { TestServers } from "../../support/kubernetes/test-servers";
 import { IMAGE, applyServers, planOf, testServers } from "../../support/kubernetes/test-servers";
@@ -61,7 +61,7 @@ describe.skipIf(KUBECONFIG === undefined)(
       const servers = testServers({ shape: few, image: IMAGE, ...changes });
       const plan = await applyServers(here, servers);
       const began = Date.now();
-      await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 30_000 })).rejects.toThrow(expected);
+      await expect(awaitPodDeployment(kubernetes, plan, { timeoutMs: 30_000 })).rejects.toThrow(expected);
       expect(Date.now() - began).toBeLessThan(45_000);
     });
 
@@ -69,14 +69,14 @@ describe.skipIf(KUBECONFIG === undefined)(
       const servers = testServers({ name: "hopeless", shape: few, storageClass: "nope" });
       const plan = await applyServers(here, servers);
       const began = Date.now();
-      await expect(awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 150_000 })).rejects.toThrow(
+      await expect(awaitPodDeployment(kubernetes, plan, { timeoutMs: 150_000 })).rejects.toThrow(
         /the cluster has no storage class nope/,
       );
       expect(Date.now() - began).toBeLessThan(60_000);
     });
 
     it("a StatefulSet that is not there is bad input", async () => {
-      const missing = awaitKubernetesDeployment(kubernetes, planOf(testServers({ name: "missing" }), here.namespace));
+      const missing = awaitPodDeployment(kubernetes, planOf(testServers({ name: "missing" }), here.namespace));
       await expect(missing).rejects.toThrow(
         `missing: namespace ${here.namespace} of context ${kubernetes.context} has no StatefulSet of that name`,
       );
@@ -87,7 +87,7 @@ describe.skipIf(KUBECONFIG === undefined)(
       const [machine] = (await kubernetes.core.listNode()).items;
       const zone = machine?.metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
       const servers = testServers({ name: "zones", zone });
-      const deployment = await awaitKubernetesDeployment(kubernetes, await applyServers(here, servers), {
+      const deployment = await awaitPodDeployment(kubernetes, await applyServers(here, servers), {
         timeoutMs: 120_000,
       });
       const formed = form(deployment, servers.shape);
@@ -102,9 +102,9 @@ describe.skipIf(KUBECONFIG === undefined)(
       setTimeout(() => {
         stop.abort(new Error("stopped by the test"));
       }, 1_000);
-      await expect(
-        awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 60_000, signal: stop.signal }),
-      ).rejects.toThrow("stopped by the test");
+      await expect(awaitPodDeployment(kubernetes, plan, { timeoutMs: 60_000, signal: stop.signal })).rejects.toThrow(
+        "stopped by the test",
+      );
     });
 
     describe("with an account that may look and not reach", () => {
@@ -151,7 +151,7 @@ describe.skipIf(KUBECONFIG === undefined)(
         const { RbacAuthorizationV1Api } = await import("@kubernetes/client-node");
         rbac = kubernetes.config.makeApiClient(RbacAuthorizationV1Api);
         await applyServers(here, servers);
-        await awaitKubernetesDeployment(kubernetes, planOf(servers, here.namespace), { timeoutMs: 120_000 });
+        await awaitPodDeployment(kubernetes, planOf(servers, here.namespace), { timeoutMs: 120_000 });
       });
       afterAll(async () => {
         await Promise.allSettled([
@@ -167,11 +167,11 @@ describe.skipIf(KUBECONFIG === undefined)(
 
       it("names each right that is missing, one after the other", async () => {
         const blind = await accountWith("blind", []);
-        await expect(awaitKubernetesDeployment(blind, planOf(servers, here.namespace))).rejects.toThrow(
+        await expect(awaitPodDeployment(blind, planOf(servers, here.namespace))).rejects.toThrow(
           /reading StatefulSet guarded of namespace \S+: system:serviceaccount:\S+:blind may not get statefulsets in namespace \S+; bind it a Role with apiGroups \["apps"\], resources \["statefulsets"\], verbs \["get"\]$/,
         );
         const looker = await accountWith("looker", looking);
-        await expect(awaitKubernetesDeployment(looker, planOf(servers, here.namespace))).rejects.toThrow(
+        await expect(awaitPodDeployment(looker, planOf(servers, here.namespace))).rejects.toThrow(
           /:looker may not get nodes; bind it a ClusterRole with apiGroups \[""\], resources \["nodes"\], verbs \["get"\]$/,
         );
         const role: Plain<V1ClusterRole> = {
@@ -185,7 +185,7 @@ describe.skipIf(KUBECONFIG === undefined)(
         };
         await rbac.createClusterRole({ body: role });
         await rbac.createClusterRoleBinding({ body: binding });
-        await expect(awaitKubernetesDeployment(looker, planOf(servers, here.namespace))).rejects.toThrow(
+        await expect(awaitPodDeployment(looker, planOf(servers, here.namespace))).rejects.toThrow(
           /^guarded-\d \(\S+\) cannot be reached: a port-forward to guarded-\d: system:serviceaccount:\S+:looker may not (create|get) pods\/portforward in namespace \S+; bind it a Role with apiGroups \[""\], resources \["pods\/portforward"\], verbs \["create", "get"\]$/,
         );
       });

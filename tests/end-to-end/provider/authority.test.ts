@@ -4,11 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import {
-  openDeployment,
-  openKubernetesClient,
-  openKubernetesDeployment,
-} from "../../../platforms/deployment-reference";
+import { openDeployment, openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
 import type { Connection } from "../../../valkey/connection";
 import { connect } from "../../../valkey/connection";
 import type { TlsFiles } from "../../support/kubernetes/certificates";
@@ -98,7 +94,7 @@ describe("connections of the project's own", () => {
   it("accept a certificate of the Secret's authority that names the pod", async () => {
     expect(await ping({})).toBe("PONG");
     // As faults do, with a time limit of their own.
-    const pods = await openKubernetesDeployment(await openKubernetesClient(target), target, undefined);
+    const pods = await openPodDeployment(await openKubernetesClient(target), target, undefined);
     const [node] = pods.nodes;
     if (node === undefined) throw new Error("no node");
     const connection = await pods.dial(node, 2000);

@@ -18,7 +18,7 @@ import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import { RunDirectory } from "../../../platforms/host/run-directory";
 import { partitionNetwork, healNetwork } from "../../../platforms/host/side-effects";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
-import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 
 const directory = mkdtempSync(join(tmpdir(), "healing-"));
@@ -64,7 +64,7 @@ describe("a cut between pods", () => {
       namespace: "n",
       labels,
       directives: new Map(),
-    } as unknown as KubernetesDeployment;
+    } as unknown as PodDeployment;
     const injector = new PodFaultInjector(deployment, {
       kubernetes,
       container: "server",

@@ -3,7 +3,7 @@
  * objects.
  */
 import { form } from "../../../valkey/formation/form";
-import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
 import { parseConfig } from "../../../stacks/config/parse";
 import { configuredShape } from "../../../stacks/plan/benchmark-plans";
 import { outputsSchema } from "../../../stacks/program/outputs";
@@ -82,7 +82,7 @@ async function byApplying(here: ThrowAway, sections: Readonly<Record<string, unk
         directives: new Map<string, string>(),
         access: { password: PASSWORD },
       };
-      return awaitKubernetesDeployment(kubernetes, plan, { timeoutMs: 180_000 });
+      return awaitPodDeployment(kubernetes, plan, { timeoutMs: 180_000 });
     });
     const servers = await Promise.all(opened);
     const [pods, running] = [since(began), performance.now()];

@@ -8,7 +8,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import { formatEndpoint } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
-import { awaitKubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
 import { median } from "../../../lib/statistics/median";
 import { verdictLine } from "../../../valkey/verification/format";
 import { verify } from "../../../valkey/verification/verify";
@@ -75,7 +75,7 @@ async function measureFormation({ wanted, report, emit, workbench: { signal } }:
     signal.throwIfAborted();
     const servers = testServers({ name, shape: SHAPE });
     await use(
-      await awaitKubernetesDeployment(cluster, await applyServers(here, servers), { timeoutMs: PATIENCE_MS, signal }),
+      await awaitPodDeployment(cluster, await applyServers(here, servers), { timeoutMs: PATIENCE_MS, signal }),
       servers,
     );
     await cluster.apps.deleteNamespacedStatefulSet({ namespace: here.namespace, name });

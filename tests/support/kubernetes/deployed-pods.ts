@@ -12,13 +12,9 @@ import { ReplicationServers } from "../../../components/kubernetes/servers/repli
 import type { PodInjectorOptions } from "../../../faults/injectors/pod-injector";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
-import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import {
-  openDeployment,
-  openKubernetesClient,
-  openKubernetesDeployment,
-} from "../../../platforms/deployment-reference";
+import { openDeployment, openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
 import { withConnections } from "../../../valkey/connections";
 import { form } from "../../../valkey/formation/form";
@@ -60,7 +56,7 @@ export class DeployedPods {
     readonly here: ThrowAway,
     readonly target: KubernetesReference,
     readonly password: string,
-    readonly deployment: KubernetesDeployment,
+    readonly deployment: PodDeployment,
     private readonly kind: PodsKind,
     private readonly injectorOptions: PodInjectorOptions,
   ) {}
@@ -96,7 +92,7 @@ export class DeployedPods {
       const location = { namespace, zones, settings, tls };
       const target = { ...podReference(name, kind, location), kubeconfig: KUBECONFIG };
       const kubernetes = await openKubernetesClient(target);
-      const deployment = await openKubernetesDeployment(kubernetes, target, password);
+      const deployment = await openPodDeployment(kubernetes, target, password);
       // Servers in replication mode find their primary by themselves.
       if (kind.mode === "cluster") await form(deployment, shape);
       const options = { kubernetes, container: SERVER_CONTAINER, networkPolicy: name, signal: never };
@@ -204,7 +200,7 @@ export class LostSentinelsInjector extends ProcessCrashInjector {
 /** Deletes the pods of all Sentinels without grace; their StatefulSet makes them again, without their memory. */
 export async function deleteSentinels(
   core: CoreV1Api,
-  { namespace, name }: Pick<KubernetesDeployment, "namespace" | "name">,
+  { namespace, name }: Pick<PodDeployment, "namespace" | "name">,
 ): Promise<void> {
   const labelSelector = formatLabelSelector({ ...podLabels(name), "app.kubernetes.io/name": "valkey-sentinel" });
   await core.deleteCollectionNamespacedPod({ namespace, labelSelector, gracePeriodSeconds: 0 });

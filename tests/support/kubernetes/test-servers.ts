@@ -4,7 +4,7 @@ import type { V1Secret, V1Service, V1StatefulSet } from "@kubernetes/client-node
 import type { Deployment } from "../../../valkey/deployment";
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import type { ThrowAway } from "./throw-away";
-import type { KubernetesDeploymentPlan } from "../../../platforms/kubernetes/deployment";
+import type { PodDeploymentPlan } from "../../../platforms/kubernetes/deployment";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { Shape } from "../../../valkey/topology/placement";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -15,7 +15,7 @@ export const IMAGE = process.env["VALKEY_TEST_IMAGE"] ?? DEFAULT_IMAGE;
 export async function applyServers(
   { core, apps, namespace }: Pick<ThrowAway, "core" | "apps" | "namespace">,
   servers: TestServers,
-): Promise<KubernetesDeploymentPlan> {
+): Promise<PodDeploymentPlan> {
   const { name, password } = servers;
   const secret: Plain<V1Secret> = { metadata: { name }, stringData: { password } };
   const service: Plain<V1Service> = {
@@ -56,7 +56,7 @@ export function testServers(changes: Partial<TestServers> = {}): TestServers {
   };
 }
 
-export function planOf({ name, mode, shape, password }: TestServers, namespace: string): KubernetesDeploymentPlan {
+export function planOf({ name, mode, shape, password }: TestServers, namespace: string): PodDeploymentPlan {
   return { name, mode, shape, namespace, pods: { statefulSet: name }, directives: new Map(), access: { password } };
 }
 

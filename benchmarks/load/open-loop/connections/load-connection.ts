@@ -4,7 +4,7 @@ import { connect as connectTcp } from "node:net";
 import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { tlsOptions } from "../../../../valkey/connection";
-import type { Access, Endpoint } from "../../../../valkey/node";
+import type { NodeAccess, Endpoint } from "../../../../valkey/node";
 import type { TimedRequest } from "../requests/request";
 import { encodeCommand, ReplyScanner } from "../requests/resp";
 
@@ -23,7 +23,7 @@ export interface LoadConnectionEvents {
 /** Where and how to connect. */
 export interface LoadConnectionOptions {
   readonly endpoint: Endpoint;
-  readonly access: Access;
+  readonly access: NodeAccess;
   /** Whether to send READONLY, without which a cluster's replica redirects reads. */
   readonly readsFromReplica: boolean;
 }
@@ -128,7 +128,7 @@ export class LoadConnection {
     return connectTcp({ ...endpoint, onread }, handshake);
   }
 
-  #handshake({ username, password }: Access, readsFromReplica: boolean): void {
+  #handshake({ username, password }: NodeAccess, readsFromReplica: boolean): void {
     const commands = compact([
       password === undefined ? undefined : compact(["AUTH", username, password]),
       readsFromReplica ? ["READONLY"] : undefined,

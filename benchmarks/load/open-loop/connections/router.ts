@@ -1,5 +1,5 @@
 /** The servers that requests go to, and the choice of one of them for each request. */
-import type { Access, Endpoint, Mode } from "../../../../valkey/node";
+import type { NodeAccess, Endpoint, Mode } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { ReadFrom } from "../../../workloads/mixed-workload";
@@ -12,7 +12,7 @@ import type { ShardRoute } from "./routes";
 /** How to connect to servers, and which of them get reads. */
 export interface RouterOptions {
   readonly mode: Mode;
-  readonly access: Access;
+  readonly access: NodeAccess;
   /** Connections in all, divided evenly among the servers that requests go to at the start. */
   readonly clients: number;
   readonly pipeline: number;

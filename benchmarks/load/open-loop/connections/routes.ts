@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../../../valkey/connection";
-import type { Access, Endpoint, Mode } from "../../../../valkey/node";
+import type { NodeAccess, Endpoint, Mode } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import { Failure, messageOf } from "../../../../lib/errors";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
@@ -25,7 +25,7 @@ export interface RouteDiscoveryOptions {
   readonly mode: Mode;
   /** In replication mode the primary, then its replicas; in cluster mode any nodes. */
   readonly endpoints: readonly Endpoint[];
-  readonly access: Access;
+  readonly access: NodeAccess;
 }
 
 /** Longest wait for one node. */
@@ -60,7 +60,7 @@ export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOption
   };
 }
 
-async function slotsOf(endpoint: Endpoint, access: Access): Promise<ShardRoute[]> {
+async function slotsOf(endpoint: Endpoint, access: NodeAccess): Promise<ShardRoute[]> {
   const connection = await connect(formatEndpoint(endpoint), endpoint, access, QUERY_TIMEOUT_MS);
   try {
     return parseClusterSlots(await connection.cluster("SLOTS"), endpoint);

@@ -4,7 +4,7 @@ import { jobOutcome } from "../../../../benchmarks/load/jobs/job-outcome";
 import { valkeyBenchmarkInJobs } from "../../../../benchmarks/load/jobs/load-generators";
 import type { RunnerPhase, RunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
 import { parseRunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
-import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-runner";
+import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-driver";
 import type { ValkeyBenchmarkRun } from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/output";
 import { fixture } from "../../../support/fixtures";

@@ -1,6 +1,6 @@
 import type { V1Pod } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
-import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-runner";
+import { LoadGeneratorFailure } from "../../../../benchmarks/load/load-driver";
 import type { Plain } from "../../../../platforms/kubernetes/api/plain";
 import { assertRunnersWork } from "../../../../benchmarks/load/jobs/runner-state";
 

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { compact } from "../../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
-import type { LoadRequest, LoadRunner, LoadOutcome, LoadObserver } from "../load-runner";
+import type { LoadRequest, LoadDriver, LoadOutcome, LoadObserver } from "../load-driver";
 import type { ValkeyBenchmarkRunner } from "../valkey-benchmark/runner";
 import type { ReportProgress } from "../../../lib/progress";
 import type { ValkeyBenchmarkRun } from "../valkey-benchmark/arguments";
@@ -14,7 +14,7 @@ import { slotTags } from "../../../valkey/topology/slot-tags";
 import type { PrimaryNode } from "../../workloads/prefill";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { benchmarkJob, featuresJob } from "./benchmark-job";
-import type { KubernetesDeployment } from "../../../platforms/kubernetes/deployment";
+import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import { jobOutcome } from "./job-outcome";
 import type { RunnerPlan } from "./job-plan";
 import { JobRun, runFeaturesJob } from "./job-run";
@@ -27,10 +27,10 @@ import { runnerTls } from "./runner-pod";
 import { runnerKeys } from "./runner-script";
 
 /** Context shared by all runs. */
-export interface JobLoadRunnerOptions {
+export interface JobLoadDriverOptions {
   readonly plan: RunnerPlan;
   /** Deployments to measure. */
-  readonly deployments: readonly KubernetesDeployment[];
+  readonly deployments: readonly PodDeployment[];
   /**
    * Image of the runners, the same for all deployments, so that one load generator compares them.
    * @default the first deployment's
@@ -51,17 +51,17 @@ interface PreparedJob<R> {
   /** The warm-up, if there is one, and the measured run. */
   readonly runs: readonly R[];
   readonly phases: readonly JobPhase[];
-  readonly servers: KubernetesDeployment;
+  readonly servers: PodDeployment;
   readonly plan: RunnerPlan;
 }
 
 /** Runs one load generator in Jobs. @typeParam R one run of the load generator */
-export class JobLoadRunner<R> implements LoadRunner<R> {
+export class JobLoadDriver<R> implements LoadDriver<R> {
   readonly #machines: MachineSettingsReader;
 
   constructor(
     protected readonly kubernetes: KubernetesClient,
-    protected readonly options: JobLoadRunnerOptions,
+    protected readonly options: JobLoadDriverOptions,
     private readonly loadGenerator: JobLoadGenerator<R>,
   ) {
     this.#machines = new MachineSettingsReader(kubernetes);
@@ -173,10 +173,10 @@ export class JobLoadRunner<R> implements LoadRunner<R> {
 }
 
 /** Runs valkey-benchmark in Jobs, by the options that the image's version has. */
-export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> implements ValkeyBenchmarkRunner {
+export class ValkeyBenchmarkJobRunner extends JobLoadDriver<ValkeyBenchmarkRun> implements ValkeyBenchmarkRunner {
   private constructor(
     kubernetes: KubernetesClient,
-    options: JobLoadRunnerOptions,
+    options: JobLoadDriverOptions,
     readonly features: ValkeyBenchmarkFeatures,
   ) {
     super(kubernetes, options, valkeyBenchmarkInJobs);
@@ -188,7 +188,7 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
    */
   static async open(
     kubernetes: KubernetesClient,
-    options: JobLoadRunnerOptions,
+    options: JobLoadDriverOptions,
     signal: AbortSignal,
   ): Promise<ValkeyBenchmarkJobRunner> {
     const { deployments, plan } = options;
@@ -214,10 +214,7 @@ export class ValkeyBenchmarkJobRunner extends JobLoadRunner<ValkeyBenchmarkRun> 
  * The runners with the authority of the servers' certificates, unless they name their own.
  * @throws BadInput where they could not mount it
  */
-export function withAuthority(
-  plan: RunnerPlan,
-  { name, namespace, access, tlsSecret }: KubernetesDeployment,
-): RunnerPlan {
+export function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSecret }: PodDeployment): RunnerPlan {
   if (plan.tls !== undefined || tlsSecret === undefined || access.tls?.insecure !== false) return plan;
   const own = plan.namespace ?? namespace;
   if (own !== namespace)
@@ -229,17 +226,17 @@ export function withAuthority(
 }
 
 /** The same image for all deployments, so that one load generator compares them. */
-function imageOf({ image, plan, deployments }: JobLoadRunnerOptions, fallback: KubernetesDeployment): string {
+function imageOf({ image, plan, deployments }: JobLoadDriverOptions, fallback: PodDeployment): string {
   return image ?? plan.image ?? (deployments[0] ?? fallback).image;
 }
 
 /** `bench-cluster-1a2b3c4d` */
-function jobName({ name }: KubernetesDeployment): string {
+function jobName({ name }: PodDeployment): string {
   return `bench-${name}-${randomBytes(4).toString("hex")}`;
 }
 
 /** Advice when no machine is left for a runner. */
-function sharingAdvice({ name }: KubernetesDeployment): string {
+function sharingAdvice({ name }: PodDeployment): string {
   return `allow load generators to share machines with the servers of ${name} (every record then carries a warning)`;
 }
 

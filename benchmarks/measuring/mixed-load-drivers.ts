@@ -4,17 +4,17 @@ import { LocalMemtierRunner } from "../load/memtier/local-runner";
 import { findMemtier } from "../load/memtier/program";
 import { LocalOpenLoopRunner } from "../load/open-loop/local-runner";
 import type { MixedWorkload } from "../workloads/mixed-workload";
-import type { LoadRunners } from "./measurement-series";
+import type { LoadDrivers } from "./measurement-series";
 
 /**
  * Runners for these workloads, besides valkey-benchmark.
  * @throws BadInput when this machine lacks a program that one of them needs
  */
-export function mixedLoadRunners(
+export function mixedLoadDrivers(
   run: RunDirectory,
   serversHere: boolean,
   workloads: readonly MixedWorkload[],
-): Pick<LoadRunners, "openLoop" | "memtier"> {
+): Pick<LoadDrivers, "openLoop" | "memtier"> {
   const memtier = workloads.some(({ loadGenerator }) => loadGenerator === "memtier")
     ? new LocalMemtierRunner({ run, program: findMemtier(), serversHere })
     : undefined;

@@ -1,4 +1,4 @@
-/** Runner of a load generator: as processes on this machine, or in the pods of a Job. */
+/** Driver of load generators: as processes on this machine, or in the pods of a Job. */
 import { Failure } from "../../lib/errors";
 import type { Histogram } from "../../lib/histogram";
 import type { Deployment } from "../../valkey/deployment";
@@ -7,7 +7,7 @@ import type { PrimaryNode } from "../workloads/prefill";
 import type { LoadReport } from "./load-report";
 
 /** Sends loads by one kind of load generator. @typeParam R what one run of that load generator is */
-export interface LoadRunner<R> {
+export interface LoadDriver<R> {
   /**
    * Load generators that run side by side. Each has the clients, the pipeline and the threads of the workload, its part
    * of the requests or of the rate, and a seed of its own, counted up from the run's.
