@@ -4,7 +4,7 @@ import type { Probe } from "../../../benchmarks/capacity/probes";
 import { capacityBottleneck, judgeProbe, lowestFailing, loadLatencyPoints } from "../../../benchmarks/capacity/probes";
 import { Histogram } from "../../../lib/histogram";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
-import { measurementRecord } from "../../support/benchmarks/records";
+import { measurementRecord, openLoopCounts } from "../../support/benchmarks/records";
 
 const OFFERED = 100_000;
 
@@ -14,21 +14,7 @@ function offered(answers: readonly (readonly [count: number, ms: number])[], sec
   for (const [count, ms] of answers) histogram.record(ms * 1000, count);
   const requests = answers.reduce((sum, [count]) => sum + count, 0);
   const lost = OFFERED - requests;
-  const offering = {
-    offered: OFFERED,
-    sent: OFFERED,
-    acknowledged: requests,
-    failed: {},
-    unknown: lost === 0 ? {} : { timeout: lost },
-    redirects: {},
-    reconnects: 0,
-    mostInFlight: 1,
-    lagP50Ms: 0,
-    lagP99Ms: 0,
-    lagMaxMs: 0,
-    lag: "",
-    busy: 0.1,
-  };
+  const offering = openLoopCounts(OFFERED, { acknowledged: requests, unknown: lost === 0 ? {} : { timeout: lost } });
   return measurementRecord({
     histogram: histogram.encode(),
     offering,

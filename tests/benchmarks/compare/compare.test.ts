@@ -5,7 +5,7 @@ import { Histogram } from "../../../lib/histogram";
 import { CLOSED_LOOP_NOTE } from "../../../benchmarks/results/formats/study-summary";
 import { formatComparison } from "../../../benchmarks/compare/format";
 import type { CapacityLoad, CapacityRecord, MeasurementRecord, Results } from "../../../benchmarks/results/schema";
-import { recordAt, measurementRecord, results } from "../../support/benchmarks/records";
+import { recordAt, measurementRecord, results, openLoopCounts } from "../../support/benchmarks/records";
 
 const NOISE = [0, 0.01, -0.01, 0.02, -0.015, 0.005];
 
@@ -81,21 +81,7 @@ describe("comparing two runs", () => {
       });
       return results(records);
     };
-    const offering = {
-      offered: 1,
-      sent: 1,
-      acknowledged: 1,
-      failed: {},
-      unknown: {},
-      redirects: {},
-      reconnects: 0,
-      mostInFlight: 1,
-      lagP50Ms: 0,
-      lagP99Ms: 0,
-      lagMaxMs: 0,
-      lag: "",
-      busy: 0,
-    };
+    const offering = openLoopCounts(1, { busy: 0 });
     const [row] = compareRuns(at(1, { offering }), at(60, { offering })).rows;
     expect(row).toMatchObject({
       metric: "p99",

@@ -1,25 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { connectionWarnings, needsConnectionCheck } from "../../../benchmarks/measuring/connection-check";
 import { bottleneckOf } from "../../../benchmarks/warnings/bottleneck";
-import type { MeasurementRecord, OpenLoopCounts } from "../../../benchmarks/results/schema";
-import { measurementRecord } from "../../support/benchmarks/records";
+import type { MeasurementRecord } from "../../../benchmarks/results/schema";
+import { measurementRecord, openLoopCounts } from "../../support/benchmarks/records";
 
 const good = measurementRecord();
-const offering: OpenLoopCounts = {
-  offered: 100,
-  sent: 100,
-  acknowledged: 100,
-  failed: {},
-  unknown: {},
-  redirects: {},
-  reconnects: 0,
-  mostInFlight: 1,
-  lagP50Ms: 0,
-  lagP99Ms: 0,
-  lagMaxMs: 0,
-  lag: "",
-  busy: 0.3,
-};
+const offering = openLoopCounts(100, { busy: 0.3 });
 const cpu = (client: number | null, main: number, machineBusy: number): MeasurementRecord["cpu"] => ({
   ...good.cpu,
   client,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { WarningEvidence } from "../../../benchmarks/warnings/warnings";
 import { referenceLoadWarnings, warningsOf } from "../../../benchmarks/warnings/warnings";
-import type { MeasurementRecord, OpenLoopCounts } from "../../../benchmarks/results/schema";
-import { measurementRecord } from "../../support/benchmarks/records";
+import type { MeasurementRecord } from "../../../benchmarks/results/schema";
+import { measurementRecord, openLoopCounts } from "../../support/benchmarks/records";
 
 const good = measurementRecord();
 const evidence = (changes: Partial<MeasurementRecord>, more: Partial<WarningEvidence> = {}): WarningEvidence => ({
@@ -87,21 +87,7 @@ describe("warnings", () => {
   ])(
     "find an open loop that fell behind although every request was answered: %s",
     (_what, rps, seconds, expected, offered = 50_000) => {
-      const offering: OpenLoopCounts = {
-        offered,
-        sent: offered,
-        acknowledged: offered,
-        failed: {},
-        unknown: {},
-        redirects: {},
-        reconnects: 0,
-        mostInFlight: 1,
-        lagP50Ms: 0,
-        lagP99Ms: 0,
-        lagMaxMs: 0,
-        lag: "",
-        busy: 0.1,
-      };
+      const offering = openLoopCounts(offered);
       expect(
         codes({ offering, rate: 10_000, client: { ...good.client, rps, seconds } }, { offeredSeconds: 5 }),
       ).toEqual(expected);

@@ -1,5 +1,5 @@
 /** Records and results for tests. */
-import type { MeasurementRecord, Results } from "../../../benchmarks/results/schema";
+import type { MeasurementRecord, OpenLoopCounts, Results } from "../../../benchmarks/results/schema";
 
 /** A record without warnings; `changes` replaces parts of it. */
 export function measurementRecord(changes: Partial<MeasurementRecord> = {}): MeasurementRecord {
@@ -150,6 +150,15 @@ export function results(records: readonly MeasurementRecord[], changes: Partial<
     records: [...records],
     capacities: [],
     scenarios: [],
+    ...changes,
+  };
+}
+
+/** Counts of an open loop whose requests were all acknowledged at once. */
+export function openLoopCounts(offered: number, changes: Partial<OpenLoopCounts> = {}): OpenLoopCounts {
+  return {
+    ...{ offered, sent: offered, acknowledged: offered, failed: {}, unknown: {}, redirects: {}, reconnects: 0 },
+    ...{ mostInFlight: 1, lagP50Ms: 0, lagP99Ms: 0, lagMaxMs: 0, lag: "", busy: 0.1 },
     ...changes,
   };
 }

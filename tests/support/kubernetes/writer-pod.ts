@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
+import type { ThrowAway } from "./throw-away";
 import type { KubernetesObject } from "./kubernetes-objects";
 import { IMAGE } from "../valkey/servers";
 
@@ -9,14 +10,23 @@ export const WRITER_POD = "writer";
 
 const WRITE = readFileSync(join(__dirname, "writer-pod.sh"), "utf8");
 
-/** A script for the writer's pod: prints number and reply of each write so far, one line each. */
-export const PRINT_ANSWERS = "cat /journal/answers";
-
 /** A script for the writer's pod: prints the replies to the commands that another script prints, one line each. */
 export function valkeyCliScript(commands: string): string {
   // valkey-cli prints redirects as well.
   const client = 'valkey-cli -h "$HOST" -c --askpass --no-auth-warning';
   return `{ cat /secret/password; echo; ${commands}; } | ${client} | grep -v '^-> '`;
+}
+
+/** Numbers whose write was acknowledged so far, and those of them whose key is gone. */
+export async function writtenKeys(here: ThrowAway): Promise<{ acknowledged: string[]; lost: string[] }> {
+  const run = async (script: string): Promise<string[]> =>
+    (await here.run(WRITER_POD, WRITER_POD, script)).trim().split("\n");
+  // Number and reply of each write.
+  const answers = await run("cat /journal/answers");
+  const acknowledged = answers.filter((line) => line.endsWith(" OK")).map((line) => line.split(" ")[0] ?? "");
+  const getAll = `seq ${answers.length} | while read -r number; do echo "GET number:$number"; done`;
+  const values = new Set(await run(valkeyCliScript(getAll)));
+  return { acknowledged, lost: acknowledged.filter((number) => !values.has(number)) };
 }
 
 /** @param service name of the deployment's Service @param secret name of the Secret with the password */
