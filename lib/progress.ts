@@ -1,7 +1,15 @@
-/** Reports of progress. */
+/** Reports of progress, and waits that report. */
 
 /**
  * Shows a line of progress.
  * @param passing true for a line that matters only for the moment: a terminal shows it, a log does not
  */
 export type ReportProgress = (line: string, passing?: boolean) => void;
+
+/** How long something is waited for, what ends the wait early, and who hears of it. */
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** Told what is waited for. */
+  readonly report: ReportProgress;
+}

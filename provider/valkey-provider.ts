@@ -1,8 +1,8 @@
 /** The provider `valkey` as Pulumi's engine calls it: creates, changes, reads and deletes its custom resources. */
-import { compact } from "../lib/compact";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
 import type * as provider from "@pulumi/pulumi/provider";
+import { compact } from "../lib/compact";
 import { Failure } from "../lib/errors";
 import { addAttempt, ATTEMPTS, takeAttempts, UpdateFailed } from "./protocol/attempts";
 import { canonicalJson, engineValues, plainValues } from "./protocol/engine-values";

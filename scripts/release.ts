@@ -40,9 +40,12 @@ export function releaseFiles({ tag, repository }: Release, changelog: string, sc
   if (problems.length > 0 || notes === undefined) throw new BadInput("release", problems);
   const [publisher] = new URL(repository).pathname.split("/").filter((word) => word !== "");
   const about = { publisher, repository, homepage: repository, logoUrl: `${repository}/raw/${tag}/docs/icon.svg` };
+  // Without it the library for Go has no go.mod.
+  const meta = { supportPack: true };
   return {
-    "notes.md": `${notes}\n`,
-    "schema.json": `${JSON.stringify({ ...schema, version: VERSION, ...about }, null, 1)}\n`,
+    // Links of the changelog lead to files beside it.
+    "notes.md": `${notes.replaceAll(/\]\((?!https:|#)/g, `](${repository}/blob/${tag}/`)}\n`,
+    "schema.json": `${JSON.stringify({ ...schema, version: VERSION, ...about, meta }, null, 1)}\n`,
   };
 }
 

@@ -102,7 +102,7 @@ describe("workflows", () => {
     expect(scriptsOf(packed)).toMatch(
       /scripts\/release\.ts "\$GITHUB_REF_NAME"[^]*npm pack[^]*for language in python go dotnet/,
     );
-    expect(scriptsOf(publish)).toMatch(/^npm publish release\/\*\.tgz --provenance/m);
+    expect(scriptsOf(publish)).toMatch(/^npm publish \.\/release\/\*\.tgz --provenance/m);
     expect(scriptsOf(release)).toMatch(/gh release create .*--verify-tag .*\s.*notes\.md .*\.tgz .*\.tar\.gz/);
     // npm publishes without a token from this version on.
     expect(publish?.steps[0]?.with).toEqual({ "node-version": 24 });

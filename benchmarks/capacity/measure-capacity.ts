@@ -5,7 +5,7 @@ import { randomInt } from "node:crypto";
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
 import type { LoadDriver } from "../load/load-driver";
-import type { OpenLoopRun } from "../load/open-loop/local-runner";
+import type { OpenLoopRun } from "../load/open-loop/local-driver";
 import { countedCommandsOfMixed, measure } from "../measuring/measure";
 import { mixedWorkloadRecord } from "../measuring/measurement-records";
 import type { VerifiedDeployment } from "../measuring/session";
@@ -34,7 +34,7 @@ export interface CapacityMeasurement extends CapacitySearch {
 }
 
 /** Load generator of a capacity measurement. */
-export interface CapacityRunners {
+export interface CapacityDrivers {
   readonly openLoop: LoadDriver<OpenLoopRun>;
   /** Ends the measurement. */
   readonly signal: AbortSignal;
@@ -49,7 +49,7 @@ const MORE_CONNECTIONS = 2;
  */
 export async function measureCapacity(
   measurement: CapacityMeasurement,
-  runners: CapacityRunners,
+  runners: CapacityDrivers,
   report: ReportProgress,
 ): Promise<CapacityRecord> {
   const { workload, objective, search } = measurement;
@@ -88,7 +88,7 @@ class Prober {
   constructor(
     private readonly session: Session,
     private readonly measurement: CapacityMeasurement,
-    private readonly runners: CapacityRunners,
+    private readonly runners: CapacityDrivers,
     private readonly report: ReportProgress,
   ) {}
 

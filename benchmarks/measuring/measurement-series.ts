@@ -3,13 +3,13 @@
  * results.
  */
 import type { MemtierRun } from "../load/memtier/arguments";
-import type { OpenLoopRun } from "../load/open-loop/local-runner";
+import type { OpenLoopRun } from "../load/open-loop/local-driver";
 import type { ReportProgress } from "../../lib/progress";
 import type { MeasurementRecord, ReferenceLoadRecord } from "../results/schema";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
 import type { LoadDriver } from "../load/load-driver";
-import type { ValkeyBenchmarkRunner } from "../load/valkey-benchmark/runner";
+import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/driver";
 import type { VerifiedDeployment } from "./session";
 
 /** Measurements that belong together: every test and workload on every deployment, in every round. */
@@ -29,7 +29,7 @@ export interface MeasurementSeries {
 
 /** Programs that send loads. */
 export interface LoadDrivers {
-  readonly valkeyBenchmark: ValkeyBenchmarkRunner;
+  readonly valkeyBenchmark: ValkeyBenchmarkDriver;
   /** Needed for workloads of the load generator `open-loop`. */
   readonly openLoop?: LoadDriver<OpenLoopRun> | undefined;
   /** Needed for workloads of the load generator `memtier`. */

@@ -1,13 +1,13 @@
-/** Runners on this machine for the load generators that mixed workloads name. */
+/** Drivers on this machine for the load generators that mixed workloads name. */
 import type { RunDirectory } from "../../platforms/host/run-directory";
-import { LocalMemtierRunner } from "../load/memtier/local-runner";
+import { LocalMemtierDriver } from "../load/memtier/local-driver";
 import { findMemtier } from "../load/memtier/program";
-import { LocalOpenLoopRunner } from "../load/open-loop/local-runner";
+import { LocalOpenLoopDriver } from "../load/open-loop/local-driver";
 import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { LoadDrivers } from "./measurement-series";
 
 /**
- * Runners for these workloads, besides valkey-benchmark.
+ * Drivers for these workloads, besides valkey-benchmark.
  * @throws BadInput when this machine lacks a program that one of them needs
  */
 export function mixedLoadDrivers(
@@ -16,9 +16,9 @@ export function mixedLoadDrivers(
   workloads: readonly MixedWorkload[],
 ): Pick<LoadDrivers, "openLoop" | "memtier"> {
   const memtier = workloads.some(({ loadGenerator }) => loadGenerator === "memtier")
-    ? new LocalMemtierRunner({ run, program: findMemtier(), serversHere })
+    ? new LocalMemtierDriver({ run, program: findMemtier(), serversHere })
     : undefined;
-  return { openLoop: new LocalOpenLoopRunner({ run, serversHere }), memtier };
+  return { openLoop: new LocalOpenLoopDriver({ run, serversHere }), memtier };
 }
 
 /**

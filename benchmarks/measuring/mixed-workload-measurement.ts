@@ -1,7 +1,7 @@
 /** Measures a mixed workload by the load generator that it names. */
 import { BadInput } from "../../lib/errors";
 import type { MemtierRun } from "../load/memtier/arguments";
-import type { OpenLoopRun } from "../load/open-loop/local-runner";
+import type { OpenLoopRun } from "../load/open-loop/local-driver";
 import type { MeasurementRecord } from "../results/schema";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
 import type {

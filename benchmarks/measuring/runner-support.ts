@@ -1,7 +1,7 @@
 /** Refuses loads that this valkey-benchmark, or so many load generators, cannot send, before anything is sent. */
 import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
-import type { ValkeyBenchmarkRunner } from "../load/valkey-benchmark/runner";
+import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/driver";
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
 
@@ -11,7 +11,7 @@ export interface RequestedLoads {
   readonly mixedWorkloads?: readonly MixedWorkload[] | undefined;
 }
 
-type Support = Pick<ValkeyBenchmarkRunner, "features" | "count">;
+type Support = Pick<ValkeyBenchmarkDriver, "features" | "count">;
 
 /** @throws BadInput with every load that cannot be sent */
 export function assertRunnerSupports({ workload, mixedWorkloads = [] }: RequestedLoads, support: Support): void {

@@ -62,6 +62,7 @@ function explainObjective({ need: { p99Ms, pipeline }, capacity, sustained }: Ba
   return lines;
 }
 
+/** Memory for the working set. @param bytes with all overhead */
 export function explainMemory({ workingSet, valueSize }: Requirements, bytes: number): string {
   const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
   return (
@@ -70,7 +71,7 @@ export function explainMemory({ workingSet, valueSize }: Requirements, bytes: nu
   );
 }
 
-/** @param used the capacities of the recommendation */
+/** Conditions under which the recommendation holds. @param used the capacities that it is made from */
 export function explainAssumptions(
   { need, sustained }: Basis,
   used: readonly MeasuredCapacity[],

@@ -52,7 +52,7 @@ interface LineShape {
   readonly style: { readonly stroke: string; readonly lineWidth: number };
 }
 
-/** Lines of an interval, pixels. */
+/** Maker of lines of a width, pixels, between two points. */
 export function lineOfWidth(lineWidth: number): (x1: number, y1: number, x2: number, y2: number) => LineShape {
   return (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: TEXT_COLOUR, lineWidth } });
 }

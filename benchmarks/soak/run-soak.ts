@@ -6,7 +6,7 @@ import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
 import type { RunDirectory } from "../../platforms/host/run-directory";
 import { GeneratorProcess } from "../load/open-loop/generator-process";
-import { endpointsPrimaryFirst, openLoopPlan } from "../load/open-loop/local-runner";
+import { endpointsPrimaryFirst, openLoopPlan } from "../load/open-loop/local-driver";
 import type { OpenLoopPlan } from "../load/open-loop/plan";
 import { Tally } from "../load/open-loop/tally";
 import type { ReportProgress } from "../../lib/progress";

@@ -1,6 +1,6 @@
 /** `npm start -- break`: fault scenarios of a stack on this machine, or in pods that Pulumi has made. */
-import { compact } from "../../lib/compact";
 import { totalmem } from "node:os";
+import { compact } from "../../lib/compact";
 import { BadInput, messageOf } from "../../lib/errors";
 import type { ScenarioTask } from "../../faults/scenarios/run-scenarios";
 import { runScenarios } from "../../faults/scenarios/run-scenarios";

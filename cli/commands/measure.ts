@@ -6,7 +6,7 @@ import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
 import { measureAll } from "../../benchmarks/run/measure-all";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { mixedLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/mixed-load-drivers";
-import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
+import { LocalValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/local-driver";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
 import { ResultsCollector } from "../../benchmarks/run/collector";
@@ -125,7 +125,7 @@ async function measureServers(
             mixedWorkloads: mixes,
             repeats: benchmark.repeats,
           };
-          const runner = new LocalValkeyBenchmarkRunner({
+          const runner = new LocalValkeyBenchmarkDriver({
             run,
             benchmark: tool,
             features: await detectFeatures(tool),

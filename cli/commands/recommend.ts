@@ -1,8 +1,8 @@
 /**
  * `npm start -- recommend`: mode, primaries, machine type and io-threads for a load, from measured capacity and prices.
  */
-import { compact } from "../../lib/compact";
 import { z } from "zod";
+import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
 import { wholeNumber, fraction } from "../../lib/schema/fields";
 import { describeIssues } from "../../lib/schema/problems";

@@ -15,8 +15,8 @@ import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity"
 import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import { mixedLoadDrivers, assertLoadGeneratorsInstalled } from "../../benchmarks/measuring/mixed-load-drivers";
-import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
-import { LocalOpenLoopRunner } from "../../benchmarks/load/open-loop/local-runner";
+import { LocalValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/local-driver";
+import { LocalOpenLoopDriver } from "../../benchmarks/load/open-loop/local-driver";
 import { renderReport } from "../../benchmarks/report/page";
 import { Artifacts, shortPath, timestampOf } from "../../benchmarks/run/artifacts";
 import { ResultsCollector } from "../../benchmarks/run/collector";
@@ -261,19 +261,19 @@ class StackRun {
         this.#verified().map(({ deployment, verification }) => ({ deployment, shards: verification.verdict.shards })),
       runners: async () => ({
         valkeyBenchmark: await this.#runner(),
-        openLoop: new LocalOpenLoopRunner({ run: this.#ready().run, serversHere: true }),
+        openLoop: new LocalOpenLoopDriver({ run: this.#ready().run, serversHere: true }),
         signal: this.#signal(),
       }),
       collector: this.collector,
     });
   }
 
-  async #runner(): Promise<LocalValkeyBenchmarkRunner> {
+  async #runner(): Promise<LocalValkeyBenchmarkDriver> {
     const {
       run,
       programs: { benchmark },
     } = this.#ready();
-    return new LocalValkeyBenchmarkRunner({
+    return new LocalValkeyBenchmarkDriver({
       run,
       benchmark,
       features: await detectFeatures(benchmark),

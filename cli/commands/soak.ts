@@ -1,9 +1,9 @@
 /** `npm start -- soak`: a stack of the platform `host` under a steady load for hours, in windows; it can be resumed. */
-import { compact } from "../../lib/compact";
 import { randomInt } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
+import { compact } from "../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import type { Deployment } from "../../valkey/deployment";
 import { Host } from "../../platforms/host/host";

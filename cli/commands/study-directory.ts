@@ -1,7 +1,7 @@
 /** The directory of a study's checkpoint log and results: a new one, or that of a study to resume. */
-import { compact } from "../../lib/compact";
 import { cpus, hostname } from "node:os";
 import { resolve } from "node:path";
+import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
 import type { StudyLogHeader, StudyCheckpointLog } from "../../benchmarks/studies/checkpoint-log";
 import { studyCheckpointLogs } from "../../benchmarks/studies/checkpoint-log";

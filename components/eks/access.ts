@@ -31,7 +31,7 @@ export function hasViewers(access: AccessEntries): boolean {
   return Object.values(access).some(({ rights }) => RIGHTS[rights].groups.includes(VIEWERS));
 }
 
-interface AccessEntry {
+interface ClusterAccessEntry {
   readonly principalArn: pulumi.Input<string>;
   readonly kubernetesGroups?: string[];
   readonly accessPolicies: Readonly<
@@ -40,7 +40,7 @@ interface AccessEntry {
 }
 
 /** Access entries by name, as the cluster component takes them. Pure. */
-export function accessEntries(access: AccessEntries): Record<string, AccessEntry> {
+export function accessEntries(access: AccessEntries): Record<string, ClusterAccessEntry> {
   return Object.fromEntries(
     Object.entries(access).map(([who, { principalArn, rights }]) => {
       const { policy, groups } = RIGHTS[rights];

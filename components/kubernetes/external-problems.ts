@@ -1,6 +1,6 @@
 /** Reach from outside that cannot be had. Pure. */
-import { compact } from "../../lib/compact";
 import { isIP } from "node:net";
+import { compact } from "../../lib/compact";
 import type { ExternalReach } from "./arguments";
 
 /** Problems with the values, by key. */

@@ -1,6 +1,6 @@
 /** valkey.conf of a server in a pod. Pure. */
-import { compact } from "../../lib/compact";
 import { createHash, createHmac } from "node:crypto";
+import { compact } from "../../lib/compact";
 import { USERS_FILE } from "../../platforms/kubernetes/access/overlap-names";
 import type { Credentials } from "../../valkey/access/users";
 import { aclFile } from "../../valkey/access/users";

@@ -6,7 +6,9 @@ import type { FaultSubject } from "./scenario-run";
 /** @param verification says which node leads which shard now */
 export function outlineOf(subject: FaultSubject, { verdict }: Verification): DeploymentOutline {
   const { mode, nodes, directives, sentinels } = subject.injector.deployment;
-  const place = (primary: string): number => subject.initialPrimaries.indexOf(primary);
+  const { initialPrimaries } = subject;
+  const place = (primary: string): number =>
+    initialPrimaries.includes(primary) ? initialPrimaries.indexOf(primary) : initialPrimaries.length;
   const promotesReplicas = directives.get("cluster-replica-no-failover") !== "yes";
   return {
     mode,

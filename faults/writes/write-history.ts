@@ -26,8 +26,6 @@ export const TOO_MANY_REDIRECTS = "too-many-redirections";
 export type WriteOutcome =
   { readonly kind: "acknowledged" } | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };
 
-export const WRITE_OUTCOMES = ["acknowledged", "failed", "unknown"] as const;
-
 /** One write. Times are milliseconds of performance.now. */
 export interface Write {
   readonly key: string;

@@ -65,8 +65,7 @@ export function serverConfig(
   const own = new Map(
     compact([
       ["bind", plan.host],
-      // Only for an address that the kernel would not choose: a bound source address takes its own port for every bus
-      // link, and a
+      // Only for an address that the kernel would not choose: a bound source address takes its own port for every bus link, and a
       // hundred nodes would use up all ports. Unbound connections to different nodes share ports.
       plan.host === LOOPBACK ? undefined : (["bind-source-addr", plan.host] as const),
       ["port", String(port)],

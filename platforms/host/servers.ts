@@ -1,7 +1,7 @@
 /** valkey-server processes on this machine, each with its own directory: starts them in parallel and stops them. */
-import { compact } from "../../lib/compact";
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { compact } from "../../lib/compact";
 import { connect } from "../../valkey/connection";
 import { Failure } from "../../lib/errors";
 import { holdsInTime } from "../../lib/polling";

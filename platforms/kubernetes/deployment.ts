@@ -110,7 +110,7 @@ export async function awaitPodDeployment(
 
 /**
  * The pods that run at this moment, as a deployment of fewer nodes and without Sentinels. Their servers need not answer.
- * @throws as `awaitKubernetesDeployment`
+ * @throws as `awaitPodDeployment`
  */
 export async function runningPartOf(kubernetes: KubernetesClient, plan: PodDeploymentPlan): Promise<PodDeployment> {
   const { namespace, container } = plan;
@@ -129,7 +129,7 @@ export interface RunningPart {
 
 /**
  * Waits until all pods run, or until it is known that they do not, and then until the servers that run answer.
- * @throws BadInput as `awaitKubernetesDeployment`
+ * @throws BadInput as `awaitPodDeployment`
  * @throws Failure when a server that runs does not answer
  */
 export async function awaitRunningPart(

@@ -3,13 +3,13 @@ import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
-import { JobLoadDriver, ValkeyBenchmarkJobRunner, withAuthority } from "../../benchmarks/load/jobs/job-driver";
+import { JobLoadDriver, ValkeyBenchmarkJobDriver, withAuthority } from "../../benchmarks/load/jobs/job-driver";
 import { memtierInJobs, openLoopInJobs } from "../../benchmarks/load/jobs/load-generators";
 import { describeMachines } from "../../platforms/kubernetes/cluster/machines";
 import type { LoadDrivers } from "../../benchmarks/measuring/measurement-series";
 import { mixedLoadDrivers } from "../../benchmarks/measuring/mixed-load-drivers";
-import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
-import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/runner";
+import { LocalValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/local-driver";
+import type { ValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/driver";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { MixedWorkload } from "../../benchmarks/workloads/mixed-workload";
@@ -44,9 +44,9 @@ export interface LoadGeneratorInputs {
 /** Deployments to measure, and what sends load to them. */
 export interface LoadGenerator {
   readonly deployments: readonly (Deployment & Pick<MeasuredDeployment, "memoryBytes">)[];
-  readonly runner: ValkeyBenchmarkRunner;
+  readonly runner: ValkeyBenchmarkDriver;
   /** For mixed workloads. */
-  readonly loadRunners: Pick<LoadDrivers, "openLoop" | "memtier">;
+  readonly loadDrivers: Pick<LoadDrivers, "openLoop" | "memtier">;
   /** Machines that the servers run on, in Kubernetes; else none. */
   readonly machines: readonly Machine[];
   /** Null where the servers' image contains valkey-benchmark. */
@@ -75,7 +75,7 @@ async function openProcesses(
   const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
   const run = RunDirectory.create(runsDirectory(), stack);
   const serversHere = targets.some(({ target }) => isHere(target));
-  const runner = new LocalValkeyBenchmarkRunner({
+  const runner = new LocalValkeyBenchmarkDriver({
     run,
     benchmark: programs.benchmark,
     features: await detectFeatures(programs.benchmark),
@@ -86,7 +86,7 @@ async function openProcesses(
   return {
     deployments,
     runner,
-    loadRunners: mixedLoadDrivers(run, serversHere, mixes),
+    loadDrivers: mixedLoadDrivers(run, serversHere, mixes),
     machines: [],
     programs,
     close: async () => {
@@ -121,8 +121,8 @@ async function openJobs(
   // Said before anything is started.
   for (const deployment of deployments) withAuthority(plan, deployment);
   const options = { plan, deployments, timeoutMs };
-  const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
-  const loadRunners = {
+  const runner = await ValkeyBenchmarkJobDriver.open(kubernetes, options, signal);
+  const loadDrivers = {
     openLoop: new JobLoadDriver(kubernetes, options, openLoopInJobs(plan.images?.node)),
     memtier: new JobLoadDriver(kubernetes, options, memtierInJobs(plan.images?.memtier)),
   };
@@ -130,5 +130,5 @@ async function openJobs(
     kubernetes,
     deployments.flatMap(({ nodes }) => nodes.map(({ machine }) => machine)),
   );
-  return { deployments, runner, loadRunners, machines, programs: null, close: () => Promise.resolve() };
+  return { deployments, runner, loadDrivers, machines, programs: null, close: () => Promise.resolve() };
 }

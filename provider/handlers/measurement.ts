@@ -138,7 +138,7 @@ async function measure(
   if (problems.length > 0) throw new BadInput("the load", problems);
   await measureAll(
     { verified, workload: loads.workload, mixedWorkloads: loads.mixes, repeats, capacity: loads.capacity },
-    { valkeyBenchmark: load.runner, ...load.loadRunners, signal },
+    { valkeyBenchmark: load.runner, ...load.loadDrivers, signal },
     collector,
     () => undefined,
   );

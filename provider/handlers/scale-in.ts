@@ -16,7 +16,7 @@ import { tightenBudgets } from "../updates/budgets";
 import type { ResourceHandler } from "../protocol/resource-handler";
 import { isLed, PrimaryMoves } from "../updates/primary-moves";
 import { settleSentinels } from "../updates/sentinel-retirement";
-import type { WaitOptions } from "../protocol/waiting";
+import type { WaitOptions } from "../../lib/progress";
 import { waitOptions } from "../protocol/waiting";
 
 export interface ScaleInInputs {

@@ -10,10 +10,10 @@ import { openForDeletion } from "../protocol/deletion";
 import { inspectOrReport } from "../protocol/preview";
 import type { InputProblem, ResourceHandler } from "../protocol/resource-handler";
 import { waitOptions } from "../protocol/waiting";
-import type { Stored } from "../updates/volume-refusals";
+import type { StoredDeployment } from "../updates/volume-refusals";
 import { volumeRefusals, volumesOf, zoneChange } from "../updates/volume-refusals";
 
-export interface VolumesInputs extends Stored {
+export interface VolumesInputs extends StoredDeployment {
   /** Time limit for volumes to grow. */
   readonly timeoutSeconds: number;
 }

@@ -1,12 +1,6 @@
 /** How a handler waits for pods and volumes: with a time limit, until the update is cancelled, and not in silence. */
-import type { ReportProgress } from "../../lib/progress";
+import type { ReportProgress, WaitOptions } from "../../lib/progress";
 import type { HandlerContext } from "./resource-handler";
-
-export interface WaitOptions {
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-  readonly report: ReportProgress;
-}
 
 /** A wait that ends before this is not worth a line. Milliseconds. */
 const FIRST_REPORT_MS = 10_000;

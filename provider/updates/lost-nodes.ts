@@ -18,7 +18,7 @@ import { readMemberStates } from "../../valkey/membership/members";
 import { holdsAllData } from "../../valkey/resize/all-data";
 import { returnedEmpty } from "../../valkey/resize/resize-facts";
 import { listNames } from "../../valkey/verification/assertion";
-import type { WaitOptions } from "../protocol/waiting";
+import type { WaitOptions } from "../../lib/progress";
 
 /** Between two looks, milliseconds. */
 const LOOK_MS = 2_000;

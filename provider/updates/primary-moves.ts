@@ -12,7 +12,7 @@ import { handOver } from "../../valkey/formation/hand-over";
 import { Deadline } from "../../valkey/membership/deadline";
 import { awaitSolePrimary, findSolePrimary } from "../../valkey/membership/replication-primary";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { WaitOptions } from "../protocol/waiting";
+import type { WaitOptions } from "../../lib/progress";
 
 /**
  * Time in which all machines follow a change of a Service or of its pods, milliseconds: kube-proxy changes rules once a second. Before a

@@ -4,7 +4,7 @@ import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import { scaleSet } from "../../platforms/kubernetes/pods/scale";
 import { isLed, PrimaryMoves } from "./primary-moves";
-import type { WaitOptions } from "../protocol/waiting";
+import type { WaitOptions } from "../../lib/progress";
 
 /** A change of a deployment. */
 export interface SentinelChange {

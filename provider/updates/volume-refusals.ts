@@ -18,6 +18,7 @@ import {
 import { listNames } from "../../valkey/verification/assertion";
 import type { InputProblem } from "../protocol/resource-handler";
 
+/** Storage that servers shall have. */
 export interface StorageRequest extends DesiredVolume {
   /** Name of the StatefulSet's template of claims. */
   readonly template: string;
@@ -27,16 +28,18 @@ export interface StorageRequest extends DesiredVolume {
 }
 
 /** Servers and their volumes. */
-export interface Stored {
+export interface StoredDeployment {
   readonly target: KubernetesReference;
   readonly storage: StorageRequest;
 }
 
+/** Zones that a deployment leaves, and new ones. */
 export interface ZoneChange {
   readonly lost: readonly string[];
   readonly gained: readonly string[];
 }
 
+/** Difference of two lists of zones. */
 export function zoneChange(before: readonly string[], after: readonly string[]): ZoneChange {
   return {
     lost: before.filter((zone) => !after.includes(zone)),
@@ -44,15 +47,19 @@ export function zoneChange(before: readonly string[], after: readonly string[]):
   };
 }
 
-export function volumesOf({ target: { namespace, statefulSet }, storage: { template } }: Stored): StatefulSetVolumes {
+/** Claims of the servers' StatefulSet. */
+export function volumesOf({
+  target: { namespace, statefulSet },
+  storage: { template },
+}: StoredDeployment): StatefulSetVolumes {
   return { namespace, statefulSet, template };
 }
 
 /** A change, and what there is before it. */
 interface Change {
   readonly kubernetes: KubernetesClient;
-  readonly before: Stored;
-  readonly after: Stored;
+  readonly before: StoredDeployment;
+  readonly after: StoredDeployment;
   readonly claims: readonly V1PersistentVolumeClaim[];
   /** Claims that have a volume. */
   readonly bound: readonly V1PersistentVolumeClaim[];
@@ -61,7 +68,7 @@ interface Change {
 const ANOTHER_WAY = "deploy a second stack and move the data; or destroy this one first, with its data";
 
 /** @returns why a change cannot be made; reads the Kubernetes API only for changes of volumes */
-export async function volumeRefusals(before: Stored, after: Stored): Promise<InputProblem[]> {
+export async function volumeRefusals(before: StoredDeployment, after: StoredDeployment): Promise<InputProblem[]> {
   const [had, wanted] = [before.storage, after.storage];
   const moves = after.target.namespace !== before.target.namespace;
   const switches = wanted.ephemeral !== had.ephemeral;
@@ -90,11 +97,11 @@ function moveRefusal({ before: { target: before }, after: { target }, bound }: C
   const { name, namespace } = before;
   return {
     property: "target.namespace",
-    reason: `${name} cannot move from ${namespace} to ${target.namespace}: ${startEmpty(name, bound)}`,
+    reason: `${name} cannot move from ${namespace} to ${target.namespace}: ${whyNotReplaced(name, bound)}`,
   };
 }
 
-function switchRefusal({ target: { name }, storage: { ephemeral } }: Stored): InputProblem {
+function switchRefusal({ target: { name }, storage: { ephemeral } }: StoredDeployment): InputProblem {
   const change = ephemeral
     ? "storage that is lost with the pod cannot become volumes"
     : "volumes cannot become storage that is lost with the pod";
@@ -108,7 +115,7 @@ function classRefusal({ before, after, bound }: Change): InputProblem | undefine
   const [had, wanted] = [before.storage.className, after.storage.className];
   if (bound.every(({ spec }) => spec?.storageClassName === wanted)) return undefined;
   const change = `volumes of ${describeClass(had)} cannot become volumes of ${describeClass(wanted)}`;
-  return { property: "storage.className", reason: `${change}: ${startEmpty(before.target.name, bound)}` };
+  return { property: "storage.className", reason: `${change}: ${whyNotReplaced(before.target.name, bound)}` };
 }
 
 function describeClass(className: string | undefined): string {
@@ -155,7 +162,7 @@ async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
       `volumes of ${had} cannot grow to ${wanted} while ${resourceName(unbound)} has no volume yet: ` +
         "finish the change that made it, and grow the volumes then",
     );
-  const why = await fixedSize(change);
+  const why = await whyFixedSize(change);
   return why === undefined
     ? undefined
     : refusedSize(`volumes of ${had} cannot grow to ${wanted}: ${why}; or ${ANOTHER_WAY}`);
@@ -164,7 +171,7 @@ async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
 const refusedSize = (reason: string): InputProblem => ({ property: "storage.size", reason });
 
 /** Why a storage class does not let its volumes grow; undefined if all do. */
-async function fixedSize({ kubernetes, claims }: Change): Promise<string | undefined> {
+async function whyFixedSize({ kubernetes, claims }: Change): Promise<string | undefined> {
   for (const name of new Set(claims.map(({ spec }) => spec?.storageClassName ?? ""))) {
     const reading = kubernetes.storage.readStorageClass({ name });
     const found = await kubernetes.find(`reading storage class ${name}`, reading);
@@ -179,7 +186,7 @@ async function fixedSize({ kubernetes, claims }: Change): Promise<string | undef
 }
 
 /** Why volumes cannot be replaced by new ones. */
-function startEmpty(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
+function whyNotReplaced(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
   return `${heldBy(name, bound)}, and new ones start empty. Undo the change; or ${ANOTHER_WAY}`;
 }
 

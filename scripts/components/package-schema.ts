@@ -45,7 +45,7 @@ function resourceSpec(component: ComponentModel, { components, types }: Componen
   };
 }
 
-/** As Pulumi's registry shows it. */
+/** Description that ends with the example, which Pulumi's registry shows below it. */
 function withExample({ description, example }: ComponentModel, components: ComponentModels["components"]): string {
   const used = components.filter(({ name }) => example.includes(`new ${name}(`));
   const code = [...importsOf(used), "", example].join("\n");

@@ -1,7 +1,7 @@
 /** Reads what `plugin/components.ts` lists, as TypeScript's compiler understands it. */
-import { compact } from "../../lib/compact";
 import { join, relative } from "node:path";
 import ts from "typescript";
+import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
 import { ROOT } from "../../lib/system/package";
 import type { ComponentModel, ComponentModels, Property } from "./model";

@@ -11,7 +11,10 @@ describe("a release", () => {
     expect(changelogSection(CHANGELOG, "0.0.1")).toBe("- old");
     expect(changelogSection(CHANGELOG, "0.0")).toBeUndefined();
     expect(changelogSection("## 1.0.0\n\n## 0.9.0\n- old\n", "1.0.0")).toBeUndefined();
-    expect(releaseFiles(RELEASE, CHANGELOG, {})["notes.md"]).toBe("### New\n- this\n");
+    const linked = CHANGELOG.replace("- this", "- [this](docs/this.md#a), [that](https://host.invalid/)");
+    expect(releaseFiles(RELEASE, linked, {})["notes.md"]).toBe(
+      `### New\n- [this](${RELEASE.repository}/blob/v${VERSION}/docs/this.md#a), [that](https://host.invalid/)\n`,
+    );
   });
 
   it("has the components' schema with its version, its repository and an icon", () => {
@@ -23,6 +26,7 @@ describe("a release", () => {
       repository: RELEASE.repository,
       homepage: RELEASE.repository,
       logoUrl: `${RELEASE.repository}/raw/v${VERSION}/docs/icon.svg`,
+      meta: { supportPack: true },
     });
   });
 

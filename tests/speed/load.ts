@@ -4,7 +4,7 @@ import { namedTestRecord } from "../../benchmarks/measuring/measurement-records"
 import type { MeasuredLoad } from "../../benchmarks/measuring/measure";
 import { countedCommands, measure } from "../../benchmarks/measuring/measure";
 import type { Session } from "../../benchmarks/measuring/session";
-import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/runner";
+import type { ValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/driver";
 import type { MeasurementRecord } from "../../benchmarks/results/schema";
 import type { ValkeyBenchmarkRun } from "../../benchmarks/load/valkey-benchmark/arguments";
 import type { TestName } from "../../benchmarks/workloads/named-tests";
@@ -24,7 +24,7 @@ export class DirectLoad {
     private readonly session: Session,
     private readonly settings: LoadSettings,
     readonly test: TestName,
-    private readonly runner: ValkeyBenchmarkRunner,
+    private readonly runner: ValkeyBenchmarkDriver,
     private readonly signal: AbortSignal,
   ) {}
 

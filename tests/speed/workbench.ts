@@ -10,8 +10,8 @@ import { identifyProcess, signalProcess } from "../../lib/system/process-identit
 import type { Programs } from "../../platforms/host/programs/programs";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory } from "../../platforms/host/run-directory";
-import { LocalValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/local-runner";
-import type { ValkeyBenchmarkRunner } from "../../benchmarks/load/valkey-benchmark/runner";
+import { LocalValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/local-driver";
+import type { ValkeyBenchmarkDriver } from "../../benchmarks/load/valkey-benchmark/driver";
 import { packagesDirectory } from "../../lib/system/paths";
 import type { Shape } from "../../valkey/topology/placement";
 import { detectFeatures } from "../../benchmarks/load/valkey-benchmark/features";
@@ -22,7 +22,7 @@ export interface BenchServers {
   /** In the order of the plans. */
   readonly deployments: readonly Deployment[];
   /** Runs valkey-benchmark as the project does. */
-  readonly runner: ValkeyBenchmarkRunner;
+  readonly runner: ValkeyBenchmarkDriver;
   /** Aborted by the user, or when a server exits unexpectedly. */
   readonly signal: AbortSignal;
 }
@@ -47,7 +47,7 @@ export class Workbench {
       const deployments: Deployment[] = [];
       for (const plan of plans) deployments.push(await host.start(plan, signal));
       const { benchmark } = host.programs;
-      const runner = new LocalValkeyBenchmarkRunner({
+      const runner = new LocalValkeyBenchmarkDriver({
         run: host.run,
         benchmark,
         features: await detectFeatures(benchmark),

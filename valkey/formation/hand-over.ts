@@ -1,6 +1,6 @@
 /** Has a replica take over from the primary in order, in replication mode where no Sentinel decides. */
-import { compact } from "../../lib/compact";
 import { setTimeout as sleep } from "node:timers/promises";
+import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { Connection } from "../connection";

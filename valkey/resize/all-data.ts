@@ -6,7 +6,7 @@ import { readMemberStates } from "../membership/members";
 import { hasPrimaryRole, parseInfo } from "../topology/info";
 import { ownAllSlots } from "./resize-facts";
 
-/** Asks the nodes that answer: those of a cluster own all slots, and one in replication mode is a primary that has loaded its data. */
+/** Whether the nodes that answer own all slots of a cluster; in replication mode, whether one is a primary that has loaded its data. */
 export function holdsAllData(deployment: Deployment): Promise<boolean> {
   return withEveryNode(deployment, async (attempts) => {
     const reached = new Map(attempts.flatMap(({ node, connection }) => (connection ? [[node, connection]] : [])));

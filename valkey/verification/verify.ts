@@ -80,13 +80,6 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
   return (await poll(verifyOnce, { intervalMs: POLL_MS, signal })) ?? verify(deployment);
 }
 
-/** Verifies several deployments in parallel, in their order. */
-export function verifyAll(
-  deployments: readonly Deployment[],
-): Promise<{ deployment: Deployment; verification: Verification }[]> {
-  return Promise.all(deployments.map(async (deployment) => ({ deployment, verification: await verify(deployment) })));
-}
-
 /** The verdict on facts. Where no node can be reached, the reasons are all there is to say. Pure. */
 export function judgeFacts(facts: DeploymentFacts): Verdict {
   const isUnreached = facts.nodes.length > 0 && facts.nodes.every(({ info }) => !info.known);

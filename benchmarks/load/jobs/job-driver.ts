@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { compact } from "../../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
 import type { LoadRequest, LoadDriver, LoadOutcome, LoadObserver } from "../load-driver";
-import type { ValkeyBenchmarkRunner } from "../valkey-benchmark/runner";
+import type { ValkeyBenchmarkDriver } from "../valkey-benchmark/driver";
 import type { ReportProgress } from "../../../lib/progress";
 import type { ValkeyBenchmarkRun } from "../valkey-benchmark/arguments";
 import type { ValkeyBenchmarkFeatures } from "../valkey-benchmark/features";
@@ -173,7 +173,7 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
 }
 
 /** Runs valkey-benchmark in Jobs, by the options that the image's version has. */
-export class ValkeyBenchmarkJobRunner extends JobLoadDriver<ValkeyBenchmarkRun> implements ValkeyBenchmarkRunner {
+export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> implements ValkeyBenchmarkDriver {
   private constructor(
     kubernetes: KubernetesClient,
     options: JobLoadDriverOptions,
@@ -190,7 +190,7 @@ export class ValkeyBenchmarkJobRunner extends JobLoadDriver<ValkeyBenchmarkRun> 
     kubernetes: KubernetesClient,
     options: JobLoadDriverOptions,
     signal: AbortSignal,
-  ): Promise<ValkeyBenchmarkJobRunner> {
+  ): Promise<ValkeyBenchmarkJobDriver> {
     const { deployments, plan } = options;
     const [first] = deployments;
     if (first === undefined) throw new BadInput("benchmark", ["there is no deployment to measure"]);
@@ -206,7 +206,7 @@ export class ValkeyBenchmarkJobRunner extends JobLoadDriver<ValkeyBenchmarkRun> 
       signal,
       report: options.report,
     });
-    return new ValkeyBenchmarkJobRunner(kubernetes, options, parseFeatures(help));
+    return new ValkeyBenchmarkJobDriver(kubernetes, options, parseFeatures(help));
   }
 }
 

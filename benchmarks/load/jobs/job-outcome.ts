@@ -7,7 +7,7 @@ import { LoadGeneratorFailure } from "../load-driver";
 import { lastTwoLines } from "../local-process";
 import type { Warning } from "../../results/schema";
 import { Histogram } from "../../../lib/histogram";
-import { openLoopCounts } from "../open-loop/local-runner";
+import { openLoopCounts } from "../open-loop/local-driver";
 import { Tally } from "../open-loop/tally";
 import type { JobLoadGenerator, ParsedOutput } from "./load-generator";
 import type { RunnerPhase, RunnerRecord } from "./runner-record";

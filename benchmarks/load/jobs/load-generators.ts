@@ -2,13 +2,13 @@
 import { gzipSync } from "node:zlib";
 import { Failure } from "../../../lib/errors";
 import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
-import { runnerShare, runTimeoutSeconds } from "../valkey-benchmark/runner";
+import { runnerShare, runTimeoutSeconds } from "../valkey-benchmark/driver";
 import type { MemtierRun } from "../memtier/arguments";
 import { memtierArguments } from "../memtier/arguments";
 import { parseMemtierResults, memtierReport } from "../memtier/output";
 import { generatorBundle } from "../open-loop/bundle";
-import type { OpenLoopRun } from "../open-loop/local-runner";
-import { endpointsPrimaryFirst, openLoopReport, openLoopPlan } from "../open-loop/local-runner";
+import type { OpenLoopRun } from "../open-loop/local-driver";
+import { endpointsPrimaryFirst, openLoopReport, openLoopPlan } from "../open-loop/local-driver";
 import { processMessageSchema } from "../open-loop/plan";
 import { Tally } from "../open-loop/tally";
 import type { ValkeyBenchmarkRun } from "../valkey-benchmark/arguments";

@@ -134,16 +134,17 @@ function scalingFits(
   const limitOf = (treatment: Treatment, test: string): string | undefined =>
     pinningOf(treatment, cpus)?.sharedCpus ?? lackingCores(treatment, cpus) ?? measuredLimit(analysis, treatment, test);
   const unlessCluster = ({ mode }: Treatment): string | undefined => (mode === "cluster" ? undefined : "not a cluster");
-  const isOffered = (fit: StudyFit): boolean[] =>
-    [...fit.treatments, ...fit.excluded.map(({ treatment }) => treatment)].map(
-      (id) => analysis.treatment(id)?.workload.rate !== undefined,
+  /** Whether any treatment of the fit has an offered rate, or has none. */
+  const hasRate = (fit: StudyFit, isOffered: boolean): boolean =>
+    [...fit.treatments, ...fit.excluded.map(({ treatment }) => treatment)].some(
+      (id) => (analysis.treatment(id)?.workload.rate !== undefined) === isOffered,
     );
   const scales = kind === "density" || kind === "billion";
   const throughput = scales ? analysis.fits("throughput", limitOf) : [];
   const costs = kind === "billion" ? analysis.fits("cpu-per-operation", unlessCluster) : [];
   return {
-    throughput: throughput.filter((fit) => isOffered(fit).includes(false)),
-    costs: costs.filter((fit) => isOffered(fit).includes(true)),
+    throughput: throughput.filter((fit) => hasRate(fit, false)),
+    costs: costs.filter((fit) => hasRate(fit, true)),
   };
 }
 

@@ -2,8 +2,8 @@
 import type { MeasurementSeries } from "../../measuring/measurement-series";
 import { REFERENCE_LOAD } from "../../measuring/reference-load";
 import { runMeasurements } from "../../measuring/run-measurements";
-import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-runner";
-import { LocalValkeyBenchmarkRunner } from "../../load/valkey-benchmark/local-runner";
+import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-driver";
+import { LocalValkeyBenchmarkDriver } from "../../load/valkey-benchmark/local-driver";
 import type { VerifiedDeployment } from "../../measuring/session";
 import { Session } from "../../measuring/session";
 import { topologyOf } from "../../../valkey/verification/topology-record";
@@ -152,7 +152,7 @@ function measure(
       raw(`${where}, ${heading}`, output);
     },
   };
-  return runMeasurements(experiment, { valkeyBenchmark: new LocalValkeyBenchmarkRunner(tool), signal }, listener);
+  return runMeasurements(experiment, { valkeyBenchmark: new LocalValkeyBenchmarkDriver(tool), signal }, listener);
 }
 
 async function withSession<T>(verified: VerifiedDeployment, use: (session: Session) => Promise<T>): Promise<T> {

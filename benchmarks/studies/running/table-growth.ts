@@ -4,7 +4,7 @@ import { Failure } from "../../../lib/errors";
 import type { ProcessExit } from "../../../platforms/host/processes";
 import { formatExit, pinnedCommand, startRecorded } from "../../../platforms/host/processes";
 import { identifyProcess, signalProcess } from "../../../lib/system/process-identity";
-import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-runner";
+import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-driver";
 import type { Session } from "../../measuring/session";
 import type { TableGrowth } from "../../results/study-schema";
 import { infoFields, infoNumber, parseInfo } from "../../../valkey/topology/info";

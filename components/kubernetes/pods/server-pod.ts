@@ -1,6 +1,6 @@
 /** The pod of a server, of every topology and engine. What differs between them is its role. Pure. */
-import { compact } from "../../../lib/compact";
 import type { types } from "@pulumi/kubernetes";
+import { compact } from "../../../lib/compact";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import { supportsZoneDirective } from "../../../valkey/availability-zone";
 import { tagOf } from "../../../valkey/settings/version";

@@ -1,6 +1,6 @@
 /** Services for clients outside the Kubernetes cluster. */
-import { compact } from "../../../lib/compact";
 import type { types } from "@pulumi/kubernetes";
+import { compact } from "../../../lib/compact";
 import { POD_NAME_LABEL } from "../../../platforms/kubernetes/pods/pods";
 import { BadInput } from "../../../lib/errors";
 import type { DeploymentContext } from "../deployment-context";

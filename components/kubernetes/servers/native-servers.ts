@@ -1,6 +1,6 @@
 /** The servers of a deployment: everything that all topologies and engines have in common. */
-import { compact } from "../../../lib/compact";
 import type * as pulumi from "@pulumi/pulumi";
+import { compact } from "../../../lib/compact";
 import type { ServerArgs } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { podRevision } from "../deployment-context";

@@ -103,13 +103,13 @@ class PoolSets {
   /** @param groups of one owner, on machines of one type if they name one */
   #place(groups: readonly PodGroup[]): void {
     const [first, ...rest] = groups;
-    if (first === undefined || this.#joins(groups, first) || this.#opens(groups, first)) return;
+    if (first === undefined || this.#tryToJoin(groups, first) || this.#tryToOpen(groups, first)) return;
     if (rest.length > 0) this.#separate(groups, first);
     else this.unfitting.push(first);
   }
 
-  /** Whether the groups find room in a set that exists. */
-  #joins(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
+  /** Places the groups in a set that exists. @returns whether there is room */
+  #tryToJoin(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
     for (const set of this.sets) {
       if (!set.open || set.instanceType !== instanceType) continue;
       const joined = [...set.groups, ...groups];
@@ -122,8 +122,8 @@ class PoolSets {
     return false;
   }
 
-  /** Whether the groups find room in a new set. */
-  #opens(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
+  /** Places the groups in a new set. @returns whether a type has room for them */
+  #tryToOpen(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
     const types = instanceType === undefined ? this.args.instanceTypes : [instanceType];
     const choice = chooseType({ ...this.args, instanceTypes: types }, groups, this.prices);
     const layout = choice && layoutOf(groups, choice.room);

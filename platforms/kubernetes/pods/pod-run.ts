@@ -2,7 +2,7 @@
 import type { V1Job, V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
-import type { ReportProgress } from "../../../lib/progress";
+import type { WaitOptions } from "../../../lib/progress";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import { diagnosePods, formatDiagnostic, resourceName } from "../api/pod-diagnostics";
@@ -16,12 +16,6 @@ export interface PodRun {
   readonly name: string;
   readonly labels: Labels;
   readonly spec: Plain<V1PodSpec>;
-}
-
-export interface PodRunOptions {
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-  readonly report: ReportProgress;
 }
 
 const POLL_MS = 250;
@@ -40,7 +34,7 @@ const SECONDS_KEPT = 30;
 export async function runPodToCompletion(
   kubernetes: KubernetesClient,
   run: PodRun,
-  options: PodRunOptions,
+  options: WaitOptions,
 ): Promise<string> {
   const { namespace } = run;
   const job = await kubernetes.call(
@@ -76,7 +70,7 @@ function jobOf({ name, labels, spec }: PodRun, timeoutMs: number): Plain<V1Job> 
 async function awaitEnd(
   kubernetes: KubernetesClient,
   { namespace, labels }: PodRun,
-  { timeoutMs, signal, report }: PodRunOptions,
+  { timeoutMs, signal, report }: WaitOptions,
 ): Promise<string> {
   const began = Date.now();
   let explainAt = began + EXPLAIN_MS;

@@ -1,7 +1,8 @@
 /** The number of a StatefulSet's pods. */
+import type { WaitOptions } from "../../../lib/progress";
 import { awaitCondition } from "../../../lib/polling";
 import type { KubernetesClient } from "../api/client";
-import type { StatefulSetName, StatefulSetWaitOptions } from "../volumes/statefulset-volumes";
+import type { StatefulSetName } from "../volumes/statefulset-volumes";
 import { findStatefulSet, POLL_MS } from "../volumes/statefulset-volumes";
 
 /**
@@ -12,7 +13,7 @@ export async function scaleSet(
   kubernetes: KubernetesClient,
   set: StatefulSetName,
   replicas: number,
-  { timeoutMs, signal }: StatefulSetWaitOptions,
+  { timeoutMs, signal }: WaitOptions,
 ): Promise<void> {
   const { namespace, statefulSet: name } = set;
   const found = await findStatefulSet(kubernetes, set);

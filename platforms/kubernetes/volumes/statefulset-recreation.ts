@@ -2,6 +2,7 @@
  * Makes a StatefulSet again around its pods: Kubernetes lets none change its template of claims. The object lies in a
  * ConfigMap until it is made, so that what is interrupted in between can be repeated.
  */
+import type { WaitOptions } from "../../../lib/progress";
 import type { V1ConfigMap, V1ManagedFieldsEntry, V1StatefulSet } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
 import { holdsInTime } from "../../../lib/polling";
@@ -10,7 +11,7 @@ import type { Plain } from "../api/plain";
 import { resourceName } from "../api/pod-diagnostics";
 import { parseQuantity } from "../api/quantity";
 import { copiedSet, copyName, findCopy, MANAGER, OBJECT, OPERATION } from "./statefulset-copy";
-import type { StatefulSetVolumes, StatefulSetWaitOptions, DesiredVolume } from "./statefulset-volumes";
+import type { StatefulSetVolumes, DesiredVolume } from "./statefulset-volumes";
 import { claimsOfSet, findStatefulSet, isOrdinalOf, POLL_MS, requestedBytes } from "./statefulset-volumes";
 
 const STATEFUL_SETS = { group: "apps", version: "v1", plural: "statefulsets" } as const;
@@ -26,7 +27,7 @@ export async function recreateStatefulSet(
   kubernetes: KubernetesClient,
   volumes: StatefulSetVolumes,
   wanted: DesiredVolume,
-  options: StatefulSetWaitOptions,
+  options: WaitOptions,
 ): Promise<void> {
   const set = await findStatefulSet(kubernetes, volumes);
   if (set !== undefined && hasOtherTemplate(set, wanted)) await orphanStatefulSet(kubernetes, volumes, options);
@@ -61,7 +62,7 @@ function hasOtherTemplate(set: V1StatefulSet, { size, className }: DesiredVolume
 export async function orphanStatefulSet(
   kubernetes: KubernetesClient,
   volumes: StatefulSetVolumes,
-  { timeoutMs, signal }: StatefulSetWaitOptions,
+  { timeoutMs, signal }: WaitOptions,
 ): Promise<void> {
   const { namespace, statefulSet: name } = volumes;
   // As it is: the client's own types drop what they do not know.

@@ -2,7 +2,7 @@
 import type { V1PersistentVolumeClaim, V1StatefulSet } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
 import { holdsInTime } from "../../../lib/polling";
-import type { ReportProgress } from "../../../lib/progress";
+import type { WaitOptions } from "../../../lib/progress";
 import { listNames } from "../../../valkey/verification/assertion";
 import type { KubernetesClient } from "../api/client";
 import { lastWarningEvent, resourceName } from "../api/pod-diagnostics";
@@ -25,12 +25,6 @@ export interface DesiredVolume {
   readonly size: string;
   /** @default the cluster's default class */
   readonly className?: string | undefined;
-}
-
-export interface StatefulSetWaitOptions {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
-  readonly report?: ReportProgress | undefined;
 }
 
 export const POLL_MS = 500;
@@ -97,7 +91,7 @@ export async function growVolumes(
   kubernetes: KubernetesClient,
   set: StatefulSetVolumes,
   size: string,
-  { timeoutMs, signal, report }: StatefulSetWaitOptions,
+  { timeoutMs, signal, report }: WaitOptions,
 ): Promise<void> {
   const bytes = parseQuantity(size);
   const { namespace } = set;
@@ -115,7 +109,7 @@ export async function growVolumes(
     small = (await claimsOfSet(kubernetes, set)).filter(
       (claim) => isBound(claim) && parseQuantity(claim.status?.capacity?.["storage"] ?? "") < bytes,
     );
-    if (small.length > 0) report?.(describeGrowing(small), true);
+    if (small.length > 0) report(describeGrowing(small), true);
     return small.length === 0;
   };
   if (await holdsInTime(haveGrown, { timeoutMs, intervalMs: POLL_MS, signal })) return;

@@ -1,7 +1,7 @@
 /** Volumes of a namespace. */
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
-import type { ReportProgress } from "../../../lib/progress";
+import type { WaitOptions } from "../../../lib/progress";
 import { holdsInTime } from "../../../lib/polling";
 import { formatList } from "../../../lib/units";
 import type { Plain } from "../api/plain";
@@ -10,12 +10,6 @@ import type { Plain } from "../api/plain";
 export interface VolumeReader {
   readonly core: { listPersistentVolume(): Promise<{ readonly items: readonly Plain<V1PersistentVolume>[] }> };
   call<T>(doing: string, answer: Promise<T>): Promise<T>;
-}
-
-export interface VolumeWaitOptions {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal | undefined;
-  readonly report?: ReportProgress | undefined;
 }
 
 const POLL_MS = 2_000;
@@ -27,13 +21,13 @@ const POLL_MS = 2_000;
 export async function awaitVolumesGone(
   kubernetes: VolumeReader,
   namespace: string,
-  { timeoutMs, signal, report }: VolumeWaitOptions,
+  { timeoutMs, signal, report }: WaitOptions,
   pollMs = POLL_MS,
 ): Promise<void> {
   let left: string[] = [];
   const areGone = async (): Promise<boolean> => {
     left = await volumesOf(kubernetes, namespace);
-    if (left.length > 0) report?.(`volumes ${formatList(left, 4)} are not deleted yet`, true);
+    if (left.length > 0) report(`volumes ${formatList(left, 4)} are not deleted yet`, true);
     return left.length === 0;
   };
   if (await holdsInTime(areGone, { timeoutMs, intervalMs: pollMs, signal })) return;

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseObjective } from "../../../benchmarks/capacity/objective";
 import { measureCapacity } from "../../../benchmarks/capacity/measure-capacity";
 import type { Deployment } from "../../../valkey/deployment";
-import { LocalValkeyBenchmarkRunner } from "../../../benchmarks/load/valkey-benchmark/local-runner";
+import { LocalValkeyBenchmarkDriver } from "../../../benchmarks/load/valkey-benchmark/local-driver";
 import { measureAll } from "../../../benchmarks/run/measure-all";
-import { LocalOpenLoopRunner } from "../../../benchmarks/load/open-loop/local-runner";
+import { LocalOpenLoopDriver } from "../../../benchmarks/load/open-loop/local-driver";
 import { Artifacts } from "../../../benchmarks/run/artifacts";
 import { ResultsCollector } from "../../../benchmarks/run/collector";
 import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/features";
@@ -77,7 +77,7 @@ describe("the capacity", () => {
           search: { initialRate: 50, maxRate: 100, precision: 1, confirmations: 1 },
         },
       };
-      const runner = new LocalValkeyBenchmarkRunner({
+      const runner = new LocalValkeyBenchmarkDriver({
         run,
         benchmark: programs.benchmark,
         features: await detectFeatures(programs.benchmark),
@@ -85,7 +85,7 @@ describe("the capacity", () => {
       });
       await measureAll(
         plan,
-        { valkeyBenchmark: runner, openLoop: new LocalOpenLoopRunner({ run, serversHere: true }), signal: never },
+        { valkeyBenchmark: runner, openLoop: new LocalOpenLoopDriver({ run, serversHere: true }), signal: never },
         collector,
         () => undefined,
       );
@@ -137,7 +137,7 @@ describe("the capacity", () => {
         objective: parseObjective("p90=30ms"),
         search: { initialRate: 500, maxRate: 256_000, precision: 0.5, confirmations: 1 },
       },
-      { openLoop: new LocalOpenLoopRunner({ run: sandbox.host.run, serversHere: true }), signal: never },
+      { openLoop: new LocalOpenLoopDriver({ run: sandbox.host.run, serversHere: true }), signal: never },
       () => undefined,
     );
     expect(capacity).toBeGreaterThan(100);

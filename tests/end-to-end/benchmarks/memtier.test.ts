@@ -5,7 +5,7 @@ import { BadInput } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
 import { mixedLoadDrivers } from "../../../benchmarks/measuring/mixed-load-drivers";
-import { LocalValkeyBenchmarkRunner } from "../../../benchmarks/load/valkey-benchmark/local-runner";
+import { LocalValkeyBenchmarkDriver } from "../../../benchmarks/load/valkey-benchmark/local-driver";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import { findMemtier } from "../../../benchmarks/load/memtier/program";
 import { histogramOf } from "../../../benchmarks/results/rows";
@@ -79,7 +79,7 @@ describe.skipIf(!isInstalled())(
         warmup: 0,
         rate: undefined,
       };
-      const runner = new LocalValkeyBenchmarkRunner({
+      const runner = new LocalValkeyBenchmarkDriver({
         run,
         benchmark: programs.benchmark,
         features: await detectFeatures(programs.benchmark),

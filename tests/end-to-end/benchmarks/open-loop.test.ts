@@ -6,11 +6,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { LocalValkeyBenchmarkRunner } from "../../../benchmarks/load/valkey-benchmark/local-runner";
+import { LocalValkeyBenchmarkDriver } from "../../../benchmarks/load/valkey-benchmark/local-driver";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import { GeneratorProcess } from "../../../benchmarks/load/open-loop/generator-process";
-import { LocalOpenLoopRunner } from "../../../benchmarks/load/open-loop/local-runner";
+import { LocalOpenLoopDriver } from "../../../benchmarks/load/open-loop/local-driver";
 import type { OpenLoopPlan } from "../../../benchmarks/load/open-loop/plan";
 import { Tally } from "../../../benchmarks/load/open-loop/tally";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
@@ -115,7 +115,7 @@ async function measure(mixes: readonly MixedWorkload[]): Promise<MeasurementReco
     warmup: 0,
     rate: undefined,
   };
-  const runner = new LocalValkeyBenchmarkRunner({
+  const runner = new LocalValkeyBenchmarkDriver({
     run,
     benchmark: programs.benchmark,
     features: await detectFeatures(programs.benchmark),
@@ -123,7 +123,7 @@ async function measure(mixes: readonly MixedWorkload[]): Promise<MeasurementReco
   });
   await runMeasurements(
     { deployments: contenders, workload, mixedWorkloads: mixes, repeats: 1 },
-    { valkeyBenchmark: runner, openLoop: new LocalOpenLoopRunner({ run, serversHere: true }), signal: never },
+    { valkeyBenchmark: runner, openLoop: new LocalOpenLoopDriver({ run, serversHere: true }), signal: never },
     {
       progress: () => undefined,
       raw: () => undefined,

@@ -6,7 +6,7 @@ import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
-import { ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-driver";
+import { ValkeyBenchmarkJobDriver } from "../../../benchmarks/load/jobs/job-driver";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/job-plan";
@@ -47,7 +47,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
   }
 
   async function measureBy(
-    runner: ValkeyBenchmarkJobRunner,
+    runner: ValkeyBenchmarkJobDriver,
     contenders: readonly VerifiedDeployment[],
     load: Workload,
     signal: AbortSignal,
@@ -91,7 +91,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
 
   describe("on machines of its own", () => {
     let replication: { readonly deployment: PodDeployment; readonly contender: VerifiedDeployment };
-    let runner: ValkeyBenchmarkJobRunner;
+    let runner: ValkeyBenchmarkJobDriver;
     const going = new AbortController().signal;
     beforeAll(async () => {
       replication = await deploy({
@@ -99,7 +99,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
         mode: "replication",
         shape: { primaries: 1, replicasPerPrimary: 2 },
       });
-      runner = await ValkeyBenchmarkJobRunner.open(
+      runner = await ValkeyBenchmarkJobDriver.open(
         kubernetes,
         { plan: { runners: 2, sharing: false }, deployments: [replication.deployment], timeoutMs },
         going,
@@ -216,7 +216,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
     });
 
     it("shows the output of a load generator that fails, and leaves nothing behind", async () => {
-      const wrong = await ValkeyBenchmarkJobRunner.open(
+      const wrong = await ValkeyBenchmarkJobDriver.open(
         kubernetes,
         {
           plan: { runners: 2, sharing: false, resources: { requests: { memory: "1Mi" }, limits: { memory: "6Mi" } } },
@@ -256,7 +256,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
     });
 
     it("says that no machine is left, and what to change", async () => {
-      const opened = ValkeyBenchmarkJobRunner.open(
+      const opened = ValkeyBenchmarkJobDriver.open(
         kubernetes,
         { plan: { runners: 1, sharing: false }, deployments: [everywhere.deployment], timeoutMs: 10_000 },
         going,
@@ -268,7 +268,7 @@ describe.skipIf(KUBECONFIG === undefined)(`load from a Job${WHERE}`, { timeout: 
     });
 
     it("shares machines where that is allowed, and warns in every record, as of machines that are not tuned as promised", async () => {
-      const runner = await ValkeyBenchmarkJobRunner.open(
+      const runner = await ValkeyBenchmarkJobDriver.open(
         kubernetes,
         {
           // No machine lets a process open so many files.

@@ -9,7 +9,7 @@ import type { KubernetesClient } from "../../../platforms/kubernetes/api/client"
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/job-plan";
 import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
-import { JobLoadDriver, ValkeyBenchmarkJobRunner } from "../../../benchmarks/load/jobs/job-driver";
+import { JobLoadDriver, ValkeyBenchmarkJobDriver } from "../../../benchmarks/load/jobs/job-driver";
 import { memtierInJobs, openLoopInJobs } from "../../../benchmarks/load/jobs/load-generators";
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
@@ -98,7 +98,7 @@ describe.skipIf(KUBECONFIG === undefined || WHY !== "")(
         deployments,
         timeoutMs,
       };
-      const runner = await ValkeyBenchmarkJobRunner.open(kubernetes, options, signal);
+      const runner = await ValkeyBenchmarkJobDriver.open(kubernetes, options, signal);
       const records: MeasurementRecord[] = [];
       const equipment = {
         valkeyBenchmark: runner,

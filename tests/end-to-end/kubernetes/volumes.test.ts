@@ -12,6 +12,7 @@ import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-awa
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { IMAGE } from "../../support/valkey/servers";
+import { never } from "../../support/valkey/real";
 
 /** Number of pods of a cluster of three, and of a primary with its replica. */
 const PODS = 5;
@@ -165,7 +166,11 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
   /** Leaves what an update leaves that is killed before the StatefulSet is made again. */
   const interrupt = async (name: string): Promise<void> => {
     const volumes = { namespace: here.namespace, statefulSet: name, template: "data" };
-    await orphanStatefulSet(await openKubernetesClient(target(name)), volumes, { timeoutMs: 30_000 });
+    await orphanStatefulSet(await openKubernetesClient(target(name)), volumes, {
+      timeoutMs: 30_000,
+      signal: never,
+      report: () => undefined,
+    });
     expect(await claims(name)).toEqual([["1Gi", undefined]]);
   };
 

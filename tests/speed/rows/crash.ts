@@ -1,12 +1,11 @@
 /** The end of a server in a pod that nobody planned, beside pods that start without asking their replicas. */
 import type { Fault } from "../../../faults/plan/fault";
 import type { Scenario } from "../../../faults/plan/scenario";
-import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import { runScenarios } from "../../../faults/scenarios/run-scenarios";
 import { allInOrder } from "../../../lib/all-in-order";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Semaphore } from "../../../lib/semaphore";
-import type { ScenarioResult } from "../../../faults/scenarios/scenario-run";
+import type { FaultSubject, ScenarioResult } from "../../../faults/scenarios/scenario-run";
 import { PodFaultInjector } from "../../../faults/injectors/pod-injector";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { nodeCount } from "../../../valkey/topology/placement";
@@ -172,18 +171,25 @@ async function runCase(
   const own = kind.mode === "cluster" ? { ...COMMON, ...CLUSTER_SETTINGS } : COMMON;
   const pods = await DeployedPods.open(name, kind, { settings: { ...own, ...settings }, ephemeral, change });
   const crashed = new Set<string>();
+  let rounds = 0;
   /**
    * All primaries. The first one is struck, and has not crashed before: a kubelet waits longer before each further start of a container.
-   * Each shard of a cluster is struck in turn, so that the pods that have crashed are replicas when they are made again.
+   * Each shard is struck in turn, so that pods that have crashed are replicas when they are made again.
    */
   const freshPrimaries = async (): Promise<string[]> => {
-    const ordered = (primaries: readonly string[]): string[] =>
-      primaries.toSorted((a, b) => Number(crashed.has(a)) - Number(crashed.has(b)));
-    const primaries = ordered(await pods.primaries());
-    if (!crashed.has(primaries[0] ?? "") && crashed.size < nodeCount(kind.shape) / 2) return primaries;
-    await pods.renew([...crashed]);
-    crashed.clear();
-    return ordered(await pods.primaries());
+    const { primaries: shards } = kind.shape;
+    const rotated = (primaries: readonly string[]): string[] => {
+      const first = rounds % shards;
+      return [...primaries.slice(first), ...primaries.slice(0, first)];
+    };
+    let primaries = rotated(await pods.primaries());
+    if (crashed.has(primaries[0] ?? "") || crashed.size >= nodeCount(kind.shape) / 2) {
+      await pods.renew([...crashed]);
+      crashed.clear();
+      primaries = rotated(await pods.primaries());
+    }
+    rounds++;
+    return primaries;
   };
   const once = async (formed: FaultSubject, replicas: number): Promise<ScenarioRecord> => {
     // Each round begins with the roles that the last one has left.

@@ -2,7 +2,7 @@
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
-import { LocalValkeyBenchmarkRunner } from "../../../benchmarks/load/valkey-benchmark/local-runner";
+import { LocalValkeyBenchmarkDriver } from "../../../benchmarks/load/valkey-benchmark/local-driver";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import type { ReferenceLoadRecord, MeasurementRecord } from "../../../benchmarks/results/schema";
 import { detectFeatures } from "../../../benchmarks/load/valkey-benchmark/features";
@@ -55,7 +55,7 @@ export class MeasuredDeployments {
     await runMeasurements(
       { deployments: some, workload: { ...WORKLOAD, ...workload }, repeats },
       {
-        valkeyBenchmark: new LocalValkeyBenchmarkRunner({
+        valkeyBenchmark: new LocalValkeyBenchmarkDriver({
           run,
           benchmark: programs.benchmark,
           features: await detectFeatures(programs.benchmark),

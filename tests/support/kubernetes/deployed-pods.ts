@@ -144,7 +144,7 @@ export class DeployedPods {
   async renew(names: readonly string[]): Promise<void> {
     const primaries = await this.primaries();
     const replicas = names.filter((name) => !primaries.includes(name));
-    await this.#replace(replicas);
+    if (replicas.length > 0) await this.#replace(replicas);
     // Each hands over in order.
     for (const name of names) if (!replicas.includes(name)) await this.#replace([name]);
     // Sentinels report a pod that is new as down after that time.

@@ -1,8 +1,8 @@
 /** One connection of the open-loop generator: it sends commands as text and counts the replies, which come in order. */
-import { compact } from "../../../../lib/compact";
 import { connect as connectTcp } from "node:net";
 import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { compact } from "../../../../lib/compact";
 import { tlsOptions } from "../../../../valkey/connection";
 import type { NodeAccess, Endpoint } from "../../../../valkey/node";
 import type { TimedRequest } from "../requests/request";

@@ -9,7 +9,7 @@ import { benchmarkJob } from "../../../../benchmarks/load/jobs/benchmark-job";
 import type { LoadSidecar } from "../../../../benchmarks/load/jobs/sidecar";
 import type { JobPhase } from "../../../../benchmarks/load/jobs/load-generator";
 import { parseRunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
-import { runnerShare } from "../../../../benchmarks/load/valkey-benchmark/runner";
+import { runnerShare } from "../../../../benchmarks/load/valkey-benchmark/driver";
 import { valkeyBenchmarkArguments } from "../../../../benchmarks/load/valkey-benchmark/arguments";
 import { parseSingleReport } from "../../../../benchmarks/load/valkey-benchmark/output";
 import { namedTest } from "../../../../benchmarks/workloads/named-tests";

@@ -4,6 +4,8 @@ import type { Plain } from "../../../../platforms/kubernetes/api/plain";
 import type { VolumeReader } from "../../../../platforms/kubernetes/volumes/volumes";
 import { awaitVolumesGone } from "../../../../platforms/kubernetes/volumes/volumes";
 
+const NOBODY = { signal: new AbortController().signal, report: () => undefined };
+
 const volume = (
   name: string,
   namespace: string,
@@ -33,13 +35,13 @@ describe("awaitVolumesGone", () => {
       [volume("b", "valkey"), ...others],
       others,
     ]);
-    await awaitVolumesGone(kubernetes, "valkey", { timeoutMs: 1000 }, 1);
+    await awaitVolumesGone(kubernetes, "valkey", { ...NOBODY, timeoutMs: 1000 }, 1);
     expect(kubernetes.asked()).toBe(3);
   });
 
   it("names the volumes that still exist when the time is up", async () => {
     const left = Array.from({ length: 6 }, (_, index) => volume(`pvc-${index}`, "valkey"));
-    await expect(awaitVolumesGone(reader([left]), "valkey", { timeoutMs: 5 }, 1)).rejects.toThrow(
+    await expect(awaitVolumesGone(reader([left]), "valkey", { ...NOBODY, timeoutMs: 5 }, 1)).rejects.toThrow(
       "volumes of namespace valkey still exist: pvc-0, pvc-1, pvc-2, pvc-3 and 2 more; run destroy again when they are gone",
     );
   });

@@ -5,7 +5,7 @@ import type { ValkeyBenchmarkRun } from "./arguments";
 import type { ValkeyBenchmarkFeatures } from "./features";
 
 /** Sends loads by valkey-benchmark. */
-export interface ValkeyBenchmarkRunner extends LoadDriver<ValkeyBenchmarkRun> {
+export interface ValkeyBenchmarkDriver extends LoadDriver<ValkeyBenchmarkRun> {
   readonly features: ValkeyBenchmarkFeatures;
 }
 

@@ -38,7 +38,7 @@ export interface LocalOpenLoopOptions {
 const CPU_INTERVAL_MS = 100;
 
 /** Runs the open-loop generator as a process on this machine. */
-export class LocalOpenLoopRunner implements LoadDriver<OpenLoopRun> {
+export class LocalOpenLoopDriver implements LoadDriver<OpenLoopRun> {
   readonly count = 1;
 
   constructor(private readonly options: LocalOpenLoopOptions) {}

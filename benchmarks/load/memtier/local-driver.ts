@@ -33,7 +33,7 @@ interface OneRun {
   readonly programCores: number;
 }
 
-export class LocalMemtierRunner implements LoadDriver<MemtierRun> {
+export class LocalMemtierDriver implements LoadDriver<MemtierRun> {
   readonly count = 1;
 
   constructor(private readonly options: LocalMemtierOptions) {}

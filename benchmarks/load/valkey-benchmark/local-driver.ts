@@ -9,9 +9,9 @@ import { pinnedCommand } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
 import { clientCpu } from "../client-cpu";
 import type { LoadObserver, LoadOutcome } from "../load-driver";
-import type { ValkeyBenchmarkRequest, ValkeyBenchmarkRunner } from "./runner";
+import type { ValkeyBenchmarkRequest, ValkeyBenchmarkDriver } from "./driver";
 import { LoadGeneratorFailure } from "../load-driver";
-import { runnerShare, runTimeoutSeconds } from "./runner";
+import { runnerShare, runTimeoutSeconds } from "./driver";
 import type { OutputCollector } from "../local-process";
 import { lastTwoLines, runLocalProcess } from "../local-process";
 import { mergeReports } from "../merge-reports";
@@ -39,7 +39,7 @@ export interface LocalValkeyBenchmarkOptions {
 const COMMON_TIME = 0.95;
 
 /** Runs valkey-benchmark as one or several processes on this machine. */
-export class LocalValkeyBenchmarkRunner implements ValkeyBenchmarkRunner {
+export class LocalValkeyBenchmarkDriver implements ValkeyBenchmarkDriver {
   readonly count: number;
 
   constructor(private readonly options: LocalValkeyBenchmarkOptions) {
