@@ -6,7 +6,7 @@
  */
 export type ReportProgress = (line: string, passing?: boolean) => void;
 
-/** How long something is waited for, what ends the wait early, and who hears of it. */
+/** How long to wait, what ends the wait early, and who is told. */
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;

@@ -49,7 +49,7 @@ const dataSizeOf = ({ records: [first] }: MeasuredCapacity["row"]): number => fi
 
 /**
  * The capacity with the fewest io-threads that no other number beats: idle threads spin and need a larger machine.
- * Of each number of threads the highest capacity counts.
+ * The highest capacity of each number of threads counts.
  */
 function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
   const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);

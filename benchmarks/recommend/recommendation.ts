@@ -46,6 +46,6 @@ export interface Recommendation {
   readonly options: readonly DeploymentOption[];
   readonly arithmetic: readonly string[];
   readonly assumptions: readonly string[];
-  /** Why there is no option. */
+  /** Reasons why there is no option. */
   readonly missing: readonly string[];
 }

@@ -22,7 +22,7 @@ export interface Basis {
   readonly need: Requirements;
   /** Requests per second that a primary serves at full speed. */
   readonly capacity: number;
-  /** A rate that was measured to meet the objective; undefined if none was, or there is no objective. */
+  /** The highest measured rate that met the objective; undefined if no rate did, or without an objective. */
   readonly sustained: SustainedRate | undefined;
   /** Threads of the measured servers. */
   readonly ioThreads: number;

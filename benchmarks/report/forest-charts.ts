@@ -21,7 +21,7 @@ const METRIC_TITLES = {
   "cpu-per-operation": "Servers' CPU per operation, compared",
 } as const;
 
-/** A comparison of which the ratio is known. */
+/** A comparison with a known ratio. */
 interface KnownRatio {
   readonly label: string;
   readonly ratio: number;

@@ -13,7 +13,7 @@ interface Scaling {
   /** Treatments in the fit. */
   readonly taken: readonly Point[];
   readonly excluded: readonly Point[];
-  /** Two ends; empty if there is no exponent. */
+  /** The two ends of the fitted line; empty without an exponent. */
   readonly line: readonly Point[];
 }
 

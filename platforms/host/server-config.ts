@@ -88,7 +88,7 @@ export function serverConfig(
       plan.zone !== undefined && product === "valkey" && supportsZoneDirective(version)
         ? ([ZONE_DIRECTIVE, plan.zone] as const)
         : undefined,
-      ...compact([plan.replicaOf && (["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const)]),
+      plan.replicaOf && (["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const),
     ]),
   );
   // This directive is derived, not configured, so it is left out where the server does not know it.

@@ -68,7 +68,7 @@ export class LostNodeRepair {
     return this.#waitsFor;
   };
 
-  /** @returns what has to happen first; undefined if no node is in a zone where it cannot stay */
+  /** @returns why nodes cannot move yet; undefined if none has to move, or all were told to */
   async #replaceStranded(): Promise<string | undefined> {
     const { namespace, statefulSet, container, zones, name } = this.plan.target;
     const volumes = { namespace, statefulSet, template: this.plan.template };

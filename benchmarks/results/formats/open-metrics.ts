@@ -176,7 +176,7 @@ function studyFamilies({ stack, study }: Results): Family[] {
   ];
 }
 
-/** A sample for each item of which the value is known. */
+/** A sample for each item that has a value. */
 function samplesOf<T>(items: readonly T[], labelsOf: (item: T) => Labels, value: (item: T) => number | null): Sample[] {
   return items.flatMap((item): Sample[] => {
     const known = value(item);

@@ -137,7 +137,7 @@ class PoolSets {
   #separate(groups: readonly PodGroup[], first: PodGroup): void {
     for (const group of groups) this.#place([group]);
     const beside = this.sets.find((set) => set.groups.includes(first))?.groups ?? groups;
-    const others = groups.filter((group) => group !== first && !beside.includes(group));
+    const others = groups.filter((group) => !beside.includes(group));
     if (others.length > 0) this.notes.push(splitNote(first, others));
   }
 }
