@@ -33,6 +33,18 @@ is_lent() {
   esac
 }
 
+# follows_itself: whether the designated primary started as a replica of the Service, which leads nowhere but here. It did so where its container
+# died after it had taken over, and before its file said that it is designated.
+follows_itself() {
+  [ "$followed" = "$PRIMARY_SERVICE" ] && never_linked && ! serves_elsewhere
+}
+
+# never_linked: whether this replica has had no primary since it started 30 s ago.
+never_linked() { [ "$link" != up ] && [ "$since" -lt 0 ] && [ "$uptime" -ge 30 ] && ! copying; }
+
+# start_again: ends this server, which has nothing that is not on its disk or at others, so that the start script asks these again.
+start_again() { echo 'SHUTDOWN NOSAVE NOW FORCE' | tell localhost 2 >/dev/null; }
+
 # serves_elsewhere: whether clients of the Service of the primary find one that is not this server.
 serves_elsewhere() {
   found=$(printf 'ROLE\nINFO server\n' | tell "$PRIMARY_SERVICE" 2)
@@ -51,9 +63,9 @@ take_back() {
     elif [ "$since" -ge 10 ]; then
       # The other is gone. Nobody wrote there, and all that it had is here.
       echo 'REPLICAOF NO ONE' | tell localhost 2 >/dev/null
-    elif [ "$since" -lt 0 ] && [ "$uptime" -ge 30 ] && ! copying; then
-      # The other started anew, and refuses: the start script asks again.
-      echo 'SHUTDOWN NOSAVE NOW FORCE' | tell localhost 2 >/dev/null
+    elif never_linked; then
+      # The other started anew, and refuses.
+      start_again
     fi
     sleep 0.2
     look
@@ -138,6 +150,9 @@ if [ -n "${PRIMARY_SERVICE-}" ] && [ -n "${DEPLOYMENT-}" ]; then
   elif is_lent; then
     take_back
     exit
+  elif follows_itself; then
+    start_again
+    exit 1
   fi
 fi
 if [ -n "${SENTINELS-}" ]; then

@@ -103,14 +103,15 @@ async function primaries(): Promise<number[]> {
   return ALL.filter((index) => roles[index] === "master");
 }
 
+/** Rejects where the pod is not ready. */
+const probe = (index: number, variables: Readonly<Record<string, string>> = {}): Promise<void> =>
+  pods.runWith({ ...SERVICE, DATA: directoryOf(index), ...variables }, "ready-replication.sh", nameOf(index));
+
 /** Probes pods again and again until they are ready, as their kubelets do. */
 async function ready(which: readonly number[] = ALL): Promise<void> {
-  await eventually("the pods are ready", async () => {
-    const probes = which.map((index) =>
-      pods.runWith({ ...SERVICE, DATA: directoryOf(index) }, "ready-replication.sh", nameOf(index)),
-    );
-    return (await Promise.allSettled(probes)).every(({ status }) => status === "fulfilled");
-  });
+  await eventually("the pods are ready", async () =>
+    (await Promise.allSettled(which.map((index) => probe(index)))).every(({ status }) => status === "fulfilled"),
+  );
 }
 
 /** Pod 0 is the primary, all others follow it, and every node has this value. */
@@ -245,22 +246,21 @@ describe("a replica that is linked", () => {
     await sandbox.close();
     pods.close();
   });
-  const probe = (): Promise<void> =>
-    pods.runWith({ ...SERVICE, DATA: directoryOf(1), MAX_LAG: String(MAX_LAG) }, "ready-replication.sh", nameOf(1));
+  const probeOne = (): Promise<void> => probe(1, { MAX_LAG: String(MAX_LAG) });
   const file = (): string => join(directoryOf(1), "reached");
   const now = (): number => Math.floor(Date.now() / 1000);
   const offset = async (): Promise<number> => Number(await replication(1, "slave_repl_offset"));
 
   it("is ready while it has what the primary had some seconds ago, by what it has noted of it", async () => {
     await replicate("value");
-    await probe();
+    await probeOne();
     const [[seconds = "", lineage = "", reached = ""] = []] = noted();
     expect(Math.abs(Number(seconds) - now())).toBeLessThan(5);
     expect(lineage).toBe(await replication(0, "master_replid"));
     expect(Math.abs(Number(reached) - (await offset()))).toBeLessThan(1000);
     // Since then the primary may have had much more.
     writeFileSync(file(), `${now() - MAX_LAG + 5} ${lineage} ${(await offset()) + 100_000}\n`);
-    await probe();
+    await probeOne();
     expect(noted()).toHaveLength(2);
   });
 
@@ -268,7 +268,7 @@ describe("a replica that is linked", () => {
     const lineage = await replication(0, "master_replid");
     const [far, near] = [(await offset()) + 100_000, 1];
     writeFileSync(file(), `${now() - 30} ${lineage} ${near}\n${now() - 20} ${lineage} ${far}\n`);
-    await expect(probe()).rejects.toThrow();
+    await expect(probeOne()).rejects.toThrow();
     expect(
       noted()
         .map(([, , reached]) => Number(reached))
@@ -278,7 +278,7 @@ describe("a replica that is linked", () => {
 
   it("does not compare its position with one of another history", async () => {
     writeFileSync(file(), `${now() - 20} ${"0".repeat(40)} ${(await offset()) + 100_000}\n`);
-    await probe();
+    await probeOne();
     expect(noted()).toHaveLength(1);
   });
 
@@ -352,6 +352,27 @@ describe("a designated primary", () => {
     await restart([0]);
     await ready();
     await end("SIGKILL", 1);
+    await restart([1]);
+    await eventually("it is the only primary", async () => (await ready(), (await primaries()).join() === "1"));
+    for (const index of ALL) expect(await values(index)).toEqual({ first: KEYS });
+  });
+
+  it("asks its replicas again where it died before its file named it, and the Service led nowhere but to itself", async () => {
+    pods.designate(nameOf(0));
+    await end("SIGKILL", 1);
+    await restart([1]);
+    expect(await replication(1, "role")).toBe("slave");
+    pods.designate(nameOf(1));
+    // Scripts read the name of a pod where a server follows the Service, because both have one address here.
+    const toItself = { PRIMARY_SERVICE: `${nameOf(1)}.pods` };
+    const ended = async (): Promise<boolean> => {
+      await probe(1, toItself).catch(() => undefined);
+      return call(1, "PING").then(
+        () => false,
+        () => true,
+      );
+    };
+    await eventually("it ends", ended, 60_000);
     await restart([1]);
     await eventually("it is the only primary", async () => (await ready(), (await primaries()).join() === "1"));
     for (const index of ALL) expect(await values(index)).toEqual({ first: KEYS });
