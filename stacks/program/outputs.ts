@@ -7,6 +7,7 @@ import type { Comparison, MeasuredResults } from "../../benchmarks/results/compa
 import { comparisonSchema } from "../../benchmarks/results/comparison";
 import { resultsSchema } from "../../benchmarks/results/schema";
 import type { TopologyRecord } from "../../valkey/verification/topology-record";
+import { topologySchema } from "../../valkey/verification/topology-record";
 import type { StackPlan } from "../plan/stack-plan-types";
 /** Version of the outputs' format. A change that older readers would misread raises it. */
 export const OUTPUTS_VERSION = 1;
@@ -42,7 +43,7 @@ export const outputsSchema = z.strictObject({
     z.array(z.strictObject({ event: z.string(), loss: z.string(), lost: z.string(), out: z.string() })),
   ),
   /** Topology and verdict of each deployment. */
-  topologies: resultsSchema.shape.topologies,
+  topologies: z.array(topologySchema),
   /** Null where the stack asks for no measurements. */
   results: resultsSchema.nullable(),
   comparison: z.array(comparisonSchema),
@@ -57,16 +58,18 @@ export function stackOutputs(
   topologies: readonly TopologyRecord[],
   measured: { readonly results: MeasuredResults; readonly comparison: readonly Comparison[] } | null,
 ): StackOutputs {
-  return outputsSchema.parse({
+  // Typed, so that the compiler compares it with the schema.
+  const outputs: z.input<typeof outputsSchema> = {
     version: OUTPUTS_VERSION,
     stack,
-    endpoints,
+    endpoints: [...endpoints],
     planned: eks === null ? null : plannedOutput(eks),
     survives: Object.fromEntries(deployments.map(({ name, survives }) => [name, [...survives]])),
-    topologies,
+    topologies: [...topologies],
     results: measured?.results ?? null,
-    comparison: measured?.comparison ?? [],
-  });
+    comparison: [...(measured?.comparison ?? [])],
+  };
+  return outputsSchema.parse(outputs);
 }
 
 function plannedOutput({ region, cost, machines, volumes }: NonNullable<StackPlan["eks"]>): StackOutputs["planned"] {

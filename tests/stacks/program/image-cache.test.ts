@@ -9,7 +9,7 @@ import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { program } from "../../../stacks/program/program";
 import { ACCOUNT_ID, accountCalls, awsOutputs } from "../../support/pulumi/eks";
-import { recordAt, results } from "../../support/benchmarks/records";
+import { verifiedTopology } from "../../support/benchmarks/records";
 import type { MockCalls, MockOutputs, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 import { runProgram } from "../../support/pulumi/pulumi-mocks";
 
@@ -28,7 +28,7 @@ const config = (...assignments: readonly string[]): StackConfig =>
     ]),
     MACHINE,
   );
-const [topology] = results([recordAt("cluster", 1, 200_000)]).topologies;
+const topology = verifiedTopology("cluster", 3);
 const outputs: MockOutputs = (type, name, inputs) => {
   if (type.endsWith(":Measurement")) return { results: null, report: null };
   if (type.endsWith(":DeploymentVerification")) return { topology, verifiedAt: "2026-07-20T10:00:00.000Z" };

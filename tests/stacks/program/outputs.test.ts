@@ -7,7 +7,7 @@ import { planStack } from "../../../stacks/plan/stack-plan";
 import { applyOverrides } from "../../../stacks/config/sections/overrides";
 import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import { withoutDistributions } from "../../../benchmarks/results/comparison";
-import { results } from "../../support/benchmarks/records";
+import { results, verifiedTopology } from "../../support/benchmarks/records";
 
 const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutputs["planned"] => {
   const config = parseConfig(`stack ${stack}`, applyOverrides(readStackFile(STACKS_DIRECTORY, stack), assignments), {
@@ -19,6 +19,14 @@ const plannedOf = (stack: string, ...assignments: readonly string[]): StackOutpu
   expect(outputsSchema.parse(JSON.parse(JSON.stringify(outputs)))).toEqual(outputs);
   return outputs.planned;
 };
+
+describe("what was verified, in the outputs", () => {
+  it("is the topology of each deployment as verification recorded it, also where nothing is measured", () => {
+    const topologies = [verifiedTopology("cluster", 3), verifiedTopology("replication", 1)];
+    const plan = { stack: "local", eks: null, deployments: [] };
+    expect(stackOutputs(plan, [], topologies, null)).toMatchObject({ topologies, results: null, comparison: [] });
+  });
+});
 
 describe("what was measured, in the outputs", () => {
   it("has a capacity's points and not its distributions, which would fill every update", () => {

@@ -10,7 +10,8 @@ import { program } from "../../../stacks/program/program";
 import { readStackFile } from "../../../stacks/config/sections/stack-file";
 import type { DeclaredResource, MockOutputs, ProgramRun } from "../../support/pulumi/pulumi-mocks";
 import { runProgram, outputValue } from "../../support/pulumi/pulumi-mocks";
-import { recordAt, results } from "../../support/benchmarks/records";
+import type { Mode } from "../../../valkey/node";
+import { recordAt, results, verifiedTopology } from "../../support/benchmarks/records";
 
 const CUSTOM = "valkey:index:";
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
@@ -38,7 +39,7 @@ const outputsOf: MockOutputs = (type, name) => {
     case "Formation":
       return { milliseconds: 12 };
     case "DeploymentVerification":
-      return { topology: some.topologies.find(({ deployment }) => deployment === name), verifiedAt: VERIFIED_AT };
+      return { topology: verifiedTopology(name as Mode, name === "cluster" ? 3 : 1), verifiedAt: VERIFIED_AT };
     case "HostDeployment":
     case "BenchmarkJob":
       return {};

@@ -1,5 +1,6 @@
 /** Records and results for tests. */
 import type { MeasurementRecord, OpenLoopCounts, Results } from "../../../benchmarks/results/schema";
+import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 
 /** A record without warnings; `changes` replaces parts of it. */
 export function measurementRecord(changes: Partial<MeasurementRecord> = {}): MeasurementRecord {
@@ -92,34 +93,39 @@ export function recordAt(
   };
 }
 
+/** A deployment that passed verification, each primary with one replica. */
+export const verifiedTopology = (deployment: "replication" | "cluster", primaries: number): TopologyRecord => ({
+  deployment,
+  mode: deployment,
+  version: "valkey 9.1.2",
+  nodes: Array.from({ length: primaries * 2 }, (_, i) => ({
+    name: `${deployment}-${i}`,
+    zone: `zone-${"abc"[i % 3] ?? ""}`,
+    machine: "here",
+    role: i < primaries ? "primary" : "replica",
+  })),
+  shards: Array.from({ length: primaries }, (_, i) => ({
+    primary: `${deployment}-${i}`,
+    replicas: [`${deployment}-${i + primaries}`],
+    slots: `${i}`,
+  })),
+  settings: { maxmemory: "0" },
+  formationMs: 1234,
+  verdict: {
+    pass: true,
+    assertions: [
+      { id: "reachable", what: "every node can be reached", expected: "2", found: "2", pass: true, nodes: [] },
+    ],
+    skippedAssertions: [],
+  },
+});
+
 /** Results of both deployments with these records. */
 export function results(records: readonly MeasurementRecord[], changes: Partial<Results> = {}): Results {
-  const topology = (deployment: "replication" | "cluster", primaries: number): Results["topologies"][number] => ({
-    deployment,
-    mode: deployment,
-    version: "valkey 9.1.2",
-    nodes: Array.from({ length: primaries * 2 }, (_, i) => ({
-      name: `${deployment}-${i}`,
-      zone: `zone-${"abc"[i % 3] ?? ""}`,
-      machine: "here",
-      role: i < primaries ? "primary" : "replica",
-      keysAfter: 1000 + i,
-    })),
-    shards: Array.from({ length: primaries }, (_, i) => ({
-      primary: `${deployment}-${i}`,
-      replicas: [`${deployment}-${i + primaries}`],
-      slots: `${i}`,
-    })),
-    settings: { maxmemory: "0" },
-    formationMs: 1234,
-    verdict: {
-      pass: true,
-      assertions: [
-        { id: "reachable", what: "every node can be reached", expected: "2", found: "2", pass: true, nodes: [] },
-      ],
-      skippedAssertions: [],
-    },
-  });
+  const topology = (...of: Parameters<typeof verifiedTopology>): Results["topologies"][number] => {
+    const { nodes, ...verified } = verifiedTopology(...of);
+    return { ...verified, nodes: nodes.map((node, index) => ({ ...node, keysAfter: 1000 + index })) };
+  };
   return {
     schema: 1,
     timestamp: "20261121-090000",

@@ -11,7 +11,7 @@ import type { TreatmentPair } from "../../../benchmarks/studies/pairs";
 import type { Study } from "../../../benchmarks/studies/study";
 import type { MeasurementRecord } from "../../../benchmarks/results/schema";
 import type { Workload } from "../../../benchmarks/workloads/workload";
-import { measurementRecord, results } from "./records";
+import { measurementRecord, verifiedTopology } from "./records";
 
 export const WORKLOAD: Workload = {
   name: undefined,
@@ -62,9 +62,7 @@ export function treatmentEntry(
   changes: Partial<MeasurementRecord> = {},
 ): TreatmentEntry {
   const base = measurementRecord();
-  const [topology] = results([]).topologies;
-  if (topology === undefined) throw new Error("there is no topology");
-  const nodes = topology.nodes.map(({ name, zone, machine, role }) => ({ name, zone, machine, role }));
+  const topology = verifiedTopology("cluster", 3);
   const own = {
     ...base,
     id: `${round}-${treatment.id}-set`,
@@ -83,7 +81,7 @@ export function treatmentEntry(
     treatment: treatment.id,
     seconds: 10,
     records: [own],
-    topology: { ...topology, nodes, deployment: treatment.id, mode: treatment.mode },
+    topology: { ...topology, deployment: treatment.id, mode: treatment.mode },
     growth: null,
   };
 }
