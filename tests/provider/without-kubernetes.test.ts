@@ -26,6 +26,28 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
+describe("a preview", () => {
+  it("refuses to leave the namespace that the stack created, which Pulumi would delete with all data", async () => {
+    const inputs = (createsNamespace: boolean): Parameters<NonNullable<typeof clusterCheck.check>>[1] => ({
+      kubeconfig,
+      needs: { namespace: "valkey", createsNamespace, zones: ["a"], storageClasses: [], servers: [] },
+      stack: "project/stack",
+      keepsNamespace: false,
+    });
+    const check = (before: boolean, after: boolean): unknown =>
+      clusterCheck.check?.(
+        inputs(before) as Parameters<NonNullable<typeof clusterCheck.check>>[0],
+        inputs(after),
+        HANDLER_CONTEXT,
+      );
+    const reason =
+      "valkey:platform.createNamespace: this stack created valkey, and would delete it with all data in it; set createNamespace: true";
+    expect(await check(true, false)).toEqual([{ property: "", reason }]);
+    expect(await check(true, true)).toEqual([]);
+    expect(await check(false, false)).toEqual([]);
+  });
+});
+
 describe("destroy", () => {
   const deletions = (lines: string[]): Promise<void>[] => {
     const context = { ...HANDLER_CONTEXT, report: (line: string) => lines.push(line) };

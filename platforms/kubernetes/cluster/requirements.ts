@@ -18,6 +18,8 @@ export interface ServerRequirements extends MachineSelection {
 /** Requirements of a stack on a Kubernetes cluster. */
 export interface KubernetesRequirements {
   readonly namespace: string;
+  /** Whether the stack creates the namespace, or needs one that exists. */
+  readonly createsNamespace: boolean;
   readonly zones: readonly string[];
   /** Names; null is the cluster's default class. */
   readonly storageClasses: readonly (string | null)[];
@@ -66,19 +68,19 @@ export function unmetRequirements(needs: KubernetesRequirements, facts: Kubernet
 }
 
 function namespaceProblems(
-  { namespace }: KubernetesRequirements,
+  { namespace, createsNamespace }: KubernetesRequirements,
   { namespace: found, context }: KubernetesFacts,
   stack: string,
 ): string[] {
-  if (found === null || found === undefined) return [];
-  if (found.state === "ends")
-    return [
-      `namespace: ${namespace} of context ${context} is being deleted; wait until it is gone, or name another namespace`,
-    ];
-  if (found.keptBy === stack) return [];
+  if (found === undefined) return [];
+  const where = `namespace: ${namespace} of context ${context}`;
+  if (found === null)
+    return createsNamespace ? [] : [`${where} does not exist; create it, or set createNamespace: true`];
+  if (found.state === "ends") return [`${where} is being deleted; wait until it is gone, or name another namespace`];
+  if (!createsNamespace || found.keptBy === stack) return [];
   return [
-    `namespace: ${namespace} of context ${context} exists, and this stack did not create it. The stack would change and ` +
-      "finally delete what is in it; name another namespace, or delete that one",
+    `${where} exists, and this stack did not create it. The stack would change and finally delete what is in it; ` +
+      "name another namespace, delete that one, or set createNamespace: false",
   ];
 }
 

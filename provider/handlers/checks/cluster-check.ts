@@ -24,15 +24,29 @@ const withPrefix = (problem: string): string => `valkey:platform.${problem}`;
 const open = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesClient> =>
   KubernetesClient.open({ kubeconfig, context });
 
-/** @param olds undefined before the first update; afterwards the namespace is the stack's own */
+/** @param olds undefined before the first update; afterwards the namespace may be the stack's own */
 async function clusterProblems(
   kubernetes: KubernetesClient,
   { needs, stack }: ClusterCheckInputs,
   olds: ClusterCheckInputs | undefined,
 ): Promise<string[]> {
-  const facts = await readKubernetesFacts(kubernetes, needs.namespace);
-  const ownsNamespace = olds?.needs.namespace === needs.namespace;
-  return unmetRequirements(needs, ownsNamespace ? { ...facts, namespace: null } : facts, stack).map(withPrefix);
+  const { namespace, createsNamespace } = needs;
+  const facts = await readKubernetesFacts(kubernetes, namespace);
+  const isOwn = createsNamespace && owns(olds, namespace);
+  return unmetRequirements(needs, isOwn ? { ...facts, namespace: null } : facts, stack).map(withPrefix);
+}
+
+const owns = (olds: ClusterCheckInputs | undefined, namespace: string): boolean =>
+  olds?.needs.createsNamespace === true && olds.needs.namespace === namespace;
+
+/** Pulumi deletes what a program no longer has, and Kubernetes everything that is in a namespace. */
+function abandonedNamespace(
+  olds: ClusterCheckInputs | undefined,
+  { needs: { namespace, createsNamespace } }: ClusterCheckInputs,
+): string[] {
+  if (createsNamespace || !owns(olds, namespace)) return [];
+  const problem = `this stack created ${namespace}, and would delete it with all data in it; set createNamespace: true`;
+  return [withPrefix(`createNamespace: ${problem}`)];
 }
 
 /** The same in a preview, which needs no cluster that answers. */
@@ -49,14 +63,17 @@ async function requireCluster(inputs: ClusterCheckInputs, olds: ClusterCheckInpu
   const kubernetes = await open(inputs);
   const problems = await clusterProblems(kubernetes, inputs, olds);
   if (problems.length > 0) throw new BadInput(`the cluster of context ${kubernetes.context}`, problems);
-  await markNamespaceKept(kubernetes, inputs.needs.namespace, undefined);
+  if (inputs.needs.createsNamespace) await markNamespaceKept(kubernetes, inputs.needs.namespace, undefined);
   return {};
 }
 
 export const handler: ResourceHandler<ClusterCheckInputs, object> = {
   // The program knows all of these inputs before any resource exists.
-  check: async (olds, news) =>
-    (await previewProblems(news as ClusterCheckInputs, olds)).map((reason) => ({ property: "", reason })),
+  check: async (olds, news) => {
+    const inputs = news as ClusterCheckInputs;
+    const problems = [...abandonedNamespace(olds, inputs), ...(await previewProblems(inputs, olds))];
+    return problems.map((reason) => ({ property: "", reason }));
+  },
   create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await requireCluster(inputs, undefined) }),
   update: (_id, olds, news) => requireCluster(news, olds),
   // Deleted after every other resource of the stack: a namespace that is kept then holds nothing but volumes.

@@ -48,7 +48,7 @@ const deploymentKeys = {
     .optional()
     .meta({
       description:
-        "Secret that exists, with the password (platforms `kubernetes` and `eks`): read at each `pulumi up`, and rotated when it has changed.",
+        "Secret that exists, with the password (platforms `kubernetes` and `eks`): read at each `pulumi up`, and rotated when it has changed. For the first `up` of a stack the namespace must exist: see `createNamespace`.",
       fallback: "a generated password",
     }),
   passwordOverlapSeconds: wholeNumber(90, 3600).default(120).meta({

@@ -56,6 +56,10 @@ export const kubernetesSchema = z
       fallback: "its current context",
     }),
     ...podFields,
+    createNamespace: z.boolean().default(true).meta({
+      description:
+        "Whether the stack creates its namespace, and deletes it with everything in it. If false, the namespace must exist, with the Secrets that the stack names.",
+    }),
     zones: z.array(zoneLabel).min(1).meta({
       description: "Values of topology.kubernetes.io/zone that the servers are spread over.",
     }),

@@ -44,7 +44,7 @@ const metricsSchema = z.strictObject({
 /** Keys of all servers of a platform. */
 export const podFields = {
   namespace: objectName.default("valkey").meta({
-    description: "Namespace that the stack creates, under the restricted Pod Security Standard.",
+    description: "Namespace of all pods. The stack creates it, under the restricted Pod Security Standard.",
   }),
   image: z.string().min(1).default(DEFAULT_IMAGE).meta({
     description: "Image of the Valkey servers and of valkey-benchmark.",

@@ -2,7 +2,6 @@
  * The platform `eks`: network, cluster, storage and machine pools made by the stack, then pods as on any Kubernetes.
  */
 import * as aws from "../../../components/eks/aws/aws-sdk";
-import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../../lib/errors";
 import { checkAccount } from "../../../components/eks/account-checks";
@@ -20,7 +19,7 @@ import type { Deployed } from "./deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { EksPlatformConfig } from "../../config/schema/eks";
 import { CONFIG_NAMESPACE } from "../../config/sections/stack-file";
-import { deployPodsOfStack, POD_SECURITY } from "./pods";
+import { createNamespace, deployPodsOfStack } from "./pods";
 
 const label = (path: readonly PropertyKey[]): string =>
   `${CONFIG_NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
@@ -66,11 +65,7 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
     { kubeconfig: eks.kubeconfig, namespace: platform.namespace, timeoutSeconds: timeout },
     { dependsOn: eks.ready },
   );
-  const namespace = new k8s.core.v1.Namespace(
-    "namespace",
-    { metadata: { name: platform.namespace, labels: POD_SECURITY } },
-    { provider: eks.provider, dependsOn: [...eks.ready, swept] },
-  );
+  const namespace = createNamespace(platform.namespace, { provider: eks.provider, dependsOn: [...eks.ready, swept] });
   const pulled = await withCachedImages(name, platform, config, provider);
   const deployments = deployPodsOfStack(pulled.platform, pulled.config, {
     provider: eks.provider,

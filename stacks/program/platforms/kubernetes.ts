@@ -1,4 +1,4 @@
-/** The platform `kubernetes`: pods in a namespace of the stack's own. */
+/** The platform `kubernetes`: pods in a namespace of a cluster that exists already. */
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Toleration } from "../../../platforms/kubernetes/pods/pods";
@@ -10,9 +10,9 @@ import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/p
 import type { ProgramDeployment } from "./deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
-import { deployPodsOfStack, POD_SECURITY } from "./pods";
+import { createNamespace, deployPodsOfStack } from "./pods";
 
-/** Creates every deployment in a namespace of a cluster that exists already, after checks of the cluster. */
+/** Creates every deployment on a cluster that exists already, after checks of the cluster. */
 export function deployOnKubernetes(
   stack: string,
   platform: KubernetesConfig,
@@ -25,7 +25,7 @@ export function deployOnKubernetes(
     context,
     needs: clusterNeeds(platform, config),
     stack: `${pulumi.getProject()}/${stack}`,
-    keepsNamespace: keepsVolumes,
+    keepsNamespace: keepsVolumes && platform.createNamespace,
   });
   const provider = new k8s.Provider("kubernetes", {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
@@ -33,21 +33,20 @@ export function deployOnKubernetes(
     // A change of configuration is an update of the object pods are told about, not another object.
     enableConfigMapMutable: true,
     enableSecretMutable: true,
-    // What an interrupted update has made without getting to record it is in a namespace of the stack's own.
-    upsertExistingObjects: true,
+    // What an interrupted update has made without getting to record it is in a namespace of the stack's own. In a namespace that others
+    // use, an object of the same name may be theirs.
+    upsertExistingObjects: platform.createNamespace,
     enablePatchForce: true,
   });
   // Volumes that are to be kept would go with their namespace.
-  const namespace = new k8s.core.v1.Namespace(
-    "namespace",
-    { metadata: { name: platform.namespace, labels: POD_SECURITY } },
-    { provider, dependsOn: [check], retainOnDelete: keepsVolumes },
-  );
+  const namespace = platform.createNamespace
+    ? createNamespace(platform.namespace, { provider, dependsOn: [check], retainOnDelete: keepsVolumes })
+    : { name: platform.namespace, dependsOn: [check] };
   return deployPodsOfStack(platform, config, { provider, namespace, kubeconfig, context, nodeSelectors: undefined });
 }
 
 function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: StackConfig): KubernetesRequirements {
-  const { namespace, clients, nodeSelector, tolerations } = platform;
+  const { namespace, createNamespace: createsNamespace, clients, nodeSelector, tolerations } = platform;
   const each = Object.entries(deployments).map(([name, deployment]) => ({
     name,
     nodes: nodeCount(configuredShape(deployment)),
@@ -63,6 +62,7 @@ function clusterNeeds(platform: KubernetesConfig, { deployments, measures }: Sta
       : undefined;
   return {
     namespace,
+    createsNamespace,
     zones: [...new Set(each.flatMap(({ zones }) => zones))],
     storageClasses: [...new Set(each.flatMap(({ storage }) => (storage.ephemeral ? [] : [storage.className ?? null])))],
     servers: each.map(({ name, nodes, placement }) => ({

@@ -1,5 +1,5 @@
 /** Deployments as pods, on any Kubernetes. */
-import type * as k8s from "../../../components/kubernetes/kubernetes-sdk";
+import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { EngineDeployment } from "../../../components/engine-deployment";
 import type { DeploymentArgs } from "../../../components/kubernetes/deployment/deployment-args";
@@ -20,16 +20,28 @@ import type { ProgramDeployment } from "./deployed";
 import type { DeploymentConfig } from "../../config/schema/deployments";
 import type { StackConfig } from "../../config/schema/stack";
 
-/** Labels of the namespace: Kubernetes enforces the restricted Pod Security Standard. */
-export const POD_SECURITY = {
+/** Labels of a namespace in which Kubernetes enforces the restricted Pod Security Standard. */
+const POD_SECURITY = {
   "pod-security.kubernetes.io/enforce": "restricted",
   "pod-security.kubernetes.io/enforce-version": "latest",
 };
 
+/** The namespace of a stack's pods. */
+export interface PodNamespace {
+  readonly name: pulumi.Input<string>;
+  /** Resources that must exist before anything is created in the namespace. */
+  readonly dependsOn: pulumi.Resource[];
+}
+
+export function createNamespace(name: string, options: pulumi.CustomResourceOptions): PodNamespace {
+  const made = new k8s.core.v1.Namespace("namespace", { metadata: { name, labels: POD_SECURITY } }, options);
+  return { name: made.metadata.name, dependsOn: [made] };
+}
+
 /** Where pods are created, and the access of formation and measurement to them. */
 export interface PodDestination {
   readonly provider: k8s.Provider;
-  readonly namespace: k8s.core.v1.Namespace;
+  readonly namespace: PodNamespace;
   /** A kubeconfig's path, or its text without secrets. */
   readonly kubeconfig: pulumi.Input<string> | undefined;
   readonly context: string | undefined;
@@ -49,17 +61,17 @@ export function deployPodsOfStack(
     new ValkeyDashboard(
       "grafana-dashboard",
       { namespace: platform.namespace },
-      { provider: place.provider, dependsOn: [place.namespace] },
+      { provider: place.provider, dependsOn: place.namespace.dependsOn },
     );
   }
   if (platform.metrics?.alerts === true) {
-    const inNamespace = { provider: place.provider, dependsOn: [place.namespace] };
+    const inNamespace = { provider: place.provider, dependsOn: place.namespace.dependsOn };
     new ValkeyAlerts("valkey-alerts", { namespace: platform.namespace }, inNamespace);
   }
   if (config.measures)
     createLoadGeneratorPolicy(
-      place.namespace.metadata.name,
-      { provider: place.provider, dependsOn: [place.namespace] },
+      place.namespace.name,
+      { provider: place.provider, dependsOn: place.namespace.dependsOn },
       accessOf(place)?.nodes,
     );
   return Object.entries(config.deployments).map(([name, deployment]) =>
@@ -92,14 +104,14 @@ function deployPods(
     external: deployment.external,
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
-    namespace: place.namespace.metadata.name,
+    namespace: place.namespace.name,
     kubeconfig: place.kubeconfig,
     context: place.context,
     tuning: expectedServerTuning(platform, deployment),
     timeoutSeconds: verification.timeout,
     trigger: verification.trigger,
   };
-  const options = { provider: place.provider, dependsOn: [place.namespace] };
+  const options = { provider: place.provider, dependsOn: place.namespace.dependsOn };
   const userPasswords =
     users && Object.fromEntries(Object.entries(users).map(([user, { password }]) => [user, password]));
   return { name, userPasswords, component: createDeployment(name, deployment, args, on, options) };

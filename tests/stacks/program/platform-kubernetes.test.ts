@@ -38,6 +38,23 @@ describe("the stack kind under mocks", () => {
     });
   });
 
+  it("creates none in a namespace that exists, and takes over none of the objects of others there", async () => {
+    const { platform } = config;
+    if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
+    const storage = { ...platform.storage, onDestroy: "keep" } as const;
+    const shared = { ...platform, namespace: "shop", createNamespace: false, storage };
+    const resources = await evaluateProgram(() => deployOnKubernetes("kind", shared, config));
+    const inputs = (type: string): DeclaredResource["inputs"][] =>
+      resources.filter((each) => each.type === type).map((each) => each.inputs);
+    expect(inputs("kubernetes:core/v1:Namespace")).toEqual([]);
+    expect(inputs("pulumi:providers:kubernetes")).toMatchObject([{ upsertExistingObjects: "false" }]);
+    expect(inputs("valkey:index:ClusterCheck")).toMatchObject([
+      { needs: { namespace: "shop", createsNamespace: false }, keepsNamespace: false },
+    ]);
+    for (const { metadata } of inputs("kubernetes:apps/v1:StatefulSet") as { metadata: { namespace: string } }[])
+      expect(metadata.namespace).toBe("shop");
+  });
+
   it("empties nodes before servers change: each deployment comes after its drain", () => {
     for (const [type, name] of [
       ["valkey:kubernetes:ClusterServers", "cluster"],

@@ -23,6 +23,7 @@ const servers = (changes: Partial<ServerRequirements> = {}): ServerRequirements 
 });
 const needs: KubernetesRequirements = {
   namespace: "valkey",
+  createsNamespace: true,
   zones: ["a", "b", "c"],
   storageClasses: [null],
   servers: [servers()],
@@ -54,18 +55,28 @@ describe("requirements of a Kubernetes cluster", () => {
     ).toEqual([]);
   });
 
+  it("are met by a namespace of others where the stack does not create its own", () => {
+    expect(problems({ createsNamespace: false }, { namespace: { state: "lives", keptBy: undefined } })).toEqual([]);
+  });
+
   it.each<[string, Partial<KubernetesRequirements>, Partial<KubernetesFacts>, RegExp]>([
     [
       "a namespace of somebody's",
       {},
       { namespace: { state: "lives", keptBy: undefined } },
-      /^namespace: valkey of context kind exists, and this stack did not create it\. .*; name another namespace, or delete that one$/,
+      /^namespace: valkey of context kind exists, and this stack did not create it\. .*; name another namespace, delete that one, or set createNamespace: false$/,
     ],
     [
       "a namespace that another stack keeps",
       {},
       { namespace: { state: "lives", keptBy: "valkey/other" } },
       /this stack did not create it/,
+    ],
+    [
+      "a namespace that the stack does not create and nobody has created",
+      { createsNamespace: false },
+      { namespace: null },
+      /^namespace: valkey of context kind does not exist; create it, or set createNamespace: true$/,
     ],
     ["a namespace on its way out", {}, { namespace: { state: "ends", keptBy: undefined } }, /being deleted; wait/],
     ["a zone without machines", { zones: ["a", "d"] }, {}, /^zones: no machine is in d; zones with machines: a, b, c$/],
