@@ -8,6 +8,8 @@ import { PASSWORD_FILE } from "../../../components/kubernetes/server-config";
 import { Failure } from "../../../lib/errors";
 import type { Endpoint } from "../../../valkey/node";
 import { PulumiStack, pulumiPath } from "../../support/pulumi/pulumi-stack";
+import type { TlsFiles } from "../../support/kubernetes/certificates";
+import { issueCertificate, serverHosts } from "../../support/kubernetes/certificates";
 import type { FloodedWrites } from "../../support/kubernetes/flood-main";
 import type { ObservedWrites } from "../../support/kubernetes/observer-main";
 import { ObserverPod } from "../../support/kubernetes/observer-pod";
@@ -18,9 +20,10 @@ const BEFORE_MS = 4000;
 const AFTER_MS = 3000;
 const NODES = 6;
 const UPSTREAM = "upstream";
+const CERTIFICATE = "certificate";
 
 /** A deployment of the stack, by its name: a cluster, and replication without and with Sentinels. */
-export type Subject = "cluster" | "replication" | "watched";
+export type Subject = "cluster" | "replication" | "sentinels";
 
 export interface ObservedChange {
   /** Duration of the whole `pulumi up`. */
@@ -69,6 +72,14 @@ export function describeChange({ seconds, writes, flooded }: ObservedChange): st
   return `${seconds.toFixed(0)} s, ${counts}, pause ${(pauseMs / 1000).toFixed(2)} s, p99.9 ${p999Ms?.toFixed(0) ?? "–"} ms${beside}`;
 }
 
+/** Parts of a stack that stay while settings change. */
+interface Setup {
+  readonly zones: readonly string[];
+  readonly subjects: readonly Subject[];
+  /** The servers' certificate; undefined for plain TCP. */
+  readonly certificate: TlsFiles | undefined;
+}
+
 export class ChangingStack {
   #settings: ChangedSettings;
   readonly #observers = new Map<Subject, ObserverPod<"observer-main.ts">>();
@@ -76,30 +87,38 @@ export class ChangingStack {
 
   private constructor(
     private readonly here: ThrowAway,
-    private readonly zones: readonly string[],
     private readonly stack: PulumiStack,
-    private readonly subjects: readonly Subject[],
+    private readonly setup: Setup,
     settings: ChangedSettings,
   ) {
     this.#settings = settings;
   }
 
-  /** These deployments. @param rate of writes per second to each */
+  /**
+   * Deploys all subjects, and a writer to each.
+   * @param rate of writes per second to each
+   * @param tls whether clients and servers connect by TLS
+   */
   static async deploy(
     subjects: readonly Subject[],
     rate: number,
     settings: Partial<ChangedSettings>,
+    tls: boolean,
   ): Promise<ChangingStack> {
-    const here = await ThrowAway.at(`valkey-change-${process.pid}`);
+    const here = await ThrowAway.open();
     const zones = (await here.zones()).slice(0, 3);
+    const certificate = tls ? issueCertificate(serverHosts(here.namespace, ...subjects)) : undefined;
+    const setup = { zones, subjects, certificate };
     const all = { ...SETTINGS, ...settings };
-    const stack = await PulumiStack.open(configOf(here, zones, subjects, all));
-    const made = new ChangingStack(here, zones, stack, subjects, all);
+    const stack = await PulumiStack.open(configOf(here, setup, all));
+    const made = new ChangingStack(here, stack, setup, all);
     try {
+      await made.#giveCertificate();
       await made.stack.up();
       for (const subject of subjects) {
         const mode = subject === "cluster" ? "cluster" : "replication";
-        const order = { mode, endpoints: made.#endpoints(subject), rate } as const;
+        const ca = certificate && Buffer.from(certificate["ca.crt"], "base64").toString();
+        const order = { mode, endpoints: made.#endpoints(subject), ca, rate } as const;
         const pod = await ObserverPod.start(
           here,
           `observer-${subject}`,
@@ -114,6 +133,14 @@ export class ChangingStack {
       await made.destroy();
       throw error;
     }
+  }
+
+  async #giveCertificate(): Promise<void> {
+    const { certificate: data } = this.setup;
+    if (data === undefined) return;
+    const metadata = { name: CERTIFICATE, namespace: this.here.namespace };
+    const secret = { apiVersion: "v1", kind: "Secret", metadata, data };
+    await this.here.apply([secret]);
   }
 
   /** Endpoints of all pods of a cluster as it was deployed, or of the Service of the primary. */
@@ -133,7 +160,7 @@ export class ChangingStack {
   /** One `pulumi up`, while all deployments are written to. */
   async change(settings: Partial<ChangedSettings>): Promise<Map<Subject, ObservedChange>> {
     this.#settings = { ...this.#settings, ...settings };
-    this.stack.configure(configOf(this.here, this.zones, this.subjects, this.#settings));
+    this.stack.configure(configOf(this.here, this.setup, this.#settings));
     const up = this.#updateAfter(BEFORE_MS);
     const flooded = this.#flood?.during(() => up, AFTER_MS);
     flooded?.catch(() => undefined);
@@ -194,6 +221,7 @@ export class ChangingStack {
       await this.stack.stack.destroy();
     } finally {
       await this.stack.close();
+      await this.here.close();
     }
   }
 }
@@ -210,8 +238,7 @@ const hostIn = (namespace: string, name: string): Endpoint => ({
 
 function configOf(
   { namespace }: ThrowAway,
-  zones: readonly string[],
-  subjects: readonly Subject[],
+  { zones, subjects, certificate }: Setup,
   { version, maxmemory, backlog, passwordVersion, primaries }: ChangedSettings,
 ): Record<string, unknown> {
   const password = passwordVersion === 0 ? {} : { passwordVersion };
@@ -219,19 +246,21 @@ function configOf(
   const deployments = {
     cluster: { mode: "cluster", primaries, ...password, settings: { ...settings, "cluster-node-timeout": 5000 } },
     replication: { mode: "replication", replicas: 2, sentinel: false, ...password, settings },
-    watched: { mode: "replication", replicas: 2, sentinel: {}, ...password, settings },
+    sentinels: { mode: "replication", replicas: 2, sentinel: {}, ...password, settings },
   };
   return {
     platform: {
       type: "kubernetes",
       kubeconfig: KUBECONFIG,
       namespace,
+      createNamespace: false,
       zones,
       image: `docker.io/valkey/valkey:${version}`,
       imagePullPolicy: "IfNotPresent",
       resources: { requests: { cpu: "50m", memory: "64Mi" }, limits: { cpu: "2", memory: "512Mi" } },
       storage: { size: "1Gi" },
       clients: { shareMachines: true },
+      ...(certificate === undefined ? {} : { tls: { secretName: CERTIFICATE } }),
     },
     verification: { timeout: 180 },
     deployments: Object.fromEntries(subjects.map((subject) => [subject, deployments[subject]])),

@@ -1,5 +1,5 @@
 /**
- * Changes of running deployments by `pulumi up`, while a client writes to each of them. Where VALKEY_TEST_CHART names the
+ * Changes of running deployments by `pulumi up`, while a client writes to each of them by TLS. Where VALKEY_TEST_CHART names the
  * upstream chart, its servers restart too, for comparison.
  */
 import { Failure, messageOf } from "../../../lib/errors";
@@ -14,7 +14,7 @@ import { ChangingStack, describeChange, UPSTREAM_CHART, whyNoStack } from "./cha
 const ROUNDS = 10;
 /** Writes per second to each deployment. */
 const RATE = 2000;
-const SUBJECTS: readonly Subject[] = ["cluster", "replication", "watched"];
+const SUBJECTS: readonly Subject[] = ["cluster", "replication", "sentinels"];
 
 interface Kind {
   readonly id: string;
@@ -75,7 +75,7 @@ async function measure({ wanted, report, emit, workbench: { signal } }: Benchmar
   );
   const upstream: ObservedWrites[] = [];
   for (let round = 1; round <= ROUNDS && !signal.aborted; round++) {
-    const stack = await ChangingStack.deploy(SUBJECTS, RATE, { version: "8.1.1" });
+    const stack = await ChangingStack.deploy(SUBJECTS, RATE, { version: "8.1.1" }, true);
     try {
       for (const kind of kinds) {
         const changed = await stack.change(kind.change(round));
@@ -104,10 +104,10 @@ async function measure({ wanted, report, emit, workbench: { signal } }: Benchmar
 const NAMES: Readonly<Record<Subject, string>> = {
   cluster: "cluster",
   replication: "replication without Sentinels",
-  watched: "replication with Sentinels",
+  sentinels: "replication with Sentinels",
 };
 /** Targets of the pause where servers restart, seconds. */
-const PAUSES = { replication: 1.5, watched: 1 } as const;
+const PAUSES = { replication: 1.5, sentinels: 1 } as const;
 
 /** The writer repeats nothing. */
 const STATED: RowTarget = { text: "stated", holds: () => true };
@@ -125,7 +125,7 @@ function rows(
   const acknowledged = writes.reduce((total, each) => total + each.acknowledged, 0);
   const head = (metric: Metric, what: string, unit: string): { id: string; what: string; unit: string } => ({
     id: idOf(kind.id, subject, metric),
-    what: `${what}, ${NAMES[subject]}: ${kind.what}, ${changes.length} times`,
+    what: `${what}, ${NAMES[subject]}, TLS: ${kind.what}, ${changes.length} times`,
     unit,
   });
   const pause = median(writes.map(({ pauseMs }) => pauseMs)) / 1000;

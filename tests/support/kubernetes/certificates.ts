@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { objectNames } from "../../../components/kubernetes/names";
 
 /** Files of a TLS Secret, base64, by key. */
 export type TlsFiles = Readonly<Record<"tls.crt" | "tls.key" | "ca.crt", string>>;
@@ -73,8 +74,11 @@ function inDirectory<Result>(
   }
 }
 
-/** Names that a deployment's certificate needs. */
+/** Names that a deployment's certificate needs, with Sentinels or without. */
 export function serverHosts(namespace: string, ...deployments: readonly string[]): string[] {
   const suffix = `${namespace}.svc.cluster.local`;
-  return deployments.flatMap((name) => [`${name}.${suffix}`, `*.${name}-headless.${suffix}`]);
+  return deployments.flatMap((name) => {
+    const { client, headless, sentinel } = objectNames(name);
+    return [`${client}.${suffix}`, `*.${headless}.${suffix}`, `*.${sentinel}.${suffix}`];
+  });
 }

@@ -21,6 +21,8 @@ export interface ObserverOrder {
   readonly mode: Mode;
   /** Host names stay when pods get other addresses. In replication mode the Service of the primary alone. */
   readonly endpoints: readonly Endpoint[];
+  /** Certificate of the servers' authority, PEM. @default plain TCP */
+  readonly ca?: string | undefined;
   /** Read again for every connection. @default no password */
   readonly passwordFile?: string | undefined;
   /** Writes per second. */
@@ -46,12 +48,13 @@ export interface ObservedWrites {
 
 const TIMEOUT_MS = 2000;
 
-async function observe({ mode, endpoints, passwordFile, rate, until }: ObserverOrder): Promise<ObservedWrites> {
+async function observe({ mode, endpoints, ca, passwordFile, rate, until }: ObserverOrder): Promise<ObservedWrites> {
+  const tls = ca === undefined ? undefined : { ca, insecure: false };
   const refused: string[] = [];
   const dial: Dialer = async (endpoint) => {
     const password = passwordFile === undefined ? undefined : readFileSync(passwordFile, "utf8").trim();
     const began = new Date().toISOString();
-    const connection = await connect(formatEndpoint(endpoint), endpoint, { password }, TIMEOUT_MS).catch(
+    const connection = await connect(formatEndpoint(endpoint), endpoint, { password, tls }, TIMEOUT_MS).catch(
       (error: unknown) => {
         refused.push(`${began} ${messageOf(error)}`);
         throw error;
