@@ -46,6 +46,6 @@ export interface Recommendation {
   readonly options: readonly DeploymentOption[];
   readonly arithmetic: readonly string[];
   readonly assumptions: readonly string[];
-  /** Reasons why there is no option. */
+  /** Reasons for an empty list of options. */
   readonly missing: readonly string[];
 }

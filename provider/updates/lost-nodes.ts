@@ -68,7 +68,7 @@ export class LostNodeRepair {
     return this.#waitsFor;
   };
 
-  /** @returns why nodes cannot move yet; undefined if none has to move, or all were told to */
+  /** @returns the reason why nodes cannot move yet; undefined if every node that has to move does so, or no node has to */
   async #replaceStranded(): Promise<string | undefined> {
     const { namespace, statefulSet, container, zones, name } = this.plan.target;
     const volumes = { namespace, statefulSet, template: this.plan.template };

@@ -33,16 +33,17 @@ is_lent() {
   esac
 }
 
-# follows_itself: whether the designated primary started as a replica of the Service, which leads nowhere but here. It did so where its container
-# died after it had taken over, and before its file said that it is designated.
+# follows_itself: whether the designated primary follows the Service, and the Service leads to this pod only. That happens if the container dies
+# after the server has taken over, and before PRIMARY_FILE names the pod: the server then starts as a replica of the Service.
 follows_itself() {
   [ "$followed" = "$PRIMARY_SERVICE" ] && never_linked && ! serves_elsewhere
 }
 
-# never_linked: whether this replica has had no primary since it started 30 s ago.
+# never_linked: whether this replica started at least 30 s ago, and has not reached its primary since.
 never_linked() { [ "$link" != up ] && [ "$since" -lt 0 ] && [ "$uptime" -ge 30 ] && ! copying; }
 
-# start_again: ends this server, which has nothing that is not on its disk or at others, so that the start script asks these again.
+# start_again: ends this server, so that the start script asks the other servers again. No data is lost: a replica that has not reached its
+# primary has only what is on its disk.
 start_again() { echo 'SHUTDOWN NOSAVE NOW FORCE' | tell localhost 2 >/dev/null; }
 
 # serves_elsewhere: whether clients of the Service of the primary find one that is not this server.
@@ -64,7 +65,7 @@ take_back() {
       # The other is gone. Nobody wrote there, and all that it had is here.
       echo 'REPLICAOF NO ONE' | tell localhost 2 >/dev/null
     elif never_linked; then
-      # The other started anew, and refuses.
+      # The other server has restarted, and refuses this replica.
       start_again
     fi
     sleep 0.2

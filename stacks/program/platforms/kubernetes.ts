@@ -33,8 +33,8 @@ export function deployOnKubernetes(
     // A change of configuration is an update of the object pods are told about, not another object.
     enableConfigMapMutable: true,
     enableSecretMutable: true,
-    // What an interrupted update has made without getting to record it is in a namespace of the stack's own. In a namespace that others
-    // use, an object of the same name may be theirs.
+    // An interrupted update may leave objects that the state does not have. In the stack's own namespace they belong to the stack; in a
+    // namespace of others, an object of that name may be theirs.
     upsertExistingObjects: platform.createNamespace,
     enablePatchForce: true,
   });

@@ -39,8 +39,9 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       },
     });
     const keep = (password: string): Promise<void> => {
-      const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "vault", namespace: here.namespace } };
-      return here.apply([{ ...secret, data: { password: base64(password) } } as typeof secret]);
+      const metadata = { name: "vault", namespace: here.namespace };
+      const secret = { apiVersion: "v1", kind: "Secret", metadata, data: { password: base64(password) } };
+      return here.apply([secret]);
     };
     const base64 = (text: string): string => Buffer.from(text).toString("base64");
     const login = (password: string): Promise<string> =>
@@ -49,7 +50,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       (await here.pods({ "app.kubernetes.io/name": "valkey" })).map(({ metadata }) => metadata?.uid).sort();
     const passes = async (): Promise<boolean[]> =>
       outputsSchema.parse((await trial.stack.outputs())["valkey"]?.value).topologies.map(({ verdict }) => verdict.pass);
-    /** Neither as it is nor as Kubernetes writes it. */
+    /** Texts that contain the password as it is, or as Kubernetes writes it. */
     const shown = (password: string): string[] =>
       [trial.state(), trial.log.join("")].filter((text) => text.includes(password) || text.includes(base64(password)));
 
@@ -84,7 +85,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       expect([...shown(FIRST), ...shown(SECOND)]).toEqual([]);
     });
 
-    it("is refused at preview where the Secret has no such key, by the keys that it has", async () => {
+    it("is refused at preview if the Secret has no such key, with the keys that it has", async () => {
       trial.configure(config("passwort"));
       await expect(trial.stack.preview({ onOutput: trial.onOutput })).rejects.toThrow(
         /passwordSecret: the Secret vault has no key passwort; it has password/,

@@ -357,13 +357,13 @@ describe("a designated primary", () => {
     for (const index of ALL) expect(await values(index)).toEqual({ first: KEYS });
   });
 
-  it("asks its replicas again where it died before its file named it, and the Service led nowhere but to itself", async () => {
+  it("asks its replicas again if it died before its file named it, and the Service leads to itself only", async () => {
     pods.designate(nameOf(0));
     await end("SIGKILL", 1);
     await restart([1]);
     expect(await replication(1, "role")).toBe("slave");
     pods.designate(nameOf(1));
-    // Scripts read the name of a pod where a server follows the Service, because both have one address here.
+    // A server that follows the Service seems to follow a pod here, because both have the same address.
     const toItself = { PRIMARY_SERVICE: `${nameOf(1)}.pods` };
     const ended = async (): Promise<boolean> => {
       await probe(1, toItself).catch(() => undefined);

@@ -97,17 +97,17 @@ export class ChangingStack {
   /**
    * Deploys all subjects, and a writer to each.
    * @param rate of writes per second to each
-   * @param tls whether clients and servers connect by TLS
+   * @param options whether clients and servers connect by TLS
    */
   static async deploy(
     subjects: readonly Subject[],
     rate: number,
     settings: Partial<ChangedSettings>,
-    tls: boolean,
+    options: { readonly tls: boolean },
   ): Promise<ChangingStack> {
     const here = await ThrowAway.open();
     const zones = (await here.zones()).slice(0, 3);
-    const certificate = tls ? issueCertificate(serverHosts(here.namespace, ...subjects)) : undefined;
+    const certificate = options.tls ? issueCertificate(serverHosts(here.namespace, ...subjects)) : undefined;
     const setup = { zones, subjects, certificate };
     const all = { ...SETTINGS, ...settings };
     const stack = await PulumiStack.open(configOf(here, setup, all));

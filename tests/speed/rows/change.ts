@@ -75,7 +75,7 @@ async function measure({ wanted, report, emit, workbench: { signal } }: Benchmar
   );
   const upstream: ObservedWrites[] = [];
   for (let round = 1; round <= ROUNDS && !signal.aborted; round++) {
-    const stack = await ChangingStack.deploy(SUBJECTS, RATE, { version: "8.1.1" }, true);
+    const stack = await ChangingStack.deploy(SUBJECTS, RATE, { version: "8.1.1" }, { tls: true });
     try {
       for (const kind of kinds) {
         const changed = await stack.change(kind.change(round));

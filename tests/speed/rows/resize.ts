@@ -30,7 +30,7 @@ export const resize: Benchmark = {
 async function measure({ wanted, report, emit, workbench: { signal } }: BenchmarkContext): Promise<void> {
   const seen: ObservedChange[] = [];
   let tried = 0;
-  const stack = await ChangingStack.deploy(["cluster"], RATE, {}, false);
+  const stack = await ChangingStack.deploy(["cluster"], RATE, {}, { tls: false });
   try {
     await stack.flood(IN_FLIGHT);
     while (tried < RESIZES && !signal.aborted) {

@@ -38,7 +38,7 @@ describe("the stack kind under mocks", () => {
     });
   });
 
-  it("creates none in a namespace that exists, and takes over none of the objects of others there", async () => {
+  it("creates no namespace with `createNamespace: false`, and takes over no objects of others", async () => {
     const { platform } = config;
     if (platform.type !== "kubernetes") throw new Error("kind is no stack for Kubernetes");
     const storage = { ...platform.storage, onDestroy: "keep" } as const;

@@ -55,7 +55,7 @@ describe("requirements of a Kubernetes cluster", () => {
     ).toEqual([]);
   });
 
-  it("are met by a namespace of others where the stack does not create its own", () => {
+  it("are met by a namespace of others if the stack does not create its own", () => {
     expect(problems({ createsNamespace: false }, { namespace: { state: "lives", keptBy: undefined } })).toEqual([]);
   });
 
