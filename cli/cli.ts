@@ -1,4 +1,4 @@
-/** The command line: every error is one message and an exit status. */
+/** The command line. Every error becomes one message and an exit status. */
 import { CommanderError } from "commander";
 import { BadInput, Failure, Interrupted, messageOf } from "../lib/errors";
 import { exitStatusOf } from "./terminal/interruption";
@@ -6,7 +6,7 @@ import { buildProgram } from "./program";
 import { printError } from "./terminal/terminal";
 import { COMMAND } from "../lib/system/package";
 
-/** Exit status for wrong input: nothing was started. */
+/** Exit status for wrong input. Nothing was started then. */
 const BAD_INPUT = 2;
 
 /**

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** The program of `npm start`, and of `valkey-measured` in the package: runs one command, and ends with its exit status. */
+/**
+ * The program that `npm start` runs, and `valkey-measured` of the package. It runs one command and ends with its exit
+ * status.
+ */
 import { commandLine } from "./cli";
 import { listenForInterruption } from "./terminal/interruption";
 import { printError } from "./terminal/terminal";
@@ -9,6 +12,6 @@ const { signal } = listenForInterruption(() => {
   process.exit(130);
 });
 
-// Servers that were kept are child processes, and would keep this process alive: it ends by exit().
-// The write waits until a pipe has taken all output.
+// exit() is needed because servers that are kept running are child processes and would keep this process alive. It is
+// called after a write of nothing, which completes when a pipe has taken all output.
 void commandLine(process.argv.slice(2), signal).then((status) => process.stdout.write("", () => process.exit(status)));

@@ -1,4 +1,4 @@
-/** The commands with their arguments and options. Each command's module is loaded when the command runs. */
+/** The commands with their arguments and options. The module of a command is loaded only when the command runs. */
 import type { CommandOptions } from "commander";
 import { Command } from "commander";
 import { addBreakOptions, breakOptions } from "./options/break-options";
@@ -13,18 +13,18 @@ import {
 import { addSoakOptions, soakOptions } from "./options/soak-options";
 import { COMMAND } from "../lib/system/package";
 
-/** Context of a command, besides its own options. */
+/** Context of a command, in addition to its own options. */
 interface Context {
   readonly program: Command;
-  /** Aborted with Interrupted when the user asks the command to stop. */
+  /** Signal that is aborted, with Interrupted as its reason, when the user asks the command to stop. */
   readonly signal: AbortSignal;
-  /** Takes the exit status. */
+  /** Receives the exit status. */
   readonly finish: (status: number) => void;
 }
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** The whole command line. @param finish takes the exit status of the command that ran */
+/** The whole command line. @param finish receives the exit status of the command that ran */
 export function buildProgram(signal: AbortSignal, finish: (status: number) => void): Command {
   const program = new Command(COMMAND)
     .description(
@@ -51,7 +51,7 @@ function addRun({ program, signal, finish }: Context): void {
   );
   addBenchmarkOptions(withModeOption(command))
     .option("--keep", "leave the servers running after the run")
-    .option("--keep-runner", "same as --keep (the name of this option in the document Valkey on EKS)")
+    .option("--keep-runner", 'same as --keep; the published document "Valkey on EKS" uses this name')
     .action(async (stack: string, values: Values) => {
       const { runStack } = await import("./commands/run.js");
       finish(await runStack({ stack, overrides: benchmarkOverrides(values), mode: modeOf(values) }, signal));
@@ -62,13 +62,14 @@ function addPlan({ program, finish }: Context): void {
   program
     .command("plan")
     .description(
-      "Print the plan of a stack: what it creates, takes and costs. Sends no request to a cloud or a cluster",
+      "Print the plan of a stack: what it creates, how long it takes and what it costs. Sends no request to a cloud " +
+        "or a cluster",
     )
     .argument("[stack]", "name of a stack (default: a table of all stacks)")
     .option("--json", "whole plan as JSON")
     .option(
       "--set <path=value>",
-      "value that replaces the stack file's, such as deployments.billion.primaries=300; may be repeated",
+      "value to use instead of the one in the stack file, such as deployments.billion.primaries=300; may be repeated",
       appendValue,
     )
     .action(async (stack: string | undefined, values: Values) => {
@@ -98,8 +99,8 @@ function addStatus({ program, signal, finish }: Context): void {
   program
     .command("status")
     .description(
-      "Ask the nodes of a stack that Pulumi has deployed: roles, versions, memory, lag, and the verdict. Exit status " +
-        "as verify",
+      "Print what the nodes of a stack that Pulumi has deployed report: roles, versions, memory, lag, and the verdict. " +
+        "The exit status is the same as that of verify",
     )
     .argument("<stack>", "name of the stack, in the current directory's Pulumi project")
     .option("--json", "nodes and verdicts as JSON")
@@ -134,14 +135,14 @@ function addCapacity({ program, signal, finish }: Context): void {
     program,
     "capacity",
     "local",
-    "Find the highest offered rate that each deployment of a stack takes within a latency objective",
+    "Find the highest offered rate at which each deployment of a stack meets a latency objective",
   );
   addBenchmarkOptions(withModeOption(command))
     .option("--objective <p=time>", "percentile and its highest value, such as p99=2ms (default: the stack's)")
     .option("--initial-rate <rps>", "first offered rate (default: 1000)")
     .option("--max-rate <rps>", "highest offered rate (default: 10000000)")
     .option("--precision <part>", "relative precision of the capacity (default: 0.1)")
-    .option("--confirmations <n>", "most repeats of the answer (default: 3)")
+    .option("--confirmations <n>", "highest number of repeats at the capacity and at the next higher load (default: 3)")
     .action(async (stack: string, values: Values) => {
       const { capacityOptions } = await import("./commands/capacity.js");
       const { runStack } = await import("./commands/run.js");
@@ -176,7 +177,7 @@ function addBreak({ program, signal, finish }: Context): void {
     program,
     "break",
     "failures",
-    "Run the fault scenarios of a stack on this machine or in pods, and account for every acknowledged write",
+    "Run the fault scenarios of a stack on this machine or in pods, and check afterwards which acknowledged writes are lost",
   );
   addBreakOptions(command).action(async (stack: string, values: Values) => {
     const { breakStack } = await import("./commands/break.js");
@@ -189,7 +190,7 @@ function addSoak({ program, signal, finish }: Context): void {
     program,
     "soak",
     "failures",
-    "Load a stack of this machine steadily for hours, and watch memory, files, replication and latency by window",
+    "Send a steady load to a stack on this machine for hours, and record memory, files, replication and latency by window",
   );
   addSoakOptions(command).action(async (stack: string, values: Values) => {
     const { soakStack } = await import("./commands/soak.js");
@@ -201,7 +202,7 @@ function addCompare({ program, finish }: Context): void {
   program
     .command("compare")
     .description(
-      "Compare results with the first: ratios, differences of machine and workload, and which ratios are noise",
+      "Compare results with the first results: ratios, differences of machine and workload, and which ratios are noise",
     )
     .argument("<results...>", "results.json files, or their directories")
     .option("--precision <part>", "relative difference that matters (default: 0.05)", Number)
@@ -219,7 +220,10 @@ function addRecommend({ program, finish }: Context): void {
     .argument("[results...]", "results.json files, or their directories")
     .option("--rate <rps>", "peak rate, requests per second (required)")
     .option("--reads <part>", "part of the requests that read (default: 0.9)")
-    .option("--working-set <size>", "keys and values, each counted once, such as 40gb (required)")
+    .option(
+      "--working-set <size>",
+      "total size of keys and values, without replicas and overhead, such as 40gb (required)",
+    )
     .option("--value-size <bytes>", "typical value size (default: 256)")
     .option("--pipeline <n>", "requests in flight per connection (default: 1)")
     .option("--p99 <ms>", "highest 99th percentile of latency (default: none)")
@@ -235,8 +239,8 @@ function addStop({ program, finish }: Context): void {
   program
     .command("stop")
     .description("Stop deployments that still run")
-    .argument("[run]", "ID of a run (default: a list of them)")
-    .option("--all", "stop all of them")
+    .argument("[run]", "ID of a run (default: a list of the runs)")
+    .option("--all", "stop all runs")
     .action(async (run: string | undefined, values: Values) => {
       const { stopKept } = await import("./commands/stop.js");
       finish(await stopKept(run, values["all"] === true));

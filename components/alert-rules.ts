@@ -1,23 +1,23 @@
-/** Alerts on the servers of a namespace, as Prometheus takes them. Pure. */
+/** Alerts on the servers of a namespace, in Prometheus' format of rules. Pure. */
 
-/** A rule of a group. */
+/** An alerting rule in a rule group of Prometheus. */
 export interface AlertRule {
   readonly alert: string;
   readonly expr: string;
-  /** How long the expression must hold. */
+  /** Time for which the expression must be true before the alert fires. */
   readonly for: string;
   readonly labels: { readonly severity: "critical" | "warning" };
   readonly annotations: { readonly summary: string; readonly description: string };
 }
 
-/** Part of maxmemory from which on a server evicts keys or refuses writes soon. */
+/** Used part of maxmemory above which the alert fires: the server will soon evict keys or refuse writes. */
 const FULL = 0.9;
-/** Seconds since a replica last acknowledged. */
+/** Seconds since a replica's last acknowledgement above which the alert fires. */
 const MAX_LAG_SECONDS = 10;
 const SLOTS = 16_384;
 
 /**
- * The metrics are those of github.com/oliver006/redis_exporter, whose names begin with redis_ for every engine.
+ * All rules. The metrics come from github.com/oliver006/redis_exporter. Their names begin with redis_ for every engine.
  * @param namespace label of the servers' metrics
  */
 export function alertRules(namespace: string): AlertRule[] {
@@ -37,7 +37,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "1m",
       `${of("up")} == 0`,
       "{{ $labels.pod }} does not answer",
-      "The exporter beside the server has had no answer for a minute. A replica takes over where there is one.",
+      "The exporter has had no answer from the server for a minute. If the server was a primary with a replica, the replica takes over.",
     ),
     rule(
       "ValkeyReplicaLinkDown",
@@ -45,7 +45,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "2m",
       `${of("master_link_up")} == 0`,
       "{{ $labels.pod }} does not follow its primary",
-      "The replica has had no link for two minutes. What is written now has a copy less.",
+      "The replica has had no link to its primary for two minutes. New writes have one copy fewer.",
     ),
     rule(
       "ValkeyReplicationLag",
@@ -53,15 +53,15 @@ export function alertRules(namespace: string): AlertRule[] {
       "2m",
       `${of("connected_slave_lag_seconds")} > ${MAX_LAG_SECONDS}`,
       "{{ $labels.slave_ip }} is {{ $value }} s behind {{ $labels.pod }}",
-      "The replica acknowledges too late: it, its machine or the network is overloaded.",
+      "The replica acknowledges writes late, because the replica, its machine or the network is overloaded.",
     ),
     rule(
       "ValkeySlotsUncovered",
       "critical",
       "30s",
       `${of("cluster_slots_ok")} < ${SLOTS} or ${of("cluster_state")} == 0`,
-      "{{ $labels.pod }} sees slots that nobody serves",
-      `Fewer than ${SLOTS} slots are served. Keys of the others cannot be read or written.`,
+      "{{ $labels.pod }} sees slots that no node serves",
+      `Fewer than ${SLOTS} slots are served. Keys in the other slots cannot be read or written.`,
     ),
     rule(
       "ValkeyMemoryNearLimit",
@@ -69,7 +69,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "5m",
       `${of("memory_used_bytes")} / (${of("memory_max_bytes")} > 0) > ${FULL}`,
       "{{ $labels.pod }} uses {{ $value | humanizePercentage }} of maxmemory",
-      "Soon it evicts keys or refuses writes, by its maxmemory-policy.",
+      "Soon the server evicts keys or refuses writes, depending on maxmemory-policy.",
     ),
     rule(
       "ValkeyEvictions",
@@ -77,7 +77,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "5m",
       `rate(${of("evicted_keys_total")}[5m]) > 0`,
       "{{ $labels.pod }} evicts {{ $value | humanize }} keys a second",
-      "The data does not fit into maxmemory. Of a cache that is as it should be; then silence this alert.",
+      "The data does not fit into maxmemory. This is normal for a cache; silence this alert if the server is one.",
     ),
     rule(
       "ValkeySaveFailed",
@@ -85,7 +85,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "1m",
       `${of("rdb_last_bgsave_status")} == 0 or ${of("aof_last_write_status")} == 0 or ${of("aof_last_bgrewrite_status")} == 0`,
       "{{ $labels.pod }} could not save its data",
-      "The last snapshot, write or rewrite of the append-only file failed: the volume is full, or memory was too short for a fork.",
+      "The last snapshot, or the last write or rewrite of the append-only file, failed: the volume is full, or there was too little memory for a fork.",
     ),
   ];
 }

@@ -1,4 +1,4 @@
-/** Measurements of deployments beside each other: named tests, mixed workloads, and the capacity where it is asked for. */
+/** Measurements that compare deployments: named tests, mixed workloads, and a search for the capacity if requested. */
 import type * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { capacitySchema, searchOf } from "../benchmarks/capacity/capacity-schema";
@@ -16,15 +16,15 @@ import { MeasuringComponent } from "./measuring/measuring-component";
 import { checkedArgs, dottedPath, measuringFields, withLoadGenerator } from "./measuring/schema";
 import type { MixedWorkloadArgs, SearchArgs } from "./measuring/workload-arguments";
 
-/** The search that follows the measurements. */
+/** Search for the capacity, after the measurements. */
 export interface BenchmarkCapacityArgs extends SearchArgs {
   /** Name of the open-loop workload that is offered. @default the first open-loop workload */
   readonly workload?: string | undefined;
 }
 
-/** All of it has defaults but the targets. */
+/** Arguments of a `BenchmarkJob`. All have defaults except the targets. */
 export interface BenchmarkJobArgs extends MeasuringArgs {
-  /** Tests of valkey-benchmark by name. @default set, get and incr; none where there are `workloads` */
+  /** Names of valkey-benchmark tests. @default set, get and incr; none if there are `workloads` */
   readonly tests?: readonly string[] | undefined;
   /** Tag of the results. @default the deployment's name */
   readonly workloadName?: string | undefined;
@@ -37,18 +37,18 @@ export interface BenchmarkJobArgs extends MeasuringArgs {
   /** Threads of the load generator, of the tests. @default 3 */
   readonly threads?: number | undefined;
   /**
-   * Whether connections and threads that the primaries of a cluster cannot share evenly are adjusted; else they are
-   * refused.
+   * Whether the numbers of connections and threads are adjusted if the primaries of a cluster cannot share them evenly.
+   * With false, such numbers are refused.
    * @default true
    */
   readonly adjustLoad?: boolean | undefined;
-  /** Number of distinct keys of the tests; a multiple of 16384 where a target is a cluster. @default 1000000 */
+  /** Number of distinct keys of the tests; a multiple of 16384 if a target is a cluster. @default 1000000 */
   readonly keySpace?: number | undefined;
-  /** Duration of each measurement, seconds. Excludes `requests`. @default 10 */
+  /** Duration of each measurement, seconds. Give either this or `requests`. @default 10 */
   readonly duration?: number | undefined;
   /** Number of requests of each measurement, in place of a duration. @default `duration` applies */
   readonly requests?: number | undefined;
-  /** Load before each measurement that is not counted, seconds. @default 1 */
+  /** Duration of the load that is sent before each measurement and not counted, seconds. @default 1 */
   readonly warmup?: number | undefined;
   /** Number of rounds. Confidence intervals of 95 % need six. @default 3 */
   readonly repeats?: number | undefined;
@@ -56,7 +56,7 @@ export interface BenchmarkJobArgs extends MeasuringArgs {
   readonly rate?: number | undefined;
   /** Mixed workloads by name, measured after the tests. @default none */
   readonly workloads?: Readonly<Record<string, MixedWorkloadArgs>> | undefined;
-  /** Search for the highest load within an objective, after everything else. @default no search */
+  /** Search for the highest load that meets a latency objective, after everything else. @default no search */
   readonly capacity?: BenchmarkCapacityArgs | undefined;
 }
 
@@ -71,15 +71,19 @@ const argsSchema = z
   .refine(hasOneLength, TWO_LENGTHS);
 
 /**
- * Measures every target with the same load, interleaved and repeated, and keeps the results in the state: it measures
- * again when an argument changes. What does not pass verification is not measured.
+ * Measures every target with the same load. The measurements of the targets are interleaved and repeated. The results
+ * are kept in the state, so a new measurement runs only when an argument changes. Each target is verified first; a
+ * target that fails is not measured.
  *
  * @example
  * const benchmark = new BenchmarkJob("orders-benchmark", { targets: [cluster, replication], tests: ["get", "set"] });
  * export const comparison = benchmark.comparison;
  */
 export class BenchmarkJob extends MeasuringComponent {
-  /** Each test on every target: rates with intervals, latencies, costs, warnings, and the speed-up. */
+  /**
+   * Comparison of the targets, one entry per test: request rates with confidence intervals, latencies, costs, warnings,
+   * and the speed-up of the last target over the first.
+   */
   readonly comparison: pulumi.Output<readonly Comparison[]>;
 
   /** @throws BadInput with every problem of the arguments */

@@ -22,15 +22,16 @@ type ValkeyOnly = "tls" | "allowDowntime" | "users" | "external" | "passwordOver
 export interface EngineDeploymentArgs extends Omit<DeploymentArgs, ValkeyOnly | "image"> {
   readonly engine: Exclude<Engine, "valkey">;
   readonly image: string;
-  /** Dragonfly has no clusters here. */
+  /** Mode of the deployment. Dragonfly supports only replication mode here. */
   readonly mode: Mode;
-  /** Shards, and replicas of each; one shard in replication mode. */
+  /** Number of shards and of replicas per shard. Replication mode has one shard. */
   readonly shape: Shape;
 }
 
 /**
- * The pods of Valkey with the programs of another engine. In replication mode pod 0 is always the primary; connections are plain TCP.
- * A change restarts pods, and nothing takes care of data or of a password that running servers have: destroy it first.
+ * Redis or Dragonfly in the same pods as Valkey's, to compare Valkey with. In replication mode pod 0 is always the
+ * primary. Connections are plain TCP. A change restarts pods, may lose data and does not update the password of running
+ * servers, so destroy the deployment before you change it.
  */
 export class EngineDeployment extends ComparedDeployment {
   /** @throws BadInput when the name is not a host name, there are too few zones, or settings are refused */
@@ -82,6 +83,7 @@ function createServers(
 ): ClusterServers | EngineServers {
   if (mode === "replication")
     return new EngineServers(name, { ...args, engine, replicas: shape.replicasPerPrimary }, options);
-  if (engine === "dragonfly") throw new BadInput(name, ["mode: dragonfly has no clusters here; expected replication"]);
+  if (engine === "dragonfly")
+    throw new BadInput(name, ["mode: this project runs dragonfly without cluster mode; expected replication"]);
   return new ClusterServers(name, { ...args, engine, shape }, options);
 }

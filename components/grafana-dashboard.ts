@@ -1,6 +1,6 @@
 /**
- * The Grafana dashboard of a namespace: live metrics of the servers, and the results of measurements. Loads the SDK of
- * Grafana, which components load only when they are used.
+ * The Grafana dashboard of a namespace: live metrics of the servers, and the results of measurements. This file loads
+ * Grafana's SDK, so the component imports this file only when it is used.
  */
 import { VizLegendOptionsBuilder, LegendDisplayMode, LegendPlacement } from "@grafana/grafana-foundation-sdk/common";
 import type { DataSourceRef } from "@grafana/grafana-foundation-sdk/common";
@@ -23,7 +23,10 @@ interface Graph {
 const rate = (metric: string, namespace: string, by: string): string =>
   `sum by (${by}) (rate(redis_${metric}{namespace="${namespace}"}[$__rate_interval]))`;
 
-/** Metrics of github.com/oliver006/redis_exporter, whose names begin with redis_ for every engine. */
+/**
+ * Graphs of the servers' metrics, from github.com/oliver006/redis_exporter. Their names begin with redis_ for every
+ * engine.
+ */
 function liveGraphs(namespace: string): Graph[] {
   const only = `{namespace="${namespace}"}`;
   const hits = rate("keyspace_hits_total", namespace, "pod");
@@ -31,19 +34,19 @@ function liveGraphs(namespace: string): Graph[] {
   return [
     {
       title: "Operations by server",
-      description: "A primary of a cluster that has more than its share is a hot shard.",
+      description: "In a cluster, a primary with more than its share of the operations is a hot shard.",
       unit: "ops",
       queries: [[rate("commands_processed_total", namespace, "pod"), "{{pod}}"]],
     },
     {
       title: "Operations by command",
-      description: "All servers together.",
+      description: "Sum over all servers.",
       unit: "ops",
       queries: [[rate("commands_total", namespace, "cmd"), "{{cmd}}"]],
     },
     {
       title: "Time per command",
-      description: "Spent executing; waiting and the network are not in it.",
+      description: "Time to execute a command, without waiting and without the network.",
       unit: "s",
       queries: [
         [
@@ -54,7 +57,7 @@ function liveGraphs(namespace: string): Graph[] {
     },
     {
       title: "CPU by server",
-      description: "Cores. Idle io-threads spin, so this is not load where there are several.",
+      description: "Cores in use. Idle io-threads spin, so with several io-threads this is not the load.",
       unit: "short",
       queries: [
         [
@@ -65,7 +68,7 @@ function liveGraphs(namespace: string): Graph[] {
     },
     {
       title: "Memory by server",
-      description: "Beside the limit where one is set.",
+      description: "Memory in use, and maxmemory if it is set.",
       unit: "bytes",
       queries: [
         [`redis_memory_used_bytes${only}`, "{{pod}}"],
@@ -74,37 +77,37 @@ function liveGraphs(namespace: string): Graph[] {
     },
     {
       title: "Keys by server",
-      description: "Of all databases.",
+      description: "Number of keys in all databases.",
       unit: "short",
       queries: [[`sum by (pod) (redis_db_keys${only})`, "{{pod}}"]],
     },
     {
       title: "Hit ratio",
-      description: "Part of the reads that find their key: misses are faster, and other work.",
+      description: "Part of the reads that find their key. A read that misses is faster, because it does less work.",
       unit: "percentunit",
       queries: [[`${hits} / (${hits} + ${misses})`, "{{pod}}"]],
     },
     {
       title: "Replication lag",
-      description: "Seconds since a replica acknowledged, by its primary.",
+      description: "Seconds since the last acknowledgement of a replica, as its primary reports it.",
       unit: "s",
       queries: [[`redis_connected_slave_lag_seconds${only}`, "{{pod}} → {{slave_ip}}"]],
     },
     {
       title: "Links to primaries that are down",
-      description: "Replicas that do not follow.",
+      description: "Replicas that do not follow their primary.",
       unit: "short",
       queries: [[`redis_master_link_up${only} == 0`, "{{pod}}"]],
     },
     {
       title: "Clients",
-      description: "Connected.",
+      description: "Number of connected clients.",
       unit: "short",
       queries: [[`redis_connected_clients${only}`, "{{pod}}"]],
     },
     {
       title: "Network",
-      description: "Of the servers' own counting.",
+      description: "Bytes per second, as the servers count them.",
       unit: "Bps",
       queries: [
         [rate("net_input_bytes_total", namespace, "pod"), "{{pod}} in"],
@@ -113,7 +116,7 @@ function liveGraphs(namespace: string): Graph[] {
     },
     {
       title: "Evictions and refused connections",
-      description: "None is as it should be.",
+      description: "Both are 0 in a healthy deployment. A cache may evict keys.",
       unit: "ops",
       queries: [
         [rate("evicted_keys_total", namespace, "pod"), "{{pod}} evicted"],
@@ -123,13 +126,13 @@ function liveGraphs(namespace: string): Graph[] {
   ];
 }
 
-/** Metrics of results.om. Each graph shows the last run before the end of the time range. */
+/** Graphs of the metrics in results.om. Each graph shows the last run before the end of the dashboard's time range. */
 function measuredGraphs(): Graph[] {
   const last = (metric: string): string => `last_over_time(valkey_measured_${metric}[90d])`;
   return [
     {
       title: "Measured throughput",
-      description: "Median over the rounds, with its interval, of the last run.",
+      description: "Median over the rounds of the last run, with its interval.",
       unit: "ops",
       queries: [
         [last("requests_per_second"), "{{test}} {{deployment}} -P {{pipeline}}"],
@@ -139,14 +142,15 @@ function measuredGraphs(): Graph[] {
     },
     {
       title: "Measured latency",
-      description: "Of a whole pipeline, and of an open loop from the intended time; by quantile.",
+      description:
+        "Latency by quantile: of a whole pipeline in a closed loop, from the intended time of a request in an open loop.",
       unit: "s",
       queries: [[last("latency_seconds"), "{{test}} {{deployment}} -P {{pipeline}} {{quantile}}"]],
     },
     {
       title: "Measured capacity",
       description:
-        "The highest offered load within the objective, and the knee: above it latency rises faster than load.",
+        "The highest offered load within the objective, and the knee. Above the knee, latency rises faster than the load.",
       unit: "ops",
       queries: [
         [last("capacity_requests_per_second"), "{{workload}} {{objective}} {{deployment}}"],
@@ -155,7 +159,7 @@ function measuredGraphs(): Graph[] {
     },
     {
       title: "Ratios of studies",
-      description: "One cell over another, with the 95 % interval.",
+      description: "One treatment over another, with the 95 % interval.",
       unit: "short",
       queries: [
         [last("ratio"), "{{metric}} {{test}}: {{other}} / {{base}}"],
@@ -165,7 +169,7 @@ function measuredGraphs(): Graph[] {
     },
     {
       title: "Warnings",
-      description: "Reasons not to take a measured figure at its word.",
+      description: "Reasons not to trust a measured figure.",
       unit: "short",
       queries: [
         [`sum by (code) (${last("warning")}) > 0`, "{{code}}"],
@@ -176,11 +180,11 @@ function measuredGraphs(): Graph[] {
   ];
 }
 
-/** Grafana has 24 columns: three panels side by side. */
+/** Width of a panel. Grafana has 24 columns, so three panels fit side by side. */
 const WIDTH = 8;
 const HEIGHT = 8;
 
-/** The dashboard as Grafana imports it. Pure. @param title @default `Valkey: NAMESPACE` */
+/** The dashboard in the format that Grafana imports. Pure. @param title @default `Valkey: NAMESPACE` */
 export function grafanaDashboard(namespace: string, title = `Valkey: ${namespace}`): object {
   // oxlint-disable-next-line typescript/no-deprecated -- Grafana before 12 does not read what replaces it
   const builder = new DashboardBuilder(title)

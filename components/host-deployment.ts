@@ -12,14 +12,17 @@ export interface HostDeploymentArgs extends Omit<HostServersInputs, "password"> 
   readonly passwordVersion?: number | undefined;
 }
 
-/** The processes outlive the engine, until the deployment is destroyed. */
+/**
+ * A deployment as processes on this machine. The processes keep running after Pulumi ends, until the deployment is
+ * destroyed.
+ */
 export class HostDeployment extends pulumi.ComponentResource {
   /** Password of the user `default`. Secret. */
   readonly password: pulumi.Output<string>;
   readonly reference: pulumi.Output<DeploymentReference>;
-  /** From running servers to a deployment that serves, milliseconds. */
+  /** Time from running servers to a deployment that serves, milliseconds. */
   readonly formationMs: pulumi.Output<number>;
-  /** Result of the last verification, with every row of the verdict. */
+  /** Result of the last verification, with every assertion of the verdict. */
   readonly topology: pulumi.Output<TopologyRecord>;
   /** Time of the last verification, ISO 8601. */
   readonly verifiedAt: pulumi.Output<string>;

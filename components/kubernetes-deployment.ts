@@ -1,4 +1,4 @@
-/** Base of all deployments on Kubernetes: from nothing to servers that are formed and verified. */
+/** Base class of all deployments of Valkey on Kubernetes. It creates, forms and verifies the servers. */
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../valkey/verification/topology-record";
 import { compact } from "../lib/compact";
@@ -15,28 +15,36 @@ import type { DeploymentKind } from "./kubernetes/deployment-kind";
 export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   /** `HOST:PORT` for clients in the Kubernetes cluster. */
   readonly endpoint: pulumi.Output<string>;
-  /** The same with scheme, user and password: `redis://default:PASSWORD@HOST:PORT`, `rediss://` with TLS. Secret. */
+  /**
+   * URL of `endpoint` with user and password: `redis://default:PASSWORD@HOST:PORT`, or `rediss://…` with TLS. Secret.
+   */
   readonly url: pulumi.Output<string>;
-  /** `HOST:PORT` for clients outside; of a cluster each node's, else the primary's and that of all nodes. */
+  /**
+   * `HOST:PORT` for clients outside the Kubernetes cluster. In cluster mode there is one for each node; in replication
+   * mode the first one is for the primary and the second one for all nodes. Empty without `external`.
+   */
   protected readonly externalEndpoints: pulumi.Output<readonly string[]>;
   /** URL for clients outside the Kubernetes cluster; undefined without `external`. Secret. */
   readonly externalUrl: pulumi.Output<string | undefined>;
   /** Password of the user `default`. Secret. */
   readonly password: pulumi.Output<string>;
-  /** The certificate of the authority, PEM; undefined without TLS. */
+  /** Certificate of the authority that issued the servers' certificate, PEM; undefined without TLS. */
   readonly caCertificate: pulumi.Output<string | undefined>;
-  /** Result of the last verification, with every row of the verdict. */
+  /** Result of the last verification, with every assertion of the verdict. */
   readonly topology: pulumi.Output<TopologyRecord>;
   /** Time of the last verification, ISO 8601. */
   readonly verifiedAt: pulumi.Output<string>;
-  /** Time from running pods to a cluster that serves, milliseconds; null if servers form without help. */
+  /**
+   * Time from running pods to a cluster that serves, milliseconds; null in replication mode, which has no formation
+   * step.
+   */
   readonly formationMs: pulumi.Output<number | null>;
-  /** Losses and the time without writes, for each event that can happen. */
+  /** For each kind of failure: the data that can be lost, and the time during which clients cannot write. */
   readonly survives: pulumi.Output<readonly Survival[]>;
   /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */
   readonly reference: pulumi.Output<KubernetesReference>;
 
-  /** @param createServers declares the servers: children of this component that wait for `options.dependsOn` */
+  /** @param createServers declares the servers as children of this component; they wait for `options.dependsOn` */
   constructor(
     type: string,
     name: string,
@@ -93,6 +101,6 @@ function authorityOf(
 ): pulumi.Output<string> {
   const id = secret.apply((known) => known ?? "");
   const { data } = k8s.core.v1.Secret.get(`${name}-tls`, id, { parent });
-  // A certificate is not secret, and clients need it as it is.
+  // A certificate is not secret, and clients need its plain text.
   return pulumi.unsecret(data).apply((files) => Buffer.from(files["ca.crt"] ?? "", "base64").toString());
 }

@@ -1,4 +1,4 @@
-/** The highest load that deployments take within a latency objective. */
+/** Search for the highest load at which deployments meet a latency objective. */
 import type * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { capacitySchema, searchOf } from "../benchmarks/capacity/capacity-schema";
@@ -12,15 +12,22 @@ import { MeasuringComponent } from "./measuring/measuring-component";
 import { checkedArgs, measuringFields } from "./measuring/schema";
 import type { OpenLoopArgs, SearchArgs } from "./measuring/workload-arguments";
 
-/** All of it has defaults but the targets and the objective. */
+/** Arguments of a `LoadCapacity`. All have defaults except the targets and the objective. */
 export interface LoadCapacityArgs extends MeasuringArgs, SearchArgs {
-  /** Workload that is offered at the rates of the search. @default 90 % reads of strings of 256 bytes, 48 connections */
+  /**
+   * Workload that is offered at the rates of the search.
+   * @default 90 % reads of strings of 256 bytes, 48 connections
+   */
   readonly workload?: OpenLoopArgs | undefined;
   /** Duration of each offered load, seconds. @default 10 */
   readonly duration?: number | undefined;
-  /** Load before each offered load that is not counted, seconds. @default 1 */
+  /** Duration of the load that is sent before each offered load and not counted, seconds. @default 1 */
   readonly warmup?: number | undefined;
-  /** Whether connections that the primaries of a cluster cannot share evenly are adjusted; else refused. @default true */
+  /**
+   * Whether the number of connections is adjusted if the primaries of a cluster cannot share it evenly. With false,
+   * such a number is refused.
+   * @default true
+   */
   readonly adjustLoad?: boolean | undefined;
 }
 
@@ -37,15 +44,19 @@ const argsSchema = z.strictObject({
 });
 
 /**
- * Offers rising loads to one target after the other, at intended times, until the objective fails, and confirms the
- * answer. What does not pass verification is not measured.
+ * Searches for the capacity of one target after the other. It offers rising loads with an open loop until a load misses
+ * the objective, and then repeats measurements near that load to confirm the result. Each target is verified first; a
+ * target that fails is not measured.
  *
  * @example
  * const capacity = new LoadCapacity("orders-capacity", { targets: [orders], objective: "p99=2ms" });
  * export const highest = capacity.capacities.apply(([orders]) => orders?.capacity);
  */
 export class LoadCapacity extends MeasuringComponent {
-  /** One per target: the capacity in requests per second, the loads that were tried, the knee, the bottleneck. */
+  /**
+   * Result for each target: the capacity in requests per second, the loads that were tried, the knee and the
+   * bottleneck.
+   */
   readonly capacities: pulumi.Output<readonly CapacityRecord[]>;
 
   /** @throws BadInput with every problem of the arguments */

@@ -1,4 +1,4 @@
-/** The Valkey project's own chart in replication mode, verified, to compare with. */
+/** The Valkey project's own Helm chart in replication mode, verified, to compare this project's deployments with. */
 import * as pulumi from "@pulumi/pulumi";
 import { compact } from "../lib/compact";
 import { BadInput } from "../lib/errors";
@@ -30,12 +30,12 @@ import { serviceEndpoint } from "./kubernetes/pods/server-pods";
 import { releaseName } from "./kubernetes/deployment/reference";
 import { checksum, PASSWORD_FILE } from "./kubernetes/server-config";
 
-/** Logged at each preview and update. */
+/** Message that each preview and update logs. */
 const LIMITS =
-  "the upstream chart has no failover and no TLS here: a change restarts its primary while clients cannot write, a crash can empty it, and its " +
-  "password and its volumes must not change";
+  "the upstream chart has no failover and no TLS here: clients cannot write while a change restarts the primary, a crash of the " +
+  "primary can leave all servers without data, and the password and the volumes must not change";
 
-/** Arguments that the chart has values for, or that verify. */
+/** Arguments that become values of the chart, or that verification needs. */
 type ChartArguments =
   | "namespace"
   | "kubeconfig"
@@ -58,38 +58,49 @@ type ChartArguments =
 export interface ChartStorage {
   /** Name of a storage class. @default the Kubernetes cluster's default class */
   readonly className?: pulumi.Input<string> | undefined;
-  /** Size in Kubernetes' units: `"20Gi"`. @default "8Gi" */
+  /** Size as a Kubernetes quantity, such as `"20Gi"`. @default "8Gi" */
   readonly size?: pulumi.Input<string>;
 }
 
 export interface UpstreamChartArgs extends Pick<DeploymentArgs, ChartArguments> {
-  /** Number of replicas of the one primary, at least 1. Without replicas the chart makes a Deployment, which is not verified. */
+  /**
+   * Number of replicas of the one primary, at least 1. Without replicas the chart creates a Kubernetes Deployment,
+   * which verification does not support.
+   */
   readonly replicas: number;
   /** Exact version of the chart. @default `CHART_VERSION` */
   readonly version?: string | undefined;
   /**
-   * Source of the chart: the URL of a repository that has it as `valkey`, an address with `oci://`, or a directory. A directory has a
-   * version of its own.
+   * Source of the chart: the URL of a repository that has a chart named `valkey`, an address that begins with `oci://`,
+   * or a directory. For a directory `version` is ignored: the directory contains the version.
    * @default "https://valkey.io/valkey-helm/"
    */
   readonly source?: string | undefined;
-  /** Password of the user `default`, at least 16 characters. Secret. It must not change. @default 48 hexadecimal digits, made once and kept in the state */
+  /**
+   * Password of the user `default`, at least 16 characters. Secret. It must not change.
+   * @default 48 hexadecimal digits, made once and kept in the state
+   */
   readonly password?: pulumi.Input<string> | undefined;
-  /** Volume of each server. It must not change, and stays when the chart is removed. @default 8Gi in the default class */
+  /**
+   * Volume of each server. It must not change, and it is kept when the chart is removed.
+   * @default 8Gi in the default class
+   */
   readonly storage?: ChartStorage | undefined;
   /**
-   * Values of the chart. They override those that follow from other arguments. The component sets `auth`, `tls`, `clusterDomain`, `image`,
-   * `resources`, `valkeyConfig`, `fullnameOverride`, `nameOverride`, `service.port`, and of `replica` `enabled`, `replicas`, `service` and
-   * `replicationUser`; it refuses them here.
+   * Values of the chart. They override the values that the component derives from other arguments. Values that the
+   * component decides itself are refused here: `auth`, `tls`, `clusterDomain`, `image`, `resources`, `valkeyConfig`,
+   * `fullnameOverride`, `nameOverride`, `service.port`, `replica.enabled`, `replica.replicas`, `replica.service` and
+   * `replica.replicationUser`.
    * @default those that follow from other arguments
    */
   readonly values?: ChartValues | undefined;
 }
 
 /**
- * Replication by the Helm chart of the Valkey project, unchanged, and verified. Its objects are named `NAME-chart`. It has no failover and no
- * TLS here. A change restarts its pods, and clients cannot write meanwhile. After a crash the primary may start without data, and replicas
- * copy that.
+ * Replication mode as deployed by the unchanged Helm chart of the Valkey project, verified. The chart's objects are
+ * named `NAME-chart`. There is no failover and no TLS here. A change restarts the pods, and clients cannot write until
+ * the primary is back. After a crash the primary may start without data; its replicas then copy the empty data set, so
+ * all data is lost.
  *
  * @example
  * const upstream = new UpstreamChart("upstream", { replicas: 2, zones: ["us-west-2a", "us-west-2b", "us-west-2c"] });
@@ -100,7 +111,7 @@ export class UpstreamChart extends ComparedDeployment {
   constructor(name: string, args: UpstreamChartArgs, options?: pulumi.ComponentResourceOptions) {
     const { version = CHART_VERSION, source = CHART_REPOSITORY } = args;
     const chart = chartAddress(source, version);
-    // Policies do not see the inputs of a chart, so the chart is an input of this component.
+    // Pulumi policies do not see the inputs of a chart, so the chart is also an input of this component.
     super("valkey:index:UpstreamChart", name, { charts: [chart] }, options, (parent) => {
       refuseProblems(name, { ...args, version, source });
       return createParts(name, args, chart, parent);
@@ -154,7 +165,7 @@ function createParts(
   const endpoint = serviceEndpoint(names.client, { deployment: release, names, args: own, options: { parent } });
   const planned = plannedReference(name, kind, own, args);
   const target = pulumi.all([planned, endpoint]).apply(([known, service]) => ({ ...known, service }));
-  // Other values restart pods.
+  // Changed values restart pods, so they are part of the revision.
   const revision = pulumi.output(values).apply((each) => checksum(JSON.stringify([chart, each])));
   const formationMs = pulumi.output(null);
   const check = new DeploymentVerification(

@@ -4,16 +4,19 @@ import { alertRules } from "./alert-rules";
 import * as k8s from "./kubernetes/kubernetes-sdk";
 
 export interface ValkeyAlertsArgs {
-  /** Namespace of the servers. They need `metrics`, and a Prometheus that scrapes them. */
+  /** Namespace of the servers. The servers need `metrics`, and a Prometheus must scrape them. */
   readonly namespace: pulumi.Input<string>;
-  /** Labels by which the operator finds the PrometheusRule. @default none: Prometheus takes the rules of all labels */
+  /**
+   * Labels by which the Prometheus operator finds the PrometheusRule.
+   * @default none: for a Prometheus that takes rules with any labels
+   */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * A PrometheusRule with the name of the component, in the servers' namespace: a node that is down, a replica without a
- * link or behind, slots that nobody serves, memory near its limit, evictions, a save that failed. The kind must be known
- * to the Kubernetes cluster.
+ * A PrometheusRule with the name of the component, in the servers' namespace. It alerts on a node that is down, a
+ * replica that has no link to its primary or lags behind, slots that no node serves, memory near its limit, evictions,
+ * and a save that failed. The Kubernetes cluster must have the Prometheus operator's PrometheusRule CRD.
  *
  * @example
  * new ValkeyAlerts("orders-alerts", { namespace: "shop", labels: { release: "prometheus" } });

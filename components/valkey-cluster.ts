@@ -6,13 +6,14 @@ import { KubernetesDeployment } from "./kubernetes-deployment";
 import { ClusterServers } from "./kubernetes/servers/cluster-servers";
 
 export interface ValkeyClusterArgs extends DeploymentArgs {
-  /** Shards, and replicas of each. A new shape moves slots while clients work. */
+  /** Number of shards and of replicas per shard. A change moves slots while clients keep working. */
   readonly shape: Shape;
 }
 
 /**
- * A Valkey cluster. Resources that depend on it find all slots served and the verification passed. Every later change is
- * an update of the same component. The name is part of every object's name: a new name makes a new deployment.
+ * A Valkey cluster. Resources that depend on it are created after all slots are served and the verification has passed.
+ * Every later change is an update of the same component. The component's name is part of the name of every Kubernetes
+ * object, so a new name creates a new deployment.
  *
  * @example
  * const orders = new ValkeyCluster("orders", {
@@ -22,7 +23,7 @@ export interface ValkeyClusterArgs extends DeploymentArgs {
  * export const url = orders.url;
  */
 export class ValkeyCluster extends KubernetesDeployment {
-  /** `HOST:PORT` of each node, for clients outside the Kubernetes cluster; empty without `external`. */
+  /** `HOST:PORT` of each node for clients outside the Kubernetes cluster; empty without `external`. */
   declare readonly externalEndpoints: pulumi.Output<readonly string[]>;
 
   /** @throws BadInput when the name is not a host name, or the zones cannot keep replicas apart from their primaries */

@@ -18,29 +18,36 @@ import { ReplicationServers } from "./kubernetes/servers/replication-servers";
 export interface ValkeyReplicationArgs
   extends DeploymentArgs, Pick<ReplicationServersArgs, "replicas" | "maxLagSeconds" | "failoverNodeSelectors"> {
   /**
-   * Sentinels that promote a replica when the primary fails. `true` is `{}`, with every default; without Sentinels nobody takes over from
-   * a primary that fails.
+   * Sentinels that promote a replica when the primary fails. `true` means Sentinels with all defaults. Without
+   * Sentinels no replica takes over when the primary fails.
    * @default true in at least three zones, with a name of at most 43 characters; else false
    */
   readonly sentinel?: boolean | SentinelRequest | undefined;
 }
 
 /**
- * A primary with its replicas. Resources that depend on it find the replicas linked and the verification passed. The name is part of every
- * object's name: a new name makes a new deployment.
+ * A primary with its replicas. Resources that depend on it are created after all replicas are linked to the primary and
+ * the verification has passed. The component's name is part of the name of every Kubernetes object, so a new name
+ * creates a new deployment.
  *
  * @example
  * const sessions = new ValkeyReplication("sessions", { replicas: 2, zones: ["us-west-2a", "us-west-2b", "us-west-2c"] });
  * export const url = sessions.url;
  */
 export class ValkeyReplication extends KubernetesDeployment {
-  /** `HOST:PORT` of all nodes, with the primary. */
+  /** `HOST:PORT` for reads: it routes to all nodes, including the primary. */
   readonly readEndpoint: pulumi.Output<string>;
-  /** `HOST:PORT` of each Sentinel, for clients that ask them for the primary of this component's name; empty without Sentinels. */
+  /**
+   * `HOST:PORT` of each Sentinel, for clients that ask Sentinels for the primary. The name to ask for is this
+   * component's name. Empty without Sentinels.
+   */
   readonly sentinels: pulumi.Output<readonly string[]>;
   /** `HOST:PORT` of the primary for clients outside the Kubernetes cluster; undefined without `external`. */
   readonly externalEndpoint: pulumi.Output<string | undefined>;
-  /** `HOST:PORT` of all nodes for clients outside the Kubernetes cluster; undefined without `external`. */
+  /**
+   * `HOST:PORT` for reads by clients outside the Kubernetes cluster: it routes to all nodes. Undefined without
+   * `external`.
+   */
   readonly externalReadEndpoint: pulumi.Output<string | undefined>;
 
   /** @throws BadInput when the name is not a host name, there are too few zones, or the Sentinels are refused */
@@ -74,13 +81,13 @@ export class ValkeyReplication extends KubernetesDeployment {
   }
 }
 
-/** @throws BadInput when it is not a whole number from 1 to 3600 */
+/** @throws BadInput when the lag is not a whole number from 1 to 3600 */
 function checkLag(name: string, seconds: number | undefined): void {
   if (seconds !== undefined && (!Number.isInteger(seconds) || seconds < 1 || seconds > 3600))
     throw new BadInput(name, [`maxLagSeconds: it is ${seconds}; expected a whole number from 1 to 3600`]);
 }
 
-/** Settings of the Sentinels; undefined without any. @throws BadInput with every problem */
+/** Settings of the Sentinels; undefined without Sentinels. @throws BadInput with every problem */
 function checkedSentinels(
   name: string,
   { sentinel, replicas, zones }: ValkeyReplicationArgs,

@@ -1,6 +1,6 @@
 /**
- * `valkey-measured`: the components, for a Pulumi program. Loads the Pulumi SDK and that of Kubernetes, and nothing of a
- * cloud.
+ * `valkey-measured`: the components, for a Pulumi program. It loads the SDKs of Pulumi and of Kubernetes, and no SDK of
+ * a cloud.
  */
 export { ValkeyCluster } from "../components/valkey-cluster";
 export type { ValkeyClusterArgs } from "../components/valkey-cluster";

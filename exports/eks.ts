@@ -1,4 +1,7 @@
-/** `valkey-measured/eks`: a platform on EKS, or pools on one that exists, for a Pulumi program. Loads the Pulumi SDKs of AWS and EKS. */
+/**
+ * `valkey-measured/eks`: a platform on EKS, or pools on an existing EKS cluster, for a Pulumi program. It loads the
+ * Pulumi SDKs of AWS and EKS.
+ */
 export { EksPlatform } from "../components/eks/platform";
 export type { EksPlatformArgs } from "../components/eks/platform-args";
 export { KarpenterPools } from "../components/eks/karpenter/karpenter-pools";

@@ -1,4 +1,7 @@
-/** `valkey-measured/plans`: what a stack would make and cost, and where a deployment's nodes go. Asks nobody; plain data. */
+/**
+ * `valkey-measured/plans`: the resources that a stack would create, its cost, and the zones of a deployment's nodes, as
+ * plain data. It needs no access to a cloud or to a Kubernetes cluster.
+ */
 export { parseConfig } from "../stacks/config/parse";
 export type { StackConfig } from "../stacks/config/schema/stack";
 export type { MachineFacts } from "../stacks/config/validation/types";

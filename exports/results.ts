@@ -1,4 +1,4 @@
-/** `valkey-measured/results`: what runs have measured, from results.json to tables and comparisons. */
+/** `valkey-measured/results`: reads the results of runs in results.json, and makes tables and comparisons of them. */
 export { compareRuns } from "../benchmarks/compare/compare";
 export type { ComparedRow, Judgement, RunComparison } from "../benchmarks/compare/compare";
 export { formatComparison } from "../benchmarks/compare/format";

@@ -1,4 +1,4 @@
-/** `valkey-measured/verification`: facts from every node of a deployment, and the verdict on them. */
+/** `valkey-measured/verification`: reads facts from every node of a deployment, and gives a verdict on them. */
 export { openDeployment } from "../platforms/deployment-reference";
 export type { DeploymentReference, EndpointReference, KubernetesReference } from "../platforms/deployment-reference";
 export { connect } from "../valkey/connection";

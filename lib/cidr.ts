@@ -1,4 +1,7 @@
-/** IP address blocks in CIDR notation: parsed, divided, formatted, and what several of them cover together. Pure. */
+/**
+ * IP address blocks in CIDR notation: parsing, dividing, formatting, and the addresses that several blocks cover
+ * together. Pure.
+ */
 import * as ipaddr from "ipaddr.js";
 
 /** Consecutive addresses that share their leading bits. */
@@ -18,41 +21,41 @@ export function parseCidr(cidr: string): AddressBlock | undefined {
   return { ...block, first: number - (number % sizeOf(block)) };
 }
 
-/** `10.0.0.0/16` */
+/** A block as text: `10.0.0.0/16`. */
 export function formatCidr({ version, first, prefixLength }: AddressBlock): string {
   const bytes = Array.from({ length: bitsOf(version) / 8 }, (_, index) => Number((first >> BigInt(8 * index)) % 256n));
   return `${ipaddr.fromByteArray(bytes.reverse()).toString()}/${prefixLength}`;
 }
 
-/** Block number `index`, from 0, of those with the given prefix length that make up the block. */
+/** Block number `index`, counted from 0, of the blocks with the given prefix length that make up the block. */
 export function nthSubnet(block: AddressBlock, prefixLength: number, index: number): AddressBlock {
   const size = sizeOf({ version: block.version, prefixLength });
   return { version: block.version, first: block.first + BigInt(index) * size, prefixLength };
 }
 
-/** Public addresses: all of IPv4, and the global unicast addresses of IPv6 (RFC 4291). */
+/** The public addresses: all of IPv4, and the global unicast addresses of IPv6 (RFC 4291). */
 const PUBLIC: readonly AddressBlock[] = [
   { version: 4, first: 0n, prefixLength: 0 },
   { version: 6, first: 1n << 125n, prefixLength: 3 },
 ];
 
 /**
- * Whether blocks together cover half or more of the public addresses of IPv4 or of IPv6: 0.0.0.0/1 and 128.0.0.0/1 let
- * as many in as 0.0.0.0/0. A text that is not a block covers nothing.
+ * Whether blocks together cover half or more of the public addresses of IPv4 or of IPv6. For example, 0.0.0.0/1 and
+ * 128.0.0.0/1 allow as many addresses as 0.0.0.0/0. A text that is not a block covers nothing.
  */
 export function isOpenToTheWorld(cidrs: readonly string[]): boolean {
   const blocks = cidrs.flatMap((cidr) => parseCidr(cidr) ?? []);
   return PUBLIC.some((space) => 2n * coveredSize(blocks, space) >= sizeOf(space));
 }
 
-/** Number of the space's addresses that are in at least one block. */
+/** Number of the addresses of `space` that are in at least one block. */
 function coveredSize(blocks: readonly AddressBlock[], space: AddressBlock): bigint {
   const end = space.first + sizeOf(space);
   const sorted = blocks
     .filter(({ version }) => version === space.version)
     .sort((a, b) => (a.first < b.first ? -1 : a.first > b.first ? 1 : 0));
   let covered = 0n;
-  // The first address that no block before has covered.
+  // The first address that no earlier block covers.
   let next = space.first;
   for (const block of sorted) {
     const from = block.first > next ? block.first : next;

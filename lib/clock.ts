@@ -1,6 +1,6 @@
 /** The clock of this machine. */
 
-/** Milliseconds since the epoch, with fractions, never running backwards. */
+/** Milliseconds since the epoch, with fractions. Later calls never return smaller values. */
 export function epochMs(): number {
   return performance.timeOrigin + performance.now();
 }

@@ -1,6 +1,8 @@
-/** Errors that are printed as one message, without a stack trace. Any other error is a defect of the program. */
+/** Errors that are printed as one message, without a stack trace. Any other error is an error of this program. */
 
-/** Invalid input: all problems found, each with its path and what is allowed. Exit status 2. */
+/**
+ * Invalid input, with all problems that were found. Each problem has its path and the allowed values. Exit status 2.
+ */
 export class BadInput extends Error {
   constructor(
     readonly subject: string,
@@ -15,7 +17,7 @@ export class BadInput extends Error {
   }
 }
 
-/** A failure outside the program: a server that exited, a full disk. Exit status 1. */
+/** A failure outside the program, such as a server that exited or a full disk. Exit status 1. */
 export class Failure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -23,14 +25,14 @@ export class Failure extends Error {
   }
 }
 
-/** Whether an error is of a class, or any of its causes is. */
+/** Whether an error or any of its causes is of a class. */
 export function isCausedBy(error: unknown, kind: new (...values: never) => Error): boolean {
   if (error instanceof kind) return true;
   if (error instanceof AggregateError) return error.errors.some((each: unknown) => isCausedBy(each, kind));
   return error instanceof Error && error.cause !== undefined && isCausedBy(error.cause, kind);
 }
 
-/** A signal stopped the run. Exit status 128 + the signal's number. */
+/** A signal stopped the run. Exit status: 128 plus the number of the signal. */
 export class Interrupted extends Error {
   constructor(readonly signal: "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGPIPE") {
     super(`stopped by ${signal}`);

@@ -1,30 +1,31 @@
 /**
- * Histograms of latencies. Adding histograms is exact, while percentiles cannot be combined. So a percentile of several
- * runners or repeats is that of all their requests together, and never a mean of percentiles.
+ * Histograms of latencies. Adding histograms is exact, but percentiles cannot be combined. So a percentile of several
+ * runners or repeats is the percentile of all their requests together, and never a mean of percentiles.
  */
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from "hdr-histogram-js";
 import type { Histogram as HdrHistogram } from "hdr-histogram-js";
 import { Failure, messageOf } from "./errors";
 
-/** The number of requests that took at most this long. */
+/** The number of requests that took at most a given time. */
 export interface CumulativeCount {
   readonly ms: number;
   readonly count: number;
 }
 
-/** The longest latency, microseconds: longer ones count as an hour. */
+/** The longest latency that is distinguished, microseconds. Longer latencies count as an hour. */
 const MAX_US = 3_600_000_000;
 const DIGITS = 3;
-/** The steps of `tailSteps`, down to one request in a million. */
+/** Steps of `tailSteps`, which go down to one request in a million. */
 const STEPS = 200;
 const DECADES = 6;
 
-/** Latencies from 1 µs to an hour, in buckets no wider than a thousandth of their value. Counts are exact. */
+/** Counts of latencies from 1 µs to an hour, in buckets no wider than a thousandth of their value. Counts are exact. */
 export class Histogram {
   private constructor(private readonly hdr: HdrHistogram) {}
 
   static empty(): Histogram {
-    // Doubles count exactly up to 2^53; at a billion requests per second, a bucket outgrows 32 bits.
+    // 64-bit buckets are doubles, which count exactly up to 2^53. At a billion requests per second, a bucket would
+    // exceed 32 bits.
     return new Histogram(
       build({
         bitBucketSize: 64,
@@ -43,7 +44,10 @@ export class Histogram {
     return sum;
   }
 
-  /** From a cumulative distribution: each request counts with the latency of the step that it did not exceed. */
+  /**
+   * A histogram of a cumulative distribution. Each request counts with the latency of its step, which it did not
+   * exceed.
+   */
   static fromCumulative(counts: readonly CumulativeCount[]): Histogram {
     const histogram = Histogram.empty();
     let before = 0;
@@ -55,9 +59,9 @@ export class Histogram {
   }
 
   /**
-   * From the format that HDR histograms of all languages share: version 2, deflated, base64.
+   * Decodes the format that HDR histograms in all languages share: version 2, deflated, base64.
    * @param unitUs the unit of the encoded values, microseconds
-   * @throws Failure when the text has another format
+   * @throws Failure if the text has a different format
    */
   static decode(text: string, unitUs = 1): Histogram {
     let read: HdrHistogram;
@@ -74,12 +78,12 @@ export class Histogram {
     return histogram;
   }
 
-  /** In the format that `decode` reads, in microseconds. */
+  /** Encodes the histogram in the format that `decode` reads, in microseconds. */
   encode(): string {
     return encodeIntoCompressedBase64(this.hdr);
   }
 
-  /** Counts requests. @param us their latency, microseconds; less than one counts as one */
+  /** Counts requests. @param us latency of the requests, microseconds; less than one counts as one */
   record(us: number, count = 1): void {
     const value = us < 1 ? 1 : us > MAX_US ? MAX_US : Math.round(us);
     this.hdr.recordValueWithCount(value, count);
@@ -95,8 +99,8 @@ export class Histogram {
   }
 
   /**
-   * The lowest latency that this part of the requests did not exceed, milliseconds; 0 for an empty histogram.
-   * @param part 0 to 1: 0.99
+   * The lowest latency that the given part of the requests did not exceed, milliseconds; 0 for an empty histogram.
+   * @param part part of the requests, 0 to 1, such as 0.99
    */
   percentileMs(part: number): number {
     return this.count === 0 ? 0 : Math.min(this.hdr.getValueAtPercentile(part * 100), this.hdr.maxValue) / 1000;
@@ -110,12 +114,12 @@ export class Histogram {
     return this.hdr.maxValue / 1000;
   }
 
-  /** The mean, where each request counts with the middle of its bucket. */
+  /** The mean latency. Each request counts with the middle of its bucket. */
   get meanMs(): number {
     return this.hdr.mean / 1000;
   }
 
-  /** The number of requests that took at most this long, to a bucket's width. */
+  /** The number of requests that took at most this time, with the accuracy of a bucket's width. */
   countAtMost(ms: number): number {
     let sum = 0;
     for (const { value, count } of bucketsOf(this.hdr)) {
@@ -125,7 +129,7 @@ export class Histogram {
     return sum;
   }
 
-  /** The cumulative distribution: a step for each bucket that is not empty, ascending. */
+  /** The cumulative distribution, ascending, with one step for each bucket that is not empty. */
   cumulative(): CumulativeCount[] {
     let sum = 0;
     return bucketsOf(this.hdr).map(({ value, count }) => ({
@@ -134,7 +138,10 @@ export class Histogram {
     }));
   }
 
-  /** The cumulative distribution in about 200 steps, the same number for each decade of the tail (90 %, 99 %, …). */
+  /**
+   * The cumulative distribution in about 200 steps. Each decade of the tail (90 %, 99 %, …) has the same number of
+   * steps.
+   */
   tailSteps(): CumulativeCount[] {
     const counts = this.cumulative();
     const steps = new Map<number, CumulativeCount>();
@@ -148,7 +155,7 @@ export class Histogram {
     return [...steps.values()];
   }
 
-  /** The cumulative distribution at the percentiles of valkey-benchmark's table, which halve the rest each time. */
+  /** The cumulative distribution at the percentiles of valkey-benchmark's table. Each percentile halves the rest. */
   percentiles(): CumulativeCount[] {
     const counts = this.cumulative();
     const steps = new Map<number, CumulativeCount>();
@@ -165,7 +172,8 @@ export class Histogram {
 /** The buckets that are not empty, each with its highest value. */
 function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count: number }[] {
   const found: { value: number; count: number }[] = [];
-  // The iterator is made by the library for its own use, and not typed as open: the records of a dump are the same.
+  // The library uses this iterator itself, and its types do not declare it. It has the same records as a dump of the
+  // histogram.
   const { recordedValuesIterator } = hdr as HdrHistogram & {
     readonly recordedValuesIterator: {
       reset: () => void;
@@ -181,7 +189,7 @@ function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count:
   return found;
 }
 
-/** Adds cumulative distributions with different steps. Between its steps, a distribution is constant. */
+/** Adds cumulative distributions that have different steps. A distribution is constant between its steps. */
 export function mergeCumulativeCounts(distributions: readonly (readonly CumulativeCount[])[]): CumulativeCount[] {
   const steps = [...new Set(distributions.flatMap((counts) => counts.map(({ ms }) => ms)))].sort((a, b) => a - b);
   const positions = distributions.map(() => -1);

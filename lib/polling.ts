@@ -1,13 +1,13 @@
-/** Waiting for a condition by checking it again and again. */
+/** Waits for a condition by checking it repeatedly. */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "./errors";
 
-/** How often a condition is checked, and for how long. */
+/** How often to check a condition, and for how long. */
 export interface Polling {
-  /** Between two checks, milliseconds. @default 50 */
+  /** Time between two checks, milliseconds. @default 50 */
   readonly intervalMs?: number | undefined;
-  /** Milliseconds. @default no limit */
+  /** Time limit, milliseconds. @default no limit */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -15,8 +15,8 @@ export interface Polling {
 const DEFAULT_INTERVAL_MS = 50;
 
 /**
- * Calls `check` until it returns something. The last check begins when the time is up, so a check that blocks the event
- * loop costs no chance.
+ * Calls `check` until it returns a value. The last check begins when the time is up. So there is always a check at the
+ * end, even if an earlier one has blocked the event loop.
  * @returns what `check` returned; undefined when the time is up
  * @throws the signal's reason; what `check` throws
  */
@@ -34,7 +34,7 @@ export async function poll<T>(
   }
 }
 
-/** A condition that may take a request to check. */
+/** A condition; checking it may take a request. */
 export type Condition = () => boolean | Promise<boolean>;
 
 /** @returns whether the condition held in time @throws as `poll` */
@@ -45,8 +45,8 @@ export async function holdsInTime(condition: Condition, polling: Polling): Promi
 
 /**
  * Waits until a condition holds.
- * @param what the condition, for the message: `valkey-0 is back`
- * @throws Failure when it did not hold in time; as `poll`
+ * @param what the condition as text for the message: `valkey-0 is back`
+ * @throws Failure if the condition did not hold in time; otherwise as `poll`
  */
 export async function awaitCondition(
   what: string,
@@ -57,11 +57,12 @@ export async function awaitCondition(
   throw new Failure(`timed out after ${Math.round(polling.timeoutMs / 1000)} s waiting until ${what}`);
 }
 
-/** @throws the signal's reason, at once when it is aborted */
+/** @throws the signal's reason, as soon as the signal is aborted */
 export async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  // As many wait for one signal as a deployment has nodes. Node would warn of a leak from the eleventh on.
+  // As many callers wait for one signal as a deployment has nodes. Without this, Node.js would warn about a leak from
+  // the eleventh on.
   if (signal !== undefined) setMaxListeners(0, signal);
-  // The promise rejects with an AbortError of Node's, not with the signal's reason.
+  // The promise rejects with an AbortError of Node.js, not with the signal's reason.
   await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
   signal?.throwIfAborted();
 }

@@ -1,15 +1,15 @@
-/** Reports of progress, and waits that report. */
+/** Reports of progress, and options for waits that report progress. */
 
 /**
  * Shows a line of progress.
- * @param passing true for a line that matters only for the moment: a terminal shows it, a log does not
+ * @param passing true for a line that matters only for the moment: it is shown on a terminal, but not in a log
  */
 export type ReportProgress = (line: string, passing?: boolean) => void;
 
-/** How long to wait, what ends the wait early, and who is told. */
+/** How long to wait, a signal that ends the wait early, and a function for reports. */
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Told what is waited for. */
+  /** Called with what is waited for. */
   readonly report: ReportProgress;
 }

@@ -1,6 +1,6 @@
 /** Limits how many tasks run at the same time. */
 
-/** Runs tasks; a task that finds no free place waits, in order. */
+/** Runs tasks. If no place is free, a task waits; waiting tasks run in order. */
 export class Semaphore {
   #free: number;
   readonly #line: (() => void)[] = [];
@@ -17,7 +17,7 @@ export class Semaphore {
       return await work();
     } finally {
       const next = this.#line.shift();
-      // The place goes to the next task in line without becoming free in between.
+      // The place goes to the next waiting task directly, without becoming free in between.
       if (next === undefined) this.#free++;
       else next();
     }

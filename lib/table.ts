@@ -19,7 +19,7 @@ export function textTable(rows: readonly (readonly string[])[], align = ""): str
   );
 }
 
-/** The columns on a terminal: every code point that this project prints takes one. */
+/** The number of columns on a terminal. Every code point that this project prints takes one column. */
 function displayWidth(text: string): number {
   return Array.from(text).length;
 }

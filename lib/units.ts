@@ -2,7 +2,7 @@
 
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
-/** `1.5 GiB` */
+/** Bytes as text: `1.5 GiB`. */
 export function formatBytes(bytes: number): string {
   let value = bytes;
   let unit = 0;
@@ -13,7 +13,7 @@ export function formatBytes(bytes: number): string {
   return `${value >= 100 || unit === 0 ? Math.round(value) : value.toFixed(1)} ${BYTE_UNITS[unit] ?? "B"}`;
 }
 
-/** Whole seconds as `42s`, `3m 05s`, `2h 04m`, `12d`. */
+/** Whole seconds as text: `42s`, `3m 05s`, `2h 04m`, `12d`. */
 export function formatDuration(seconds: number): string {
   const s = Math.floor(seconds);
   if (s < 60) return `${s}s`;
@@ -22,33 +22,36 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(s / 86_400)}d`;
 }
 
-/** `a, b, c, d and 3 more` */
+/** Names as text, the first ones and the number of the others: `a, b, c, d and 3 more`. */
 export function formatList(names: readonly string[], most: number): string {
   return names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;
 }
 
-/** `1,234,567` */
+/** A count as text: `1,234,567`. */
 export function formatCount(value: number): string {
   return Math.round(value).toLocaleString("en-US");
 }
 
-/** A count with its noun: `3 pods`, `1 pod`. @param several plural. @default the singular and an s */
+/** A count with its noun: `3 pods`, `1 pod`. @param several plural of the noun. @default the singular and an s */
 export function counted(count: number, one: string, several = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : several}`;
 }
 
-/** A part of a whole: `12.5 %` for 0.125, `50 %` for 0.5. */
+/** A part of a whole as text: `12.5 %` for 0.125, `50 %` for 0.5. */
 export function formatPercent(part: number): string {
   return `${Number((100 * part).toFixed(1))} %`;
 }
 
-/** A latency in milliseconds with about three digits: `0.567`, `12.3`, `1850`. */
+/** A latency in milliseconds as text with about three digits: `0.567`, `12.3`, `1850`. */
 export function formatMs(milliseconds: number): string {
   if (milliseconds < 10) return milliseconds.toFixed(3);
   return milliseconds < 1000 ? milliseconds.toFixed(1) : String(Math.round(milliseconds));
 }
 
-/** Bytes of a size as valkey.conf writes it: `256mb` (2^20 each), `1g` (10^9), `1024`; undefined for other texts. */
+/**
+ * Bytes of a size in the notation of valkey.conf: `256mb` (2^20 bytes each), `1g` (10^9), `1024`. Undefined for other
+ * texts.
+ */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+)\s*(b|k|kb|m|mb|g|gb)?$/i.exec(text.trim());
   if (match === null) return undefined;

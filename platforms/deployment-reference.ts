@@ -1,5 +1,6 @@
 /**
- * A reference to a deployment: plain data by which a later process can connect to it. Does not contain the password.
+ * A reference to a deployment: plain data with which a later process can connect to it. It does not contain the
+ * password.
  */
 import { connect } from "../valkey/connection";
 import type { NodeAccess, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
@@ -23,7 +24,7 @@ interface ReferenceBase {
   readonly mode: Mode;
   readonly shape: Shape;
   readonly zones: readonly string[];
-  /** Directive to the value it must have on every node. */
+  /** Values by name of the directive. Every node must have them. */
   readonly directives: Readonly<Record<string, string>>;
 }
 
@@ -39,46 +40,49 @@ export interface EndpointReference extends ReferenceBase {
 }
 
 /**
- * The pods of a StatefulSet, which are reached by port-forwards.
+ * The pods of a StatefulSet. They are reached through port-forwards.
  * @opaque
  */
 export interface KubernetesReference extends ReferenceBase {
   readonly platform: "kubernetes";
-  /** The path of the kubeconfig. @default KUBECONFIG, else ~/.kube/config */
+  /** Path of the kubeconfig. @default KUBECONFIG, else ~/.kube/config */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly namespace: string;
   readonly statefulSet: string;
-  /** The name of the container that runs Valkey. */
+  /** Name of the container that runs Valkey. */
   readonly container: string;
   readonly port: number;
-  /** The servers' TLS: the Secret whose `ca.crt` is the authority of their certificates. @default no TLS */
+  /** Secret of the servers' TLS. Its `ca.crt` is the authority of their certificates. @default no TLS */
   readonly tls?: { readonly secretName: string } | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
-  /** Rules of all users but `default`, by name. @default users are not looked at */
+  /** ACL rules of all users except `default`, by name of the user. @default users are not verified */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** Kernel settings that the platform promises of the machines. @default nothing */
+  /** Expected kernel settings of the machines. @default nothing */
   readonly tuning?: ExpectedTuning | undefined;
   /** Sentinels that promote a replica, in replication mode. @default no Sentinels */
   readonly sentinel?:
     { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
   /** `HOST:PORT` for clients in the Kubernetes cluster. */
   readonly service: string;
-  /** The Services at which clients connect, and what each leads to. @default Services are not looked at */
+  /** Services to which clients connect, and the nodes to which each routes. @default Services are not verified */
   readonly ways?: readonly ClientWay[] | undefined;
-  /** Objects that lead to the primary, where it can be another pod than the first. @default nothing */
+  /**
+   * Objects by which clients and servers find the primary, if a pod other than the first can be the primary.
+   * @default nothing
+   */
   readonly lead?: PrimaryLead | undefined;
 }
 
-/** A deployment somewhere. */
+/** A reference to a deployment on any platform. */
 export type DeploymentReference = EndpointReference | KubernetesReference;
 
 /**
- * Opens a deployment; on Kubernetes, waits until its pods run and answer.
- * @param password undefined where the servers have none
- * @param waiting how long pods may take
- * @param formerPassword tried where a server refuses the password
+ * Opens a deployment. On Kubernetes it waits until the pods run and answer.
+ * @param password password of the servers; undefined if they have none
+ * @param waiting time limit for pods
+ * @param formerPassword password to try if a server refuses the first one
  * @throws BadInput when the kubeconfig or the StatefulSet does not exist
  * @throws Failure when pods do not run or cannot be reached
  */
@@ -105,12 +109,12 @@ export async function openDeployment(
   };
 }
 
-/** The API server of a deployment. @throws as `KubernetesClient.open` */
+/** A client of the API server of a deployment. @throws as `KubernetesClient.open` */
 export function openKubernetesClient({ kubeconfig, context }: KubernetesReference): Promise<KubernetesClient> {
   return KubernetesClient.open({ kubeconfig, context });
 }
 
-/** As `openDeployment`, with the facts that only pods have. */
+/** Opens a deployment as `openDeployment` does. The result also has the facts that only pods have. */
 export async function openPodDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
@@ -122,7 +126,7 @@ export async function openPodDeployment(
   return awaitPodDeployment(kubernetes, plan, waiting);
 }
 
-/** The pods that run at this moment, without waiting for the others. @throws as `openDeployment` */
+/** Opens the pods that run at this moment, without waiting for the others. @throws as `openDeployment` */
 export async function openRunningPart(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
@@ -132,9 +136,10 @@ export async function openRunningPart(
 }
 
 /**
- * The servers that run, when they answer, without Sentinels: all of them, or those that run when it is known why others do not.
+ * Opens the running servers, without Sentinels. It waits until all servers run, or until it is known why some do not,
+ * and then until the running ones answer.
  * @returns undefined when no server runs
- * @throws as `openDeployment`, but for pods that do not run
+ * @throws as `openDeployment`, but not for pods that do not run
  */
 export async function openRunningServers(
   target: DeploymentReference,
@@ -145,7 +150,7 @@ export async function openRunningServers(
     return { deployment: await openDeployment(target, password, waiting), why: undefined };
   }
   const kubernetes = await openKubernetesClient(target);
-  // Where an update failed before it made the servers, there is no StatefulSet.
+  // An update may have failed before it created the StatefulSet.
   const isThere = (await findStatefulSet(kubernetes, target)) !== undefined;
   if (!isThere && (await runningServers(kubernetes, target)).length === 0) return undefined;
   const part = await awaitRunningPart(kubernetes, await planOf(kubernetes, target, password, waiting.report), waiting);
@@ -189,7 +194,9 @@ async function planOf(
   };
 }
 
-/** Where the Secret is gone or may not be read, there is nothing that certificates could be held against. */
+/**
+ * TLS files to connect with. If the Secret is gone or cannot be read, certificates are not checked, which is reported.
+ */
 async function serversTls(
   kubernetes: KubernetesClient,
   { name, namespace }: KubernetesReference,
@@ -199,7 +206,9 @@ async function serversTls(
   const look = await readTlsSecret(kubernetes, namespace, secretName);
   const ca = look.state === "read" ? pemOf(look.data, "ca.crt") : "";
   if (ca !== "") return { ca, insecure: false };
-  const why = { absent: "does not exist", unreadable: "may not be read", read: "has no ca.crt" }[look.state];
+  const why = { absent: "does not exist", unreadable: "cannot be read by this user", read: "has no ca.crt" }[
+    look.state
+  ];
   report?.(`certificates of ${name} are not checked: Secret ${secretName} of namespace ${namespace} ${why}`);
   return { insecure: true };
 }

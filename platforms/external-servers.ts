@@ -1,4 +1,4 @@
-/** Servers that somebody else runs and that this machine can reach: plain data without secrets. */
+/** Servers that this project did not deploy and that this machine can reach: plain data without secrets. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "../valkey/connection";
@@ -7,13 +7,13 @@ import type { NodeAccess, DeploymentNode, Mode } from "../valkey/node";
 import type { Shape } from "../valkey/topology/placement";
 import type { OptionalAssertion } from "../valkey/verification/facts";
 
-/** Encryption of connections. */
+/** TLS settings of the connections. */
 export interface ExternalTls {
   /** Certificate of the authority, PEM. @default the authorities that this machine trusts */
   readonly caCertificate?: string | undefined;
-  /** Name on the servers' certificates. @default the host of each node */
+  /** Name that the servers' certificates must contain. @default the host of each node */
   readonly serverName?: string | undefined;
-  /** Accept any certificate. @default false */
+  /** Whether any certificate is accepted. @default false */
   readonly insecure?: boolean | undefined;
 }
 
@@ -21,24 +21,27 @@ export interface ExternalServers {
   readonly platform: "external";
   readonly name: string;
   readonly mode: Mode;
-  /** The wanted numbers of nodes. Those left out are inferred from the nodes. */
+  /** Expected numbers of nodes. A number that is left out is inferred from the nodes. */
   readonly shape: Partial<Shape>;
-  /** Primaries and replicas. */
+  /** All nodes: primaries and replicas. */
   readonly nodes: readonly DeploymentNode[];
-  /** @default the user `default` */
+  /** Name of the user that logs in. @default the user `default` */
   readonly username?: string | undefined;
-  /** @default connections are not encrypted */
+  /** TLS settings. @default connections are not encrypted */
   readonly tls?: ExternalTls | undefined;
-  /** Assertions that verification leaves out. */
+  /** Assertions that verification skips. */
   readonly skippedAssertions: readonly OptionalAssertion[];
-  /** Whether keys that have the benchmark's names are overwritten and removed, instead of refused. */
+  /**
+   * Whether existing keys with the benchmark's names may be overwritten and deleted. Otherwise they are a reason to
+   * refuse.
+   */
   readonly overwriteKeys: boolean;
 }
 
 /**
- * Connects to nothing yet.
- * @param password undefined where the servers have none
- * @param directory where the authority's certificate is written for load generators, which take a file
+ * A deployment of these servers. No connection is opened yet.
+ * @param password password of the servers; undefined if they have none
+ * @param directory directory for a file with the authority's certificate, which load generators need
  */
 export function openExternalServers(
   { name, mode, shape, nodes, username, tls }: ExternalServers,

@@ -1,16 +1,18 @@
-/** Arguments of a component as another language gives them, held against the schema. */
+/** Checks arguments of a component from a program in any language against the schema. */
 import * as pulumi from "@pulumi/pulumi";
 import { didYouMean } from "../lib/did-you-mean";
 import { BadInput } from "../lib/errors";
 import type { FormsSpec, PackageSchema, ResourceSpec, TypeSpec, ValueSpec } from "./package-schema";
 
-/** Stands in for a value that is refused. */
+/** Value that replaces a refused value. */
 const REFUSED = undefined;
 
 /**
- * @param inputs as Pulumi gives them to `construct`: values, and outputs where a value is secret or not known yet
- * @returns the arguments as the component's constructor takes them
- * @throws BadInput with every problem and its path, and without values: they may be secret
+ * Checks and converts the arguments of a component.
+ * @param inputs inputs that Pulumi passes to `construct`: plain values, and outputs for values that are secret or
+ * unknown
+ * @returns arguments for the component's constructor
+ * @throws BadInput with every problem and its path. It does not contain values, because they may be secret
  */
 export async function checkedArguments(
   schema: PackageSchema,
@@ -29,7 +31,7 @@ class ArgumentCheck {
 
   constructor(private readonly schema: PackageSchema) {}
 
-  /** The object with the names that TypeScript has. */
+  /** The object with the property names of TypeScript. */
   async properties(type: TypeSpec, object: object, path: string): Promise<Record<string, unknown>> {
     const { properties = {}, required = [], language } = type;
     const at = (name: string): string => (path === "" ? name : `${path}.${name}`);
@@ -43,7 +45,8 @@ class ArgumentCheck {
       const spec = properties[name];
       const known = Object.keys(properties);
       if (spec !== undefined) checked.push([ownNames[name] ?? name, await this.#value(spec, value, at(name))]);
-      else this.#refuse(at(name), `unknown;${didYouMean(name, known) || ` expected one of ${known.join(", ")}`}`);
+      else
+        this.#refuse(at(name), `unknown argument;${didYouMean(name, known) || ` expected one of ${known.join(", ")}`}`);
     }
     return Object.fromEntries(checked);
   }
@@ -53,7 +56,11 @@ class ArgumentCheck {
     if (spec.plain !== true) return given;
     if (await pulumi.isSecret(given)) return this.#refuse(path, "cannot be a secret");
     const { isKnown, promise } = given as unknown as { isKnown: Promise<boolean>; promise: () => Promise<unknown> };
-    if (!(await isKnown)) return this.#refuse(path, "must be known while the program runs, not an output to come");
+    if (!(await isKnown))
+      return this.#refuse(
+        path,
+        "must be known while the program runs; expected a value, not an output that is known later",
+      );
     return this.#known(spec, await promise.call(given), path);
   }
 
@@ -80,7 +87,7 @@ class ArgumentCheck {
       ]);
       return Object.fromEntries(await Promise.all(entries));
     }
-    // The schema says `Any` of everything else.
+    // The schema has `Any` for all other types.
     const types = (oneOf ?? [spec]).flatMap((each) => each.type ?? (each.$ref === undefined ? [] : "object"));
     const isAllowed = (type === undefined && oneOf === undefined) || types.some((each) => each === typeof value);
     return isAllowed ? value : this.#refuse(path, `expected ${types.map(withArticle).join(" or ")}`);

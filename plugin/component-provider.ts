@@ -1,4 +1,4 @@
-/** The provider `valkey` with its components, which the engine asks it to construct for programs in every language. */
+/** The provider `valkey` with its components. Pulumi asks it to construct them for programs in every language. */
 import type * as pulumi from "@pulumi/pulumi";
 import type * as provider from "@pulumi/pulumi/provider";
 import { ValkeyProvider } from "../provider/valkey-provider";
@@ -21,7 +21,8 @@ export class ComponentProvider extends ValkeyProvider {
     const Component = await loadComponent(type.split(":").at(-1) ?? "");
     if (spec === undefined || Component === undefined)
       throw new Error(`there is no component ${type}; there are ${Object.keys(schema.resources).join(", ")}`);
-    // Pulumi prints the values of properties that an InputPropertiesError names, secrets too: this is not one of them.
+    // The check throws BadInput and not InputPropertiesError: of that, Pulumi would print the named properties' values,
+    // even secrets.
     const args = await checkedArguments(schema, spec, inputs);
     const component = new Component(name, args as never, options);
     const outputs = component as unknown as Readonly<Record<string, unknown>>;

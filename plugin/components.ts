@@ -1,7 +1,10 @@
-/** The components that programs in every language have by this plugin. Each is loaded by its first use. */
+/** The components that this plugin offers to programs in every language. Each is loaded when it is first used. */
 import type * as pulumi from "@pulumi/pulumi";
 
-/** `npm run docs` reads their arguments and outputs for plugin/schema.json and docs/components.md. */
+/**
+ * The components by name. `npm run docs` reads their arguments and outputs for plugin/schema.json and
+ * docs/components.md.
+ */
 const COMPONENTS = {
   ValkeyCluster: async () => (await import("../components/valkey-cluster.js")).ValkeyCluster,
   ValkeyReplication: async () => (await import("../components/valkey-replication.js")).ValkeyReplication,
@@ -14,14 +17,14 @@ const COMPONENTS = {
   KarpenterPools: async () => (await import("../components/eks/karpenter/karpenter-pools.js")).KarpenterPools,
 };
 
-/** Common form of all components. */
+/** Common type of all components' classes. */
 export type ComponentClass = new (
   name: string,
   args: never,
   options: pulumi.ComponentResourceOptions,
 ) => pulumi.ComponentResource;
 
-/** @returns undefined where there is no component of the name */
+/** Loads the class of a component. @returns undefined if there is no component with this name */
 export async function loadComponent(name: string): Promise<ComponentClass | undefined> {
   const loaders: Readonly<Record<string, () => Promise<ComponentClass>>> = COMPONENTS;
   return loaders[name]?.();

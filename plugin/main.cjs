@@ -1,12 +1,12 @@
 /*
- * What Pulumi's engine starts, through Pulumi's own loader for plugins. That one registers a compiler of TypeScript
- * which is too old for this project; in a checkout tsx, which `npm start` has too, takes its place.
+ * The file that Pulumi starts, through its own loader for plugins. That loader registers a TypeScript compiler which is
+ * too old for this project. In a checkout this file replaces it by tsx, which `npm start` uses too.
  */
 const { existsSync } = require("node:fs");
 const { join } = require("node:path");
 
 async function start() {
-  // An installed package has compiled code alone. A checkout may have some too, of an earlier day.
+  // An installed package has only compiled code. A checkout may have compiled code too, but it may be outdated.
   if (!existsSync(join(__dirname, "serve.ts"))) return require("../dist/plugin/serve.js");
   delete require.extensions[".ts"];
   await import("tsx");

@@ -1,11 +1,11 @@
-/** `plugin/schema.json` as this provider reads it: the part of Pulumi's package schema that `npm run docs` writes. */
+/** Types of `plugin/schema.json` for this provider: the part of Pulumi's package schema that `npm run docs` writes. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../lib/system/package";
 
 export interface ValueSpec {
   readonly type?: "string" | "number" | "boolean" | "array" | "object";
-  /** `#/types/TOKEN` or `pulumi.json#/Any` */
+  /** Reference to a type: `#/types/TOKEN` or `pulumi.json#/Any`. */
   readonly $ref?: string;
   readonly items?: ValueSpec;
   readonly additionalProperties?: ValueSpec;
@@ -16,15 +16,15 @@ export interface ValueSpec {
 
 export interface PropertySpec extends ValueSpec {
   readonly description: string;
-  /** @default false */
+  /** Whether the value is secret. @default false */
   readonly secret?: boolean;
 }
 
-/** Objects whose properties depend on the value of one property. */
+/** Forms of a type of objects: the value of one property decides which other properties an object has. */
 export interface FormsSpec {
-  /** The property whose value names the form. */
+  /** Name of the property whose value names the form. */
   readonly by: string;
-  /** Properties of each form, without the one that names it. */
+  /** Properties of each form, without the property that names the form. */
   readonly of: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
 }
 
@@ -35,9 +35,9 @@ export interface TypeSpec {
   readonly required?: readonly string[];
   readonly language?: {
     readonly valkey?: {
-      /** @default the properties of all objects are the same */
+      /** Forms of the type. @default the properties of all objects are the same */
       readonly forms?: FormsSpec;
-      /** Names in the schema to names in TypeScript, where they differ. */
+      /** Names in TypeScript by name in the schema, for names that differ. */
       readonly names?: Readonly<Record<string, string>>;
     };
   };
@@ -54,7 +54,7 @@ export interface PackageSchema {
   readonly resources: Readonly<Record<string, ResourceSpec>>;
 }
 
-/** The schema as the checkout and the installed package have it. */
+/** Reads the schema, which is in a checkout and in the installed package. */
 export function readPackageSchema(): PackageSchema {
   return JSON.parse(readFileSync(join(ROOT, "plugin", "schema.json"), "utf8")) as PackageSchema;
 }

@@ -1,6 +1,9 @@
-/** Names of properties in all languages. `io-threads`, as TypeScript and Valkey have it, is not a name in most. Pure. */
+/**
+ * Names of properties in other languages. A name such as `io-threads`, in Valkey and TypeScript, is not allowed in
+ * most. Pure.
+ */
 
-/** `io-threads` → `ioThreads` */
+/** A name in camel case, such as `ioThreads` for `io-threads`. */
 export function camelCase(name: string): string {
   return name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,11 +1,13 @@
-/** Process that Pulumi's engine starts: the provider `valkey` with its components. It prints the port that it listens at. */
+/**
+ * The process that Pulumi starts: the provider `valkey` with its components. It prints the port on which it listens.
+ */
 import { main } from "@pulumi/pulumi/provider";
 import { runtime } from "@pulumi/pulumi";
 import { VERSION } from "../lib/system/package";
 import { ComponentProvider } from "./component-provider";
 
-// The SDK tells its logger where the engine is when it constructs a component, and not before. Without it, lines go to
-// standard output, which the engine shows to nobody.
+// The SDK tells its logger the address of Pulumi's engine only when it constructs a component. Before that, messages
+// would go to standard output, which Pulumi does not display. So the address is set here.
 const engine = process.argv.slice(2).find((argument) => !argument.startsWith("-")) ?? "";
 runtime.resetOptions("", "", -1, engine, "", false, "");
 

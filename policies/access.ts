@@ -8,7 +8,7 @@ const OPEN_TAG = "valkey-measured/open-to-the-world";
 
 export const noOpenEndpoint: Rule = {
   name: "no-open-api-endpoint",
-  description: "Named blocks reach the API server. AWS's default is every address.",
+  description: "Only named address blocks reach the API server. The default of AWS lets every address reach it.",
   check: (resource) => {
     const { type, props } = resource;
     if (type === "aws:eks/cluster:Cluster") {
@@ -25,7 +25,7 @@ function accessViolations(access: unknown, tags: unknown): string[] {
   if (cidrs.length === 0) {
     return [
       "publicAccessCidrs is missing, so every address reaches the API server; " +
-        "name blocks, or set endpointPublicAccess: false",
+        "name address blocks, or set endpointPublicAccess: false",
     ];
   }
   return isOpenToTheWorld(cidrs) ? [`${cidrs.join(", ")} open the API server to the world`] : [];

@@ -15,7 +15,7 @@ export const noSpotServers: Rule = {
   check: (resource) => {
     if (resource.type === "aws:eks/nodeGroup:NodeGroup")
       return textAt(resource.props, "capacityType") === "SPOT"
-        ? ["the node group is of spot machines; capacityType ON_DEMAND"]
+        ? ["the node group has spot machines; set capacityType ON_DEMAND"]
         : [];
     if (!isNodePool(resource) || textAt(resource.props, "metadata", "name") === CLIENTS) return [];
     const capacity = listAt(resource.props, "spec", "template", "spec", "requirements").filter(
@@ -36,10 +36,10 @@ export const noSpotServers: Rule = {
 export const explicitExpiry: Rule = {
   name: "explicit-expiry",
   description:
-    "A pool sets the expiry of its machines. The default replaces them after 720 hours, regardless of budgets.",
+    "A pool sets the expiry of its machines. By default, machines are replaced after 720 hours, regardless of budgets.",
   check: (resource) =>
     isNodePool(resource) && textAt(resource.props, "spec", "template", "spec", "expireAfter") === undefined
-      ? ["expireAfter is missing; Never, or a duration on purpose"]
+      ? ["expireAfter is missing; set Never, or a duration that you intend"]
       : [],
 };
 
@@ -49,7 +49,9 @@ export const pinnedImages: Rule = {
   check: (resource) => {
     if (resource.type === "aws:eks/nodeGroup:NodeGroup")
       return !hasProperty(resource.props, "releaseVersion") && textAt(resource.props, "amiType") !== "CUSTOM"
-        ? ["releaseVersion is missing, and a launch template does not pin the image; amiType CUSTOM where it names one"]
+        ? [
+            "releaseVersion is missing, and a launch template does not pin the image; set it, or amiType CUSTOM if the template names an image",
+          ]
         : [];
     if (!isNodeClass(resource)) return [];
     const terms = listAt(resource.props, "spec", "amiSelectorTerms");
@@ -57,10 +59,10 @@ export const pinnedImages: Rule = {
       (term) => textAt(term, "id") === undefined && !/@(?!latest$).+$/.test(textAt(term, "alias") ?? ""),
     );
     return terms.length === 0
-      ? ["amiSelectorTerms is missing; an alias with a version, or an id"]
+      ? ["amiSelectorTerms is missing; set an alias with a version, or an id"]
       : loose.map(
           (term) =>
-            `${textAt(term, "alias") ?? JSON.stringify(term)} names no version; an alias as al2023@v20260714, or an id`,
+            `${textAt(term, "alias") ?? JSON.stringify(term)} names no version; set an alias such as al2023@v20260714, or an id`,
         );
   },
 };

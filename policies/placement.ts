@@ -8,8 +8,8 @@ const ZONE = "topology.kubernetes.io/zone";
 export const hardZoneSpread: Rule = {
   name: "hard-zone-spread",
   description:
-    "Replicated Valkey pods are spread over zones by a hard constraint. A soft one puts a primary beside its replica " +
-    "when a zone is full.",
+    "Replicated Valkey pods are spread over zones by a hard constraint. A soft constraint puts a primary and its replica " +
+    "into one zone when a zone is full.",
   check: (resource) =>
     podsOf(resource).flatMap(({ labels, spec, replicated }) => {
       if (!replicated || labels["app.kubernetes.io/name"] !== "valkey") return [];
@@ -18,7 +18,7 @@ export const hardZoneSpread: Rule = {
       );
       return spread || isBoundToZone(spec)
         ? []
-        : [`no topologySpreadConstraint on ${ZONE} with whenUnsatisfiable DoNotSchedule, and no zone of its own`];
+        : [`no topologySpreadConstraint on ${ZONE} with whenUnsatisfiable DoNotSchedule, and no fixed zone`];
     }),
 };
 

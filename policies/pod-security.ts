@@ -35,7 +35,7 @@ const PROFILES = ["RuntimeDefault", "Localhost"];
 export const restrictedPods: Rule = {
   name: "restricted-pod-security",
   description:
-    "Pods hold to Kubernetes' restricted Pod Security Standard: no root, no privileges, no capabilities, no host.",
+    "Pods meet the restricted Pod Security Standard of Kubernetes: no root, privileges, capabilities or host access.",
   check: (resource) =>
     podsOf(resource)
       .filter(({ namespace }) => !NOT_OURS.includes(namespace ?? ""))
@@ -81,7 +81,7 @@ function inContainer(container: unknown, { spec }: PodTemplate): string[] {
       ? undefined
       : "seccompProfile is neither RuntimeDefault nor Localhost",
     listAt(container, "ports").some((port) => propertyAt(port, "hostPort") !== undefined)
-      ? "takes a port of the machine"
+      ? "uses a port of the machine (hostPort)"
       : undefined,
   ];
   return compact(wrong).map((each) => `${name}: ${each}`);

@@ -20,7 +20,7 @@ const isVariable = (text: string): boolean => /^\$[({]?\w+[)}]?$/.test(text);
 export const noPlainSecrets: Rule = {
   name: "no-plain-text-secrets",
   description:
-    "Passwords come from Secrets: not from a variable's value, a command line, a ConfigMap or a chart's values.",
+    "Passwords come from Secrets, and not from the value of a variable, a command line, a ConfigMap or the values of a chart.",
   check: (resource) => [
     ...podsOf(resource).flatMap(({ spec }) => containersOf(spec).flatMap(inContainer)),
     ...inConfigMap(resource.type, resource.props),
@@ -38,7 +38,7 @@ function inContainer(container: unknown): string[] {
     (word, index) => SECRET_FLAG.test(word) && words[index + 1] !== undefined && !isVariable(words[index + 1] ?? ""),
   );
   return [
-    ...variables.map((each) => `${name}: the value of ${textAt(each, "name") ?? ""} is plain; a secretKeyRef`),
+    ...variables.map((each) => `${name}: the value of ${textAt(each, "name") ?? ""} is plain text; use a secretKeyRef`),
     ...flags.map((flag) => `${name}: ${flag} has its value on the command line`),
   ];
 }
@@ -52,7 +52,7 @@ function inConfigMap(type: string, props: unknown): string[] {
         ACL_PASSWORD.test(String(value)) ||
         (SECRET_NAME.test(key) && String(value) !== ""),
     )
-    .map(([key]) => `${key} holds a password; a Secret`);
+    .map(([key]) => `${key} holds a password; use a Secret`);
 }
 
 function inChart(type: string, props: unknown): string[] {
@@ -61,7 +61,7 @@ function inChart(type: string, props: unknown): string[] {
     typeof value === "object" && value !== null
       ? Object.entries(value).flatMap(([key, each]) =>
           typeof each === "string" && each !== "" && /pass(word|wd)$/i.test(key)
-            ? [`${path}.${key} is plain; an existing Secret`]
+            ? [`${path}.${key} is plain text; name an existing Secret`]
             : plain(each, `${path}.${key}`),
         )
       : [];

@@ -19,21 +19,21 @@ export const encryptedStorage: Rule = {
       case "aws:eks/nodeGroup:NodeGroup":
         return hasProperty(props, "launchTemplate")
           ? []
-          : ["launchTemplate is missing, so disks are as the image has them"];
+          : ["launchTemplate is missing, so the image decides whether disks are encrypted"];
       case "aws:ebs/volume:Volume":
         return textAt(props, "encrypted") === "true" ? [] : ["encrypted is not true"];
       case "aws:sqs/queue:Queue":
         return textAt(props, "sqsManagedSseEnabled") === "true" || hasProperty(props, "kmsMasterKeyId")
           ? []
-          : ["neither sqsManagedSseEnabled nor a key"];
+          : ["neither sqsManagedSseEnabled nor a key is set"];
       case "aws:eks/cluster:Cluster":
         return hasProperty(props, "encryptionConfig")
           ? []
-          : ["encryptionConfig is missing, so secrets are plain in etcd"];
+          : ["encryptionConfig is missing, so secrets are plain text in etcd"];
       case "eks:index:Cluster":
         return hasProperty(props, "encryptionConfigKeyArn") || !hasInputs(resource)
           ? []
-          : ["encryptionConfigKeyArn is missing, so secrets are plain in etcd"];
+          : ["encryptionConfigKeyArn is missing, so secrets are plain text in etcd"];
       default:
         return [];
     }
@@ -41,7 +41,7 @@ export const encryptedStorage: Rule = {
 };
 
 function inTemplate(disks: readonly unknown[]): string[] {
-  if (disks.length === 0) return ["blockDeviceMappings is missing, so disks are as the image has them"];
+  if (disks.length === 0) return ["blockDeviceMappings is missing, so the image decides whether disks are encrypted"];
   return disks
     .filter((disk) => propertyAt(disk, "ebs") !== undefined && textAt(disk, "ebs", "encrypted") !== "true")
     .map((disk) => `the disk ${textAt(disk, "deviceName") ?? "without a name"} is not encrypted`);

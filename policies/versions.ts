@@ -10,7 +10,7 @@ const OWN = /^valkey:/;
 
 export const pinnedCharts: Rule = {
   name: "pinned-charts",
-  description: "A chart has an exact version. A range selects another chart tomorrow.",
+  description: "A chart has an exact version. A range may select a different chart tomorrow.",
   check: (resource) => {
     const { type, props } = resource;
     if (OWN.test(type)) return listAt(props, "charts").flatMap(loose);
@@ -25,12 +25,12 @@ function loose(chart: unknown): string[] {
   const version = textAt(chart, "version");
   return version !== undefined && exact.test(version)
     ? []
-    : [`version of the chart ${from} is ${version ?? "missing"}; an exact one, as 1.14.1`];
+    : [`version of the chart ${from} is ${version ?? "missing"}; set an exact version, such as 1.14.1`];
 }
 
 export const pinnedAddons: Rule = {
   name: "pinned-addons",
-  description: "An EKS add-on has a version. Without one, each update takes the newest.",
+  description: "An EKS add-on has an exact version. Without one, each update installs the newest version.",
   check: (resource) => {
     const { type, props } = resource;
     if (OWN.test(type))
@@ -38,7 +38,7 @@ export const pinnedAddons: Rule = {
         .filter(([, version]) => !exact.test(String(version)))
         .map(
           ([addon, version]) =>
-            `version of ${addon} is ${String(version) || "missing"}; an exact one, as v1.22.3-eksbuild.1`,
+            `version of ${addon} is ${String(version) || "missing"}; set an exact version, such as v1.22.3-eksbuild.1`,
         );
     switch (type) {
       case "aws:eks/addon:Addon":

@@ -4,7 +4,10 @@ import type { ResourceHandler } from "./protocol/resource-handler";
 
 export type AnyHandler = ResourceHandler<Values, Values>;
 
-/** Each is loaded when a resource of its name is first met. `provider/resources.ts` declares them for programs. */
+/**
+ * Handlers by name of the resource. A handler is loaded when the first resource of its name is handled.
+ * `provider/resources.ts` declares the resources for Pulumi programs.
+ */
 const HANDLERS = {
   Password: () => import("./handlers/password.js"),
   ClusterCheck: () => import("./handlers/checks/cluster-check.js"),
@@ -28,7 +31,7 @@ const HANDLERS = {
 export type ResourceName = keyof typeof HANDLERS;
 export const RESOURCE_NAMES = Object.keys(HANDLERS) as readonly ResourceName[];
 
-/** The name of the provider, with which the types of its resources begin. */
+/** Name of the provider. The types of its resources begin with it. */
 export const PROVIDER = "valkey";
 
 /** The type of a resource, such as `valkey:index:Formation`. */
@@ -36,7 +39,7 @@ export function resourceType(name: ResourceName): string {
   return `${PROVIDER}:index:${name}`;
 }
 
-/** The name of the resource that a URN is of. @throws Error when this provider does not have it */
+/** Name of the resource in a URN. @throws Error when this provider has no such resource */
 export function resourceNameOf(urn: string): ResourceName {
   const type = urn.split("::")[2]?.split("$").at(-1) ?? "";
   const name = RESOURCE_NAMES.find((each) => resourceType(each) === type);
@@ -44,7 +47,7 @@ export function resourceNameOf(urn: string): ResourceName {
   return name;
 }
 
-/** The handler of a resource. The engine gives it only what the resource of that name was declared with. */
+/** The handler of a resource. Pulumi passes it only the inputs with which a resource of this name was declared. */
 export async function loadHandler(name: ResourceName): Promise<AnyHandler> {
   return (await HANDLERS[name]()).handler as unknown as AnyHandler;
 }

@@ -1,12 +1,13 @@
 /**
- * The version of the package whose program declares a resource. It goes to the provider with the inputs, which keeps it
- * out of the state. Programs in other languages have no package of ours, and send none.
+ * The version of this package in the program that declares a resource. The program sends it to the provider with the
+ * inputs, and the provider removes it, so it is not in the state. Programs in other languages do not use this package
+ * and send no version.
  */
 import { VERSION } from "../lib/system/package";
 import type { Values } from "./protocol/engine-values";
 import type { InputProblem } from "./protocol/resource-handler";
 
-/** The input of every resource that carries it. */
+/** Name of the input that contains the version. */
 const INPUT = "packageVersion";
 
 /** Inputs with the version of this package. */
@@ -14,7 +15,7 @@ export function withPackageVersion<T extends object>(inputs: T): T {
   return { ...inputs, [INPUT]: VERSION };
 }
 
-/** Inputs as they were before `withPackageVersion`, and the problem of a program whose package has another version. */
+/** Inputs without the version, and a problem if the program's package has a different version than this provider. */
 export function takePackageVersion(
   inputs: Values,
   version: string,

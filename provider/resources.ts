@@ -1,4 +1,7 @@
-/** The custom resources of the provider `valkey`, as a Pulumi program declares them: inputs and outputs are those of their handlers. */
+/**
+ * The custom resources of the provider `valkey`, for Pulumi programs to declare. Their inputs and outputs are those of
+ * their handlers.
+ */
 import * as pulumi from "@pulumi/pulumi";
 import type { AccessInputs, AccessOutputs } from "./handlers/access";
 import type { ClusterCheckInputs } from "./handlers/checks/cluster-check";
@@ -24,11 +27,11 @@ import type { ResourceName } from "./kinds";
 import { resourceType } from "./kinds";
 import { withPackageVersion } from "./package-version";
 
-/** A resource's inputs as a program gives them: other resources may have yet to produce the values. */
+/** A resource's inputs in a program. A value may come from a resource that does not exist yet. */
 type InputsOf<T> = { readonly [K in keyof T]: pulumi.Input<T[K]> };
 type OutputsOf<T> = { readonly [K in keyof T]-?: pulumi.Output<T[K]> };
 
-/** Class of a custom resource. Its outputs are its inputs and what the handler adds. */
+/** Class of a custom resource. Its outputs are its inputs and the outputs that the handler adds. */
 type ResourceClass<Inputs, Outputs> = new (
   name: string,
   inputs: InputsOf<Inputs>,
@@ -36,8 +39,9 @@ type ResourceClass<Inputs, Outputs> = new (
 ) => pulumi.CustomResource & OutputsOf<Inputs & Outputs>;
 
 /**
- * @param outputs a key for each output that the handler adds
- * @param secrets those that the state keeps as secrets
+ * Creates the class of a custom resource.
+ * @param outputs a property for each output that the handler adds
+ * @param secrets names of the outputs that the state keeps as secrets
  */
 function resource<Inputs extends object, Outputs = object>(
   kind: ResourceName,
@@ -53,18 +57,19 @@ function resource<Inputs extends object, Outputs = object>(
   return Resource as unknown as ResourceClass<Inputs, Outputs>;
 }
 
-/** Generated once for each version, 48 hexadecimal digits, and kept in the state as a secret. */
+/** A password of 48 hexadecimal digits. It is generated once for each version, and kept in the state as a secret. */
 export const Password = resource<PasswordInputs, PasswordOutputs>("Password", { password: undefined }, ["password"]);
 
 /**
- * Whether an existing Kubernetes cluster can hold the stack: checked in previews where the cluster answers, and before anything is
- * created. Checked again when an input changes.
+ * Check whether an existing Kubernetes cluster has room for the stack. It runs in previews, if the cluster answers, and
+ * before anything is created. It runs again when an input changes.
  */
 export const ClusterCheck = resource<ClusterCheckInputs>("ClusterCheck", {});
 
 /**
- * valkey-server processes on this machine. They outlive the engine and share one directory per deployment. Another shape is an update:
- * processes start, or lose their slots and stop, while the others serve.
+ * valkey-server processes on this machine. They keep running after Pulumi ends, and share one directory per deployment.
+ * A change of the shape is an update: new processes start, or leaving ones lose their slots and stop, while the others
+ * serve.
  */
 export const HostServers = resource<HostServersInputs, HostServersOutputs>("HostServers", {
   target: undefined,
@@ -73,74 +78,86 @@ export const HostServers = resource<HostServersInputs, HostServersOutputs>("Host
 });
 
 /**
- * Updated before everything else of a deployment: all nodes then accept new passwords beside the former ones, and the rules of users
- * hold. Rules that a server refuses fail the update before anything has changed.
+ * Users and passwords of a deployment. It is updated before everything else of the deployment. After that all nodes
+ * accept both the new and the former passwords, and users have their new rules. If a server refuses a rule, the update
+ * fails before anything has changed.
  */
 export const Access = resource<AccessInputs, AccessOutputs>("Access", { changedAt: undefined, drift: undefined });
 
 /**
- * Updated before anything else of a deployment. Another image is run in a pod of its own: an update fails before anything has changed
- * where the image cannot be pulled, is not Valkey, or is of a version that cannot read the data. Where the tags tell the last,
- * previews refuse it too.
+ * Check of a new image. It is updated before the servers, and runs a new image in a pod of its own. If the image cannot
+ * be pulled, is not Valkey, or has a version that cannot read the data, the update fails before anything has changed.
+ * If the tags already show that the version cannot read the data, previews refuse the image too.
  */
 export const ImageCheck = resource<ImageCheckInputs>("ImageCheck", {});
 
 /**
- * Waits until the Secret of TLS exists, and fails where servers could not use it. Previews refuse such a Secret when it exists, and
- * switching TLS on or off under clients.
+ * Check of the certificate. It waits until the Secret exists, and fails if the servers cannot use it. Previews refuse
+ * an existing Secret that servers cannot use. They also refuse to switch TLS on or off without `allowDowntime`.
  */
 export const TlsCheck = resource<TlsCheckInputs, TlsCheckOutputs>("TlsCheck", { secret: undefined });
 
 /**
- * Updated before the servers. A smaller shape is carried out here, while all nodes run: the leaving nodes lose their slots before
- * Kubernetes deletes their pods. Sentinels that leave stop here.
+ * Reduction of a deployment. It is updated before the servers, while all nodes still run: nodes that leave lose their
+ * slots here, before Kubernetes deletes their pods. Sentinels that leave are stopped here.
  */
 export const ScaleIn = resource<ScaleInInputs, ScaleInOutputs>("ScaleIn", { emptiedAt: undefined });
 
 /**
- * Updated before the servers' files. Running servers are told what they take without a restart, all of them or none; a value that a
- * server refuses fails the update before anything has changed.
+ * Settings that servers accept while they run. It is updated before the servers' files, and sets the directives on all
+ * running servers or on none. If a server refuses a value, the update fails before anything has changed.
  */
 export const Settings = resource<SettingsInputs, SettingsOutputs>("Settings", { pending: undefined, drift: undefined });
 
 /**
- * Updated before the servers: volumes grow, and the StatefulSet, which cannot be told, is made again around its pods. A change that
- * would lose data is refused, in previews too.
+ * Volumes of the servers. It is updated before the servers and grows the volumes. The size in a StatefulSet cannot be
+ * changed, so the StatefulSet is recreated while its pods keep running. A change that would lose data is refused, also
+ * in previews.
  */
 export const Volumes = resource<VolumesInputs>("Volumes", {});
 
 /**
- * Done when all pods run the StatefulSet's newest revision and are ready. It replaces Pulumi's own waiting, which does not say why pods
- * do not run.
+ * Roll-out of the servers. It is done when all pods run the StatefulSet's newest revision and are ready. It replaces
+ * Pulumi's own waiting, which does not report why pods do not run.
  */
 export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
   rolledOutAt: undefined,
   unfinished: undefined,
 });
 
-/** Updated after the roll-out: servers use more memory only in pods that have it. `Settings` lowers maxmemory before the roll-out. */
+/**
+ * A higher maxmemory. It is updated after the roll-out, because servers may only use more memory in pods that have it.
+ * `Settings` sets a lower maxmemory, before the roll-out.
+ */
 export const Maxmemory = resource<MaxmemoryInputs>("Maxmemory", {});
 
-/** Done when the Services have addresses and the nodes of a cluster give them to clients. */
+/**
+ * Addresses for clients outside the Kubernetes cluster. It is done when the Services have addresses and, in cluster
+ * mode, the nodes announce them to clients.
+ */
 export const ExternalAddresses = resource<ExternalAddressesInputs, ExternalAddressesOutputs>("ExternalAddresses", {
   endpoints: undefined,
   files: undefined,
   drift: undefined,
 });
 
-/** Done when every node agrees on the topology and every replica's link to its primary is up. */
+/**
+ * Formation of a cluster. It is done when all nodes agree on the topology and every replica is linked to its primary.
+ */
 export const Formation = resource<FormationInputs, FormationOutputs>("Formation", {
   milliseconds: undefined,
   drift: undefined,
 });
 
 /**
- * Updated after the servers' files. Waits while two passwords are valid, and then has servers refuse the former one. An update that is
- * interrupted meanwhile waits again.
+ * Revocation of former passwords. It is updated after the servers' files, waits for the time in which both passwords
+ * are valid, and then makes servers refuse the former one. If the update is interrupted, the next one waits again.
  */
 export const PasswordRetirement = resource<PasswordRetirementInputs>("PasswordRetirement", {});
 
-/** Fails the update when the verdict is FAIL. A PASS is kept in the state until an input changes. */
+/**
+ * Verification of a deployment. It fails the update when the verdict is FAIL. A PASS is valid until an input changes.
+ */
 export const DeploymentVerification = resource<DeploymentVerificationInputs, DeploymentVerificationOutputs>(
   "DeploymentVerification",
   {
@@ -151,7 +168,7 @@ export const DeploymentVerification = resource<DeploymentVerificationInputs, Dep
   },
 );
 
-/** Measured once and kept in the state; measured again when an input changes. */
+/** A measurement. Its results are kept in the state. It is repeated only when an input changes. */
 export const Measurement = resource<MeasurementInputs, MeasurementOutputs>("Measurement", {
   results: undefined,
   comparison: undefined,
@@ -160,7 +177,8 @@ export const Measurement = resource<MeasurementInputs, MeasurementOutputs>("Meas
 });
 
 /**
- * Declared between a Kubernetes cluster and the namespace. It waits when both are destroyed: a claim goes before its volume, and the
- * cluster runs the controller that deletes the volume.
+ * Wait for the deletion of volumes. It is declared between a Kubernetes cluster and the namespace. When both are
+ * destroyed, it waits until the volumes are gone before the cluster is deleted: a claim is deleted before its volume,
+ * and the controller that deletes the volume runs in the cluster.
  */
 export const VolumeDeletionWait = resource<VolumeDeletionWaitInputs>("VolumeDeletionWait", {});

@@ -1,4 +1,4 @@
-/** The provider `valkey` as Pulumi's engine calls it: creates, changes, reads and deletes its custom resources. */
+/** The provider `valkey`. Pulumi's engine calls it to create, change, read and delete the custom resources. */
 import { setTimeout as sleep } from "node:timers/promises";
 import * as pulumi from "@pulumi/pulumi";
 import type * as provider from "@pulumi/pulumi/provider";
@@ -15,7 +15,7 @@ import { FailedButSeen } from "./protocol/resource-handler";
 import type { ResourceName } from "./kinds";
 import { resourceNameOf } from "./kinds";
 
-/** Milliseconds that a handler has to end by itself after the update was cancelled. */
+/** Milliseconds that a handler has to finish by itself after the update was cancelled. */
 const CANCEL_GRACE_MS = 5_000;
 
 /** Prints a line below the progress of a resource. */
@@ -23,12 +23,12 @@ const logLine = (urn: string, line: string): void => {
   void pulumi.log.info(line, new pulumi.DependencyResource(urn));
 };
 
-/** One process serves all resources of an update. */
+/** The provider. One process serves all resources of an update. */
 export class ValkeyProvider implements provider.Provider {
   readonly #cancelled = new AbortController();
 
   /**
-   * @param version of the package
+   * @param version version of this package
    * @param load loads the handler of a resource
    * @param log prints a line for a resource
    */
@@ -40,7 +40,7 @@ export class ValkeyProvider implements provider.Provider {
 
   readonly check = async (urn: string, olds: Values, declared: Values): Promise<provider.CheckResult> => {
     const { inputs: news, problems } = takePackageVersion(declared, this.version);
-    // Another version may have other resources.
+    // A different version may have different resources.
     if (problems.length > 0) return { inputs: news, failures: [...problems] };
     const handler = await this.#handler(urn);
     const before = plainValues(olds).values;
@@ -61,7 +61,7 @@ export class ValkeyProvider implements provider.Provider {
     const changed = [...changedInputs(state, values), ...unknown].filter((key) => !silent.includes(key));
     if (changed.length > 0) for (const line of handler.describeChange?.(state, values) ?? []) this.log(urn, line);
     const takesBack = attempts.length > 0 && changed.length === 0;
-    if (takesBack) this.log(urn, "an update that failed is taken back: what it may have done is undone");
+    if (takesBack) this.log(urn, "an update that failed is rolled back: changes that it may have made are undone");
     return {
       changes: changed.length > 0 || takesBack || (handler.drifted?.(state) ?? false),
       replaces: changed.filter((key) => (handler.replaceOn ?? []).includes(key)),
@@ -114,7 +114,7 @@ export class ValkeyProvider implements provider.Provider {
     return { id, props: withSecrets(handler, { ...values, ...outputs }, secrets) };
   };
 
-  /** The engine calls this at Ctrl-C and at `pulumi cancel`. */
+  /** Cancels the update. Pulumi's engine calls this after Ctrl-C and for `pulumi cancel`. */
   readonly cancel = (): Promise<void> => {
     this.#cancelled.abort(new Failure("the update was cancelled"));
     return Promise.resolve();
@@ -124,7 +124,7 @@ export class ValkeyProvider implements provider.Provider {
     return this.load(resourceNameOf(urn));
   }
 
-  /** @throws the reason of the cancellation, where the update was cancelled before the work began */
+  /** @throws the reason of the cancellation, if the update was cancelled before the work began */
   #context(urn: string): HandlerContext {
     this.#cancelled.signal.throwIfAborted();
     return {
@@ -136,8 +136,8 @@ export class ValkeyProvider implements provider.Provider {
   }
 
   /**
-   * The work's result. A handler that goes on after the update was cancelled is left to itself; the next update takes
-   * up what it leaves.
+   * The work's result. If the update is cancelled and the handler does not finish in time, the handler is abandoned.
+   * The next update continues from the state that it leaves behind.
    * @throws what the work throws, or the reason of the cancellation
    */
   async #untilCancelled<T>(work: Promise<T>): Promise<T> {

@@ -1,6 +1,6 @@
 /**
- * Draws docs/architecture.svg: the rooms of the program in the order of
- * rooms.json, the folders in each, and an arrow for every room that imports from another.
+ * Draws docs/architecture.svg. It shows the top-level folders of the program (rooms) in the order of rooms.json, the
+ * folders in each, and an arrow from each room to every room from which it imports.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -11,9 +11,9 @@ const ROOT = resolve(__dirname, "..");
 
 interface Room {
   readonly name: string;
-  /** Names of the folders directly in it, in their order. */
+  /** Names of the folders directly in the room, in their order. */
   readonly folders: readonly string[];
-  /** Names of the rooms that its files import from. */
+  /** Names of the rooms from which files of this room import. */
   readonly imports: ReadonlySet<string>;
 }
 
@@ -34,7 +34,7 @@ function sourceFiles(directory: string): string[] {
   return files.map((entry) => join(entry.parentPath, entry.name));
 }
 
-/** The first folder of each path that a file imports. */
+/** Top-level folders of the files that a file imports. */
 function importedRooms(file: string): string[] {
   const { importedFiles } = preProcessFile(readFileSync(file, "utf8"), true, true);
   const local = importedFiles.filter(({ fileName }) => fileName.startsWith("."));
@@ -46,7 +46,7 @@ const EDGE = ROOM.x + ROOM.width;
 const WIDTH = 1080;
 const MAX_CHARACTERS = 122;
 
-/** The picture as SVG text; the same for the same folders and imports. */
+/** The picture as SVG text. It depends only on folders and imports. */
 export function architectureSvg(): string {
   const rooms = readRooms();
   const top = (index: number): number => 24 + index * (ROOM.height + ROOM.gap);
@@ -77,7 +77,7 @@ function roomBox(name: string, folders: readonly string[], y: number): string {
   ].join("\n");
 }
 
-/** Neighbours are joined by a straight arrow, others by an arc that reaches further out the more rooms it passes. */
+/** Arrow between two rooms: straight between neighbours, otherwise an arc, which is wider the more rooms it passes. */
 function arrow(from: number, to: number, top: (index: number) => number): string {
   const style = `fill="none" stroke="#52606d" stroke-width="1.3" marker-end="url(#head)"`;
   if (to - from === 1) {

@@ -1,6 +1,7 @@
 /**
- * `npm run build`, and the first step of `npm pack`: writes the package's code to `dist`, in the folders of the rooms.
- * Compiled files, their declarations, the files that they read, and the open-loop generator as one file.
+ * `npm run build`, and the first step of `npm pack`: writes the package's code to `dist`, in the same folders as in the
+ * checkout. It writes compiled files, their declarations, the files that they read, and the open-loop load generator as
+ * one file.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -10,17 +11,19 @@ import { ROOT } from "../lib/system/package";
 import FOLDERS from "./rooms.json";
 
 const OUTPUT = join(ROOT, "dist");
-/** Rooms whose other files the package has where the checkout has them. */
+/** Top-level folders whose files that are not compiled are packed in place, not in `dist`. */
 const IN_PLACE = ["cli", "plugin", "stacks"];
 
-/** By the native compiler, a program of its own, which takes a fifth of the other one's time. */
+/** Compiles with TypeScript's native compiler, which is a separate program and takes a fifth of the time. */
 function compile(): void {
   rmSync(OUTPUT, { recursive: true, force: true });
   const compiler = join(ROOT, "node_modules", "typescript-native", "bin", "tsc");
   execFileSync(process.execPath, [compiler, "--project", join(ROOT, "tsconfig.build.json")], { stdio: "inherit" });
 }
 
-/** Shell scripts, Lua, JSON and the like: everything that is not compiled, beside the code that reads it. */
+/**
+ * Copies files that are not compiled, such as shell scripts, Lua and JSON, to the folder of the code that reads them.
+ */
 function copyOtherFiles(): void {
   for (const room of Object.keys(FOLDERS).filter((name) => !IN_PLACE.includes(name)))
     for (const entry of readdirSync(join(ROOT, room), { withFileTypes: true, recursive: true })) {

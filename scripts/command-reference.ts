@@ -1,12 +1,13 @@
-/** `docs/cli.md`: every command with its arguments and options, from commander. Pure. */
+/** Generates `docs/cli.md`: every command with its arguments and options, from commander. Pure. */
 import type { Argument, Command, Option } from "commander";
 
 const INTRODUCTION = `# Commands
 
 <!-- Made by npm run docs from cli/program.ts and the options beside it. Change it there. -->
 
-Every command is \`npm start -- COMMAND\`. \`npm start\` alone is \`npm start -- run local\`. The exit status is 0 for success, 1 for a
-failed verification or an incomplete run, 2 for wrong input (nothing was started), and 128 and the signal's number for an interrupted run.
+Every command is \`npm start -- COMMAND\`. \`npm start\` without a command is \`npm start -- run local\`. The exit status is 0 for
+success, 1 for a failed verification or an incomplete run, and 2 for wrong input (nothing was started). For a run that a signal interrupts,
+it is 128 plus the number of the signal.
 `;
 
 /** The whole page. */
@@ -15,7 +16,7 @@ export function commandReference(program: Command): string {
   return [INTRODUCTION, ...program.commands.map((command) => commandSection(command, seen))].join("\n");
 }
 
-/** @param seen tables of options by text, with the command that has them first */
+/** @param seen tables of options by their text, each with the first command that has it */
 function commandSection(command: Command, seen: Map<string, string>): string {
   const parts = [`## ${command.name()}\n`, `${command.description()}.\n`, `\`npm start -- ${usage(command)}\`\n`];
   const args = command.registeredArguments.map(argumentLine);
@@ -24,7 +25,10 @@ function commandSection(command: Command, seen: Map<string, string>): string {
     const table = `| option | meaning |\n|---|---|\n${options.map(line).join("")}`;
     const first = seen.get(table);
     seen.set(table, first ?? command.name());
-    parts.push(`${heading}\n`, first === undefined || options.length < 3 ? table : `As of [${first}](#${first}).\n`);
+    parts.push(
+      `${heading}\n`,
+      first === undefined || options.length < 3 ? table : `The same options as those of [${first}](#${first}).\n`,
+    );
   }
   return parts.join("\n");
 }

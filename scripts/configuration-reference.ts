@@ -1,4 +1,4 @@
-/** `docs/configuration.md`: every key of the configuration, from the schema. Pure. */
+/** Generates `docs/configuration.md`: every option of the configuration, from the schema. Pure. */
 import { compact } from "../lib/compact";
 import type { SchemaNode } from "../lib/schema/json-schema";
 import { alternatives, expectation, isMap, propertiesOf } from "../lib/schema/json-schema";
@@ -11,7 +11,7 @@ const INTRODUCTION = `# Configuration
 
 A stack is a file, \`stacks/Pulumi.NAME.yaml\`. Its \`config\` map holds the sections below, each under \`${CONFIG_NAMESPACE}:SECTION\`.
 \`platform\` and \`deployments\` are required. The first line of each file names \`stacks/schema.json\`, so editors complete
-and check the keys.
+and check the settings.
 
 \`npm start\` and \`pulumi up\` report every problem of a file at once, each with its path. \`npm start -- plan STACK --set PATH=VALUE\`
 shows what a changed value would do.
@@ -22,9 +22,12 @@ interface Row {
   readonly key: string;
   readonly node: SchemaNode;
   readonly isRequired: boolean;
-  /** Titles of the section's forms that have the key; empty where all have it. */
+  /** Titles of the section's forms that have the option; empty if all have it. */
   readonly of: readonly string[];
-  /** Titles of the forms of the key's map that have the key, such as distributions of keys; empty where all have it. */
+  /**
+   * For an option inside a map with several forms, such as distributions of keys: titles of the forms that have it;
+   * else empty.
+   */
   readonly within: readonly string[];
 }
 
@@ -42,7 +45,7 @@ function section(name: string, node: SchemaNode): string {
   return compact([heading, forms.length > 0 ? forms.join("") : undefined, ...tables(rowsOf(inner, prefix))]).join("\n");
 }
 
-/** A table of the keys that all forms have, and one for each set of forms that have others. */
+/** A table of the options that all forms have, and a table for each set of forms with further options. */
 function tables(rows: readonly Row[]): string[] {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
@@ -50,8 +53,8 @@ function tables(rows: readonly Row[]): string[] {
     groups.set(title, [...(groups.get(title) ?? []), row]);
   }
   return [...groups].map(([title, group]) => {
-    const heading = title === "" ? "" : `Keys of ${title}:\n\n`;
-    return `${heading}| key | meaning | values | default |\n|---|---|---|---|\n${group.map(line).join("")}`;
+    const heading = title === "" ? "" : `Settings of ${title}:\n\n`;
+    return `${heading}| setting | meaning | values | default |\n|---|---|---|---|\n${group.map(line).join("")}`;
   });
 }
 
@@ -72,7 +75,7 @@ function values(node: SchemaNode): string {
 function defaultOf(node: SchemaNode, isRequired: boolean): string {
   if (isRequired) return "**required**";
   if (typeof node["fallback"] === "string") return node["fallback"];
-  // An absent map has the defaults of its keys.
+  // If a map is absent, the defaults of its options apply, and the table shows those.
   const isEmptyMap = isMap(node.default) && Object.keys(node.default).length === 0;
   return node.default === undefined || isEmptyMap ? "" : `\`${JSON.stringify(node.default)}\``;
 }
@@ -82,13 +85,14 @@ function rowsOf(node: SchemaNode, prefix: string): Row[] {
   return mergedRows(node, prefix).map(({ row, titles }) => ({ ...row, of: titles }));
 }
 
-/** Rows of a map inside another. */
+/** Rows of a map inside a map. */
 function innerRowsOf(node: SchemaNode, prefix: string): Row[] {
   return mergedRows(node, prefix).map(({ row, titles }) => ({ ...row, within: [...titles, ...row.within] }));
 }
 
 /**
- * The rows of all forms of a map, each once, with the titles of the forms that have it; no titles where all have it.
+ * The rows of all forms of a map. Each row occurs once, with the titles of the forms that have it; without titles if
+ * all have it.
  */
 function mergedRows(node: SchemaNode, prefix: string): { readonly row: Row; readonly titles: readonly string[] }[] {
   const forms = alternatives(node).filter(({ type }) => type === "object");
@@ -96,7 +100,8 @@ function mergedRows(node: SchemaNode, prefix: string): { readonly row: Row; read
   const merged = new Map<string, { readonly row: Row; readonly titles: string[] }>();
   for (const form of forms) {
     for (const row of propertyRows(form, prefix)) {
-      // A discriminator has another constant, and may be optional, in each form.
+      // A discriminator has a different constant in each form, and may be optional in some, so only its name is
+      // compared.
       const identity = row.node.const === undefined ? JSON.stringify(row) : `constant ${row.key}`;
       const same = merged.get(identity);
       if (same === undefined) merged.set(identity, { row, titles: [form.title ?? ""] });
@@ -129,6 +134,6 @@ function innerRows(child: SchemaNode, key: string): Row[] {
   const own = innerRowsOf(child, `${key}.`);
   if (!isMap(additionalProperties)) return own;
   if (own.length === 0) return innerRowsOf(additionalProperties, `${key}.NAME.`);
-  // Beside its own keys the map may have others.
+  // In addition to its own options the map may have any directives.
   return [...own, { key: `${key}.DIRECTIVE`, node: additionalProperties, isRequired: false, of: [], within: [] }];
 }

@@ -1,6 +1,6 @@
 /**
- * `node --import tsx scripts/directives.ts DIRECTORY…`: writes `valkey/settings/known-directives.json` from the
- * servers in directories with a `valkey-server` each, one of every minor version that the list is to have.
+ * `node --import tsx scripts/directives.ts DIRECTORY…`: writes `valkey/settings/known-directives.json`. Each DIRECTORY
+ * contains a `valkey-server`; there must be one for every minor version in the list.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ import { inspectPrograms } from "../platforms/host/programs/programs";
 import { parseFlatReply } from "../valkey/topology/info";
 import { minorVersion } from "../valkey/settings/version";
 
-/** Directives that CONFIG GET leaves out of `*`, and prints where it is asked for them by name. */
+/** Directives that `CONFIG GET *` leaves out. CONFIG GET prints them only by name. */
 export const HIDDEN_DIRECTIVES = [
   "aof-disable-auto-gc",
   "cluster-message-gossip-perc",
@@ -30,10 +30,10 @@ export const HIDDEN_DIRECTIVES = [
   "watchdog-period",
 ] as const;
 
-/** Directive to the minor versions that have it. */
+/** Minor versions that have a directive, by name of the directive. */
 type KnownDirectives = Record<string, string[]>;
 
-/** The names of all directives of a server. */
+/** Names of all directives of a server. */
 export async function directivesOf(server: Pick<Redis, "config">): Promise<string[]> {
   const named = await Promise.all([server.config("GET", "*"), server.config("GET", ...HIDDEN_DIRECTIVES)]);
   return named.flatMap((reply) => [...parseFlatReply(reply).keys()]);

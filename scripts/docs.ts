@@ -1,6 +1,6 @@
 /**
- * `npm run docs`: writes the JSON Schema of stack files, the schema of the components, the references and the drawing of
- * the rooms, all made from the program itself.
+ * `npm run docs`: generates files from the program itself: the JSON Schema of stack files, the schema of the
+ * components, the reference pages, and the drawing of the architecture.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { readComponents } from "./components/read-components";
 import { configurationReference } from "./configuration-reference";
 import { stackFileSchema } from "./stack-file-schema";
 
-/** Every file that the script writes: path in the repository, and text. */
+/** Texts of all files that this script writes, by path in the repository. */
 export function generatedFiles(): Readonly<Record<string, string>> {
   const components = readComponents();
   return {
@@ -27,7 +27,7 @@ export function generatedFiles(): Readonly<Record<string, string>> {
   };
 }
 
-/** Writes them. */
+/** Writes the generated files. */
 export function writeGeneratedFiles(): void {
   for (const [path, text] of Object.entries(generatedFiles())) {
     writeFileSync(join(ROOT, path), text);

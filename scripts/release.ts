@@ -1,7 +1,8 @@
 /**
- * `node --import tsx scripts/release.ts TAG REPOSITORY DIRECTORY`: writes what a release has besides the package. `notes.md` is the
- * section of the changelog, and `schema.json` the components' schema with the version and the repository, from which Pulumi makes
- * libraries for other languages. Exit status 2 when the tag, the changelog and `package.json` do not agree.
+ * `node --import tsx scripts/release.ts TAG REPOSITORY DIRECTORY`: writes the files of a release, in addition to the
+ * package. `notes.md` is the version's section of the changelog. `schema.json` is the components' schema with the
+ * version and the repository; Pulumi generates libraries for other languages from it. The exit status is 2 if the tag,
+ * the changelog and `package.json` do not agree.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,15 +10,15 @@ import { compact } from "../lib/compact";
 import { BadInput, messageOf } from "../lib/errors";
 import { ROOT, VERSION } from "../lib/system/package";
 
-/** A release of this version. */
+/** A release of the version in `package.json`. */
 export interface Release {
-  /** Such as `v0.1.0`. */
+  /** Tag, such as `v0.1.0`. */
   readonly tag: string;
-  /** The repository's address, such as `https://HOST/OWNER/NAME`. */
+  /** Address of the repository, such as `https://HOST/OWNER/NAME`. */
   readonly repository: string;
 }
 
-/** @returns the text below the version's heading; undefined without such a section, or if it is empty */
+/** @returns the text below the version's heading; undefined if there is no such section, or if it is empty */
 export function changelogSection(changelog: string, version: string): string | undefined {
   const section = changelog.split(/^## /m).find((each) => each.split("\n", 1)[0]?.trim() === version);
   const text = section?.slice(section.indexOf("\n")).trim();
@@ -25,8 +26,8 @@ export function changelogSection(changelog: string, version: string): string | u
 }
 
 /**
- * Contents by file name.
- * @throws BadInput with everything that keeps this version from a release
+ * Texts of the files, by name.
+ * @throws BadInput with every reason why this version cannot be released
  */
 export function releaseFiles({ tag, repository }: Release, changelog: string, schema: object): Record<string, string> {
   const notes = changelogSection(changelog, VERSION);
@@ -40,10 +41,10 @@ export function releaseFiles({ tag, repository }: Release, changelog: string, sc
   if (problems.length > 0 || notes === undefined) throw new BadInput("release", problems);
   const [publisher] = new URL(repository).pathname.split("/").filter((word) => word !== "");
   const about = { publisher, repository, homepage: repository, logoUrl: `${repository}/raw/${tag}/docs/icon.svg` };
-  // Without it the library for Go has no go.mod.
+  // Without this option the library for Go gets no go.mod.
   const meta = { supportPack: true };
   return {
-    // Links of the changelog lead to files beside it.
+    // The changelog links to files by relative paths. The notes need absolute links.
     "notes.md": `${notes.replaceAll(/\]\((?!https:|#)/g, `](${repository}/blob/${tag}/`)}\n`,
     "schema.json": `${JSON.stringify({ ...schema, version: VERSION, ...about, meta }, null, 1)}\n`,
   };

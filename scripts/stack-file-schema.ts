@@ -1,11 +1,11 @@
-/** The JSON Schema of a stack file, `stacks/Pulumi.NAME.yaml`: editors complete and check by it. Pure. */
+/** The JSON Schema of a stack file, `stacks/Pulumi.NAME.yaml`. Editors use it to complete and check the file. Pure. */
 import { compact } from "../lib/compact";
 import type { SchemaNode } from "../lib/schema/json-schema";
 import { isMap, toJsonSchema } from "../lib/schema/json-schema";
 import { SECTIONS } from "../stacks/config/schema/stack";
 import { CONFIG_NAMESPACE } from "../stacks/config/sections/stack-file";
 
-/** Keys that Pulumi itself puts into a stack file. */
+/** Keys that Pulumi itself writes to a stack file. */
 const PULUMI_KEYS: readonly string[] = ["secretsprovider", "encryptedkey", "encryptionsalt", "environment"];
 
 /** JSON Schema of each section, by its name without the namespace. */
@@ -33,26 +33,29 @@ export function stackFileSchema(): object {
     properties: {
       config: {
         type: "object",
-        description: "Configuration by key, each with its namespace.",
+        description: "Settings by name. Each name begins with its namespace.",
         required: [`${CONFIG_NAMESPACE}:platform`, `${CONFIG_NAMESPACE}:deployments`],
         properties: Object.fromEntries(sections) as object,
-        // Keys of other namespaces are their providers'.
+        // Keys with other namespaces belong to other providers, so any value is allowed.
         patternProperties: { [`^(?!${CONFIG_NAMESPACE}:)[^:]+:`]: {} },
         additionalProperties: false,
       },
-      ...Object.fromEntries(PULUMI_KEYS.map((key) => [key, { description: "Kept by Pulumi." }])),
+      ...Object.fromEntries(PULUMI_KEYS.map((key) => [key, { description: "Pulumi keeps this value." }])),
     },
     additionalProperties: false,
   };
 }
 
-/** Editors show descriptions and no keywords of our own. */
+/**
+ * The schema with units and fallbacks in the descriptions: editors show descriptions, but not this project's keywords.
+ */
 function withFullDescriptions(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withFullDescriptions);
   if (!isMap(value)) return value;
   const { description, unit, fallback, ...rest } = value;
   const inner = Object.fromEntries(Object.entries(rest).map(([key, each]) => [key, withFullDescriptions(each)]));
-  // A property may be named `unit` or `description` as well: then it holds a schema.
+  // A property of the configuration may be named `unit` or `description`. Then the value here is a schema and not a
+  // text.
   if (typeof description !== "string") return { ...inner, ...withFullMaps({ description, unit, fallback }) };
   const sentences = compact([
     description,

@@ -1,4 +1,4 @@
-/** The addresses that nodes of a cluster give to clients, where clients do not reach the nodes' own. */
+/** The addresses that nodes of a cluster give to clients that cannot reach the nodes' own addresses. */
 import { allInOrder } from "../lib/all-in-order";
 import { Failure } from "../lib/errors";
 import type { Polling } from "../lib/polling";
@@ -14,13 +14,18 @@ import { parseFlatReply } from "./topology/info";
 
 const POLL_MS = 250;
 
-/** Endpoint by which a node's clients reach it, the same for all of them. Undefined: the node's own address. */
+/**
+ * Endpoint at which clients reach each node; all nodes announce the same endpoint for a node. Undefined means the
+ * node's own address.
+ */
 export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
 
 /**
- * Directive to value. Links between nodes keep their own addresses.
- * @param port on which servers listen
- * @param tls whether clients get host names otherwise: an address from outside has none that all of them resolve
+ * Directives that make a server announce an address to clients, with their values. Links between nodes still use the
+ * nodes' own addresses.
+ * @param port port on which servers listen
+ * @param tls whether servers use TLS. If no address is given, clients then get host names. An outside address has no
+ *   host name that all clients can resolve
  */
 export function announcedDirectives(
   address: Endpoint | undefined,
@@ -36,14 +41,15 @@ export function announcedDirectives(
   ]);
 }
 
-/** For the server's configuration file: the directives that differ from their defaults. */
+/** Lines for a server's configuration file: the directives of an announced address that differ from their defaults. */
 export function announcedConfig(address: Endpoint, server: { readonly port: number; readonly tls: boolean }): string {
   const given = [...announcedDirectives(address, server)].filter(([, value]) => value !== "" && value !== "0");
   return formatConfigFile(new Map(given));
 }
 
 /**
- * Sets what differs, and waits until every node has it of those that it knows.
+ * Sets the directives that differ, and waits until every node gives clients the announced address of each node that it
+ * knows.
  * @throws Failure when a server lacks a directive; nothing has changed then
  */
 export async function announce(
@@ -78,7 +84,7 @@ export async function announce(
   }
 }
 
-/** @returns a sentence for each node and directive with another value than wanted */
+/** @returns a sentence for each node and directive that differs from the wanted value */
 export function announcementDrift(deployment: Deployment, announced: Announced, tls: boolean): Promise<string[]> {
   return withConnections(deployment, async (connections) => {
     const found = await Promise.all(
@@ -98,14 +104,17 @@ async function read(connection: Connection, wanted: ReadonlyMap<string, string>)
   return parseFlatReply(await connection.config("GET", ...([...wanted.keys()] as [string])));
 }
 
-/** Nodes that give clients another address of a node that they know. Each is told by the next ping. */
+/**
+ * Nodes that give clients a wrong address of a node that they know. The next ping of the other node corrects each of
+ * them.
+ */
 async function unaware(
   connections: ReadonlyMap<DeploymentNode, Connection>,
   announced: Announced,
 ): Promise<DeploymentNode[]> {
   const views = await Promise.all(
     [...connections].map(async ([node, connection]) => {
-      // Views share what they agree upon, and addresses do not belong to that.
+      // A parser keeps equal topologies once, with the addresses of the first view. So each view gets its own parser.
       const view = new ViewParser().parse(String(await connection.cluster("NODES")));
       return { node, view };
     }),
@@ -115,7 +124,7 @@ async function unaware(
     .filter(({ view }) =>
       [...view.topology.nodes.values()].some(({ id, address: { host, port } }) => {
         const wanted = addressOf.get(id);
-        // Connections over IPv4 are given no IPv6 address.
+        // A connection over IPv4 never gets an IPv6 address.
         if (wanted === undefined || wanted.host.includes(":")) return false;
         return host !== "" && formatEndpoint({ host, port }) !== formatEndpoint(wanted);
       }),

@@ -1,4 +1,4 @@
-/** Gives all nodes of a running deployment other values of directives, or none of them. */
+/** Changes directives on all nodes of a running deployment, or on none of them. */
 import { Failure, messageOf } from "../lib/errors";
 import type { Polling } from "../lib/polling";
 import { awaitCondition } from "../lib/polling";
@@ -13,9 +13,10 @@ import { infoNumber, parseFlatReply, parseInfo } from "./topology/info";
 const POLL_MS = 200;
 
 /**
- * Sends CONFIG SET to every node that has other values. Where a node refuses, all get their former values back.
+ * Sends CONFIG SET to every node whose values differ. If a node refuses, all nodes get their former values back.
  * @param polling time limit for the first append-only file to be written
- * @param mayRaise whether a node has the memory for a higher maxmemory; one that has not keeps its maxmemory and its policy
+ * @param mayRaise whether a node has the memory for a higher maxmemory; a node without it keeps its maxmemory and its
+ *   policy
  * @throws Failure naming the node and the directive that it refuses
  */
 export async function applySettings(
@@ -41,18 +42,20 @@ export async function applySettings(
     );
     if (refusals.length > 0) {
       await Promise.allSettled(nodes.map(([, connection], index) => setAll(connection, former[index] ?? new Map())));
-      throw new Failure(`${deployment.name}: settings are refused, and none has changed: ${refusals.join("; ")}`);
+      throw new Failure(
+        `${deployment.name}: the servers refuse settings, and no setting has changed: ${refusals.join("; ")}`,
+      );
     }
     if (changes.get("appendonly") === "yes") await awaitAppendOnlyFiles(deployment.name, nodes, polling);
   });
 }
 
-/** @returns a sentence for each node and directive with another value than wanted */
+/** @returns a sentence for each node and directive that differs from the wanted value */
 export async function differingSettings(
   deployment: Deployment,
   wanted: ReadonlyMap<string, string>,
 ): Promise<readonly string[]> {
-  // CONFIG GET prints others in another form than they may be written in.
+  // CONFIG GET prints other directives in a different form than they may be written in.
   const compared = new Map([...wanted].filter(([name]) => COMPARED_DIRECTIVES.includes(name)));
   if (compared.size === 0) return [];
   return withConnections(deployment, async (connections) => {
@@ -79,12 +82,12 @@ function differences(
   return new Map([...wanted].filter(([name, value]) => former?.get(name) !== value));
 }
 
-/** All of them or none: CONFIG SET of several directives is atomic. */
+/** Sets all directives or none: CONFIG SET of several directives is atomic. */
 async function setAll(connection: Connection, values: ReadonlyMap<string, string>): Promise<void> {
   if (values.size > 0) await connection.call("CONFIG", "SET", ...[...values].flat());
 }
 
-/** @throws Failure when the data does not fit into another limit and the server would refuse every write */
+/** @throws Failure when the data does not fit into the new limit, so that the server would refuse every write */
 async function requireMemory(
   { name }: DeploymentNode,
   connection: Connection,
@@ -97,12 +100,15 @@ async function requireMemory(
   const used = infoNumber(parseInfo(await connection.info("memory")), "used_memory") ?? 0;
   if (used <= limit) return;
   throw new Failure(
-    `${name} uses ${used} bytes, more than the maxmemory of ${limit} that is wanted: it would refuse every write. ` +
+    `${name} uses ${used} bytes, which is more than the new maxmemory of ${limit}: it would refuse every write. ` +
       "Nothing has changed; delete data, add shards, or set a maxmemory-policy that evicts keys",
   );
 }
 
-/** A restart before the first file is whole would load nothing. */
+/**
+ * Waits until every node has written its append-only file. If a server restarted before its first file is complete, it
+ * would load nothing.
+ */
 async function awaitAppendOnlyFiles(
   deployment: string,
   nodes: readonly (readonly [DeploymentNode, Connection])[],

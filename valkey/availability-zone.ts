@@ -1,21 +1,24 @@
-/** The zone that a server tells its clients, which then read from replicas in their own zone. */
+/** The zone that a server reports to its clients. Clients use it to read from replicas in their own zone. */
 import type { Connection } from "./connection";
 import { withEveryNode } from "./connections";
 import type { Deployment } from "./deployment";
 import { parseFlatReply } from "./topology/info";
 
-/** The directive that holds a server's zone. CONFIG SET takes it, and no configuration file of a pod has it. */
+/**
+ * The directive for a server's zone. It is set by CONFIG SET only, because the configuration files of pods do not
+ * contain it.
+ */
 export const ZONE_DIRECTIVE = "availability-zone";
 
-/** Whether a server has the directive. @param version as the server or an image's tag has it: `8.1.4` */
+/** Whether a server has the directive. @param version in the form of the server or of an image's tag: `8.1.4` */
 export function supportsZoneDirective(version: string): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
   return Number(major) > 8 || (Number(major) === 8 && Number(minor) >= 1);
 }
 
 /**
- * Gives each server the zone of the machine that it runs on. Servers without the directive and servers that cannot be
- * reached are left out: verification judges them.
+ * Gives each server the zone of the machine that it runs on. Skips servers that lack the directive or cannot be
+ * reached: verification judges them.
  * @returns names of the servers that had a different zone
  */
 export async function tellZones(deployment: Deployment): Promise<readonly string[]> {

@@ -1,7 +1,7 @@
-/** The URL by which clients connect. Pure. */
+/** The URL with which clients connect. Pure. */
 
 export interface UrlParts {
-  /** `HOST:PORT`; an IPv6 address has brackets. */
+  /** `HOST:PORT`; IPv6 addresses are in brackets. */
   readonly endpoint: string;
   /** @default "default" */
   readonly username?: string | undefined;
@@ -10,8 +10,9 @@ export interface UrlParts {
 }
 
 /**
- * `redis://USER:PASSWORD@HOST:PORT`, with TLS `rediss://`: the schemes that all clients know. valkey-cli and ioredis take
- * it as it is; a cluster client of ioredis also needs the password as an option, for the nodes that it discovers.
+ * `redis://USER:PASSWORD@HOST:PORT`, or `rediss://` with TLS: all clients know these schemes. valkey-cli and ioredis
+ * take the URL as it is. A cluster client of ioredis also needs the password as an option, for the nodes that it
+ * discovers.
  */
 export function connectionUrl({ endpoint, username = "default", password, tls }: UrlParts): string {
   const [user, secret] = [username, password].map(encodeURIComponent);

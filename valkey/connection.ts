@@ -1,5 +1,6 @@
 /**
- * A connection to one node, by ioredis: without retries and reconnects, with errors that name the node and the remedy.
+ * A connection to one node through ioredis. It never retries or reconnects, and its errors name the node and the
+ * remedy.
  */
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";
@@ -13,13 +14,13 @@ import { formatEndpoint } from "./node";
 /** A client with one connection to one node. */
 export type Connection = Redis;
 
-/** The limit for connecting, and for any one command, milliseconds. */
+/** Time limit for connecting, and for each single command, milliseconds. */
 const TIMEOUT_MS = 10_000;
 
 /**
  * Connects and authenticates.
  * @param name the node's name, for messages
- * @param dial opens the byte stream to the server. @default a TCP connection to the endpoint
+ * @param dial how to open the byte stream to the server. @default a TCP connection to the endpoint
  * @throws Failure when the server does not reply or refuses the credentials
  */
 export async function connect(
@@ -60,19 +61,19 @@ export async function connect(
   }
 }
 
-/** Neither the password nor the former one is accepted. */
+/** The server accepts neither the password nor the former one. */
 export class PasswordRefused extends Failure {
   constructor() {
     super("the server refuses the password");
   }
 }
 
-/** Whether no connection was made, or no reply came, in time. ioredis has no class for either. */
+/** Whether connecting or a command timed out. ioredis has no error class for either. */
 export function isTimeout(error: unknown): boolean {
   return /^(connect ETIMEDOUT|no answer to the TLS handshake|Command timed out)/.test(messageOf(error));
 }
 
-/** Whether the server's certificate is not trusted, has expired, or names another host. */
+/** Whether the server's certificate is not trusted, has expired, or is for a different host. */
 export function isCertificateProblem(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/.test(code);
@@ -91,7 +92,10 @@ function transport(
   return tls === undefined ? {} : { tls };
 }
 
-/** Sections of INFO; all of INFO from servers that take one section at a time (Dragonfly, Redis before 7). */
+/**
+ * The named sections of INFO, or all of INFO from servers that take only one section per command (Dragonfly, Redis
+ * before 7).
+ */
 export async function readInfoSections(connection: Connection, ...sections: readonly string[]): Promise<string> {
   try {
     return await connection.info(...(sections as [string]));
@@ -102,7 +106,7 @@ export async function readInfoSections(connection: Connection, ...sections: read
 }
 
 /**
- * Sends AUTH, because ioredis' own authentication ignores a wrong or superfluous password with a warning.
+ * Sends AUTH. ioredis' own authentication only warns about a wrong or superfluous password and continues.
  * @throws Failure saying what is wrong with the credentials
  */
 async function authenticate(client: Redis, access: NodeAccess): Promise<void> {
@@ -118,8 +122,9 @@ async function authenticate(client: Redis, access: NodeAccess): Promise<void> {
     }
     if (message.startsWith("NOAUTH")) throw new Failure("the server requires a password: set VALKEY_PASSWORD");
     if (message.startsWith("WRONGPASS")) throw new PasswordRefused();
-    if (message.includes("without any password configured")) throw new Failure("the server has no password: give none");
-    // A server that replies LOADING and the like can be reached, and its INFO says the same.
+    if (message.includes("without any password configured"))
+      throw new Failure("the server has no password: do not set one");
+    // A server that replies LOADING, MASTERDOWN or BUSY can be reached; its INFO reports the same state later.
     if (!/^(LOADING|MASTERDOWN|BUSY)/.test(message)) throw error;
   }
 }
@@ -131,7 +136,7 @@ export function tlsOptions({ tls }: NodeAccess, host: string): ConnectionOptions
     ...(tls?.ca === undefined ? readFile("ca", tls?.cacert) : { ca: tls.ca }),
     ...readFile("cert", tls?.cert),
     ...readFile("key", tls?.key),
-    // An address must not be sent as a server name (RFC 6066).
+    // TLS forbids addresses as server names (RFC 6066).
     servername: tls?.sni ?? (isAddress ? "" : host),
     rejectUnauthorized: tls?.insecure !== true,
     ...(tls?.anyName === true ? { checkServerIdentity: () => undefined } : {}),

@@ -4,12 +4,12 @@ import type { Connection } from "./connection";
 import type { Deployment } from "./deployment";
 import type { DeploymentNode } from "./node";
 
-/** A node with its connection, or with the reason why there is none. */
+/** A node with its connection, or with the reason why connecting failed. */
 export type ConnectionAttempt =
   | { readonly node: DeploymentNode; readonly connection: Connection }
   | { readonly node: DeploymentNode; readonly connection: undefined; readonly why: string };
 
-/** Tries to connect to every node in parallel, and closes all connections when `use` has ended. */
+/** Tries to connect to every node in parallel, calls `use` with the attempts, and then closes all connections. */
 export async function withEveryNode<T>(
   deployment: Deployment,
   use: (attempts: readonly ConnectionAttempt[]) => Promise<T>,
@@ -49,7 +49,7 @@ export async function openConnections(deployment: Deployment): Promise<Map<Deplo
 }
 
 /**
- * Connections to all nodes, which are closed when `use` has ended.
+ * Opens connections to all nodes, calls `use` with them, and then closes them.
  * @throws Failure naming every node that cannot be reached
  */
 export async function withConnections<T>(

@@ -1,4 +1,4 @@
-/** Connects ioredis over any stream of bytes, such as a port-forward of Kubernetes, in place of a TCP socket. */
+/** Connects ioredis over any byte stream instead of a TCP socket, for example over a Kubernetes port-forward. */
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -20,12 +20,12 @@ const SOCKET_STUBS = {
   connecting: false,
 };
 
-/** How long a server may take to notice that its connection was ended, milliseconds. */
+/** Time in which a server must notice that its connection was closed, milliseconds. */
 const DISCONNECT_TIMEOUT_MS = 2_000;
 
 /**
  * A value for ioredis' option `Connector`.
- * @param tls options of TLS inside the stream; undefined for none
+ * @param tls options of TLS inside the stream; undefined for a connection without TLS
  * @param handshakeMs how long a server may take to answer the TLS handshake, milliseconds
  */
 export function connectorOver(
@@ -59,9 +59,10 @@ function withSocketStubs(bytes: Duplex): Socket {
 
 async function startSecure(bytes: Duplex, tls: ConnectionOptions, handshakeMs: number): Promise<Socket> {
   const stream = startTls({ ...tls, socket: bytes });
-  // It may fail twice, by itself and by the stream below it, also after its user has stopped to listen.
+  // The stream may fail twice, by itself and through the stream below it, and also after its user has removed its
+  // listeners.
   stream.on("error", noop);
-  // Without these, the handshake would wait for ever when the stream below it fails, ends, or carries no answer.
+  // Without these listeners, the handshake would wait for ever if the stream below fails, ends, or delivers no answer.
   bytes.once("error", (error) => stream.destroy(error));
   const onClose = (): void => void stream.destroy(new Error("the connection was closed before it was encrypted"));
   bytes.once("close", onClose);
@@ -81,5 +82,5 @@ async function startSecure(bytes: Duplex, tls: ConnectionOptions, handshakeMs: n
 }
 
 function noop(): void {
-  // Nothing is to be done.
+  // Nothing to do.
 }

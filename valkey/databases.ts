@@ -2,18 +2,21 @@
 import type { Connection } from "./connection";
 import { infoFields, infoNumber, parseFlatReply, parseInfo } from "./topology/info";
 
-/** The number of databases that a node of a cluster has: `cluster-databases` (Valkey 9.0), else 1. */
+/** The number of databases of a cluster node: `cluster-databases` (Valkey 9.0), or 1 on servers without it. */
 export async function readClusterDatabases(connection: Connection): Promise<number> {
   const settings = parseFlatReply(await connection.config("GET", "cluster-databases"));
   return infoNumber(settings, "cluster-databases") ?? 1;
 }
 
-/** The number of keys in all databases. (DBSIZE counts those of one database.) */
+/** The number of keys in all databases. (DBSIZE counts the keys of one database only.) */
 export async function readKeyCount(connection: Connection): Promise<number> {
   return keysInAllDatabases(parseInfo(await connection.info("keyspace")));
 }
 
-/** The number of keys in all databases. Pure. @param info with the section `keyspace`, which leaves out empty databases */
+/**
+ * The number of keys in all databases. Pure.
+ * @param info INFO with the section `keyspace`, which omits empty databases
+ */
 export function keysInAllDatabases(info: ReadonlyMap<string, string>): number {
   const databases = [...info].filter(([name]) => /^db\d+$/.test(name));
   return databases.reduce((sum, [, fields]) => sum + (infoNumber(infoFields(fields), "keys") ?? 0), 0);

@@ -6,14 +6,17 @@ import type { Shape } from "./topology/placement";
 import type { ClientWayFacts } from "./client-ways";
 import type { MachineSettings, ExpectedTuning } from "./machine-settings";
 
-/** The nodes of one data set, with everything that is needed to reach, verify and measure them. */
+/** The nodes of one data set, with all information for reaching, verifying and measuring them. */
 export interface Deployment {
   readonly name: string;
   readonly mode: Mode;
-  /** The wanted numbers of nodes. Verification infers those left out from the nodes (servers that exist already). */
+  /**
+   * The wanted numbers of primaries and replicas. For servers that exist already, verification infers omitted numbers
+   * from the nodes.
+   */
   readonly shape: Partial<Shape>;
   readonly nodes: readonly DeploymentNode[];
-  /** The zones to spread the nodes over, where the platform knows them apart from the nodes. */
+  /** The zones over which the nodes are to be spread. Undefined if the platform knows zones only through its nodes. */
   readonly zones?: readonly string[] | undefined;
   /** Directives that must have these values on every node, as CONFIG GET prints them. */
   readonly directives: ReadonlyMap<string, string>;
@@ -22,11 +25,13 @@ export interface Deployment {
    * @throws Failure when the node cannot be reached or refuses the credentials
    */
   readonly connect: (node: DeploymentNode) => Promise<Connection>;
-  /** Rules of all users but `default`, by name. @default users are not looked at */
+  /** Rules of all users except `default`, by name. @default users are not checked */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** The Sentinels that fail over to a replica in replication mode; undefined where nothing does. */
+  /** The Sentinels that promote a replica in replication mode; undefined if nothing fails over automatically. */
   readonly sentinels?: Sentinels | undefined;
-  /** Promises of the platform about the nodes' machines, and the way to check them; undefined without promises. */
+  /**
+   * The machine settings that the platform promises, and how to read the actual ones; undefined if it promises none.
+   */
   readonly tuning?:
     | {
         readonly expected: ExpectedTuning;
@@ -35,12 +40,15 @@ export interface Deployment {
       }
     | undefined;
   /**
-   * Reads the ready endpoints of the names at which clients connect; undefined if the platform has no such names.
+   * Reads the ready endpoints of the names to which clients connect; undefined if the platform has no such names.
    * @throws Failure when they cannot be read
    */
   readonly readWays?: (() => Promise<readonly ClientWayFacts[]>) | undefined;
-  /** Memory limits of the nodes' containers in bytes, by node name; without those that have none. @default no limits */
+  /**
+   * Memory limits of the nodes' containers in bytes, by node name. Nodes without a limit are absent.
+   * @default no limits
+   */
   readonly memoryLimits?: ReadonlyMap<string, number> | undefined;
-  /** Credentials for tools that open connections of their own. */
+  /** Credentials for tools that open their own connections. */
   readonly access: NodeAccess;
 }

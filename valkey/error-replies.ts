@@ -1,25 +1,33 @@
 /**
- * Instruction of a server's error reply to a client: where to send the command instead, or that it failed. Pure. The
+ * The meaning of a server's error reply for a client: a different node to send the command to, or a failure. Pure. The
  * open-loop generator bundles this file, so it must not import a client library.
  */
 import type { Endpoint } from "./node";
 
 /**
- * An error reply that a client follows (https://valkey.io/topics/cluster-spec, "MOVED Redirection", "ASK redirection").
+ * An error reply that tells a client where or when to send the command again (https://valkey.io/topics/cluster-spec,
+ * "MOVED Redirection", "ASK redirection").
  */
 export type Redirect =
-  /** Another node serves the slot: permanently (`MOVED`), or for this command only (`ASK`, after ASKING). */
+  /**
+   * A different node serves the slot: permanently (`MOVED`), or for this command only (`ASK`; the client sends ASKING
+   * first).
+   */
   | { readonly kind: "MOVED" | "ASK"; readonly slot: number; readonly endpoint: Endpoint }
   /**
-   * The former primary names its successor in replication mode, to clients that sent CLIENT CAPA REDIRECT (Valkey 8.0).
+   * In replication mode, the former primary names its successor to clients that sent CLIENT CAPA REDIRECT (Valkey 8.0).
    */
   | { readonly kind: "REDIRECT"; readonly endpoint: Endpoint }
-  /** Some keys of the slot have been migrated and some have not: the same command again, a little later. */
+  /**
+   * Some keys of the slot have been migrated and others have not. The client sends the same command again a little
+   * later.
+   */
   | { readonly kind: "TRYAGAIN" };
 
 /**
  * Reads a redirect from the text of an error reply.
- * @param asked the node that replied: a redirect without a host (`MOVED 5 :7001`, `MOVED 5 ?:7001`) means its host
+ * @param asked the node that replied. A redirect without a host (`MOVED 5 :7001`, `MOVED 5 ?:7001`) means the host of
+ *   this node
  * @returns undefined when the error is not a redirect
  */
 export function parseRedirect(error: string, asked: Endpoint): Redirect | undefined {
@@ -36,8 +44,8 @@ export function parseRedirect(error: string, asked: Endpoint): Redirect | undefi
 }
 
 /**
- * Splits `host:port` at the last colon: servers print IPv6 addresses without brackets, proxies may print them with
- * brackets. The host comes without brackets, because sockets take it so.
+ * Splits `host:port` at the last colon. Servers print IPv6 addresses without brackets; proxies may print them with
+ * brackets. The result has no brackets, because sockets take hosts without them.
  */
 function parseEndpoint(text: string | undefined, asked: Endpoint): Endpoint | undefined {
   const match = /^(.*):(\d+)$/.exec(text ?? "");
@@ -46,7 +54,7 @@ function parseEndpoint(text: string | undefined, asked: Endpoint): Endpoint | un
   return { host: host === "" || host === "?" ? asked.host : host, port: Number(match[2]) };
 }
 
-/** The code of an error reply, its first word: `CLUSTERDOWN`. `ERR` if the first word is not a code. */
+/** The code of an error reply, which is its first word: `CLUSTERDOWN`. `ERR` if the first word is not a code. */
 export function errorPrefix(error: string): string {
   return /^[A-Z][A-Z0-9_]*/.exec(error)?.[0] ?? "ERR";
 }

@@ -1,33 +1,42 @@
-/** Settings that a platform promises of the machine under a server, and those that the server sees. Plain data. */
+/**
+ * Machine settings that a platform promises for each server, and the settings that the server actually sees. Plain
+ * data.
+ */
 import type { Observation } from "./observation";
 
-/** Tuning that holds before anything is measured: transparent huge pages are off, memory is overcommitted, and more. */
+/**
+ * Tuning that must be in place before a measurement: transparent huge pages are off, memory is overcommitted, and more.
+ */
 export interface ExpectedTuning {
-  /** Least limit of open files of a server. */
+  /** Least number of files that a server may open. */
   readonly openFiles: number;
-  /** Connections that a server asks the accept queue to hold. @default not promised */
+  /** Length of the accept queue that a server asks for, connections. @default not promised */
   readonly acceptQueue?: number | undefined;
-  /** CPUs of each machine that handle the network card's interrupts: CPU 0, then from the last one down. @default any */
+  /**
+   * Number of CPUs of each machine that handle the network card's interrupts: CPU 0, then the last CPU, the one before
+   * it, and so on.
+   * @default any CPU
+   */
   readonly interruptCpus?: number | undefined;
-  /** CPUs that each server has to itself. @default shared ones */
+  /** Number of CPUs that each server has to itself. @default servers share CPUs */
   readonly ownCpus?: number | undefined;
 }
 
-/** An interrupt of a network card's queue. */
+/** An interrupt of a queue of the network card. */
 export interface QueueInterrupt {
-  /** `ens5-Tx-Rx-0` */
+  /** Name of the queue: `ens5-Tx-Rx-0`. */
   readonly name: string;
-  /** CPUs that may handle it. */
+  /** CPUs that may handle the interrupt. */
   readonly cpus: readonly number[];
 }
 
 /** Machine settings as a server's container sees them. */
 export interface MachineSettings {
-  /** `never`, `madvise` or `always`. */
+  /** Transparent huge pages: `never`, `madvise` or `always`. */
   readonly hugePages: Observation<string>;
-  /** `1` */
+  /** Value of `vm.overcommit_memory`; `1` means that memory is overcommitted. */
   readonly overcommit: Observation<string>;
-  /** Number of connections that may wait to be accepted in the server's network. */
+  /** Length of the accept queue in the server's network namespace, connections. */
   readonly acceptQueue: Observation<number>;
   readonly openFiles: Observation<number>;
   /** CPUs that the container may run on. */
@@ -35,6 +44,6 @@ export interface MachineSettings {
   /** Number of the machine's CPUs. */
   readonly machineCpus: Observation<number>;
   readonly interrupts: Observation<readonly QueueInterrupt[]>;
-  /** `failed` where the machine's boot script failed; `ok` otherwise. */
+  /** `failed` if the machine's boot script failed; `ok` otherwise. */
   readonly boot: Observation<string>;
 }

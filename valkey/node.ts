@@ -1,6 +1,9 @@
 /** One Valkey node: its address, its zone, and the credentials that a connection to it needs. Plain data. */
 
-/** `replication`: one primary and its replicas. `cluster`: 16384 slots over several primaries and their replicas. */
+/**
+ * `replication`: one primary and its replicas. `cluster`: several primaries that share the 16384 slots, and their
+ * replicas.
+ */
 export type Mode = "replication" | "cluster";
 
 /** The TCP address of a server. IPv6 addresses have no brackets. */
@@ -11,13 +14,13 @@ export interface Endpoint {
 
 /** One Valkey node of a deployment. */
 export interface DeploymentNode {
-  /** Unique in its deployment. */
+  /** Name of the node, unique in its deployment. */
   readonly name: string;
-  /** Undefined where it is unknown; verification then fails. */
+  /** Zone of the node. If it is undefined, verification fails. */
   readonly zone: string | undefined;
-  /** Machine that the node runs on: a host, or a node of Kubernetes. */
+  /** Machine that the node runs on: a host, or what Kubernetes calls a node. */
   readonly machine: string;
-  /** The address that its peers and the load generators use. */
+  /** The address that the other nodes and the load generators use. */
   readonly endpoint: Endpoint;
   /** The port of the cluster bus. @default the endpoint's port + 10000 */
   readonly busPort?: number | undefined;
@@ -27,34 +30,34 @@ export interface DeploymentNode {
 export interface NodeAccess {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** Tried where a server refuses the password: it may not have learnt a new one yet. */
+  /** Password that is tried if a server refuses `password`, because the server may not have learned the new one yet. */
   readonly formerPassword?: string | undefined;
   readonly tls?: TlsFiles | undefined;
 }
 
-/** Files and options of TLS, named as valkey-cli's options. */
+/** Files and options of TLS, with the names of valkey-cli's options. */
 export interface TlsFiles {
   readonly cacert?: string | undefined;
-  /** Trusted certificates themselves, PEM, in place of a file. */
+  /** Trusted certificates as PEM text, instead of a file. */
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
   readonly sni?: string | undefined;
-  /** Accept any certificate. */
+  /** Whether to accept any certificate. */
   readonly insecure: boolean;
-  /** Accept any name on a certificate of a trusted authority, as valkey-cli does. @default false */
+  /** Whether to accept any name on a certificate of a trusted authority, as valkey-cli does. @default false */
   readonly anyName?: boolean | undefined;
 }
 
-/** `10.0.0.1:6379`, `[fd00::1]:6379`. */
+/** An endpoint as text: `10.0.0.1:6379`, `[fd00::1]:6379`. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /**
  * The name of the node at an address.
- * @param host an address, or a host name whose first label is the node's name, as a pod's host name is
- * @returns undefined when no node is there
+ * @param host an address, or a host name. The first label of a pod's host name is the node's name
+ * @returns undefined when no node has this address
  */
 export function nodeNameAt(
   nodes: readonly Pick<DeploymentNode, "name" | "endpoint">[],

@@ -1,6 +1,6 @@
 /**
- * Sentinels: processes that monitor the primary of a replication deployment, agree that it has failed, and promote a
- * replica. Plain data. Pure.
+ * Sentinels: processes that monitor the primary of a deployment in replication mode, agree that it has failed, and
+ * promote a replica. Plain data. Pure.
  */
 import type { DeploymentNode } from "./node";
 import { formatConfigFile } from "./settings/settings";
@@ -9,33 +9,36 @@ import { spreadOverZones } from "./topology/placement";
 
 /** How a deployment's Sentinels decide on a failover. */
 export interface SentinelSettings {
-  /** The number of Sentinels: odd, because one more of an even number tolerates no further failure. */
+  /**
+   * The number of Sentinels. It is odd, because an even number tolerates no more failures than the odd number below it.
+   */
   readonly count: number;
   /**
-   * How many Sentinels must report the primary as down. A majority of all elects the one that fails over, in any case.
+   * Number of Sentinels that must report the primary as down before a failover. In any case, a majority of all
+   * Sentinels elects the one that carries out the failover.
    */
   readonly quorum: number;
   /** Milliseconds without a reply after which a Sentinel reports a node as down (`down-after-milliseconds`). */
   readonly downAfterMs: number;
-  /** Milliseconds after which an unfinished failover is tried again (`failover-timeout`). */
+  /** Milliseconds after which an unfinished failover is started again (`failover-timeout`). */
   readonly failoverTimeoutMs: number;
 }
 
-/** The Sentinels of a deployment, as they run. */
+/** The running Sentinels of a deployment. */
 export interface Sentinels {
   readonly settings: SentinelSettings;
   readonly nodes: readonly DeploymentNode[];
 }
 
-/** The smallest number of zones with which the loss of any one leaves a majority of the Sentinels. */
+/** The smallest number of zones with which a majority of the Sentinels survives the loss of any one zone. */
 export const MIN_SENTINEL_ZONES = 3;
 
-/** The smallest number that is more than half of `count`. */
+/** The smallest whole number that is more than half of `count`. */
 export function majority(count: number): number {
   return Math.floor(count / 2) + 1;
 }
 
-/** The names and zones of a deployment's Sentinels, over the zones in turn. */
+/** The names and zones of a deployment's Sentinels. They are assigned to the zones in turn. */
 export function placeSentinels(
   deployment: string,
   { count }: SentinelSettings,
@@ -45,7 +48,7 @@ export function placeSentinels(
   return spreadOverZones(names, zones);
 }
 
-/** Whether a node of a deployment is a Sentinel, by its name. */
+/** Whether a name is the name of one of the deployment's Sentinels. */
 export function isSentinelName(deployment: string, name: string): boolean {
   return name.startsWith(`${deployment}-sentinel-`);
 }
@@ -70,7 +73,10 @@ export function monitorCommands(
   ];
 }
 
-/** The configuration that a Sentinel starts with, monitoring no primary, and to which it writes its state. */
+/**
+ * The configuration with which a Sentinel starts, without a primary to monitor. The Sentinel writes its state to this
+ * file.
+ */
 export function sentinelConfig(own: {
   readonly host: string;
   readonly port: number;
@@ -85,9 +91,10 @@ export function sentinelConfig(own: {
       ["port", String(own.port)],
       ["protected-mode", "yes"],
       ["requirepass", own.password],
-      // The password that Sentinels use with each other.
+      // The password with which Sentinels connect to each other.
       ["sentinel sentinel-pass", own.password],
-      // The announced address is the bound one, so that a partition between zones separates the Sentinels too.
+      // The announced address is the one that the Sentinel listens to, so that a partition between zones also separates
+      // the Sentinels.
       ["sentinel announce-ip", own.host],
       ["sentinel announce-port", String(own.port)],
       ["dir", own.directory],

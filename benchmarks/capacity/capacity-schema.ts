@@ -1,4 +1,4 @@
-/** The section `capacity`: the search for the highest load that each deployment takes within an objective. */
+/** The section `capacity`: a search for the highest load that each deployment serves within an objective. */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
 import type { CapacitySearch } from "./measure-capacity";
@@ -20,25 +20,25 @@ const objective = z.string().transform((text, context): Objective => {
 
 const rate = wholeNumber(1, 100_000_000);
 
-/** The search that the configuration and the options leave as it is. */
+/** Values of a search that neither the configuration nor the options change. */
 export const DEFAULT_SEARCH: SearchPlan = { initialRate: 1_000, maxRate: 10_000_000, precision: 0.1, confirmations: 3 };
 
-/** The section `capacity`. */
+/** Schema of the section `capacity`. */
 export const capacitySchema = z
   .strictObject({
     objective: objective.meta({
       description: "A latency percentile and its highest allowed value, such as `p99=2ms` or `p99.9=500us`.",
     }),
     workload: recordName.optional().meta({
-      description: "The open-loop workload that is offered, at the rates of the search.",
+      description: "Open-loop workload that the search sends, at the rates that it tries.",
       fallback: "the first open-loop workload",
     }),
     initialRate: rate.default(DEFAULT_SEARCH.initialRate).meta({
-      description: "First rate that is offered. `maxRate` limits it.",
+      description: "First rate that the search offers, at most `maxRate`.",
       unit: "requests per second",
     }),
     maxRate: rate.default(DEFAULT_SEARCH.maxRate).meta({
-      description: "Highest rate that is offered.",
+      description: "Highest rate that the search offers.",
       unit: "requests per second",
     }),
     precision: z.number().min(0.01).max(1).default(DEFAULT_SEARCH.precision).meta({
@@ -48,20 +48,23 @@ export const capacitySchema = z
       .default(DEFAULT_SEARCH.confirmations)
       .meta({
         description:
-          "Most repeats of the capacity and of the next higher load. The objective must hold in most repeats of the " +
-          "capacity, and fail in most repeats of the load above it.",
+          "Highest number of repeats at the capacity, and at the next higher load. The objective must hold in more " +
+          "than half of the repeats at the capacity, and fail in at least half of those at the higher load.",
       }),
   })
-  .meta({ description: "Search for the highest load that each deployment takes within a latency objective." });
-/** The section `capacity`, parsed. */
+  .meta({ description: "Search for the highest load at which each deployment meets a latency objective." });
+/** The parsed section `capacity`. */
 export type CapacityConfig = z.infer<typeof capacitySchema>;
 
-/** The search of a section `capacity`. */
+/** The bounds and the precision of the search in a section `capacity`. */
 export function searchPlan({ initialRate, maxRate, precision, confirmations }: CapacityConfig): SearchPlan {
   return { initialRate, maxRate, precision, confirmations };
 }
 
-/** The search over one of these workloads; undefined where there is none that it may offer. */
+/**
+ * The search with the workload that the section names, or else with the first of these workloads; undefined if there is
+ * none.
+ */
 export function searchOf(capacity: CapacityConfig, workloads: readonly OpenLoopWorkload[]): CapacitySearch | undefined {
   const workload = workloads.find(({ name }) => name === (capacity.workload ?? name));
   return workload && { workload, objective: capacity.objective, search: searchPlan(capacity) };

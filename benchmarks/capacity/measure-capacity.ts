@@ -1,5 +1,6 @@
 /**
- * Measures the capacity of a deployment: the highest load that the open-loop generator can offer within an objective.
+ * Measures the capacity of a deployment: the highest load that the open-loop generator can offer without missing an
+ * objective.
  */
 import { randomInt } from "node:crypto";
 import type { ReportProgress } from "../../lib/progress";
@@ -20,32 +21,35 @@ import { capacityBottleneck, capacityWarnings, judgeProbe, loadLatencyPoints, lo
 import type { SearchPlan } from "./search";
 import { kneeOf, searchCapacity } from "./search";
 
-/** Search for a capacity. */
+/** A search for a capacity. */
 export interface CapacitySearch {
-  /** The load; the search sets its rate. */
+  /** The load to offer. The search sets its rate. */
   readonly workload: OpenLoopWorkload;
   readonly objective: Objective;
   readonly search: SearchPlan;
 }
 
-/** Search for the capacity of one deployment. */
+/** The search for the capacity of one deployment. */
 export interface CapacityMeasurement extends CapacitySearch {
   readonly deployment: VerifiedDeployment;
 }
 
-/** Load generator of a capacity measurement. */
+/** The load generator of a capacity measurement. */
 export interface CapacityDrivers {
   readonly openLoop: LoadDriver<OpenLoopRun>;
   /** Ends the measurement. */
   readonly signal: AbortSignal;
 }
 
-/** Connections of a confirmation, for each of the workload's: they tell the clients' limit from the servers'. */
+/**
+ * Factor for the connections of a confirmation. Probes with more connections show whether the clients or the servers
+ * are the limit.
+ */
 const MORE_CONNECTIONS = 2;
 
 /**
  * Measures the capacity of one deployment.
- * @throws what the session and the runner throw; the signal's reason
+ * @throws the errors of the session and of the runner; the signal's reason
  */
 export async function measureCapacity(
   measurement: CapacityMeasurement,
@@ -81,7 +85,7 @@ export async function measureCapacity(
   }
 }
 
-/** Offers loads to one deployment, and judges them. */
+/** Offers loads to one deployment, and judges the results. */
 class Prober {
   #seed = randomInt(1, 1_000_000_000);
 
@@ -107,7 +111,7 @@ class Prober {
     return probe;
   }
 
-  /** Offers a rate in turn over as many connections and over more. */
+  /** Offers a rate over the usual number of connections and over more connections, in turn. */
   async confirm(rate: number): Promise<Confirmation> {
     const of = this.measurement.search.confirmations;
     let sameConnections = 0;

@@ -1,9 +1,9 @@
-/** A latency objective: a percentile, and the highest latency it may have. Pure. */
+/** A latency objective: a percentile and its highest allowed latency. Pure. */
 import { BadInput } from "../../lib/errors";
 
-/** `p99 ≤ 2 ms` */
+/** An objective such as p99 ≤ 2 ms. */
 export interface Objective {
-  /** 0.99 for p99. */
+  /** Quantile; 0.99 for p99. */
   readonly quantile: number;
   readonly ms: number;
 }
@@ -13,7 +13,7 @@ const MILLISECONDS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, 
 
 /**
  * Parses an objective such as `p99=2ms`.
- * @throws BadInput when the text is not an objective
+ * @throws BadInput if the text is not an objective
  */
 export function parseObjective(text: string): Objective {
   const [, percentile, value, unit = ""] = OBJECTIVE.exec(text.trim()) ?? [];
@@ -23,7 +23,7 @@ export function parseObjective(text: string): Objective {
   throw new BadInput("--objective", [`${JSON.stringify(text)} is not an objective: ${expected}`]);
 }
 
-/** `p99.9 ≤ 0.5 ms` */
+/** The objective as text: `p99.9 ≤ 0.5 ms`. */
 export function formatObjective({ quantile, ms }: Objective): string {
   return `p${Number((quantile * 100).toFixed(6))} ≤ ${ms} ms`;
 }

@@ -1,5 +1,5 @@
 /**
- * Judges the probes of a search, and draws from them the points, the bottleneck and the warnings of a capacity. Pure.
+ * Judges the probes of a search, and derives the points, the bottleneck and the warnings of a capacity from them. Pure.
  */
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
@@ -10,28 +10,28 @@ import type { CapacityRecord, MeasurementRecord, Warning } from "../results/sche
 import type { Objective } from "./objective";
 import type { ProbeOutcome } from "./search";
 
-/** Share of the offered requests that must be answered, whatever the percentile. */
+/** Share of the offered requests that must be answered, for every percentile. */
 const MIN_ANSWERED = 0.999;
 /**
- * The last replies may come after the last intended time by so many times the objective, and by a share of the probe's
- * length. Later replies mean that a queue was growing.
+ * The last replies may come later than the last intended time, by this factor times the objective plus a share of the
+ * probe's duration. If they come even later, a queue was growing.
  */
 const OVERRUN_FACTOR = 2;
 const OVERRUN_SHARE = 0.01;
-/** Warnings count up to this multiple of the capacity. */
+/** Multiple of the capacity up to which the warnings of failed probes count. */
 const NEAR_CAPACITY = 1.2;
 
-/** A probe with its record. */
+/** A probe with its measurement record. */
 export interface Probe extends ProbeOutcome {
   readonly record: MeasurementRecord;
-  /** For progress: `holds (1.20 ms)`. */
+  /** Result as text, for progress: `holds (1.20 ms)`. */
   readonly words: string;
 }
 
 /**
- * Decides whether an objective held.
+ * Decides whether a load met its objective.
  * @param rate requests offered per second
- * @param seconds for which the load was offered
+ * @param seconds time for which the load was offered
  */
 export function judgeProbe(record: MeasurementRecord, rate: number, objective: Objective, seconds: number): Probe {
   const answered = answeredShare([record]);
@@ -48,7 +48,7 @@ export function judgeProbe(record: MeasurementRecord, rate: number, objective: O
   return { rate, holds, record, words: `${holds ? "holds" : "does not hold"} (${compact(details).join(", ")})` };
 }
 
-/** A failed probe of the lowest rate above the capacity that did not hold in most of its probes. */
+/** A failed probe at the lowest rate above the capacity that missed the objective in at least half of its probes. */
 export function lowestFailing(probes: readonly Probe[], capacity: number): Probe | undefined {
   const above = probes.filter(({ rate }) => rate > capacity).sort((a, b) => a.rate - b.rate);
   return above.find(({ rate, holds }) => {
@@ -65,14 +65,14 @@ function answeredShare(records: readonly MeasurementRecord[]): number {
 }
 
 /**
- * A percentile of all offered requests: those without an answer count as slower than any that has one. Where the
- * percentile falls among them, the longest latency is the best known bound.
+ * A percentile of all offered requests. Requests without an answer count as slower than all others. If the percentile
+ * is one of them, the result is the longest measured latency, which is the best known lower bound.
  */
 function offeredPercentile(histogram: Histogram, answered: number, quantile: number): number {
   return histogram.percentileMs(answered <= quantile ? 1 : quantile / answered);
 }
 
-/** Latency by load: one point for each rate, with the probes of that rate merged; ascending. */
+/** Latency by load, ascending: one point for each rate, with all probes of that rate merged. */
 export function loadLatencyPoints(probes: readonly Probe[], quantile: number): CapacityRecord["points"] {
   const rates = [...new Set(probes.map(({ rate }) => rate))].sort((a, b) => a - b);
   return rates.map((rate) => {
@@ -94,31 +94,34 @@ export function loadLatencyPoints(probes: readonly Probe[], quantile: number): C
   });
 }
 
-/** How often a load held that was offered in turn over as many connections and over twice as many. */
+/** Number of probes in which a load met the objective: over the usual number of connections, and over twice as many. */
 export interface Confirmation {
   readonly sameConnections: number;
   readonly moreConnections: number;
-  /** Probes of each. */
+  /** Number of probes with each number of connections. */
   readonly of: number;
 }
 
 /**
- * The bottleneck at the lowest rate that failed: the client, where the load holds over more connections and not over as
- * many.
+ * The bottleneck at the lowest rate that failed. It is the client if the load meets the objective only with more
+ * connections.
  */
 export function capacityBottleneck(
   failing: Probe,
   { sameConnections, moreConnections, of }: Confirmation,
 ): NonNullable<CapacityRecord["bottleneck"]> {
   if (2 * moreConnections > of && 2 * sameConnections <= of) {
-    return { at: "client", text: `${formatCount(failing.rate)}/s hold over twice the connections` };
+    return { at: "client", text: `with twice the connections, ${formatCount(failing.rate)}/s meet the objective` };
   }
   const bottleneck = bottleneckOf(failing.record);
   if (bottleneck.at !== "none") return bottleneck;
-  return { at: "none", text: "both sides had CPU to spare: latency rose for another reason" };
+  return { at: "none", text: "servers and load generator had CPU to spare, so latency rose for a different reason" };
 }
 
-/** Warnings of the probes at the capacity, and of those just above it that failed: both may have lowered it. */
+/**
+ * Warnings of probes at the capacity, and of failed probes just above it: in both cases, the cause of a warning may
+ * have lowered the capacity.
+ */
 export function capacityWarnings(probes: readonly Probe[], capacity: number): Warning[] {
   const deciding = probes.filter(
     ({ rate, holds }) => rate === capacity || (!holds && rate <= capacity * NEAR_CAPACITY),

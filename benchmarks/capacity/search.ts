@@ -1,9 +1,9 @@
 /**
- * Searches the highest load under which an objective holds: the rate is doubled until it fails, the gap is halved, and
- * both ends are confirmed. Pure but for the probes.
+ * Searches for the highest load with which an objective is met. The rate is doubled until it fails, then the gap is
+ * halved, and both ends are confirmed. Pure except for the probes.
  */
 
-/** One rate offered for a while, and whether the objective held. */
+/** A rate that was offered for some time, and whether it met the objective. */
 export interface ProbeOutcome {
   /** Requests offered per second. */
   readonly rate: number;
@@ -16,20 +16,21 @@ export interface SearchPlan {
   readonly initialRate: number;
   /** Highest rate offered, requests per second. */
   readonly maxRate: number;
-  /** Target relative precision of the answer: 0.05. */
+  /** Target relative precision of the result, such as 0.05. */
   readonly precision: number;
   /**
-   * How often the answer is offered again at most: it must hold in more than half, and the next higher load must not.
+   * Greatest number of times that the result is offered again. It must meet the objective in more than half of them,
+   * and the next higher load must not.
    */
   readonly confirmations: number;
 }
 
 export interface SearchResult<P extends ProbeOutcome> {
-  /** Highest rate that was confirmed; 0 where the lowest rate tried did not hold either. */
+  /** Highest confirmed rate; 0 if not even the lowest tried rate met the objective. */
   readonly capacity: number;
-  /** Whether it held at the highest rate that may be offered: the capacity is that or more. */
+  /** Whether the highest rate that may be offered met the objective. The capacity is then that rate or more. */
   readonly isOpenEnded: boolean;
-  /** In the order in which they were made. */
+  /** All probes, in the order in which they were made. */
   readonly probes: readonly P[];
 }
 
@@ -37,12 +38,12 @@ export interface SearchResult<P extends ProbeOutcome> {
 const MIN_FRACTION = 1 / 64;
 
 /**
- * Searches the capacity. One probe may mislead either way: a stall of the machine fails a load that holds, and a lucky
- * second passes a load that does not. Therefore:
- * - a load that fails is offered again, and counts as failed when two of three probes fail;
- * - at the end the lowest load that failed is confirmed, and where it holds in most probes the search goes on above it;
- * - the answer holds in most of its own confirmations, without the probe that led to it; until one does, the search
- *   steps down by its precision.
+ * Searches for the capacity. A single probe may be wrong in both directions: a stall of the machine makes a sustainable
+ * load fail, and a lucky second makes an unsustainable load pass. Therefore:
+ * - a load that fails is offered again, and counts as failed if two of three probes fail;
+ * - at the end the lowest failed load is offered again. If most of these probes pass, the search continues above it;
+ * - the result must pass most of its confirmations, and the probe that found it does not count. Until a rate passes,
+ *   the search steps down by its precision.
  * @param probe offers a rate
  */
 export async function searchCapacity<P extends ProbeOutcome>(
@@ -71,8 +72,8 @@ export async function searchCapacity<P extends ProbeOutcome>(
 }
 
 /**
- * The highest rate of the bracket that held, once the next higher rate fails in most of its confirmations; 0 where none
- * held.
+ * The highest rate of the bracket that passed, once the next higher rate fails most of its confirmations; 0 if no rate
+ * passed.
  */
 async function highestPassing(
   bracket: Bracket,
@@ -90,7 +91,7 @@ async function highestPassing(
   }
 }
 
-/** Whether more than half of so many answers are yes; asked only until that is certain. */
+/** Whether more than half of the answers are yes. It stops asking as soon as the result is certain. */
 async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
   const enough = Math.floor(of / 2) + 1;
   let held = 0;
@@ -98,10 +99,10 @@ async function majority(of: number, ask: () => Promise<boolean>): Promise<boolea
   return held >= enough;
 }
 
-/** The gap between the highest rate that held and the rates above it that did not. */
+/** The gap between the highest rate that passed and the rates above it that failed. */
 class Bracket {
   low = 0;
-  /** Descending. */
+  /** Rates that failed, in descending order. */
   readonly #failed: number[] = [];
 
   constructor(private readonly plan: SearchPlan) {}
@@ -111,7 +112,7 @@ class Bracket {
     return this.#failed.at(-1);
   }
 
-  /** The rate to offer next, a whole number; undefined when the gap is as small as wanted. */
+  /** The rate to offer next, a whole number; undefined when the gap is as small as the precision. */
   next(): number | undefined {
     if (this.low === 0) return this.#downwards();
     return this.high === undefined ? this.#upwards() : this.#between(this.low, this.high);
@@ -122,7 +123,7 @@ class Bracket {
     else this.#failed.push(rate);
   }
 
-  /** Counts the lowest rate that failed as one that held. */
+  /** Counts the lowest failed rate as one that passed. */
   failedByChance(): void {
     this.low = this.#failed.pop() ?? this.low;
   }
@@ -138,7 +139,7 @@ class Bracket {
     return this.low >= this.plan.maxRate ? undefined : Math.min(this.plan.maxRate, this.low * 2);
   }
 
-  /** The geometric mean, because the precision is relative. */
+  /** The geometric mean of the ends, because the precision is relative. */
   #between(low: number, high: number): number | undefined {
     const middle = Math.round(Math.sqrt(low * high));
     return high / low > 1 + this.plan.precision && middle > low && middle < high ? middle : undefined;
@@ -146,11 +147,11 @@ class Bracket {
 }
 
 /**
- * The point from which latency rises faster than load: farthest below the line from the first to the last point, both
- * axes scaled to 1. This is the Kneedle method (Satopää et al., 2011) on the logarithm of latency, which grows by
- * orders of magnitude beyond the knee.
- * @param points ascending in rate
- * @returns undefined for fewer than three points, or where no point lies below the line
+ * The point from which latency rises faster than load. It is the point farthest below the line from the first to the
+ * last point, with both axes scaled to 1. This is the Kneedle method (Satopää et al., 2011), applied to the logarithm
+ * of latency, because latency grows by orders of magnitude beyond the knee.
+ * @param points points with ascending rates
+ * @returns undefined for fewer than three points, or if no point is below the line
  */
 export function kneeOf<P extends { readonly rate: number; readonly ms: number }>(points: readonly P[]): P | undefined {
   const first = points[0];

@@ -1,4 +1,7 @@
-/** Compares capacities of two runs. A search gives a capacity between two rates, so a ratio has bounds. Pure. */
+/**
+ * Compares capacities of two runs. A search finds that the capacity is between two rates, so a ratio of capacities has
+ * bounds. Pure.
+ */
 import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import type { Ratio } from "../../lib/statistics/ratio";
@@ -10,17 +13,20 @@ export interface ComparedCapacity {
   readonly workload: string;
   readonly before: CapacityRecord;
   readonly after: CapacityRecord;
-  /** Differences of objective or load; with any of these there is no ratio. */
+  /** Differences between objectives or loads. If there are any, there is no ratio. */
   readonly workDifferences: readonly Change[];
-  /** `high` is infinite, or `low` 0, where every rate of a search met the objective. Undefined without a ratio. */
+  /**
+   * Ratio with its bounds. `high` is infinite or `low` is 0 if every rate of one search met the objective. Undefined
+   * without a ratio.
+   */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
-  /** Influences on the ratio besides the servers. */
+  /** Influences on the ratio other than the servers. */
   readonly notes: readonly string[];
 }
 
 /**
- * Compares each capacity that both runs have.
- * @param matched deployments of the first run with those of the second
+ * Compares all capacities that both runs have.
+ * @param matched pairs of a deployment of the first run and one of the second
  * @param notes influences that concern both runs as a whole
  */
 export function compareCapacities(
@@ -60,9 +66,9 @@ export function compareCapacities(
 }
 
 /**
- * The judgement. A difference must exceed the steps of both searches and the change of the reference load;
- * "no difference" needs steps as small as the precision.
- * @param referenceLoad its rate in the second run over that in the first
+ * Judges the ratio of two capacities. To count, a difference must be greater than the steps of both searches and
+ * greater than the change of the reference load. "No difference" requires steps as small as the precision.
+ * @param referenceLoad ratio of its rate in the second run to its rate in the first run
  * @param precision relative difference that matters: 0.05 is 5 %
  */
 export function judgeCapacities(
@@ -80,8 +86,8 @@ export function judgeCapacities(
 }
 
 /**
- * Whether a ratio is at most as far from 1 as the change of the machine itself.
- * @param referenceLoad its rate in the second run over that in the first
+ * Whether a ratio is as close to 1 as the change of the machine itself, or closer.
+ * @param referenceLoad ratio of its rate in the second run to its rate in the first run
  */
 export function isWithinDrift(referenceLoad: Ratio | undefined, ratio: number): boolean {
   const ends = [referenceLoad?.low ?? referenceLoad?.ratio ?? 1, referenceLoad?.high ?? referenceLoad?.ratio ?? 1];
@@ -102,7 +108,7 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
     ...(first.load === null || second.load === null
       ? []
       : capacityGeneratorChanges(first.load, second.load).map(
-          (change) => `other load generation: ${describeChange(change)}`,
+          (change) => `the load generator differs: ${describeChange(change)}`,
         )),
     ...[first, second].flatMap(({ warnings }, index) =>
       warnings.length === 0
@@ -112,7 +118,10 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
   ]);
 }
 
-/** Undefined where the lowest rate of a search missed the objective: there is no capacity to divide by. */
+/**
+ * Bounds of the ratio. Undefined if the lowest rate of a search missed the objective, because there is then no capacity
+ * to divide by.
+ */
 function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapacity["bounds"] {
   if (before.capacity === 0 || after.capacity === 0) return undefined;
   return {
@@ -122,7 +131,10 @@ function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapaci
   };
 }
 
-/** The lowest rate above the capacity that missed the objective in most probes. Infinite where none did. */
+/**
+ * The lowest rate above the capacity that missed the objective in at least half of its probes; infinite if there is
+ * none.
+ */
 function lowestMissedRate({ capacity, points }: CapacityRecord): number {
   return Math.min(
     Infinity,

@@ -1,18 +1,18 @@
-/** Differences between two runs: machine, versions, settings, topology, load. Pure. */
+/** Differences between two runs: machine, versions, settings, topology and load. Pure. */
 import { compact } from "../../lib/compact";
 import type { CapacityLoad, Environment, MeasurementRecord, Results, MeasuredTopology } from "../results/schema";
 import { describeShape } from "../results/formats/summary";
 import { formatBytes, formatPercent } from "../../lib/units";
 
-/** One difference, before and after as text. */
+/** One difference, with both values as text. */
 export interface Change {
-  /** `machine`, `version of cluster`, `cluster maxmemory`. */
+  /** Name of the value: `machine`, `version of cluster`, `cluster maxmemory`. */
   readonly what: string;
   readonly before: string;
   readonly after: string;
 }
 
-/** `value size: 256 B → 64 B` */
+/** The difference as text: `value size: 256 B → 64 B`. */
 export function describeChange({ what, before, after }: Change): string {
   return `${what}: ${before} → ${after}`;
 }
@@ -77,7 +77,7 @@ export function environmentChanges(before: Environment, after: Environment): Cha
   );
 }
 
-/** Whether both runs used the same machine; otherwise a ratio contains the difference of machines. */
+/** Whether both runs used the same machine. If they did not, a ratio includes the difference between the machines. */
 export function isSameMachine(before: Environment, after: Environment): boolean {
   return !environmentChanges(before, after).some(
     ({ what }) => what === "machine" || what === "machines of the cluster",
@@ -105,12 +105,12 @@ function valueOf({ settings }: MeasuredTopology, name: string): string {
   return value === undefined ? "unknown" : value === "" ? '""' : value;
 }
 
-/** Hit ratios that differ by more are different work. */
+/** Greatest difference between the hit ratios of the same work. */
 const HIT_LIMIT = 0.001;
-/** Offered rates that differ by more, relatively, are different work. */
+/** Greatest relative difference between the offered rates of the same work. */
 const RATE_LIMIT = 0.01;
 
-/** Differences of the work; results of different work have no ratio. */
+/** Differences in the work. Results of different work have no ratio. */
 export function workChanges(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[]): Change[] {
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) return [];
@@ -135,7 +135,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   ]);
 }
 
-/** Differences of the work in capacity searches, at any rates. */
+/** Differences in the work of two capacity searches. Their rates are not compared. */
 export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return [
     ...mixChanges(before.requestMix, after.requestMix),
@@ -145,7 +145,7 @@ export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): 
   ];
 }
 
-/** Differences in connections and threads of the load generators in capacity searches. */
+/** Differences between two capacity searches in the connections and threads of their load generators. */
 export function capacityGeneratorChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return (["clients", "pipeline", "workers", "runners"] as const).flatMap((what) =>
     differing(what === "runners" ? "load generators" : what, String(before[what]), String(after[what])),
@@ -163,7 +163,7 @@ function mixChanges(before: MeasurementRecord["requestMix"], after: MeasurementR
   ];
 }
 
-/** Differences in how the same work is sent; a ratio contains their effect. */
+/** Differences in how the same work is sent. A ratio includes the effect of such differences. */
 export function generatorChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [
     ...differing("load generator", before.loadGenerator, after.loadGenerator),
@@ -182,7 +182,10 @@ function differing(what: string, before: string, after: string): Change[] {
   return before === after ? [] : [{ what, before, after }];
 }
 
-/** Pairs deployments of both runs: by name, else the only deployment of a mode in each run. */
+/**
+ * Pairs the deployments of both runs by name. A deployment without a namesake is paired with the only other deployment
+ * of its mode.
+ */
 export function matchDeployments(
   before: Results,
   after: Results,

@@ -1,4 +1,4 @@
-/** Compares the results of two runs of any date and machine. Pure. */
+/** Compares the results of two runs, which may have different dates and machines. Pure. */
 import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import { Histogram } from "../../lib/histogram";
@@ -21,40 +21,49 @@ import {
   workChanges,
 } from "./changes";
 
-/** Relative difference that matters by default. */
+/** Default of the relative difference that matters. */
 export const DEFAULT_PRECISION = 0.05;
 
-const ANOTHER_MACHINE = "another machine: the ratio contains the difference of machines and of servers";
+const ANOTHER_MACHINE = "the runs used different machines: the ratio also contains the difference between the machines";
 
-/** `noise`: a significant difference that the reference load shows as well. `other-work`: no ratio. */
+/**
+ * Judgement of a ratio. `noise` is a significant difference that the reference load shows as well. `other-work` means
+ * that there is no ratio.
+ */
 export type Judgement = "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work";
 
-/** One test of a deployment in both runs. */
+/** One test of a deployment that both runs have. */
 export interface ComparedRow {
   readonly title: string;
-  /** Name of the deployment in the first and in the second run. */
+  /** Name of the deployment in the first run and in the second run. */
   readonly before: string;
   readonly after: string;
-  /** Throughput at full speed, p99 at an offered rate. */
+  /** Compared metric: throughput at full speed, or p99 at an offered rate. */
   readonly metric: "throughput" | "p99";
-  /** Requests per second: the median of the repeats. Or milliseconds: the p99 of all repeats together. */
+  /**
+   * Value in each run: requests per second, as the median of the repeats; or milliseconds, as the p99 of all repeats
+   * together.
+   */
   readonly valueBefore: number;
   readonly valueAfter: number;
-  /** Second over first; undefined for different work. */
+  /** Ratio of the second run to the first; undefined for different work. */
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
-  /** Why there is no ratio, or influences on it besides the servers. */
+  /** Reasons why there is no ratio, or influences on it other than the servers. */
   readonly notes: readonly string[];
 }
 
-/** Everything that two runs can be compared by. */
+/** All comparisons between two runs. */
 export interface RunComparison {
   readonly changes: readonly Change[];
-  /** Rate of the reference load, second over first. Undefined without reference loads or on another machine. */
+  /**
+   * Ratio of the reference load's rate in the second run to its rate in the first. Undefined without reference loads
+   * and for different machines.
+   */
   readonly referenceLoad: Ratio | undefined;
   readonly rows: readonly ComparedRow[];
   readonly capacities: readonly (ComparedCapacity & { readonly judgement: Judgement })[];
-  /** Results that only one run has. */
+  /** Results that only one of the runs has. */
   readonly unmatched: readonly string[];
 }
 
@@ -121,7 +130,7 @@ function rowOf(
   const ratio = independentRatio(eachOf(before, metric), eachOf(after, metric), precision);
   const notes = compact([
     metric === "p99" && (a.offering === null || b.offering === null) ? CLOSED_LOOP_NOTE : undefined,
-    ...generatorChanges(a, b).map((change) => `other load generation: ${describeChange(change)}`),
+    ...generatorChanges(a, b).map((change) => `the load generator differs: ${describeChange(change)}`),
     isSame ? undefined : ANOTHER_MACHINE,
     ...warningsOf(before, "first"),
     ...warningsOf(after, "second"),
@@ -133,14 +142,17 @@ function eachOf(records: readonly MeasurementRecord[], metric: ComparedRow["metr
   return records.map(({ client }) => (metric === "throughput" ? client.rps : client.p99Ms));
 }
 
-/** The percentile of several repeats is that of their merged counts. */
+/** Value of a metric. The percentile of several repeats is the percentile of their merged counts. */
 function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["metric"]): number {
   return metric === "throughput"
     ? median(eachOf(records, metric))
     : Histogram.merge(records.map(histogramOf)).percentileMs(0.99);
 }
 
-/** Two runs differ by more than the repeats of one run do; the reference load shows by how much. */
+/**
+ * Judgement of a ratio between two runs. Two runs differ by more than the repeats of one run do. The change of the
+ * reference load shows by how much.
+ */
 function judge(ratio: Ratio, referenceLoad: Ratio | undefined, metric: ComparedRow["metric"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;
   if (isWithinDrift(referenceLoad, ratio.ratio ?? 1)) return "noise";

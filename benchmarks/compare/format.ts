@@ -17,7 +17,7 @@ const JUDGEMENTS: Readonly<Record<Judgement, string>> = {
   "other-work": "different work, no ratio",
 };
 
-/** `first: stack local, 20261121-090000 UTC, 36 measurements` */
+/** A run as text: `first: stack local, 20261121-090000 UTC, 36 measurements`. */
 export function formatRun(name: string, { stack, timestamp, complete, reason, records, capacities }: Results): string {
   const parts = compact([
     `${name}: stack ${stack}`,
@@ -29,13 +29,13 @@ export function formatRun(name: string, { stack, timestamp, complete, reason, re
   return parts.join(", ");
 }
 
-/** `0.98× (0.97 … 0.99)` */
+/** A ratio of reference loads as text: `0.98× (0.97 … 0.99)`. */
 function describeReferenceLoad({ ratio, low, high }: Ratio): string {
   const interval = low === undefined || high === undefined ? "" : ` (${low.toFixed(2)} … ${high.toFixed(2)})`;
   return `${ratio?.toFixed(2) ?? "–"}×${interval}`;
 }
 
-/** Changes, results, capacities and notes of a comparison. */
+/** The changes, results, capacities and notes of a comparison as lines of text. */
 export function formatComparison({ changes, referenceLoad, rows, capacities, unmatched }: RunComparison): string[] {
   const notes = [...new Set([...rows, ...capacities].flatMap((row) => row.notes))];
   const letter = (note: string): string => `[${notes.indexOf(note) + 1}]`;
@@ -54,7 +54,7 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
     ...changes.map((change) => `  ${describeChange(change)}`),
     referenceLoad === undefined
       ? undefined
-      : `Reference load: ${describeReferenceLoad(referenceLoad)}: the change of the machine itself, without your servers`,
+      : `Reference load: ${describeReferenceLoad(referenceLoad)}. This is the change of the machine itself, without your servers`,
     "",
     ...(rows.length === 0
       ? capacities.length === 0
@@ -67,7 +67,7 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
   ]);
 }
 
-/** The bounds of a ratio of capacities come from the steps of both searches. */
+/** Table of capacities. The bounds of their ratios come from the steps of both searches. */
 function capacityTable(capacities: RunComparison["capacities"], letter: (note: string) => string): string[] {
   if (capacities.length === 0) return [];
   const rate = ({ capacity, isOpenEnded }: CapacityRecord): string =>
@@ -86,6 +86,6 @@ function capacityTable(capacities: RunComparison["capacities"], letter: (note: s
   return [
     "",
     ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr"),
-    "(within: bounds by the steps of both searches; two searches of the same servers may differ by more)",
+    "(within: bounds that follow from the rate steps of both searches; two searches of the same servers may differ by more)",
   ];
 }

@@ -1,7 +1,7 @@
 /**
- * The user that load generators authenticate as. valkey-benchmark takes a password only on its command line, where
- * every user of the machine can read it. So each run creates a user that may read and write keys and nothing else, and
- * deletes it afterwards.
+ * The user with which load generators authenticate. valkey-benchmark takes a password only on its command line, where
+ * every user of the machine can read it. So each run creates a user that may only read and write keys, and deletes it
+ * afterwards.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -22,10 +22,13 @@ interface ConnectedNode {
   readonly connection: Connection;
 }
 
-/** Names this machine, because no machine can tell whether a run of another one has ended. */
+/**
+ * Beginning of the user names. It contains a hash of this machine's name, because a machine cannot tell whether a run
+ * on a different machine has ended.
+ */
 const PREFIX = `${OWN_USERS}${shortHash(hostname())}-`;
 
-/** Commands that the named tests need, and valkey-benchmark itself (CONFIG GET, CLUSTER SLOTS). */
+/** Commands that the named tests and valkey-benchmark itself need (CONFIG GET, CLUSTER SLOTS). */
 const RULES = [
   "resetkeys",
   "~*",
@@ -43,7 +46,7 @@ const RULES = [
   "+info",
 ];
 
-/** For servers whose ACL has no subcommands (Dragonfly). valkey-benchmark works without CONFIG GET. */
+/** Rules for servers whose ACL has no subcommands (Dragonfly). valkey-benchmark works without CONFIG GET. */
 const PLAIN_RULES = ["~*", "+@READ", "+@WRITE", "+@CONNECTION", "+PING", "+INFO"];
 
 async function setUser(connection: Connection, username: string, password: string): Promise<void> {
@@ -56,7 +59,7 @@ async function setUser(connection: Connection, username: string, password: strin
 }
 
 /**
- * Creates the user on every node, and deletes the users that killed runs of this machine left behind.
+ * Creates the user on every node, and deletes users that killed runs of this machine left behind.
  * @throws Failure when a node does not allow it
  */
 export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Promise<BenchmarkUser> {
@@ -69,9 +72,9 @@ export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Prom
         await setUser(connection, username, password);
       } catch (error) {
         throw new Failure(
-          `${name} does not allow to create a user for valkey-benchmark (${messageOf(error)}), ` +
-            "and the deployment's own password must not appear on a command line; " +
-            "give credentials with the permission ACL SETUSER",
+          `${name} does not allow creating a user for valkey-benchmark (${messageOf(error)}). ` +
+            "It needs one, because the deployment's own password must not appear on a command line; " +
+            "give credentials that permit ACL SETUSER",
           { cause: error },
         );
       }
@@ -80,12 +83,12 @@ export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Prom
   return { username, password };
 }
 
-/** Deletes the user from every node that still answers. */
+/** Deletes the user from every node that still replies. */
 export async function removeBenchmarkUser(nodes: readonly ConnectedNode[], user: BenchmarkUser): Promise<void> {
   await Promise.allSettled(nodes.map(({ connection }) => connection.call("ACL", "DELUSER", user.username)));
 }
 
-/** Deletes users whose process has ended. */
+/** Deletes users whose run has ended. */
 async function removeLeftOvers(connection: Connection): Promise<void> {
   const users = (await connection.call("ACL", "USERS")) as string[];
   const abandoned = users.filter((user) => {
@@ -96,7 +99,10 @@ async function removeLeftOvers(connection: Connection): Promise<void> {
   if (abandoned.length > 0) await connection.call("ACL", "DELUSER", ...abandoned);
 }
 
-/** Names a process by its PID and a hash of its start time, because PIDs are reused; undefined when there is none. */
+/**
+ * Name of a process: its PID with a hash of its start time, because PIDs are reused. Undefined if there is no such
+ * process.
+ */
 function ownerOf(pid: number): string | undefined {
   const identity = identifyProcess(pid);
   return identity === undefined ? undefined : `${pid}-${shortHash(identity.started)}`;

@@ -1,23 +1,23 @@
-/** CPU of load generators that are processes on this machine. */
+/** CPU use of load generators that are processes on this machine. */
 import type { CpuUse } from "../../platforms/host/cpu";
 import { availableCores } from "../../platforms/host/cpu";
 import type { ClientCpu } from "./load-driver";
 
-/** Facts about the load generators beside their samples. */
+/** Facts about the load generators in addition to their CPU samples. */
 export interface LocalGenerators {
-  /** Threads of all load generators together. */
+  /** Number of threads of all load generators together. */
   readonly threads: number;
-  /** Cores that they are pinned to. @default all cores of this machine */
+  /** Number of cores that the load generators are pinned to. @default all cores of this machine */
   readonly cores?: number | undefined;
-  /** Cores that this program itself used meanwhile. */
+  /** Cores that this program itself used during the measurement. */
   readonly program: number;
-  /** Whether the servers run on this machine too. */
+  /** Whether the servers run on this machine as well. */
   readonly serversHere: boolean;
 }
 
 /**
- * CPU of the load generators' side, as records have it.
- * @param uses one for each load generator, over the time that counts
+ * CPU use on the load generators' side, in the form of records.
+ * @param uses CPU use of each load generator in the measured time
  */
 export function clientCpu(
   uses: readonly CpuUse[],

@@ -1,4 +1,4 @@
-/** Driver of load generators: as processes on this machine, or in the pods of a Job. */
+/** A driver of load generators, which run as processes on this machine or in the pods of a Job. */
 import { Failure } from "../../lib/errors";
 import type { Histogram } from "../../lib/histogram";
 import type { Deployment } from "../../valkey/deployment";
@@ -6,77 +6,79 @@ import type { MeasurementRecord, OpenLoopCounts, Warning } from "../results/sche
 import type { PrimaryNode } from "../workloads/prefill";
 import type { LoadReport } from "./load-report";
 
-/** Sends loads by one kind of load generator. @typeParam R what one run of that load generator is */
+/** Sends loads with one kind of load generator. @typeParam R one run of that load generator */
 export interface LoadDriver<R> {
   /**
-   * Load generators that run side by side. Each has the clients, the pipeline and the threads of the workload, its part
-   * of the requests or of the rate, and a seed of its own, counted up from the run's.
+   * Number of load generators that run side by side. Each of them has the clients, the pipeline and the threads of the
+   * workload, and its share of the requests or of the rate. Each has its own seed, counted up from the seed of the run.
    */
   readonly count: number;
   /**
    * Runs all load generators once, at the same time.
-   * @throws LoadGeneratorFailure when one fails, hangs or prints something unknown; Failure when one cannot be started;
-   * the signal's reason
+   * @throws LoadGeneratorFailure if one fails, hangs or prints output that cannot be parsed; Failure if one cannot be
+   *   started; the signal's reason
    */
   run(request: LoadRequest<R>, observer: LoadObserver, signal: AbortSignal): Promise<LoadOutcome>;
 }
 
-/** Reader of the servers' counters around a run. Between the two calls nothing else is sent. */
+/** Reads the servers' counters before and after a run. Between its two calls, nothing except the load is sent. */
 export interface LoadObserver {
-  /** Awaited once everything is ready, before anything that counts is sent. */
+  /** Awaited when everything is ready, before the measured load is sent. */
   readonly begin: () => Promise<void>;
-  /** Awaited once everything has been sent and answered; not called when a run fails. */
+  /** Awaited when everything has been sent and answered. It is not called if a run fails. */
   readonly end: () => Promise<void>;
 }
 
 /** One load to send. */
 export interface LoadRequest<R> {
   readonly deployment: Deployment;
-  /** The primary whose endpoint the load generator is given. */
+  /** The primary whose endpoint the load generator gets. */
   readonly primary: PrimaryNode;
   readonly run: R;
-  /** Sent before, and not counted. */
+  /** Load that is sent before and does not count; undefined for no warm-up. */
   readonly warmUp: R | undefined;
 }
 
-/** CPU of the load generators' side, as records have it. */
+/** CPU use on the load generators' side, in the form of records. */
 export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
 
 /** Outcome of a load. */
 export interface LoadOutcome {
   /** Report of all load generators together. */
   readonly report: LoadReport;
-  /** Every latency counted, where the load generator reports them. */
+  /** All counted latencies, if the load generator reports them. */
   readonly latencies?: Histogram | undefined;
-  /** Where an open loop sent the load. */
+  /** Counts of the offered load, if an open loop sent it. */
   readonly offering?: OpenLoopCounts | undefined;
-  /** Interval that the report covers: milliseconds since the epoch, by the clock of this machine. */
+  /**
+   * Beginning and end of the time that the report covers: milliseconds since the epoch, by the clock of this machine.
+   */
   readonly fromMs: number;
   readonly toMs: number;
   readonly startedAt: string;
   readonly outputs: readonly LoadGeneratorOutput[];
   readonly cpu: ClientCpu;
-  /** Each load generator, where there are several or they run on other machines. */
+  /** Results of each load generator, if there are several or they run on other machines. */
   readonly runners: MeasurementRecord["runners"];
-  /** Warnings about where and when the load generators ran. */
+  /** Warnings about the places and times at which the load generators ran. */
   readonly warnings: readonly Warning[];
 }
 
 /** Output of one load generator, unchanged. */
 export interface LoadGeneratorOutput {
   readonly warmUp: boolean;
-  /** `runner 2 on machine-1`; undefined for the only one. */
+  /** Name of the load generator, `runner 2 on machine-1`; undefined if there is only one. */
   readonly runner: string | undefined;
-  /** Its arguments, without secrets. */
+  /** Arguments of the load generator, without secrets. */
   readonly command: readonly string[];
   readonly text: string;
 }
 
-/** A load generator failed. Its output goes into raw.txt all the same. */
+/** A load generator failed. Its output is still written to raw.txt. */
 export class LoadGeneratorFailure extends Failure {
-  /** Whether it had to be killed because it did not end. */
+  /** Whether the load generator was killed because it did not end. */
   readonly hung: boolean;
-  /** Whether its machine or its pod was taken away, which says nothing of the load. */
+  /** Whether its machine or its pod was taken away. This tells nothing about the load. */
   readonly interrupted: boolean;
 
   constructor(
@@ -91,5 +93,5 @@ export class LoadGeneratorFailure extends Failure {
   }
 }
 
-/** Seconds for which a load generator may run beyond its length. */
+/** Seconds for which a load generator may run in addition to its planned duration. */
 export const TIMEOUT_MARGIN_SECONDS = 10;

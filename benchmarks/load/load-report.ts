@@ -2,7 +2,7 @@
 import type { CumulativeCount } from "../../lib/histogram";
 
 /**
- * The results of one run of a load generator. Latencies are in milliseconds; with a pipeline they are those of the
+ * Results of one run of a load generator. Latencies are in milliseconds. With a pipeline, a latency is the time of a
  * whole batch.
  */
 export interface LoadReport {
@@ -10,7 +10,9 @@ export interface LoadReport {
   readonly requests: number;
   /** Requests per second. */
   readonly rate: number;
-  /** Length of the run, computed from count and rate, which valkey-benchmark prints with more digits. */
+  /**
+   * Duration of the run, seconds. It is computed from count and rate, which valkey-benchmark prints with more digits.
+   */
   readonly seconds: number;
   readonly avgMs: number;
   readonly minMs: number;
@@ -21,7 +23,7 @@ export interface LoadReport {
   /** Counts by latency from "Latency by percentile distribution", ascending. */
   readonly percentiles: readonly CumulativeCount[];
   /**
-   * Counts by latency from "Cumulative distribution of latencies": every 0.1 ms up to 2 ms, then every 1 ms; steps
+   * Counts by latency from "Cumulative distribution of latencies": every 0.1 ms up to 2 ms, then every 1 ms. Steps
    * without a change are absent.
    */
   readonly cumulative: readonly CumulativeCount[];

@@ -1,4 +1,4 @@
-/** A load generator as one process on this machine, with its CPU and the machine's sampled beside it. */
+/** A load generator as one process on this machine. Its CPU use and that of the machine are sampled during the run. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { epochMs } from "../../lib/clock";
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
@@ -10,25 +10,25 @@ import { LoadGeneratorFailure } from "./load-driver";
 
 const CPU_INTERVAL_MS = 100;
 
-/** A program to run, and how long it may take. */
+/** A program to run, with its time limit. */
 export interface LocalProcess {
   readonly run: RunDirectory;
-  /** Under which the run directory records the process. */
+  /** Name under which the run directory records the process. */
   readonly recordName: string;
-  /** Begins its error messages: `warm-up: valkey-benchmark`. */
+  /** Beginning of its error messages: `warm-up: valkey-benchmark`. */
   readonly title: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly timeoutSeconds: number;
 }
 
-/** Takes the output of a process as it comes. */
+/** Collects the output of a process while it runs. */
 export interface OutputCollector {
   add(chunk: string): void;
   addError(chunk: string): void;
-  /** All of it. */
+  /** The whole output. */
   readonly text: string;
-  /** The lines that tell best why the process failed. */
+  /** The lines that most likely explain why the process failed. */
   readonly lastLines: string;
 }
 
@@ -36,12 +36,12 @@ export interface OutputCollector {
 export interface EndedProcess {
   readonly startedAt: string;
   readonly cpu: readonly CpuSample[];
-  /** Cores that this program itself used meanwhile. */
+  /** Cores that this program itself used during the run. */
   readonly programCores: number;
 }
 
 /**
- * Runs a load generator, and kills it when it takes too long or the signal is aborted.
+ * Runs a load generator. Kills it if it takes too long or if the signal is aborted.
  * @throws LoadGeneratorFailure when it fails or hangs; the signal's reason
  */
 export async function runLocalProcess(
@@ -86,7 +86,7 @@ export async function runLocalProcess(
   return { startedAt, cpu, programCores: (user + system) / 1000 / (epochMs() - beganMs) };
 }
 
-/** The last two lines of a text that are not empty, on one line. */
+/** The last two lines of a text that are not empty, joined into one line. */
 export function lastTwoLines(text: string, isOfInterest: (line: string) => boolean = () => true): string {
   const lines = text
     .split(/[\r\n]+/)

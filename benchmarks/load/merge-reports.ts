@@ -1,12 +1,12 @@
-/** Merges the reports of several load generators. Counts are added, and percentiles are read from the sum. Pure. */
+/** Merges the reports of several load generators. Counts are added, and percentiles are computed from the sum. Pure. */
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "../results/latency-histogram";
 import type { LoadReport } from "./load-report";
 
 /**
- * Merges reports. The rate is the sum of the rates, which is true of the time that all have in common; the seconds are
- * those that all requests take at this rate. A percentile is at most one step of valkey-benchmark's own distribution
- * too high.
+ * Merges reports. The rate is the sum of the rates, which is correct for the time in which all load generators run. The
+ * seconds are the time that all requests take at this rate. A percentile is at most one step of valkey-benchmark's own
+ * distribution too high.
  * @param reports at least one; a single report is returned as it is
  */
 export function mergeReports(reports: readonly LoadReport[]): LoadReport {
@@ -17,7 +17,7 @@ export function mergeReports(reports: readonly LoadReport[]): LoadReport {
     reports.reduce((total, report) => total + figure(report), 0);
   const requests = sum((report) => report.requests);
   const rate = sum((report) => report.rate);
-  // Requests in flight at the end count as requests, and have no latency.
+  // Requests that are in flight at the end count as requests, but have no latency.
   const latencies = Histogram.merge(reports.map(latencyHistogram));
   return {
     ...latencySummary(first.title, latencies),
@@ -30,7 +30,7 @@ export function mergeReports(reports: readonly LoadReport[]): LoadReport {
   };
 }
 
-/** The part of a report that follows from latencies. */
+/** The part of a report that is computed from latencies. */
 export function latencySummary(title: string, latencies: Histogram): Omit<LoadReport, "requests" | "rate" | "seconds"> {
   return {
     title,

@@ -1,6 +1,6 @@
 /**
- * Checks whether a closed loop had too few connections. Where no CPU explains its rate, the same load is sent once more
- * over twice as many connections: a higher rate says that their number was the bottleneck.
+ * Checks whether a closed loop had too few connections. If CPU use does not explain the rate, the same load is sent
+ * again over twice as many connections. If this rate is higher, the number of connections was the bottleneck.
  */
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
@@ -9,48 +9,58 @@ import type { BottleneckEvidence } from "../warnings/bottleneck";
 import { bottleneckOf } from "../warnings/bottleneck";
 import type { MeasuredLoad } from "./measure";
 
-/** Connections of a check, for each connection of the measurement. */
+/** Factor between the connections of a check and those of the measurement. */
 export const CHECK_CONNECTION_FACTOR = 2;
-/** Longest check, seconds. */
+/** Longest duration of a check, seconds. */
 const CHECK_SECONDS = 2;
-/** Ratio of rates from which more connections count as faster: a reference load may vary as much. */
+/**
+ * Ratio of the two rates from which more connections count as faster. Rates of the reference load may vary by the same
+ * ratio.
+ */
 const GAIN_LIMIT = 1.1;
-/** Seconds below which a measurement tells nothing about its bottleneck. */
+/** Shortest measurement whose bottleneck can be found, seconds. */
 const MIN_SECONDS = 1;
-/** A measurement that was asked for MIN_SECONDS may end this much early. */
+/** Share of MIN_SECONDS from which a measurement of this duration counts as long enough, because it may end early. */
 const EARLY_END = 0.98;
 
-/** Whether a closed loop at full speed ran long enough and has no bottleneck that CPU explains. */
+/** Whether a closed loop at full speed ran long enough and CPU use does not explain its rate. */
 export function needsConnectionCheck(record: BottleneckEvidence): boolean {
   if (record.rate !== null || record.offering !== null) return false;
   return record.client.seconds >= MIN_SECONDS * EARLY_END && bottleneckOf(record).at === "none";
 }
 
 /**
- * A warning where more connections are faster.
+ * A warning if more connections are faster.
  * @param rate requests per second of the measurement
  * @param checked requests per second over CHECK_CONNECTION_FACTOR times the connections
  */
 export function connectionWarnings(rate: number, checked: number): Warning[] {
   if (checked <= rate * GAIN_LIMIT) return [];
   const gain = Math.round((checked / rate - 1) * 100);
-  const faster = `over twice the connections the rate was ${formatCount(Math.round(checked))}/s, ${gain} % more`;
+  const faster = `with twice the connections the rate was ${formatCount(Math.round(checked))}/s, ${gain} % more`;
   return [
-    { code: "few-connections", text: `${faster}, with CPU to spare: the number of connections was the bottleneck` },
+    {
+      code: "few-connections",
+      text: `${faster}, and there was CPU to spare, so the number of connections was the bottleneck`,
+    },
   ];
 }
 
-/** Checks of one series. Each load is checked once on each deployment: its bottleneck is the same in every round. */
+/**
+ * Connection checks of one series. Each load is checked once on each deployment, because its bottleneck is the same in
+ * every round.
+ */
 export class ConnectionChecks {
-  /** Requests per second over more connections, by deployment and test. */
+  /** Requests per second with more connections, by deployment and test. */
   readonly #rates = new Map<string, number>();
 
   constructor(private readonly progress: ReportProgress) {}
 
   /**
-   * @param label what was measured, for progress
-   * @param repeat sends the same load over CHECK_CONNECTION_FACTOR times the connections, for so many seconds
-   * @returns the record, with a warning where more connections are faster
+   * @param label name of the measurement, for progress
+   * @param repeat sends the same load over CHECK_CONNECTION_FACTOR times the connections, for the given number of
+   *   seconds
+   * @returns the record, with a warning if more connections are faster
    */
   async check(
     label: string,
@@ -61,7 +71,7 @@ export class ConnectionChecks {
     const key = `${record.deployment} ${record.test}`;
     let rate = this.#rates.get(key);
     if (rate === undefined) {
-      this.progress(`${label}: no bottleneck found; repeating it over twice the connections`, true);
+      this.progress(`${label}: no bottleneck found; repeating the measurement with twice the connections`, true);
       rate = (await repeat(Math.min(CHECK_SECONDS, record.client.seconds))).report.rate;
       this.#rates.set(key, rate);
     }

@@ -1,4 +1,4 @@
-/** The servers' own counters, sampled while a load generator runs. */
+/** The servers' own counters. They are sampled while a load generator runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
 import { readInfoSections } from "../../valkey/connection";
@@ -6,16 +6,16 @@ import { epochMs } from "../../lib/clock";
 import { messageOf } from "../../lib/errors";
 import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
 
-/** One node's counters at one moment. */
+/** The counters of one node at one time. */
 export interface CounterSample {
-  /** Milliseconds since the epoch by the clock of this machine. */
+  /** Time of the sample, milliseconds since the epoch, by the clock of this machine. */
   readonly atMs: number;
-  /** Calls of the commands that the load sends. */
+  /** Number of calls of the commands that the load sends. */
   readonly calls: number;
   readonly hits: number;
   readonly misses: number;
   readonly evictions: number;
-  /** CPU seconds of the whole process, and of its main thread where the server reports it (Linux). */
+  /** CPU seconds of the whole process, and of its main thread if the server reports them (Linux). */
   readonly cpuSeconds: number;
   readonly mainThreadSeconds: number | undefined;
   readonly rejectedCalls: number;
@@ -28,9 +28,9 @@ export interface SampledNode {
 }
 
 /**
- * Reads a sample from the text of INFO.
- * @param commands whose calls count
- * @throws Error when the text lacks a figure that every server has
+ * Parses the text of INFO into a sample.
+ * @param commands commands whose calls are counted
+ * @throws Error if the text lacks a value that every server reports
  */
 export function parseCounters(text: string, commands: readonly string[], atMs: number): CounterSample {
   const info = parseInfo(text);
@@ -57,8 +57,9 @@ export function parseCounters(text: string, commands: readonly string[], atMs: n
 }
 
 /**
- * Samples a node's counters at intervals. The server's own clock dates a sample where INFO has it, because a reply may
- * have waited behind the load. The quickest reply tells the difference between the two clocks.
+ * Samples a node's counters at intervals. If INFO has the server's own time, this is the time of the sample, because a
+ * reply may have waited behind the load. The difference between the two clocks is taken from the sample with the
+ * quickest reply.
  */
 export class CounterSampler {
   readonly #samples: { readonly sentMs: number; readonly receivedMs: number; readonly text: string }[] = [];
@@ -78,7 +79,7 @@ export class CounterSampler {
     this.#loop = this.#run();
   }
 
-  /** Takes a last sample. @returns the samples in order, or why there are none */
+  /** Takes a last sample. @returns the samples in order, or the reason why there are none */
   async finish(): Promise<CounterSample[] | string> {
     this.stop();
     await this.#loop;
@@ -91,7 +92,7 @@ export class CounterSampler {
     }
   }
 
-  /** Takes no more samples. */
+  /** Stops taking samples. */
   stop(): void {
     this.#stop.abort();
   }
@@ -108,7 +109,7 @@ export class CounterSampler {
     try {
       const sentMs = epochMs();
       const text = await readInfoSections(this.node.connection, "server", "stats", "commandstats", "cpu");
-      // Parsed later: parsing now would take CPU from the load on the same machine.
+      // Samples are parsed later. Parsing them now would take CPU from the load on the same machine.
       this.#samples.push({ sentMs, receivedMs: epochMs(), text });
     } catch (error) {
       this.#error ??= `${this.node.name}: ${messageOf(error)}`;
@@ -132,27 +133,28 @@ export class CounterSampler {
   }
 }
 
-/** The interval in which a load generator sent its load: milliseconds since the epoch. */
+/** The time in which a load generator sent its load, milliseconds since the epoch. */
 export interface MeasuredInterval {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Work of one node in an interval. */
+/** The work of one node in an interval. */
 export interface NodeCounts {
   readonly calls: number;
   readonly hits: number;
   readonly misses: number;
   readonly evictions: number;
   readonly rejectedCalls: number;
-  /** CPU seconds per second. */
+  /** Used cores: CPU seconds per second. */
   readonly cores: number;
   readonly mainThreadCores: number | undefined;
 }
 
 /**
- * Work of one node in an interval. Nothing is sent outside it, so calls are counted from the first sample, before it,
- * to the last, after it. A server uses CPU outside it too, so CPU is counted between the samples within the interval.
+ * The work of one node in an interval. Calls are counted from the first sample, which is before the interval, to the
+ * last, which is after it: outside the interval nothing is sent. A server also uses CPU outside the interval, so CPU is
+ * counted only between the samples that are inside it.
  */
 export function countsWithin(samples: readonly CounterSample[], interval: MeasuredInterval): NodeCounts {
   const first = samples[0];

@@ -1,4 +1,4 @@
-/** Sends the loads of one series of measurements. */
+/** Sends the loads of a series of measurements. */
 import { randomInt } from "node:crypto";
 import { messageOf } from "../../lib/errors";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
@@ -12,30 +12,30 @@ import { countedCommands, measure } from "./measure";
 import type { LoadDrivers, MeasurementListener } from "./measurement-series";
 import type { Session } from "./session";
 
-/** How often a run is started that is interrupted, or in which valkey-benchmark hangs. */
+/** Most starts of a run that is interrupted, or in which valkey-benchmark hangs. */
 const ATTEMPTS = 2;
 
-/** One run of a load generator. @typeParam R what such a run is */
+/** One load to send. @typeParam R one run of the load generator */
 export interface Sending<R> {
   readonly run: R;
-  /** Sent before, and not counted. */
+  /** Load that is sent before and does not count; undefined for no warm-up. */
   readonly warmUp: R | undefined;
   readonly commands: CountedCommands;
   readonly runner: LoadDriver<R>;
-  /** Nodes whose counters are read. @default all of the deployment */
+  /** Nodes whose counters are read. @default all nodes of the deployment */
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
 
-/** One run of valkey-benchmark. */
+/** One load to send with valkey-benchmark. */
 export interface ValkeyBenchmarkSending {
   readonly run: ValkeyBenchmarkRun;
-  /** Sent before, and not counted. @default none */
+  /** Load that is sent before and does not count. @default no warm-up */
   readonly warmUp?: ValkeyBenchmarkRun | undefined;
-  /** Nodes whose counters are read. @default none */
+  /** Nodes whose counters are read. @default no nodes */
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
 
-/** Gives every run seeds of its own, starts a run that hangs once more, and passes all output on. */
+/** Gives every run its own seeds, repeats a run that hangs, and passes on all output. */
 export class LoadSender {
   readonly #firstSeed = randomInt(1, 1_000_000_000);
   #seedsTaken = 0;
@@ -45,7 +45,7 @@ export class LoadSender {
     private readonly listener: Pick<MeasurementListener, "progress" | "raw">,
   ) {}
 
-  /** The seed of the next run. Each of its load generators takes one, from this on. */
+  /** The seed of the next run. Its load generators take this seed and the numbers after it, one each. */
   nextSeed(): number {
     const seed = this.#firstSeed + this.#seedsTaken;
     this.#seedsTaken += this.runners.valkeyBenchmark.count;
@@ -67,9 +67,10 @@ export class LoadSender {
   }
 
   /**
-   * Sends one load, and once more if a machine of its load generators is taken away: nothing of that run counts.
-   * @param label what the run is, for progress and raw output
-   * @throws what `measure` throws
+   * Sends a load. If a machine of its load generators is taken away, the load is sent once more, and the interrupted
+   * run does not count.
+   * @param label name of the run, for progress and raw output
+   * @throws the errors of `measure`
    */
   async send<R>(label: string, session: Session, sending: Sending<R>): Promise<MeasuredLoad> {
     const { run, warmUp, commands, runner, nodes = session.nodes } = sending;
@@ -86,8 +87,8 @@ export class LoadSender {
   }
 
   /**
-   * Sends one load by valkey-benchmark, and once more if it hangs. Its output is passed on whether it succeeds or not.
-   * @throws LoadGeneratorFailure with the label, and what `measure` throws
+   * Sends a load with valkey-benchmark. If it hangs, the load is sent once more. The output is passed on in every case.
+   * @throws LoadGeneratorFailure with the label; the errors of `measure`
    */
   async sendByValkeyBenchmark(label: string, session: Session, sending: ValkeyBenchmarkSending): Promise<MeasuredLoad> {
     const { run, warmUp, nodes = [] } = sending;

@@ -1,4 +1,4 @@
-/** One measurement: a load generator runs once, and the servers' counters are sampled beside it. */
+/** One measurement: a load generator runs once, and the servers' counters are sampled during the run. */
 import type { Connection } from "../../valkey/connection";
 import type { LoadObserver, LoadOutcome, LoadRequest, LoadDriver } from "../load/load-driver";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
@@ -15,31 +15,32 @@ export interface MeasuredNode {
   readonly connection: Connection;
 }
 
-/** Report of a load generator, and the servers' counts meanwhile. */
+/** The report of a load generator, and the servers' counters during its run. */
 export interface MeasuredLoad extends LoadOutcome {
-  /** Samples of every measured node, or why there are none. */
+  /** Samples of every measured node, or the reason why there are none. */
   readonly counters: ReadonlyMap<MeasuredNode, readonly CounterSample[] | string>;
 }
 
 /** Milliseconds between two samples of a node. */
 const SAMPLE_INTERVAL_MS = { primary: 200, replica: 500 } as const;
 
-/** Commands that count as calls of a load, by the node's role and as INFO commandstats names them. */
+/** Commands that count as calls of a load, by the node's role. Names are those of INFO commandstats. */
 export interface CountedCommands {
   readonly primary: readonly string[];
-  /** Commands that clients send to replicas. Commands that a primary passes on to them do not count. */
+  /** Commands that clients send to replicas. Commands that a primary passes on to its replicas do not count. */
   readonly replica: readonly string[];
 }
 
 /**
- * Commands of a run of valkey-benchmark, which reads from replicas only where it is told to, and then writes nothing.
+ * Commands that a run of valkey-benchmark sends. It reads from replicas only if it is told to, and then it writes
+ * nothing.
  */
 export function countedCommands({ test, readFrom = "primary" }: ValkeyBenchmarkRun): CountedCommands {
   const commands = commandsOfTest(test);
   return { primary: commands, replica: readFrom === "primary" ? [] : commands };
 }
 
-/** Commands of a mixed workload. */
+/** Commands that a mixed workload sends. */
 export function countedCommandsOfMixed(mixed: MixedWorkload): CountedCommands {
   const { read, write } = DATA_COMMANDS[mixed.data];
   const readsFromReplicas = mixed.loadGenerator === "open-loop" && mixed.readFrom !== "primary";
@@ -48,7 +49,7 @@ export function countedCommandsOfMixed(mixed: MixedWorkload): CountedCommands {
 
 /**
  * Runs a load generator once.
- * @throws what the runner throws
+ * @throws the errors of the runner
  */
 export async function measure<R>(
   request: LoadRequest<R>,

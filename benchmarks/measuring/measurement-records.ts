@@ -1,4 +1,4 @@
-/** Makes the record of a measurement from what the load generator reported and the servers counted. Pure. */
+/** Makes the record of a measurement from the load generator's report and the servers' counters. Pure. */
 import type { Deployment } from "../../valkey/deployment";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
 import { usesThreads } from "../load/valkey-benchmark/arguments";
@@ -12,17 +12,17 @@ import type { MeasuredLoad, MeasuredNode } from "./measure";
 import type { WarningEvidence } from "../warnings/warnings";
 import { warningsOf } from "../warnings/warnings";
 
-/** Facts about the measurement of a named test besides what was measured. */
+/** Facts about the measurement of a named test that are not measured values. */
 export interface MeasurementContext {
   readonly deployment: Deployment;
   readonly testName: TestName;
   readonly run: ValkeyBenchmarkRun;
   readonly round: number;
-  /** Whether the test emptied the collections that it removes from. */
+  /** Whether the test emptied the collections from which it removes elements. */
   readonly ranEmpty: boolean;
 }
 
-/** Facts about the measurement of a mixed workload besides what was measured. */
+/** Facts about the measurement of a mixed workload that are not measured values. */
 export interface MixedMeasurementContext {
   readonly deployment: Deployment;
   readonly workload: MixedWorkload;
@@ -30,7 +30,7 @@ export interface MixedMeasurementContext {
   readonly round: number;
 }
 
-/** The load, as records have it. */
+/** The load in the form of records. */
 type SentLoad = Pick<
   MeasurementRecord,
   | "workload"
@@ -48,7 +48,7 @@ type SentLoad = Pick<
   | "warmupSeconds"
 >;
 
-/** Inputs of a record, besides what was measured. */
+/** Inputs of a record that are not measured values. */
 interface RecordContext extends Omit<WarningEvidence, "record" | "serversUnknown"> {
   readonly deployment: Deployment;
   readonly round: number;
@@ -170,8 +170,8 @@ function serverCpu(counts: Counts): MeasurementRecord["cpu"]["servers"] {
 }
 
 /**
- * Counts of the servers. Replicas count only calls of clients that read from them; shares are those of the
- * primaries.
+ * Values from the servers' counters. On replicas, only calls of clients that read from them are counted. Shares are
+ * those of the primaries.
  */
 function serverFigures(
   counts: Counts,

@@ -1,4 +1,4 @@
-/** Drivers on this machine for the load generators that mixed workloads name. */
+/** Drivers on this machine for the load generators of mixed workloads. */
 import type { RunDirectory } from "../../platforms/host/run-directory";
 import { LocalMemtierDriver } from "../load/memtier/local-driver";
 import { findMemtier } from "../load/memtier/program";
@@ -7,8 +7,8 @@ import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { LoadDrivers } from "./measurement-series";
 
 /**
- * Drivers for these workloads, besides valkey-benchmark.
- * @throws BadInput when this machine lacks a program that one of them needs
+ * Drivers that these workloads need in addition to valkey-benchmark.
+ * @throws BadInput if this machine lacks a program that one of them needs
  */
 export function mixedLoadDrivers(
   run: RunDirectory,
@@ -22,8 +22,8 @@ export function mixedLoadDrivers(
 }
 
 /**
- * Checks the same before anything starts.
- * @throws BadInput when this machine lacks a program that one of the workloads needs
+ * Checks before a run that this machine has the programs that these workloads need.
+ * @throws BadInput if this machine lacks a program that one of the workloads needs
  */
 export function assertLoadGeneratorsInstalled(workloads: readonly MixedWorkload[]): void {
   if (workloads.some(({ loadGenerator }) => loadGenerator === "memtier")) findMemtier();

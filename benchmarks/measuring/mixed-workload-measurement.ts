@@ -1,4 +1,4 @@
-/** Measures a mixed workload by the load generator that it names. */
+/** Measures a mixed workload with the load generator that it names. */
 import { BadInput } from "../../lib/errors";
 import type { MemtierRun } from "../load/memtier/arguments";
 import type { OpenLoopRun } from "../load/open-loop/local-driver";
@@ -31,8 +31,8 @@ export class MixedWorkloadMeasurement {
 
   /**
    * Measures one workload on one deployment, once.
-   * @param label what is measured, for progress and raw output
-   * @throws BadInput when there is no runner for the workload's load generator
+   * @param label name of the measurement, for progress and raw output
+   * @throws BadInput if there is no runner for the workload's load generator
    */
   async measure(
     label: string,

@@ -1,4 +1,4 @@
-/** Measures a named test of valkey-benchmark: writes its keys, sends it, and removes what it changed. */
+/** Measures a named test of valkey-benchmark: writes its keys, sends its load, and removes the keys that it changed. */
 import { effectiveLength } from "../load/valkey-benchmark/arguments";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
 import type { TestName } from "../workloads/named-tests";
@@ -13,16 +13,19 @@ import type { MeasurementListener } from "./measurement-series";
 import type { MeasurementRecord } from "../results/schema";
 import type { Session } from "./session";
 
-/** Requests of a trial, which tells how many requests a measurement needs. */
+/** Number of requests of a trial run. A trial finds how many requests a measurement needs. */
 const TRIAL_REQUESTS = 400_000;
-/** Elements that a test may remove, per request that the reference load would send meanwhile. */
+/**
+ * Number of elements for a test that removes them, divided by the number of requests that the reference load would send
+ * in the same time.
+ */
 const STOCK_MARGIN = 1.2;
-/** Seconds by which a run may outlast its length. */
+/** Seconds by which a run may exceed its planned duration. */
 const OVERRUN_SECONDS = 0.5;
 
 /** Measures the named tests of one workload. */
 export class NamedTestMeasurement {
-  /** Requests per second of trials, by deployment and test. */
+  /** Requests per second of the trial runs, by deployment and test. */
   readonly #trialRates = new Map<string, number>();
 
   constructor(
@@ -34,7 +37,7 @@ export class NamedTestMeasurement {
 
   /**
    * Measures one test on one deployment, once.
-   * @param label what is measured, for progress and raw output
+   * @param label name of the measurement, for progress and raw output
    * @param referenceRate requests per second of the last reference load
    */
   async measure(
@@ -53,7 +56,7 @@ export class NamedTestMeasurement {
     const ranEmpty = await session.removeChangedKeys(test, size);
     const { deployment } = session;
     const record = namedTestRecord(measured, { deployment, testName, run, round, ranEmpty });
-    // A test that removes elements leaves none for a repetition.
+    // A test that removes elements leaves too few of them for a repetition.
     return test.leaves === "same" ? this.#checked(label, session, record, run) : record;
   }
 
@@ -82,8 +85,8 @@ export class NamedTestMeasurement {
   }
 
   /**
-   * Elements that suffice for a test that removes one with each request. No such test is faster than the reference
-   * load.
+   * Number of elements that is enough for a test that removes one element with each request. No such test is faster
+   * than the reference load.
    */
   #stock(referenceRate: number): number {
     const { length, warmup, clients, pipeline } = this.workload;
@@ -91,14 +94,17 @@ export class NamedTestMeasurement {
     return Math.ceil(referenceRate * STOCK_MARGIN * (length.seconds + warmup + OVERRUN_SECONDS));
   }
 
-  /** A run of its own, before anything counts: see `valkeyBenchmarkArguments`. */
+  /** A separate run before the measured one: see `valkeyBenchmarkArguments`. */
   #warmUp(run: ValkeyBenchmarkRun): ValkeyBenchmarkRun | undefined {
     const { warmup } = this.workload;
     if (warmup === 0 || !this.sender.runners.valkeyBenchmark.features.duration) return undefined;
     return { ...run, seed: this.sender.nextSeed(), length: { seconds: warmup } };
   }
 
-  /** For a valkey-benchmark without --duration a trial finds the number of requests that take as long. */
+  /**
+   * The run of a test. If valkey-benchmark has no --duration, a trial run finds the number of requests that take the
+   * planned time.
+   */
   async #runOf(label: string, session: Session, testName: TestName): Promise<ValkeyBenchmarkRun> {
     const { features } = this.sender.runners.valkeyBenchmark;
     const run = this.sender.namedTestRun(session, testName, this.workload);
@@ -107,7 +113,9 @@ export class NamedTestMeasurement {
     const key = `${name} ${testName}`;
     let rate = this.#trialRates.get(key);
     if (rate === undefined) {
-      this.listener.progress(`${label}: a trial run, because this valkey-benchmark has no --duration`);
+      this.listener.progress(
+        `${label}: finding the number of requests by a trial run, because this valkey-benchmark has no --duration`,
+      );
       const trial = { ...run, length: { requests: TRIAL_REQUESTS } };
       rate = (await this.sender.sendByValkeyBenchmark(`${label}, trial`, session, { run: trial })).report.rate;
       this.#trialRates.set(key, rate);

@@ -1,4 +1,4 @@
-/** The reference load: a fixed load that tells whether the machine is the same throughout. */
+/** The reference load: a fixed load that shows whether the machine stays the same during a run. */
 import type { Workload } from "../workloads/workload";
 import { LoadSender } from "./load-sender";
 import type { LoadDrivers, MeasurementListener } from "./measurement-series";
@@ -6,8 +6,8 @@ import type { VerifiedDeployment } from "./session";
 import { Session } from "./session";
 
 /**
- * Requests of every reference load. It depends on nothing that a user configures, and touches no data. With as few
- * clients no test that does any work is faster.
+ * Requests of every reference load. They do not depend on the configuration, and touch no data. No test that does any
+ * work is faster with as few clients.
  */
 export const REFERENCE_LOAD: Workload = {
   name: "reference-load",
@@ -21,12 +21,12 @@ export const REFERENCE_LOAD: Workload = {
   warmup: 0,
   rate: undefined,
 };
-/** Requests of a reference load by a valkey-benchmark without --duration. */
+/** Number of requests of a reference load if valkey-benchmark has no --duration. */
 const REQUESTS = 500_000;
 
 /**
  * Sends the reference load once, to one server.
- * @param round the round before which it is sent
+ * @param round number of the round before which the load is sent
  * @returns requests per second
  */
 export async function measureReferenceLoad(
@@ -47,9 +47,9 @@ export async function measureReferenceLoad(
 }
 
 /**
- * Sends the reference load once, outside a series.
- * @param round the round under which it is recorded
- * @throws Failure when the deployment cannot be reached, or what the load generator throws
+ * Sends the reference load once, outside of a series.
+ * @param round number of the round under which the load is recorded
+ * @throws Failure if the deployment cannot be reached; the errors of the load generator
  */
 export async function runReferenceLoad(
   deployment: VerifiedDeployment,

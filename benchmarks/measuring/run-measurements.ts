@@ -1,4 +1,7 @@
-/** Runs a series of measurements: interleaved, repeated, with a reference load before each round and after the last. */
+/**
+ * Runs a series of measurements. They are interleaved and repeated, with a reference load before each round and after
+ * the last round.
+ */
 import { formatCount } from "../../lib/units";
 import { Failure } from "../../lib/errors";
 import type { MeasurementRecord } from "../results/schema";
@@ -17,8 +20,8 @@ import { Session } from "./session";
 
 /**
  * Measures every test and every mixed workload on every deployment, `repeats` times.
- * @throws BadInput when a load generator cannot send a workload; LoadGeneratorFailure, Failure, or the signal's reason.
- * The listener has all that was measured before.
+ * @throws BadInput if a load generator cannot send a workload; LoadGeneratorFailure, Failure, or the signal's reason.
+ *   The listener has received all earlier results
  */
 export async function runMeasurements(
   series: MeasurementSeries,
@@ -68,7 +71,7 @@ class SeriesRun {
     }
   }
 
-  /** Variants to be compared with each other: each test, and each mixed workload, on all deployments. */
+  /** Groups of variants that are compared with each other: each test and each mixed workload, on all deployments. */
   #variants(): Variant[][] {
     const { workload, mixedWorkloads = [] } = this.series;
     return [
@@ -77,7 +80,10 @@ class SeriesRun {
     ];
   }
 
-  /** All reference loads go to the first deployment: another one's servers answer at another rate. */
+  /**
+   * Sends the reference load. It always goes to the first deployment, because the servers of a different deployment
+   * serve a different rate.
+   */
   async #referenceLoad(round: number): Promise<void> {
     if (this.series.referenceRate !== undefined) return;
     const [session] = this.sessions;
@@ -98,7 +104,7 @@ class SeriesRun {
   }
 }
 
-/** `100,000/s, p50 0.9 ms`; with p99 where the load was offered at intended times. */
+/** A result as text: `100,000/s, p50 0.9 ms`. It also has the p99 if the load was offered at intended times. */
 function describe({ client, offering }: MeasurementRecord): string {
   const rate = `${formatCount(client.rps)}/s, p50 ${client.p50Ms} ms`;
   return offering === null ? rate : `${rate}, p99 ${client.p99Ms} ms`;

@@ -1,11 +1,14 @@
-/** Refuses loads that this valkey-benchmark, or so many load generators, cannot send, before anything is sent. */
+/**
+ * Checks that the installed valkey-benchmark and the number of load generators can send the requested loads. This
+ * happens before any load is sent.
+ */
 import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
 import type { ValkeyBenchmarkDriver } from "../load/valkey-benchmark/driver";
 import type { MixedWorkload, ValkeyBenchmarkWorkload } from "../workloads/mixed-workload";
 import type { Workload } from "../workloads/workload";
 
-/** The part of a series that load generators must be able to send. */
+/** Loads of a series that the load generators must be able to send. */
 export interface RequestedLoads {
   readonly workload: Pick<Workload, "length" | "rate">;
   readonly mixedWorkloads?: readonly MixedWorkload[] | undefined;
@@ -13,7 +16,7 @@ export interface RequestedLoads {
 
 type Support = Pick<ValkeyBenchmarkDriver, "features" | "count">;
 
-/** @throws BadInput with every load that cannot be sent */
+/** @throws BadInput with all loads that cannot be sent */
 export function assertRunnerSupports({ workload, mixedWorkloads = [] }: RequestedLoads, support: Support): void {
   const own = mixedWorkloads.filter((mixed) => mixed.loadGenerator === "valkey-benchmark");
   const problems = compact([
@@ -26,7 +29,7 @@ export function assertRunnerSupports({ workload, mixedWorkloads = [] }: Requeste
   if (problems.length > 0) throw new BadInput("the load", problems);
 }
 
-/** A problem where each load generator would have less than one request, or one request per second, to send. */
+/** A problem if the share of a load generator would be less than one request, or less than one request per second. */
 function tooFewToShare(what: string, whole: number | undefined, { count }: Support): string | undefined {
   if (whole === undefined || whole >= count) return undefined;
   return `${what}: ${whole} cannot be shared by ${count} load generators`;

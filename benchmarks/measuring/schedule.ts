@@ -1,6 +1,6 @@
 /**
- * The order of measurements: rounds in which every variant comes once, with a reference load before each and after the
- * last. Pure.
+ * The order of measurements: rounds in which every variant is measured once, with a reference load before each round
+ * and after the last one. Pure.
  */
 
 /** One entry of the schedule. @typeParam V a variant, such as one test on one deployment */
@@ -9,10 +9,10 @@ export type ScheduledStep<V> =
   | { readonly kind: "measure"; readonly round: number; readonly variant: V };
 
 /**
- * Interleaves variants. Each round measures one group after the other. Every second round reverses the order within
- * each group, so that a machine that drifts one way favours no variant.
- * @param groups variants to be compared with each other, such as one test on each deployment
- * @param repeats rounds; 0 leaves only one reference load
+ * Orders variants in rounds. Each round measures one group after the other. Every second round reverses the order
+ * within each group, so that a slow change of the machine does not favor one variant.
+ * @param groups groups of variants that are compared with each other, such as one test on each deployment
+ * @param repeats number of rounds; with 0, there is only one reference load
  */
 export function interleave<V>(groups: readonly (readonly V[])[], repeats: number): ScheduledStep<V>[] {
   const steps: ScheduledStep<V>[] = [];

@@ -19,19 +19,19 @@ export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
   /**
-   * Set for servers that existed before: keys are written only where none of their names exists, and removed
-   * afterwards.
+   * Set for servers that existed before the run. Keys are written only if none of their names exists, and they are
+   * removed afterwards.
    */
   readonly externalKeys?: ExternalKeys | undefined;
 }
 
-/** How a run treats servers that existed before it. */
+/** How a run treats the keys of servers that existed before it. */
 export interface ExternalKeys {
-  /** Overwrite and remove keys that have the benchmark's names. */
+  /** Whether to overwrite and remove existing keys that have the benchmark's names. */
   readonly overwrite: boolean;
 }
 
-/** The part of a key's name that tells what it is for; `functions` for function libraries. */
+/** The part of a key's name that shows its purpose; `functions` stands for function libraries. */
 type Family = Exclude<Prefill, { kind: "functions" }>["family"] | "functions";
 
 /** Keys that a session has written. */
@@ -41,8 +41,8 @@ interface WrittenKeys {
 }
 
 /**
- * A deployment under measurement: connections to all nodes, the user of the load generator, and the keys written so
- * far.
+ * A deployment during measurements: connections to all nodes, the load generator's user, and the keys that were written
+ * so far.
  */
 export class Session {
   readonly #written = new Map<Family, WrittenKeys>();
@@ -56,7 +56,7 @@ export class Session {
     readonly primary: PrimaryNode,
     /** Endpoint of the first primary. */
     readonly endpoint: Endpoint,
-    /** Undefined where the servers have no password. */
+    /** User of the load generator; undefined if the servers have no password. */
     readonly user: BenchmarkUser | undefined,
     private readonly externalKeys: ExternalKeys | undefined,
   ) {}
@@ -93,7 +93,7 @@ export class Session {
 
   /**
    * Writes the keys that a test needs, unless they are written already.
-   * @throws BadInput when external servers have keys of these names
+   * @throws BadInput when external servers already have keys with these names
    */
   async prepareKeys(test: Pick<NamedTest, "prefill">, size: PrefillSize, signal: AbortSignal): Promise<void> {
     const what = test.prefill;
@@ -103,14 +103,15 @@ export class Session {
     if (written !== undefined && isSameKeys(written, { what, size })) return;
     if (written !== undefined) await this.#remove(family);
     if (this.externalKeys?.overwrite === false) await this.#refuseExistingKeys(what, size);
-    // Recorded before it is done: an interrupted prefill must be removed as well.
+    // The keys are recorded before they are written, because the keys of an interrupted prefill must be removed as
+    // well.
     this.#written.set(family, { what, size });
     await prefill(this.primaries, what, size, signal);
   }
 
   /**
    * Removes the keys that a test has changed.
-   * @returns whether the test had emptied the collections that it removes from
+   * @returns whether the test had emptied the collections from which it removes elements
    */
   async removeChangedKeys(test: NamedTest, size: PrefillSize): Promise<boolean> {
     if (test.leaves === "same" || test.prefill === undefined) return false;
@@ -119,7 +120,7 @@ export class Session {
     return ranEmpty;
   }
 
-  /** Removes the load generator's user, and the keys on external servers, and closes all connections. */
+  /** Removes the load generator's user, and on external servers the written keys. Then it closes all connections. */
   async close(): Promise<void> {
     try {
       if (this.user !== undefined) await removeBenchmarkUser(this.nodes, this.user);
@@ -134,8 +135,8 @@ export class Session {
     if (found === 0) return;
     throw new BadInput(this.deployment.name, [
       `${found} keys with names that valkey-benchmark uses (${familyOf(what)}…) exist already; ` +
-        "a benchmark would overwrite them and remove them afterwards. Remove them, or allow it: --overwrite, or " +
-        "`overwriteKeys: true` of an external target",
+        "a benchmark would overwrite these keys and remove them afterwards. Remove the keys, or allow the benchmark to " +
+        "overwrite them: set --overwrite, or `overwriteKeys: true` of the external target",
     ]);
   }
 
@@ -147,7 +148,9 @@ export class Session {
   }
 }
 
-/** Whether both are the same keys. A stock is removed after each test, so its size does not matter. */
+/**
+ * Whether both describe the same keys. The size of a stock is not compared, because a stock is removed after each test.
+ */
 function isSameKeys(one: WrittenKeys, other: WrittenKeys): boolean {
   const identity = ({ what, size }: WrittenKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);
   return identity(one) === identity(other);

@@ -1,21 +1,21 @@
-/** Measured capacity of one primary, for reads, writes and mixes of both. Pure. */
+/** Measured capacity of one primary for reads, writes, and mixes of both. Pure. */
 import { counted, formatCount } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
 import { resultRows } from "../results/rows";
 import type { CapacityLoad, CapacityRecord, Results } from "../results/schema";
 
-/** A measured rate, with its interval and source. */
+/** A measured rate with its interval and its source. */
 export interface MeasuredCapacity {
-  /** Requests per second of one primary at full speed: the lower end of the interval. */
+  /** Lower end of the interval: requests per second of one primary at full speed. */
   readonly perPrimary: number;
-  /** The upper end of the interval. */
+  /** Upper end of the interval. */
   readonly perPrimaryHigh: number;
-  /** `GET of cluster, 20261121-090000` */
+  /** Origin of the rate: `GET of cluster, 20261121-090000`. */
   readonly source: string;
   readonly mode: Results["topologies"][number]["mode"];
-  /** Pipeline of its clients. */
+  /** Pipeline of the clients. */
   readonly pipeline: number;
-  /** True where the servers were not the limit, so their capacity is at least this. */
+  /** True if the servers were not the limit. Their capacity is then at least this rate. */
   readonly isLowerBound: boolean;
   readonly ioThreads: number;
   readonly primaries: number;
@@ -25,7 +25,7 @@ export interface MeasuredCapacity {
 
 const READS = ["get"] as const;
 const WRITES = ["set", "setex"] as const;
-/** Warnings that make a result unusable here; other warnings only make it too low. */
+/** Warnings that make a result unusable for a recommendation. Other warnings only mean that a result may be too low. */
 const UNUSABLE = new Set([
   "servers-unknown",
   "clocks-disagree",
@@ -36,7 +36,7 @@ const UNUSABLE = new Set([
   "ran-empty",
 ]);
 
-/** Capacities of every deployment that was measured at full speed with reads or writes. */
+/** Capacities of all deployments that were measured at full speed with reads or with writes. */
 export function measuredCapacities(all: readonly Results[], kind: "reads" | "writes"): MeasuredCapacity[] {
   const tests: readonly string[] = kind === "reads" ? READS : WRITES;
   return all.flatMap((results) =>
@@ -44,7 +44,7 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
       const topology = results.topologies.find(({ deployment }) => deployment === row.deployment);
       const primaries = topology?.nodes.filter(({ role }) => role === "primary").length ?? 0;
       const isUnusable = row.warnings.some(({ code }) => UNUSABLE.has(code));
-      // A mixed workload may have the name of a test.
+      // A mixed workload may have the same name as a test.
       if (
         !tests.includes(row.test) ||
         row.records.some(({ requestMix }) => requestMix !== null) ||
@@ -76,9 +76,10 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
 }
 
 /**
- * Capacity for a mix of reads and writes. Times per operation add up, rates do not.
- * @param reads part of the requests, 0 … 1
- * @returns undefined where a needed part was not measured
+ * Capacity for a mix of reads and writes. It is computed from the times per operation, because these can be added and
+ * rates cannot.
+ * @param reads fraction of the requests that read, 0 to 1
+ * @returns undefined if a needed capacity was not measured
  */
 export function mixedCapacity(reads: number, get: number | undefined, set: number | undefined): number | undefined {
   if ((reads > 0 && get === undefined) || (reads < 1 && set === undefined)) return undefined;
@@ -87,20 +88,20 @@ export function mixedCapacity(reads: number, get: number | undefined, set: numbe
   return 1 / seconds;
 }
 
-/** A rate at which a latency objective was met. */
+/** A rate with which a latency objective was met. */
 export interface SustainedRate {
   readonly perPrimary: number;
   readonly source: string;
-  /** The offered load; null where it is not on record. */
+  /** The offered load; null if the results do not have it. */
   readonly load: CapacityLoad | null;
-  /** True where the search was open-ended or the client was the bottleneck. */
+  /** True if the search was open-ended, or if the client was the bottleneck. */
   readonly isLowerBound: boolean;
-  /** Whether the reference load moved during the search. */
+  /** Whether the reference load changed during the search. */
   readonly machineChanged: boolean;
   readonly results: Results;
 }
 
-/** The needed load, as far as offered loads are compared with it. */
+/** The needed load, as far as it is compared with offered loads. */
 export interface ComparableLoad {
   readonly p99Ms: number;
   readonly reads: number;
@@ -109,19 +110,19 @@ export interface ComparableLoad {
   readonly ioThreads: number;
 }
 
-/** Loads whose parts of reads differ by more are not comparable. */
+/** Greatest difference between the fractions of reads of comparable loads. */
 const READS_APART = 0.1;
 
-/** Whether value sizes differ by a factor of four at most. */
+/** Whether value sizes differ by at most a factor of four. */
 export function isSimilarSize(dataSize: number, valueSize: number): boolean {
   return Math.abs(Math.log2(dataSize / valueSize)) <= 2;
 }
 
 /**
- * The highest rate at which 99 % of the requests met the objective or a stricter one. Preferred, in this order: loads on
- * record that are like the needed one, searches during which the reference load did not move, and random arrivals
- * (evenly spaced arrivals make shorter queues).
- * @returns undefined where no search fits
+ * The highest rate at which 99 % of the requests met the objective or a stricter one. Preferred are, in this order:
+ * searches with a recorded load, which is similar to the needed one; searches during which the reference load did not
+ * change; and random arrivals (evenly spaced arrivals make shorter queues).
+ * @returns undefined if no search fits
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
   const rates = all.flatMap((results) =>
@@ -138,7 +139,7 @@ function isStrictEnough({ quantile, ms }: CapacityRecord["objective"], { p99Ms }
   return quantile >= 0.99 && ms <= p99Ms;
 }
 
-/** A load that is not on record counts as similar. */
+/** Whether a load is similar to the needed one. A load that was not recorded counts as similar. */
 function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean {
   if (load === null) return true;
   const { requestMix, dataSize, pipeline } = load;
@@ -147,7 +148,10 @@ function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean
   return isSameKind && isSimilarMix && isSimilarSize(dataSize, need.valueSize) && pipeline === need.pipeline;
 }
 
-/** The rate of each primary; undefined where none met the objective, or the servers had other threads. */
+/**
+ * The rate of each primary; undefined if no rate met the objective, or if the servers had a different number of
+ * threads.
+ */
 function rateOf(record: CapacityRecord, results: Results, ioThreads: number): SustainedRate | undefined {
   const { deployment, workload, load, objective, capacity, isOpenEnded, bottleneck, warnings } = record;
   const topology = results.topologies.find((each) => each.deployment === deployment);
@@ -168,9 +172,9 @@ function rateOf(record: CapacityRecord, results: Results, ioThreads: number): Su
   };
 }
 
-/** `, 10,000 keys drawn uniform, evenly spaced`; empty for a load that is not on record */
+/** A load as text: `, 10,000 keys (uniform), requests evenly spaced`; empty for a load that was not recorded. */
 function describeLoad(load: CapacityLoad | null): string {
   if (load === null) return "";
   const arrivals = load.arrivals === "poisson" ? "at random times" : "evenly spaced";
-  return `, ${formatCount(load.keySpace)} keys drawn ${load.requestMix.keys}, ${arrivals}`;
+  return `, ${formatCount(load.keySpace)} keys (${load.requestMix.keys}), requests ${arrivals}`;
 }

@@ -1,4 +1,4 @@
-/** Chooses the measured capacities that a recommendation is made from. Pure. */
+/** Chooses the measured capacities on which a recommendation is based. Pure. */
 import { compact } from "../../lib/compact";
 import { COMMAND } from "../../lib/system/package";
 import { counted } from "../../lib/units";
@@ -7,16 +7,19 @@ import type { MeasuredCapacity } from "./capacity";
 import { isSimilarSize, measuredCapacities } from "./capacity";
 import type { Requirements } from "./recommendation";
 
-/** The capacities that a recommendation uses; undefined where one is not needed. */
+/** The capacities that a recommendation uses; undefined if one is not needed. */
 export interface Choice {
   readonly get: MeasuredCapacity | undefined;
   readonly set: MeasuredCapacity | undefined;
 }
 
-/** An interval needs this many rounds. */
+/** Least number of rounds for an interval. */
 const MIN_REPEATS = 3;
 
-/** Chooses capacities for a load, and lists what is missing. A capacity with pipelining says nothing without it. */
+/**
+ * Chooses capacities for a load, and lists what is missing. A capacity with pipelining is not used for a load without
+ * pipelining.
+ */
 export function chooseCapacities(
   need: Requirements,
   all: readonly Results[],
@@ -33,7 +36,7 @@ export function chooseCapacities(
   return { choice: { get, set }, missing };
 }
 
-/** Capacities with the pipeline that is needed; those with enough rounds and values of a similar size, if there are any. */
+/** Capacities with the needed pipeline. If some of them have enough rounds and values of a similar size, only these. */
 function fitting(
   kind: "reads" | "writes",
   { pipeline, valueSize }: Requirements,
@@ -48,8 +51,8 @@ function fitting(
 const dataSizeOf = ({ records: [first] }: MeasuredCapacity["row"]): number => first?.dataSize ?? 0;
 
 /**
- * The capacity with the fewest io-threads that no other number beats: idle threads spin and need a larger machine.
- * The highest capacity of each number of threads counts.
+ * The capacity with the fewest io-threads that no other number of threads exceeds. Fewer threads are better, because
+ * idle threads spin and need a larger machine. For each number of threads, the highest capacity counts.
  */
 function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
   const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);
@@ -61,34 +64,35 @@ function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | und
 
 function missingReads({ pipeline }: Requirements, all: readonly Results[]): string {
   const others = otherConditions("reads", pipeline, all);
-  return `no GET was measured at full speed, with hits and without errors, at pipeline ${pipeline}${others} (${commandFor("get", pipeline)})`;
+  return `no GET was measured at full speed, with hits and without errors, at pipeline ${pipeline}${others} (to measure it: ${commandFor("get", pipeline)})`;
 }
 
 function missingWrites({ pipeline }: Requirements, all: readonly Results[], get: MeasuredCapacity | undefined): string {
   const threads = get === undefined ? "" : ` and io-threads ${get.ioThreads}`;
   const others = otherConditions("writes", pipeline, all);
-  return `no SET was measured at full speed and without errors, at pipeline ${pipeline}${threads}${others} (${commandFor("set", pipeline)})`;
+  return `no SET was measured at full speed and without errors, at pipeline ${pipeline}${threads}${others} (to measure it: ${commandFor("set", pipeline)})`;
 }
 
 const commandFor = (test: string, pipeline: number): string => `${COMMAND} --tests ${test} --pipeline ${pipeline}`;
 
-/** `, but at pipeline 16`; empty if nothing else was measured either. */
+/** Conditions of other measurements as text: `; measurements exist at pipeline 16`; empty if there are none. */
 function otherConditions(kind: "reads" | "writes", pipeline: number, all: readonly Results[]): string {
   const conditions = measuredCapacities(all, kind).map((each) =>
     each.pipeline === pipeline ? `io-threads ${each.ioThreads}` : `pipeline ${each.pipeline}`,
   );
-  return conditions.length === 0 ? "" : `, but at ${[...new Set(conditions)].sort().join(" and ")}`;
+  return conditions.length === 0 ? "" : `; measurements exist at ${[...new Set(conditions)].sort().join(" and ")}`;
 }
 
-/** Why a capacity cannot be used for a load. */
+/** Reasons why a capacity cannot be used for a load. */
 function shortcomings({ source, row }: MeasuredCapacity, { valueSize }: Requirements): string[] {
   const dataSize = row.records[0]?.dataSize;
   return compact([
     row.repeats < MIN_REPEATS
-      ? `${source}: ${counted(row.repeats, "round is", "rounds are")} too few for an interval (--repeats 6)`
+      ? `${source}: ${counted(row.repeats, "round is", "rounds are")} too few for an interval (measure with --repeats 6)`
       : undefined,
     dataSize === undefined || isSimilarSize(dataSize, valueSize)
       ? undefined
-      : `${source} had values of ${dataSize} B; needed are ${valueSize} B, within a factor of four (--datasize ${valueSize})`,
+      : `${source} had values of ${dataSize} B, and the load has values of ${valueSize} B: sizes may differ by a factor ` +
+        `of four at most (measure with --datasize ${valueSize})`,
   ]);
 }

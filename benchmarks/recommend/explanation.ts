@@ -1,4 +1,4 @@
-/** The arithmetic and the assumptions of a recommendation, a sentence each. Pure. */
+/** The arithmetic and the assumptions of a recommendation, one sentence each. Pure. */
 import { compact } from "../../lib/compact";
 import { counted, formatCount, formatPercent } from "../../lib/units";
 import type { Results } from "../results/schema";
@@ -8,7 +8,7 @@ import type { DeploymentOption, Requirements } from "./recommendation";
 import type { Basis } from "./sizing";
 import { ENTRY, KEY, MEMORY_USE, modelledRate, SWING, usableRate, USE } from "./sizing";
 
-/** Capacities for reads and writes, and for the mix of both. */
+/** The capacities for reads, for writes, and for the mix of both. */
 export function explainCapacity({ need: { reads }, capacity }: Basis, { get, set }: Choice): string[] {
   const isMixed = reads > 0 && reads < 1;
   return compact([
@@ -28,15 +28,15 @@ function explainMeasured(what: string, measured: MeasuredCapacity | undefined): 
     `${what}: ${source}, pipeline ${pipeline}, io-threads ${ioThreads}: ` +
     `${formatCount(row.rps.low)}/s over ${counted(primaries, "primary", "primaries")} ` +
     `= ${formatCount(perPrimary)}/s each (lower end of the interval)` +
-    (isLowerBound ? ", at least: the servers were not the limit" : "")
+    (isLowerBound ? " or more, because the servers were not the limit" : "")
   );
 }
 
-/** The objective, the rate that may be used, and the primaries for it. */
+/** The objective, the rate that may be used, and the number of primaries for it. */
 export function explainRate(basis: Basis): string[] {
   const { need, capacity } = basis;
   const usable = usableRate(basis);
-  const limited = need.p99Ms === undefined ? "" : ", limited by the objective";
+  const limited = need.p99Ms === undefined ? "" : ", at most the rate of the objective";
   return [
     ...explainObjective(basis),
     `usable: ${formatPercent(USE)} of ${formatCount(capacity)}/s${limited} = ${formatCount(usable)}/s for each primary`,
@@ -49,7 +49,9 @@ function explainObjective({ need: { p99Ms, pipeline }, capacity, sustained }: Ba
   const lines: string[] = [];
   if (sustained !== undefined) {
     const { source, perPrimary, isLowerBound } = sustained;
-    const bound = isLowerBound ? "at least: the highest offered rate, or the load generator was the limit" : "at most";
+    const bound = isLowerBound
+      ? "or more, because the highest offered rate or the load generator was the limit"
+      : "at most";
     lines.push(`p99 ≤ ${p99Ms} ms, measured: ${source} = ${formatCount(perPrimary)}/s ${bound}`);
   }
   if (sustained?.isLowerBound !== false) {
@@ -62,7 +64,7 @@ function explainObjective({ need: { p99Ms, pipeline }, capacity, sustained }: Ba
   return lines;
 }
 
-/** Memory for the working set. @param bytes with all overhead */
+/** Memory for the working set. @param bytes bytes including all overhead */
 export function explainMemory({ workingSet, valueSize }: Requirements, bytes: number): string {
   const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
   return (
@@ -71,7 +73,7 @@ export function explainMemory({ workingSet, valueSize }: Requirements, bytes: nu
   );
 }
 
-/** Conditions under which the recommendation holds. @param used the capacities that it is made from */
+/** Conditions under which the recommendation is valid. @param used the capacities on which it is based */
 export function explainAssumptions(
   { need, sustained }: Basis,
   used: readonly MeasuredCapacity[],
@@ -83,11 +85,11 @@ export function explainAssumptions(
   const arriving = pipeline === 1 ? "requests" : "batches";
   return compact([
     `a primary serves as much on the recommended machine as on the measured one: ${machinesOf(compact([...used, sustained]))}`,
-    `clients send ${pipeline === 1 ? "one request" : `${pipeline} requests`} at a time on each of enough connections`,
+    `clients have enough connections, and send ${pipeline === 1 ? "one request" : `${pipeline} requests`} at a time on each`,
     ...elsewhere.map((mode) =>
       mode === "cluster"
-        ? "a primary serves as much in a cluster as measured in replication"
-        : "a primary serves as much in replication as measured in a cluster",
+        ? "a primary in cluster mode serves as much as the measured primary in replication mode"
+        : "a primary in replication mode serves as much as the measured primary in cluster mode",
     ),
     "keys and requests are spread evenly over the primaries, and one primary can serve the hottest key",
     "all reads go to primaries; replicas are for failover",
@@ -98,7 +100,7 @@ export function explainAssumptions(
       ? "the reference load moved, so the machine changed during the measurement"
       : undefined,
     sustained?.load === null
-      ? "the load of the capacity search is like the needed one; it is not on record"
+      ? "the load of the capacity search is similar to the planned load; the results do not record it"
       : undefined,
     sustained?.load?.arrivals === "fixed"
       ? "requests arrive evenly spaced, as in the capacity search; independent users send bursts, " +
@@ -107,7 +109,7 @@ export function explainAssumptions(
     p99Ms === undefined || sustained?.isLowerBound === false
       ? undefined
       : `${arriving} arrive at random and are served one by one (M/M/1), without network latency; ` +
-        "a capacity search with this objective replaces the model",
+        "a capacity search with this objective would replace this model",
     `${formatPercent(1 - USE)} of each primary's capacity stays free; each machine runs one server, ` +
       `each primary has ${counted(replicas, "replica")}`,
     "prices are on demand, without volumes, control plane and traffic between zones",

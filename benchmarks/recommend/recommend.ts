@@ -1,4 +1,7 @@
-/** Recommends a deployment from measured capacity, a load and prices, with the arithmetic. Pure. */
+/**
+ * Recommends a deployment, based on measured capacity, a load and prices. The recommendation includes its arithmetic.
+ * Pure.
+ */
 import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
 import type { Results } from "../results/schema";
@@ -9,10 +12,10 @@ import type { PricedMachine, Recommendation, Requirements } from "./recommendati
 import type { Basis } from "./sizing";
 import { dataNeeded, MAX_PRIMARIES, sizeDeployments, usableRate } from "./sizing";
 
-/** Number of options in a recommendation. */
+/** Most options in a recommendation. */
 const MAX_OPTIONS = 5;
 
-/** Options for the requirements from all results, cheapest first. */
+/** Options that meet the requirements, from all results; the cheapest comes first. */
 export function recommend(
   need: Requirements,
   all: readonly Results[],

@@ -1,29 +1,29 @@
-/** A load to serve, and deployments that do. Plain data. */
+/** A load, and deployments that can serve it. Plain data. */
 
 /** The load and data that a deployment has to serve. */
 export interface Requirements {
   /** Peak requests per second. */
   readonly rate: number;
-  /** Part of the requests that read, 0 … 1. */
+  /** Fraction of the requests that read, 0 to 1. */
   readonly reads: number;
-  /** Bytes of keys and values, each counted once. */
+  /** Bytes of all keys and values. Each byte counts once, without replicas. */
   readonly workingSet: number;
-  /** Bytes of a typical value. */
+  /** Size of a typical value, bytes. */
   readonly valueSize: number;
-  /** Requests that a client sends before it waits for replies; 1 if it does not pipeline. */
+  /** Number of requests that a client sends before it waits for replies; 1 without pipelining. */
   readonly pipeline: number;
-  /** Objective for the 99th percentile of latency at a primary, milliseconds; undefined for none. */
+  /** Objective for the 99th percentile of latency at a primary, milliseconds; undefined without an objective. */
   readonly p99Ms: number | undefined;
   readonly replicas: number;
 }
 
-/** A machine type with its price; each machine runs one server. */
+/** A machine type with its price. Each machine runs one server. */
 export interface PricedMachine {
   readonly type: string;
-  /** `arm64` or `amd64` */
+  /** CPU architecture: `arm64` or `amd64`. */
   readonly architecture: string;
   readonly vcpus: number;
-  /** Bytes that a pod can request. */
+  /** Memory that a pod on the machine can request, bytes. */
   readonly memoryBytes: number;
   readonly usdPerHour: number;
 }
@@ -36,13 +36,13 @@ export interface DeploymentOption {
   readonly machine: PricedMachine;
   readonly ioThreads: number;
   readonly usdPerMonth: number;
-  /** The load as a part of the capacity of all primaries. */
+  /** The load as a fraction of the capacity of all primaries. */
   readonly utilisation: number;
 }
 
-/** Options with their reasons, or what is missing. */
+/** Options and the arithmetic behind them, or what is missing. */
 export interface Recommendation {
-  /** Cheapest first; empty where data are missing or no machine fits. */
+  /** Options, cheapest first; empty if data are missing or no machine fits. */
   readonly options: readonly DeploymentOption[];
   readonly arithmetic: readonly string[];
   readonly assumptions: readonly string[];

@@ -1,36 +1,44 @@
-/** Sizes a deployment by the capacity of a primary, and by the memory of a machine. Pure. */
+/** Sizes a deployment by the capacity of a primary and by the memory of a machine. Pure. */
 import { compact } from "../../lib/compact";
 import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { Results } from "../results/schema";
 import type { SustainedRate } from "./capacity";
 import type { DeploymentOption, PricedMachine, Requirements } from "./recommendation";
 
-/** Part of a primary's capacity that the peak load may use; the rest is for failovers, snapshots and growth. */
+/**
+ * Fraction of a primary's capacity that the peak load may use. The rest is reserved for failovers, snapshots and
+ * growth.
+ */
 export const USE = 0.7;
-/** Part of a machine's memory for data; the rest is for buffers, fragmentation and copy-on-write of snapshots. */
+/**
+ * Fraction of a machine's memory for data. The rest is for buffers, fragmentation, and copy-on-write during snapshots.
+ */
 export const MEMORY_USE = 0.6;
-/** Bytes an entry takes beside its key and value, and what a doubling table swings by: see `dataNeeded`. */
+/**
+ * Bytes of an entry in addition to its key and value; and the factor by which memory varies while the table doubles:
+ * see `dataNeeded`.
+ */
 export const ENTRY = 90;
 export const SWING = 1.13;
-/** Assumed bytes of a key. */
+/** Assumed size of a key, bytes. */
 export const KEY = 20;
-/** Limit of primaries per option. */
+/** Most primaries of an option. */
 export const MAX_PRIMARIES = 500;
 
-/** Facts that deployments are sized by. */
+/** Facts on which sizes are based. */
 export interface Basis {
   readonly need: Requirements;
   /** Requests per second that a primary serves at full speed. */
   readonly capacity: number;
   /** The highest measured rate that met the objective; undefined if no rate did, or without an objective. */
   readonly sustained: SustainedRate | undefined;
-  /** Threads of the measured servers. */
+  /** Number of io-threads of the measured servers. */
   readonly ioThreads: number;
 }
 
 /**
  * Deployments that meet the requirements, one for each machine that fits, cheapest first.
- * @param measured machines of the architectures on which these ran are preferred
+ * @param measured results; machines with the same architecture as theirs are preferred
  */
 export function sizeDeployments(
   basis: Basis,
@@ -42,7 +50,10 @@ export function sizeDeployments(
   );
 }
 
-/** A primary does not serve as much on another architecture. If no machine is of a measured one, all count. */
+/**
+ * Machines whose architecture was measured, because a primary's capacity depends on the architecture. If there are
+ * none, all machines.
+ */
 function similarOffers(
   offers: readonly PricedMachine[],
   measured: readonly { readonly results: Results }[],
@@ -55,13 +66,13 @@ function similarOffers(
   return similar.length > 0 ? similar : offers;
 }
 
-/** `linux/x64` → `amd64` */
+/** The architecture of a platform: `amd64` for `linux/x64`. */
 function architectureOf(platform: string): string {
   if (platform.endsWith("arm64")) return "arm64";
   return /(amd64|x64)$/.test(platform) ? "amd64" : platform;
 }
 
-/** Requests per second for each primary: the measured rate that meets the objective, else the rate of a model. */
+/** Requests per second for each primary: the measured rate that meets the objective, otherwise a modelled rate. */
 export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: Basis): number {
   const free = USE * capacity;
   if (p99Ms === undefined) return free;
@@ -72,14 +83,14 @@ export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: B
 }
 
 /**
- * The rate at which a queue of batches with random arrivals and service times (M/M/1) has this p99, which is
- * ln(100) / (served batches per second − arriving batches per second).
+ * The rate at which a queue of batches with random arrivals and random service times (M/M/1) has this p99. The p99 of
+ * such a queue is ln(100) / (served batches per second − arriving batches per second).
  */
 export function modelledRate(capacity: number, p99Ms: number, pipeline: number): number {
   return capacity - (pipeline * Math.log(100)) / (p99Ms / 1000);
 }
 
-/** Bytes of memory for the working set, with the overhead of entries and of a growing table. */
+/** Memory for the working set, bytes, including the overhead of entries and of a growing table. */
 export function dataNeeded({ workingSet, valueSize }: Requirements): number {
   const entries = workingSet / (KEY + valueSize);
   return (workingSet + entries * ENTRY) * SWING;
@@ -87,7 +98,7 @@ export function dataNeeded({ workingSet, valueSize }: Requirements): number {
 
 function sizeDeployment(basis: Basis, machine: PricedMachine): DeploymentOption | undefined {
   const { need, capacity, ioThreads } = basis;
-  // io-threads spin, so one core stays free for everything else.
+  // io-threads spin, so one core must stay free for all other work.
   if (machine.vcpus < 2 || ioThreads > machine.vcpus - 1) return undefined;
   const forRate = Math.ceil(need.rate / usableRate(basis));
   const forData = Math.ceil(dataNeeded(need) / (machine.memoryBytes * MEMORY_USE));

@@ -1,4 +1,6 @@
-/** Latency against offered load, with the objective, the capacity and the knee of each deployment. Pure. */
+/**
+ * Chart of latency over offered load, with the objective, and with the capacity and the knee of each deployment. Pure.
+ */
 import type { EChartsOption, SeriesOption } from "echarts";
 import { formatObjective } from "../capacity/objective";
 import type { CapacityRecord } from "../results/schema";
@@ -17,10 +19,10 @@ export function capacityChart(capacities: readonly CapacityRecord[]): Chart {
     title: `Latency against load: p${Number((objective.quantile * 100).toFixed(6))}`,
     caption: [
       "Milliseconds from the intended time of each request, by offered requests per second; both axes are logarithmic.",
-      `The dashed line is the objective, ${formatObjective(objective)};`,
-      "a filled point is the capacity: the highest rate confirmed to meet the objective.",
-      `A hollow square is the knee, from which latency rises faster than the rate (${knees.join(", ") || "none"}).`,
-      "A point merges all probes of a rate, so it can lie above the line although most of its probes met the objective.",
+      `The dashed line is the objective, ${formatObjective(objective)}.`,
+      "A filled point is the capacity: the highest rate confirmed to meet the objective.",
+      `A hollow square is the knee: above it, latency rises faster than the rate (${knees.join(", ") || "none"}).`,
+      "A point merges all repeats of a rate, so it can lie above the line although most repeats met the objective.",
     ].join(" "),
     legend: capacities.map(({ deployment }, index) => ({ name: deployment, colour: colourOf(index) })),
     heights: { wide: 340, narrow: 300 },
@@ -46,7 +48,7 @@ function seriesOf(
   limitMs: number,
 ): SeriesOption[] {
   const colour = colourOf(index);
-  // A logarithmic axis has no zero.
+  // A logarithmic axis cannot show zero.
   const shown = points.filter(({ ms }) => ms > 0);
   const at = (rate: number | null): number[][] =>
     shown.flatMap((point) => (point.rate === rate ? [[point.rate, point.ms]] : []));

@@ -1,10 +1,10 @@
-/** Sizes, colours and axes of all charts. Pure. */
+/** Sizes, colors and axes that all charts share. Pure. */
 import type { EChartsOption } from "echarts";
 
-/** Wide and narrow screens. The report contains both drawings; its style sheet shows one. */
+/** Width of the screen. The report contains a drawing for each width, and its style sheet shows one of them. */
 export type Width = "wide" | "narrow";
 
-/** Colours of Okabe and Ito, which readers with colour blindness can tell apart, in the order of deployments. */
+/** Colors of Okabe and Ito, in the order of deployments. Readers with color blindness can tell them apart. */
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
 
 export const TEXT_COLOUR = "#1f2933";
@@ -18,7 +18,7 @@ export function colourOf(index: number): string {
 export interface Chart {
   readonly id: string;
   readonly title: string;
-  /** Caption of the chart: its content and how to read it. */
+  /** Caption of the chart: what it shows and how to read it. */
   readonly caption: string;
   readonly legend: readonly { readonly name: string; readonly colour: string }[];
   readonly heights: Readonly<Record<Width, number>>;
@@ -40,7 +40,7 @@ export const axisLabel = (width: Width): { color: string; fontSize: number } => 
 
 export const splitLine = { lineStyle: { color: GRID_COLOUR } };
 
-/** `1.2M`, `350k` */
+/** A number as short text: `1.2M`, `350k`. */
 export function shortCount(value: number): string {
   if (value >= 1e6) return `${Number((value / 1e6).toFixed(2))}M`;
   return value >= 1e3 ? `${Number((value / 1e3).toFixed(value < 1e4 ? 1 : 0))}k` : String(Math.round(value));
@@ -52,7 +52,7 @@ interface LineShape {
   readonly style: { readonly stroke: string; readonly lineWidth: number };
 }
 
-/** Maker of lines of a width, pixels, between two points. */
+/** A function that makes a line between two points. @param lineWidth width of the line, pixels */
 export function lineOfWidth(lineWidth: number): (x1: number, y1: number, x2: number, y2: number) => LineShape {
   return (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: TEXT_COLOUR, lineWidth } });
 }

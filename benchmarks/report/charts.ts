@@ -1,4 +1,4 @@
-/** Charts of a run that compares deployments: throughput, latency, shares of primaries. Pure. */
+/** Charts of a run that compares deployments: throughput, latency, and shares of primaries. Pure. */
 import type { SeriesOption } from "echarts";
 import type { CumulativeCount } from "../../lib/histogram";
 import type { ResultRow } from "../results/rows";
@@ -42,7 +42,7 @@ export function measurementCharts(results: Results): Chart[] {
   ];
 }
 
-/** Bars with the interval of the median on each. */
+/** Bars of the medians, each with the interval of the median. */
 function throughput(deployments: readonly string[], results: Results): Chart {
   const { comparisons } = compareDeployments(results);
   const confidence = comparisons.flatMap(({ rows }) => rows).find((row) => row !== undefined)?.rps.confidence ?? 0;
@@ -86,14 +86,14 @@ function throughput(deployments: readonly string[], results: Results): Chart {
   };
 }
 
-/** Meaning of a bar and its line. @param confidence of the interval; 0 without one */
+/** Meaning of a bar and its line. @param confidence confidence of the interval; 0 without an interval */
 function describeMedian(confidence: number): string {
-  if (confidence === 0) return "of one repeat, which has no interval";
+  if (confidence === 0) return "measured once, so there is no interval";
   const percent = (confidence * 100).toFixed(0);
   return `median of the repeats; the line is the interval that contains the true median with ${percent} % confidence`;
 }
 
-/** Error bars, which ECharts lacks: a vertical line with two caps over the bar of the same series. */
+/** Error bars, which ECharts does not have: a vertical line with two caps over the bar of the same series. */
 function intervals(
   rows: readonly (ResultRow | undefined)[],
   index: number,
@@ -103,7 +103,7 @@ function intervals(
 ): SeriesOption {
   return {
     type: "custom",
-    // The axis then includes the ends of the intervals.
+    // With this, the axis includes the ends of the intervals.
     encode: { x: 0, y: [1, 2] },
     silent: true,
     z: 10,
@@ -113,7 +113,8 @@ function intervals(
       const category = Number(api.value(0));
       const size = api.size?.([1, 0]);
       const band = Array.isArray(size) ? (size[0] ?? 0) : 0;
-      // ECharts gives the bars of a category 80 % of it, with gaps of 30 % of a bar, up to their greatest width.
+      // ECharts uses 80 % of the width of a category for its bars. The gaps between them are 30 % of a bar, and bars
+      // have a greatest width.
       const bar = Math.min(56, (band * 0.8) / (series + 0.3 * (series - 1)));
       const offset = (index - (series - 1) / 2) * bar * 1.3;
       const at = (value: number): [number, number] => {
@@ -208,7 +209,7 @@ function percentileLabel(value: number): string {
   return nearest === undefined ? "" : String(nearest);
 }
 
-/** Shares of keys and calls of each primary of a cluster. */
+/** Each primary's share of the keys and of the calls in a cluster. */
 function keyShares(results: Results): Chart[] {
   return results.topologies.flatMap((topology): Chart[] => {
     const primaries = topology.nodes.filter(({ role }) => role === "primary");
@@ -236,8 +237,8 @@ function keyShares(results: Results): Chart[] {
         id: `shares-${topology.deployment}`,
         title: `Keys and calls by primary of ${topology.deployment}`,
         caption:
-          `Per cent of all keys after the run (${formatCount(total)}), and of the calls of each test, ` +
-          `for each node that is a primary. Even shares are ${(100 / primaries.length).toFixed(1)} %.`,
+          `Percentage of all keys after the run (${formatCount(total)} keys), and percentage of the calls of each test, ` +
+          `by primary. With even shares, each is ${(100 / primaries.length).toFixed(1)} %.`,
         legend: [
           { name: "keys", colour: KEYS },
           ...titles.slice(0, 5).map((title, index) => ({ name: title, colour: colourOf(index) })),

@@ -1,11 +1,11 @@
-/** Topology and verification of a deployment as sections of the report. Pure. */
+/** The topology and the verification of a deployment, as sections of the report. Pure. */
 import { formatCount } from "../../lib/units";
 import type { MeasuredTopology } from "../results/schema";
 import { colourOf } from "./chart-base";
 import type { Html } from "./html";
 import { html } from "./html";
 
-/** Nodes by zone, side by side, the nodes of a shard in one colour. */
+/** The nodes by zone, next to each other. The nodes of a shard have the same color. */
 export function topologySection(record: MeasuredTopology): Html {
   const zones = [...new Set(record.nodes.map(({ zone }) => zone ?? "unknown zone"))].sort();
   const shardOf = (name: string): number =>
@@ -44,7 +44,7 @@ export function topologySection(record: MeasuredTopology): Html {
   </section>`;
 }
 
-/** The verdict with every assertion, what it expects and what it found. */
+/** The verdict with every assertion: what it expected and what it found. */
 export function verificationSection(record: MeasuredTopology): Html {
   return html`<section>
     <h2>

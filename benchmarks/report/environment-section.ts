@@ -4,7 +4,7 @@ import type { Results } from "../results/schema";
 import type { Html } from "./html";
 import { html } from "./html";
 
-/** One row for all machines of a kind. */
+/** One line for all machines of the same kind. */
 function machinesOf({ machines }: Results["environment"]): [string, string][] {
   const kinds = new Map<string, string[]>();
   for (const { name, zone, instanceType, cores, memoryBytes, platform, kernel, system } of machines) {
@@ -15,7 +15,7 @@ function machinesOf({ machines }: Results["environment"]): [string, string][] {
   return [...kinds].map(([kind, names]) => ["Kubernetes", `${names.length} × ${kind}: ${names.join(", ")}`]);
 }
 
-/** Machine, versions, kernel settings and configuration of the run. */
+/** The machine, versions, kernel settings and configuration of the run. */
 export function environmentSection({ environment: machine, configuration, referenceLoads }: Results): Html {
   const rows: [string, string][] = [
     [

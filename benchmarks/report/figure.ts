@@ -1,11 +1,11 @@
-/** A chart as HTML: drawings for wide and narrow screens, of which the style sheet shows one. Pure. */
+/** A chart as HTML. It contains drawings for wide and narrow screens, and the style sheet shows one of them. Pure. */
 import { createRequire } from "node:module";
 import type * as Echarts from "echarts";
 import type { Chart, Width } from "./chart-base";
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
 
-/** Loaded with the first chart, because loading takes half a second. */
+/** ECharts. It is loaded with the first chart, because loading it takes half a second. */
 const echarts = (): typeof Echarts => createRequire(__filename)("echarts") as typeof Echarts;
 
 const CHART_WIDTHS: Readonly<Record<Width, number>> = { wide: 880, narrow: 360 };
@@ -24,7 +24,7 @@ export function renderFigure(chart: Chart): Html {
   </section>`;
 }
 
-/** SVG text with ids that are unique in the document. */
+/** The chart as SVG text, with IDs that are unique in the page. */
 function renderChart(chart: Chart, width: Width): string {
   const instance = echarts().init(null, null, {
     renderer: "svg",

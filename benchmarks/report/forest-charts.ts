@@ -1,4 +1,4 @@
-/** Ratios of treatments of a study with their intervals, a row for each comparison. Pure. */
+/** Ratios of a study's treatments with their intervals, one row for each comparison. Pure. */
 import type { EChartsOption, SeriesOption } from "echarts";
 import { VERDICT_LABELS } from "../results/formats/study-summary";
 import type { StudyComparison, StudyRecord } from "../results/study-schema";
@@ -6,7 +6,7 @@ import type { Chart, Width } from "./chart-base";
 import { axisLabel, colourOf, splitLine, TEXT_COLOUR } from "./chart-base";
 import { heightOf, rowIntervals, rowsChart } from "./row-chart";
 
-/** Colour and shape both show the verdict. */
+/** Color and shape for each verdict. */
 const MARKS: Readonly<
   Record<StudyComparison["verdict"], { readonly symbol: string; readonly rotate: number; readonly colour: string }>
 > = {
@@ -21,7 +21,7 @@ const METRIC_TITLES = {
   "cpu-per-operation": "Servers' CPU per operation, compared",
 } as const;
 
-/** A comparison with a known ratio. */
+/** A comparison whose ratio is known. */
 interface KnownRatio {
   readonly label: string;
   readonly ratio: number;
@@ -30,7 +30,7 @@ interface KnownRatio {
   readonly verdict: StudyComparison["verdict"];
 }
 
-/** A chart for each metric that has ratios. */
+/** One chart for each metric that has ratios. */
 export function forestCharts(study: StudyRecord): Chart[] {
   return (["throughput", "cpu-per-operation"] as const).flatMap((metric): Chart[] => {
     const ratios = knownRatios(study, metric);
@@ -42,8 +42,8 @@ export function forestCharts(study: StudyRecord): Chart[] {
         title: METRIC_TITLES[metric],
         caption:
           "Ratio of the first treatment over the second, paired by round, with its 95 % interval, on a logarithmic " +
-          "scale. An interval that contains 1 shows no difference: a narrow one excludes a difference that matters, " +
-          "a wide one means that there are too few data.",
+          "scale. An interval that contains 1 shows no difference. If the interval is narrow, it excludes a difference " +
+          "that matters; if it is wide, there are too few data.",
         legend: verdicts.map((verdict) => ({ name: VERDICT_LABELS[verdict], colour: MARKS[verdict].colour })),
         heights: heightOf(ratios.length, 34),
         option: (width) => forestOption(width, ratios, verdicts),

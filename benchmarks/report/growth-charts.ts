@@ -1,4 +1,4 @@
-/** Bytes per entry and insertion rate while a table grows. Pure. */
+/** Charts of the bytes per entry and of the insertion rate while a table grows. Pure. */
 import { MIN_KEYS, insertionRates } from "../studies/evaluation/growth-analysis";
 import type { StudyRecord } from "../results/study-schema";
 import type { Chart } from "./chart-base";
@@ -9,7 +9,7 @@ interface Curve {
   readonly points: readonly (readonly [keys: number, value: number])[];
 }
 
-/** Charts of the first round of each treatment. */
+/** Charts of each treatment's first round. */
 export function growthCharts({ growth, treatments }: StudyRecord): Chart[] {
   const first = treatments.flatMap(({ id, label }) =>
     growth
@@ -30,7 +30,7 @@ export function growthCharts({ growth, treatments }: StudyRecord): Chart[] {
     chart(
       "growth-bytes",
       "Bytes per entry while the table grows",
-      "Memory beyond that of the empty server, without clients' buffers, by number of keys. Each step up is a table " +
+      "Memory by number of keys, without the memory of the empty server and of clients' buffers. Each step up is a table " +
         "that doubles, so a fair comparison of engines covers a whole doubling.",
       entries,
     ),
@@ -38,7 +38,7 @@ export function growthCharts({ growth, treatments }: StudyRecord): Chart[] {
       "growth-rate",
       "New keys per second while the table grows",
       "In windows of a quarter of a second, by number of keys (first round of each treatment). The growing table causes " +
-        "the dips that recur at the same number of keys in other rounds; the machine causes the others.",
+        "the dips that recur at the same number of keys in other rounds; the machine causes the other dips.",
       rates,
     ),
   ];

@@ -1,4 +1,4 @@
-/** The frame of a page: its head with the style sheet, and its body. Pure. */
+/** The frame of an HTML page: head with style sheet, and body. Pure. */
 import { Html, html } from "./html";
 import { REPORT_STYLE } from "./style";
 

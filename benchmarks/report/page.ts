@@ -1,4 +1,4 @@
-/** report.html: a self-contained page for wide and narrow screens that needs no network. Pure. */
+/** report.html: a self-contained page for wide and narrow screens. It needs no network. Pure. */
 import { compact } from "../../lib/compact";
 import { formatUsd } from "../../lib/dollars";
 import { formatCount, formatMs, formatPercent } from "../../lib/units";
@@ -72,7 +72,7 @@ function header(results: Results): Html {
   </header>`;
 }
 
-/** The comparison of deployments, or the sections of a study; empty for a run of capacities or faults only. */
+/** The comparison of deployments, or the sections of a study; empty for a run with only capacities or faults. */
 function firstSections(
   results: Results,
   table: DeploymentComparison,
@@ -84,7 +84,7 @@ function firstSections(
     : [comparison(table, notes)];
 }
 
-/** Sections behind a summary line: a study has many alike. */
+/** Sections that are folded behind a summary line, because a study has many similar ones. */
 function folded(title: string, sections: readonly Html[]): Html {
   return html`<details>
     <summary>${title}</summary>
@@ -130,7 +130,7 @@ function speedUpOf(speedUp: TestComparison["speedUp"]): Html | string {
   return html`<b>${speedUp.median.toFixed(2)}×</b><small>${interval}</small>`;
 }
 
-/** A result with its interval, latencies and the letters of its warnings. */
+/** A result with its interval, its latencies and the letters of its warnings. */
 function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
   if (row === undefined) return html`<td>not measured</td>`;
   const hits = row.hitRatio === null ? "" : `, ${formatPercent(row.hitRatio)} hits`;
@@ -147,7 +147,7 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): Html {
   </td>`;
 }
 
-/** Undefined where no prices are known. */
+/** The costs of the deployments; undefined if no prices are known. */
 function costs(results: Results, { deployments, comparisons }: DeploymentComparison): Html | undefined {
   const { costs: known = [] } = results;
   if (known.length === 0) return undefined;
@@ -187,8 +187,8 @@ function costs(results: Results, { deployments, comparisons }: DeploymentCompari
       </table>
     </div>
     <p class="note">
-      ${known.map((cost) => html`${cost.deployment}: ${describeCost(cost)}. `)}The cost is that of the servers' machines
-      alone.
+      ${known.map((cost) => html`${cost.deployment}: ${describeCost(cost)}. `)}The cost includes only the machines of
+      the servers.
     </p>
   </section>`;
 }

@@ -5,10 +5,10 @@ import { axisLabel, chartBase, GRID_COLOUR, lineOfWidth } from "./chart-base";
 
 /** Width of the column with names of treatments, pixels. */
 const NAMES: Readonly<Record<Width, number>> = { wide: 260, narrow: 132 };
-/** Reserve for fonts of browsers that are wider than the font of the layout, pixels. */
+/** Reserved width, pixels, for browser fonts that are wider than the font of the layout. */
 const FONT_SLACK = 44;
 
-/** A chart of horizontal rows, which leave room for long names. */
+/** A chart of horizontal rows with room for long names. */
 export function rowsChart(width: Width, names: readonly string[]): EChartsOption {
   const labels = {
     ...axisLabel(width),
@@ -30,12 +30,12 @@ export function rowsChart(width: Width, names: readonly string[]): EChartsOption
   };
 }
 
-/** Height in which names of two lines fit. */
+/** Height of a chart in which names fit on two lines. */
 export function heightOf(count: number, each: number): Chart["heights"] {
   return { wide: 60 + count * each, narrow: 64 + count * (each + 12) };
 }
 
-/** Intervals: a line from low to high with caps, in the middle of each row. */
+/** Intervals, drawn as a line from low to high with caps, in the middle of each row. */
 export function rowIntervals(data: readonly (readonly [low: number, high: number, row: number])[]): CustomSeriesOption {
   return {
     type: "custom",

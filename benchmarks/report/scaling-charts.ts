@@ -1,4 +1,4 @@
-/** How a metric grows with the number of shards, with the power law that a study fits. Pure. */
+/** Charts of a metric over the number of shards, with the power law that a study fits. Pure. */
 import type { EChartsOption } from "echarts";
 import type { ResultRow } from "../results/rows";
 import { microsecondsPerOperation } from "../results/rows";
@@ -8,16 +8,16 @@ import { axisLabel, chartBase, colourOf, shortCount, splitLine, TEXT_COLOUR } fr
 
 type Point = [shards: number, value: number];
 
-/** Points of treatments, and the line of a fit. */
+/** Points of treatments, and the fitted line. */
 interface Scaling {
-  /** Treatments in the fit. */
+  /** Points of the treatments in the fit. */
   readonly taken: readonly Point[];
   readonly excluded: readonly Point[];
-  /** The two ends of the fitted line; empty without an exponent. */
+  /** Both ends of the fitted line; empty if there is no exponent. */
   readonly line: readonly Point[];
 }
 
-/** A chart for each fit that has at least two points. */
+/** One chart for each fit that has at least two points. */
 export function scalingCharts(study: StudyRecord, rows: readonly ResultRow[]): Chart[] {
   return study.fits.flatMap((fit, index): Chart[] => {
     const scaling = scalingOf(fit, rows, study);
@@ -40,10 +40,10 @@ export function scalingCharts(study: StudyRecord, rows: readonly ResultRow[]): C
 
 function describeExponent({ exponent }: StudyFit): string {
   if (exponent === null)
-    return "There is no exponent, because the servers were the limit of too few treatments (see the findings).";
+    return "There is no exponent, because the servers were the limit in too few treatments (see the findings).";
   return (
     `Exponent ${exponent.estimate.toFixed(2)} (${exponent.low.toFixed(2)} … ${exponent.high.toFixed(2)}): ` +
-    "1 is perfect scaling, 0 no scaling. Hollow treatments are excluded from the fit (see the findings)."
+    "1 is perfect scaling, and 0 means no scaling. The fit excludes treatments with a hollow mark (see the findings)."
   );
 }
 
@@ -106,7 +106,7 @@ function scalingOption(width: Width, { taken, excluded, line }: Scaling): EChart
   };
 }
 
-/** Ends of a logarithmic axis around values. */
+/** Ends of a logarithmic axis, as powers of two around the values. */
 function powersOfTwo(values: readonly number[]): { readonly min: number; readonly max: number } {
   return {
     min: 2 ** Math.floor(Math.log2(Math.min(...values))),

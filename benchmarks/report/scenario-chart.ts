@@ -1,9 +1,9 @@
-/** The timeline of a scenario: outcomes of writes above, states of nodes below. Pure. */
+/** The timeline of a scenario, with the outcomes of writes above and the states of nodes below. Pure. */
 import type { EChartsOption, SeriesOption } from "echarts";
 import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import type { Chart, Width } from "./chart-base";
 import { chartBase, TEXT_COLOUR, GRID_COLOUR } from "./chart-base";
-/** Colours of Okabe and Ito, which readers with colour blindness can tell apart. */
+/** Colors of Okabe and Ito, which readers with color blindness can tell apart. */
 const OUTCOMES = { acknowledged: "#009e73", failed: "#d55e00", unknown: "#e69f00" } as const;
 const STATES: readonly (readonly [name: string, colour: string])[] = [
   ["primary", "#0072b2"],
@@ -37,16 +37,16 @@ export function scenarioChart(record: ScenarioRecord): Chart {
   };
 }
 
-/** Events that the caption lists. */
+/** Most events that the caption lists. */
 const MAX_EVENTS = 12;
 
 function captionOf({ round, events }: ScenarioRecord): string {
   const which = round > 1 ? `, round ${round}` : "";
   const listed = events.slice(0, MAX_EVENTS).map(({ atMs, what }) => `${(atMs / 1000).toFixed(1)} s: ${what}`);
-  return `Writes per second by outcome, and the state of each node, by seconds from the fault${which}. ${listed.join(" · ")}`;
+  return `Writes per second by outcome, and the state of each node, over the seconds since the fault${which}. ${listed.join(" · ")}`;
 }
 
-/** All nodes, or of more than `MOST_NODES` those whose state changed. */
+/** All nodes; if there are more than `MOST_NODES`, only those whose state changed. */
 function shownNodes({ states }: ScenarioRecord): string[] {
   const names = [...new Set(states.map(({ node }) => node))];
   if (names.length <= MAX_NODES) return names.sort(byNumber);
@@ -131,7 +131,7 @@ function outcomes({ timeline }: ScenarioRecord): SeriesOption[] {
   });
 }
 
-/** A bar for each state of a node, from its begin to its end. */
+/** A bar for each state of a node, from its beginning to its end. */
 function stateBars({ states, timeline }: ScenarioRecord, nodes: readonly string[], last: number): SeriesOption {
   const colours = new Map(STATES);
   const bars = nodes.flatMap((node, row) => {

@@ -1,4 +1,4 @@
-/** The sections of the report on faults. Pure. */
+/** The sections of the report about faults. Pure. */
 import { compact } from "../../lib/compact";
 import type { ScenarioRow } from "../results/scenario-rows";
 import {
@@ -15,7 +15,10 @@ import { scenarioChart } from "./scenario-chart";
 import type { Html } from "./html";
 import { html } from "./html";
 
-/** A table of all scenarios, then a chart and details of each; the chart shows the round with the longest outage. */
+/**
+ * A table of all scenarios, followed by a chart and details of each scenario. The chart shows the round with the
+ * longest outage.
+ */
 export function scenarioSections(scenarios: readonly ScenarioRecord[], figure: (chart: Chart) => Html): Html[] {
   const rows = scenarioRows(scenarios);
   if (rows.length === 0) return [];
@@ -79,7 +82,7 @@ function details(row: ScenarioRow): Html {
     `${formatCount(record.load.rate)} writes/s of ${record.load.bytes} B`,
     record.load.replicas === 0
       ? "acknowledged by the primary"
-      : `acknowledged by ${record.load.replicas} replicas as well`,
+      : `acknowledged by the primary and ${record.load.replicas} replicas`,
     record.nodeTimeoutMs === null ? undefined : `node timeout ${record.nodeTimeoutMs} ms`,
     ...settings,
   ]);
@@ -127,13 +130,13 @@ function details(row: ScenarioRow): Html {
               lost${record.lost.writes.length < record.lost.count ? `, the first ${record.lost.writes.length}` : ""}
             </summary>
             <pre>
-${record.lost.writes.map(({ key, number, found }) => `${key} ${number}: ${typeof found === "number" ? `holds ${found}` : found}\n`).join("")}</pre>
+${record.lost.writes.map(({ key, number, found }) => `${key} ${number}: ${typeof found === "number" ? `holds write ${found}` : found}\n`).join("")}</pre>
           </details>`
     }
   </section>`;
 }
 
-/** `No write failed`; `Errors: timeout 12 (unknown)` */
+/** Errors as text: `No write failed`, or `Errors: timeout 12 (unknown)`. */
 function describeErrors({ errors }: ScenarioRecord): string {
   const counts = errors.map(({ error, outcome, count }) => `${error} ${formatCount(count)} (${outcome})`);
   return counts.length === 0 ? "No write failed" : `Errors: ${counts.join(", ")}`;

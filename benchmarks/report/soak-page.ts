@@ -1,4 +1,4 @@
-/** soak.html: memory, files, replication lag and latencies over the hours of a soak. Pure. */
+/** soak.html: memory, files, replication lag and latencies during a soak. Pure. */
 import type { EChartsOption } from "echarts";
 import { Histogram } from "../../lib/histogram";
 import type { SoakFindings } from "../soak/findings";
@@ -20,7 +20,7 @@ export interface SoakReport {
   readonly header: SoakHeader;
   readonly windows: readonly SoakWindow[];
   readonly findings: readonly SoakFindings[];
-  /** Why the soak ended early; null where it did not. */
+  /** Reason why the soak ended early; null if it did not. */
   readonly reason: string | null;
 }
 
@@ -104,7 +104,7 @@ function chartsOf(deployment: string, windows: readonly SoakWindow[]): Chart[] {
     lines(
       `${deployment}-behind`,
       `${deployment}: replication lag`,
-      "KiB of the replication stream that the slowest replica lacks.",
+      "KiB of the replication stream that the slowest replica has not received yet.",
       [perWindow("slowest replica", ({ samples }) => maxReplicaLag(samples) / 1024)],
     ),
   ];

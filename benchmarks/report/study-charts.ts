@@ -1,4 +1,4 @@
-/** Charts of a study: throughput with intervals, ratios, scaling, table growth, reference load. Pure. */
+/** Charts of a study: throughput with intervals, ratios, scaling, table growth, and reference load. Pure. */
 import { REFERENCE_LOAD_MOVED } from "../results/formats/study-summary";
 import type { ResultRow } from "../results/rows";
 import { resultRows } from "../results/rows";
@@ -49,7 +49,7 @@ function throughput(title: string, rows: readonly ResultRow[], { treatments }: S
     title: `${title} by treatment`,
     caption:
       `Requests per second by the load generator's clock: median over the rounds${interval}. ` +
-      "The machine differs between rounds, so the comparisons below are paired by round.",
+      "The speed of the machine differs between rounds, so the comparisons below are paired by round.",
     legend: [],
     heights: heightOf(shown.length, 30),
     option: (width) => ({
@@ -76,7 +76,7 @@ function referenceLoads({ referenceLoads: all }: Results, { referenceLoadMoved }
     id: "reference-loads",
     title: "The reference load",
     caption:
-      "PINGs per second of a fixed load on a server with fixed settings, in the order of measuring. " +
+      "PINGs per second of a fixed load on a server with fixed settings, in the order of measurement. " +
       (referenceLoadMoved
         ? REFERENCE_LOAD_MOVED
         : "Every rate is within a tenth of the median, so the machine did not change during the study."),

@@ -53,7 +53,7 @@ const CLAIM_CLASSES: Readonly<Record<Claim["finding"], string>> = {
 function claims(study: StudyRecord): Html | undefined {
   if (study.claims.length === 0) return undefined;
   return html`<section>
-    <h2>Claims of documents</h2>
+    <h2>Claims of published documents</h2>
     <dl class="claims">
       ${study.claims.map(
         ({ document, claim, finding, why }) =>
@@ -110,7 +110,7 @@ function treatments(results: Results, study: StudyRecord): Html {
   </section>`;
 }
 
-/** `neighbour, shared CPUs: 2 servers …`; `none` */
+/** Warnings as text: `neighbour, shared CPUs: 2 servers …`, or `none`. */
 function describeWarnings({ warnings }: ResultRow, shared: string | null): string {
   const codes = warnings.map(({ code }) => code);
   return compact([...codes, shared === null ? undefined : `shared CPUs: ${shared}`]).join(", ") || "none";

@@ -1,15 +1,15 @@
-/** The deployments of a run beside each other as plain data: a row per test and deployment. Pure. */
+/** A comparison of the deployments of a run as plain data, with one entry for each test and deployment. Pure. */
 import { z } from "zod";
 import { rowCost, storageCost } from "./cost";
 import { compareDeployments } from "./rows";
 import type { Results } from "./schema";
 
-/** `low` and `high` bound the true median with this confidence. */
+/** A median with the bounds of its interval. The true median is between `low` and `high` with this confidence. */
 const interval = z.strictObject({ median: z.number(), low: z.number(), high: z.number(), confidence: z.number() });
 
 export const comparisonSchema = z.strictObject({
   test: z.string(),
-  /** Replication precedes clusters. */
+  /** Results of the deployments. Deployments in replication mode come before clusters. */
   rows: z.array(
     z.strictObject({
       deployment: z.string(),
@@ -17,25 +17,28 @@ export const comparisonSchema = z.strictObject({
       rps: interval,
       p50Ms: z.number(),
       p99Ms: z.number(),
-      /** 0 to 1; null where it is not known. */
+      /** Fraction of reads that found their key, 0 to 1; null if it is not known. */
       hitRatio: z.number().nullable(),
       /**
-       * Cost of the servers' machines per million operations, and per month and GiB of maxmemory (else of the requested
-       * memory); null where it is not known.
+       * Cost of the servers' machines, dollars: per million operations, and per month and GiB of maxmemory (without
+       * maxmemory, of the requested memory). Null if it is not known.
        */
       usdPerMillion: z.number().nullable(),
       usdPerGibMonth: z.number().nullable(),
-      /** Codes of the reasons not to trust the row. */
+      /** Codes of the warnings: reasons not to trust the result. */
       warnings: z.array(z.string()),
     }),
   ),
-  /** Requests per second of the last deployment over the first; null with fewer than two. */
+  /**
+   * Ratio of the requests per second of the last deployment to those of the first; null if there are fewer than two
+   * deployments.
+   */
   speedUp: interval.nullable(),
 });
-/** One test on every deployment. */
+/** The results of one test on every deployment. */
 export type Comparison = z.infer<typeof comparisonSchema>;
 
-/** Every test on every deployment. */
+/** The results of every test on every deployment. */
 export function comparisonOf(results: Results): Comparison[] {
   const perGib = (deployment: string): number | null => {
     const topology = results.topologies.find((each) => each.deployment === deployment);
@@ -63,10 +66,10 @@ export function comparisonOf(results: Results): Comparison[] {
   }));
 }
 
-/** Results of measurements, without those of a study or of faults. */
+/** Results of measurements, without the results of a study or of faults. */
 export type MeasuredResults = Omit<Results, "study" | "scenarios">;
 
-/** The results without latency distributions, which are long and which results.json has. */
+/** The results without latency distributions. These are long, and results.json has them. */
 export function withoutDistributions(results: Results): MeasuredResults {
   return {
     ...results,

@@ -3,7 +3,7 @@ import { formatUsd, usdPerMillionOperations, usdPerGibMonth } from "../../lib/do
 
 type Costs = Pick<Results, "costs">;
 
-/** Dollars per million operations at the rate of a row; null where the price is unknown. */
+/** Dollars per million operations at the measured rate; null if the price is unknown. */
 export function rowCost(
   { costs = [] }: Costs,
   { deployment, rps }: { readonly deployment: string; readonly rps: { readonly median: number } },
@@ -12,15 +12,15 @@ export function rowCost(
   return cost === undefined ? null : (usdPerMillionOperations(cost.usdPerHour, rps.median) ?? null);
 }
 
-/** Limit of a server's data: its maxmemory, or without one the memory request of its pod. */
-export type DataLimit = "maxmemory" | "memory asked for";
+/** Limit for a server's data: its maxmemory, or without maxmemory the memory request of its pod. */
+export type DataLimit = "maxmemory" | "requested memory";
 
 /** The limit that applies to a deployment. */
 export function dataLimitOf({ settings }: Pick<MeasuredTopology, "settings">): DataLimit {
-  return Number(settings["maxmemory"] ?? 0) > 0 ? "maxmemory" : "memory asked for";
+  return Number(settings["maxmemory"] ?? 0) > 0 ? "maxmemory" : "requested memory";
 }
 
-/** Dollars per GiB of data and month; null where the price or the limit is unknown. */
+/** Dollars per month and GiB of data; null if the price or the limit is unknown. */
 export function storageCost(
   { costs = [] }: Costs,
   { deployment, nodes, settings }: Pick<MeasuredTopology, "deployment" | "nodes" | "settings">,
@@ -32,8 +32,8 @@ export function storageCost(
   return usdPerGibMonth(cost.usdPerHour, primaries * bytes) ?? null;
 }
 
-/** `$0.64 per hour: 6 × r7g.large, prices of us-west-2 of 2026-07-20` */
+/** The cost as text: `$0.64 per hour: 6 × r7g.large, on-demand prices of us-west-2 on 2026-07-20`. */
 export function describeCost({ usdPerHour, machines, region, date }: DeploymentCost): string {
   const counted = machines.map(({ type, count }) => `${Number.isInteger(count) ? count : count.toFixed(2)} × ${type}`);
-  return `$${formatUsd(usdPerHour)} per hour: ${counted.join(", ")}, on-demand prices of ${region} of ${date}`;
+  return `$${formatUsd(usdPerHour)} per hour: ${counted.join(", ")}, on-demand prices of ${region} on ${date}`;
 }

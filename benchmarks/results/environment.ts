@@ -4,7 +4,7 @@ import { arch, cpus, freemem, hostname, loadavg, release, totalmem, type } from 
 import { availableCores } from "../../platforms/host/cpu";
 import type { Environment } from "./schema";
 
-/** Reads the facts of this machine. @param programs null where the run uses no servers of this machine */
+/** Reads the facts of this machine. @param programs null if the run uses no servers on this machine */
 export function describeEnvironment(programs: Environment["programs"]): Environment {
   const [cpu] = cpus();
   return {
@@ -27,7 +27,7 @@ export function describeEnvironment(programs: Environment["programs"]): Environm
   };
 }
 
-/** The first line of a file; null where the file does not exist. */
+/** The first line of a file; null if the file does not exist. */
 function firstLine(path: string): string | null {
   try {
     return readFileSync(path, "utf8").trim().split("\n")[0] ?? null;
@@ -36,7 +36,7 @@ function firstLine(path: string): string | null {
   }
 }
 
-/** `always [madvise] never` → `madvise` */
+/** The value in brackets: `madvise` for `always [madvise] never`. */
 function chosen(text: string | null): string | null {
   return text === null ? null : (/\[(\w+)\]/.exec(text)?.[1] ?? text);
 }

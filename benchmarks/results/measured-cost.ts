@@ -1,21 +1,21 @@
 import type { Machine } from "../../platforms/kubernetes/cluster/machine";
-/** Cost of the machines of measured deployments, as far as there are prices. Pure. */
+/** Cost of the machines of measured deployments, if their prices are known. Pure. */
 import type { DeploymentCost } from "./schema";
 import type { PriceTable } from "../../platforms/eks/offers/prices";
 
-/** A deployment and the machine of each of its nodes. */
+/** A deployment with the machine of each of its nodes. */
 export interface MeasuredDeployment {
   readonly name: string;
   readonly nodes: readonly { readonly machine: string }[];
-  /** That each server's pod asks for. */
+  /** Memory request of each server's pod, bytes. */
   readonly memoryBytes?: number | undefined;
 }
 
 /**
- * Dollars per hour of each deployment's machines; a machine that several servers are on is shared by them equally.
- * Volumes, load generators,
- * control plane and traffic are not in it. A deployment with a machine whose price is not known is left out.
- * @param prices of a region; undefined where there are none
+ * Dollars per hour of each deployment's machines. If several servers run on a machine, each server counts an equal
+ * share of it. Volumes, load generators, control plane and traffic are not included. A deployment is omitted if the
+ * price of one of its machines is not known.
+ * @param prices prices of a region; undefined if there are none
  */
 export function measuredCosts(
   deployments: readonly MeasuredDeployment[],
@@ -53,7 +53,10 @@ export function measuredCosts(
   });
 }
 
-/** `us-west-2` of `us-west-2a`; a zone of another form is a region without prices. */
+/**
+ * The region of a zone: `us-west-2` for `us-west-2a`. A zone with a different format is returned as it is, and such a
+ * region has no prices.
+ */
 function regionOf(zone: string): string {
   return zone.replace(/[a-z]$/, "");
 }

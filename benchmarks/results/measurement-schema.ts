@@ -1,4 +1,4 @@
-/** One measurement of results.json, with its warnings. Names contain units; unknown values are null, never 0. */
+/** One measurement in results.json, with its warnings. Names contain units. Unknown values are null, never 0. */
 import { z } from "zod";
 import { modeSchema, roleSchema } from "../../valkey/verification/topology-record";
 import { DATA_KINDS, LOAD_GENERATORS, READ_FROM } from "../workloads/mixed-workload";
@@ -27,13 +27,13 @@ export const WARNING_CODES = [
   "reference-load-moved",
 ] as const;
 
-/** A reason not to take a figure at its word, in one sentence with the figures it is drawn from. */
+/** A reason not to trust a result, as a sentence with the values behind it. */
 export const warningSchema = z.strictObject({ code: z.enum(WARNING_CODES), text: z.string() });
 export type Warning = z.infer<typeof warningSchema>;
 
 const cumulativeSchema = z.array(z.strictObject({ ms: countSchema, count: countSchema }));
 
-/** One load generator of several. */
+/** Results of one of several load generators. */
 const runnerSchema = z.strictObject({
   name: z.string(),
   machine: z.string(),
@@ -42,11 +42,11 @@ const runnerSchema = z.strictObject({
   rps: countSchema,
   seconds: countSchema,
   p99Ms: countSchema,
-  /** Cores. */
+  /** Used cores; null if unknown. */
   cpu: countSchema.nullable(),
 });
 
-/** Requests of a mixed workload, its distributions in words. */
+/** The requests of a mixed workload. Distributions are described as text. */
 export const requestMixSchema = z.strictObject({
   data: z.enum(DATA_KINDS),
   reads: z.number(),
@@ -55,30 +55,33 @@ export const requestMixSchema = z.strictObject({
   values: z.string(),
 });
 
-/** By kind: `timeout`, `CLUSTERDOWN`. */
+/** Counts by kind: `timeout`, `CLUSTERDOWN`. */
 const kinds = z.record(z.string(), countSchema);
 
 const offeringSchema = z.strictObject({
-  /** Requests whose intended time came, those of them that were sent, and those answered without an error. */
+  /**
+   * Number of requests whose intended time has passed; of these, the number that were sent, and the number that were
+   * answered without an error.
+   */
   offered: countSchema,
   sent: countSchema,
   acknowledged: countSchema,
-  /** Answered with an error, or never sent: certainly not done. */
+  /** Requests that were answered with an error or never sent. They were certainly not executed. */
   failed: kinds,
-  /** Requests that were sent and never answered: done or not. */
+  /** Requests that were sent and never answered. They were executed or not. */
   unknown: kinds,
-  /** Followed. */
+  /** Redirects that were followed. */
   redirects: kinds,
   reconnects: countSchema,
-  /** Most at a time that were offered and not yet settled. */
+  /** Highest number of requests that were offered and not yet settled at the same time. */
   mostInFlight: countSchema,
-  /** Delay with which the generator noticed intended times, milliseconds: part of the latencies. */
+  /** Delay with which the generator noticed intended times, milliseconds. It is part of the latencies. */
   lagP50Ms: countSchema,
   lagP99Ms: countSchema,
   lagMaxMs: countSchema,
-  /** The same, every count. */
+  /** The full distribution of this delay, as an encoded histogram. */
   lag: z.string(),
-  /** Parts of its workers' time in which the generator had something to do, added up: cores. */
+  /** Used cores: the sum, over all workers, of the fraction of time in which the worker was busy. */
   busy: countSchema,
 });
 export type OpenLoopCounts = z.infer<typeof offeringSchema>;
@@ -89,28 +92,28 @@ export const measurementSchema = z.strictObject({
   round: z.int().min(1),
   deployment: z.string(),
   mode: modeSchema,
-  /** Tag of the results. */
+  /** Name of the workload, as a tag of the results. */
   workload: z.string(),
   test: z.string(),
   title: z.string(),
   /** The program that sent the load. */
   loadGenerator: z.enum(LOAD_GENERATORS).default("valkey-benchmark"),
-  /** Null for a named test, and in older results. */
+  /** The requests of a mixed workload; null for a named test, and in older results. */
   requestMix: requestMixSchema.nullable().default(null),
   startedAt: z.iso.datetime(),
-  /** Arguments of the load generator; secrets are replaced. */
+  /** Arguments of the load generator, with secrets replaced. */
   command: z.array(z.string()),
   seed: z.int(),
   clients: countSchema,
   pipeline: countSchema,
-  /** Bytes. */
+  /** Size of a value, bytes. */
   dataSize: countSchema,
   threads: countSchema,
   keySpace: countSchema,
-  /** Requests offered per second; null is as many as can be. */
+  /** Offered requests per second; null for full speed. */
   rate: countSchema.nullable(),
   warmupSeconds: countSchema,
-  /** Figures by the load generator's clock; latencies are of a whole pipeline. */
+  /** Values by the load generator's clock. Latencies are those of a whole pipeline. */
   client: z.strictObject({
     requests: countSchema,
     rps: countSchema,
@@ -125,22 +128,22 @@ export const measurementSchema = z.strictObject({
     cumulative: cumulativeSchema,
   }),
   /**
-   * Every count of the latencies, where the load generator gives them: an HDR histogram of microseconds, version 2,
+   * Every count of the latencies, if the load generator reports them: an HDR histogram of microseconds, version 2,
    * deflated, base64.
    */
   histogram: z.string().nullable().default(null),
-  /** Requests that an open loop offered, and their outcomes; null for a closed one. */
+  /** Requests that an open loop offered, with their outcomes; null for a closed loop. */
   offering: offeringSchema.nullable().default(null),
-  /** Figures by the primaries' own counters; null if they could not be read. */
+  /** Values from the primaries' own counters; null if the counters could not be read. */
   servers: z
     .strictObject({
       rps: countSchema,
       calls: countSchema,
-      /** (client − servers) / servers. */
+      /** Difference between the two rates: (client − servers) / servers. */
       disagreement: z.number(),
       hits: countSchema,
       misses: countSchema,
-      /** Null for tests that look nothing up. */
+      /** Fraction of lookups that found their key; null for tests without lookups. */
       hitRatio: z.number().min(0).max(1).nullable(),
       evictions: countSchema,
       rejectedCalls: countSchema,
@@ -149,24 +152,24 @@ export const measurementSchema = z.strictObject({
       ),
     })
     .nullable(),
-  /** Cores: seconds of CPU per second. */
+  /** Used cores: CPU seconds per second. */
   cpu: z.strictObject({
     client: countSchema.nullable(),
     clientLimit: countSchema,
     servers: z.array(
       z.strictObject({ node: z.string(), role: roleSchema, cores: countSchema, mainThread: countSchema.nullable() }),
     ),
-    /** This program's own, where it runs on a load generator's machine. */
+    /** Cores that this program itself used on a machine of the load generators; 0 if it runs elsewhere. */
     program: countSchema,
     serversHere: z.boolean(),
-    /** Cores in use on all machines that load generators run on. */
+    /** Cores in use on all machines on which load generators run. */
     machineBusy: countSchema.nullable(),
     machineStolen: countSchema.nullable(),
     machineCores: countSchema,
   }),
   /**
-   * The load generators, where there are several or they run on other machines than this program: clients and threads
-   * are each one's.
+   * Results of each load generator, if there are several or they run on other machines than this program. The clients
+   * and threads above are those of each load generator.
    */
   runners: z.array(runnerSchema).default([]),
   warnings: z.array(warningSchema),

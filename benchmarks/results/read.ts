@@ -1,4 +1,4 @@
-/** Results of earlier runs, from the files that they wrote. */
+/** Reads the results of earlier runs from their files. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BadInput, messageOf } from "../../lib/errors";
@@ -6,8 +6,9 @@ import type { Results } from "./schema";
 import { resultsSchema, SCHEMA_VERSION } from "./schema";
 
 /**
- * @param paths of results.json, or of directories that hold one
- * @throws BadInput with every file that cannot be read, and why
+ * Reads results.
+ * @param paths paths of results.json, or of directories that contain one
+ * @throws BadInput with all files that cannot be read, and the reasons
  */
 export function readResultFiles(paths: readonly string[]): { readonly path: string; readonly results: Results }[] {
   const problems: string[] = [];

@@ -1,4 +1,4 @@
-/** One row per deployment and test from the records of a run, and the comparison of deployments. Pure. */
+/** Results per deployment and test from the records of a run, and the comparison of deployments. Pure. */
 import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "./latency-histogram";
@@ -6,7 +6,7 @@ import type { Warning, MeasurementRecord, Results } from "./schema";
 import { median, medianInterval } from "../../lib/statistics/median";
 import type { MedianInterval } from "../../lib/statistics/median";
 
-/** The repeats of a test on a deployment: medians of rates and CPU, latencies of all requests together. */
+/** The repeats of a test on a deployment: medians of rates and of CPU use, and latencies of all requests together. */
 export interface ResultRow {
   readonly deployment: string;
   readonly mode: MeasurementRecord["mode"];
@@ -14,50 +14,53 @@ export interface ResultRow {
   readonly test: string;
   readonly title: string;
   readonly repeats: number;
-  /** Requests per second by the load generator's clock. */
+  /** Requests per second, by the load generator's clock. */
   readonly rps: MedianInterval;
-  /** Requests per second by the primaries' counters; null where a repeat lacks them. */
+  /** Requests per second, by the primaries' counters; null if a repeat lacks them. */
   readonly serverRps: number | null;
-  /** Average of all repeats together. */
+  /** Average latency of all repeats together. */
   readonly avgMs: number;
   readonly p50Ms: number;
   readonly p95Ms: number;
   readonly p99Ms: number;
-  /** Maximum of all repeats. */
+  /** Highest latency of all repeats. */
   readonly maxMs: number;
   readonly hitRatio: number | null;
-  /** Cores. */
+  /** Cores that the load generators used. */
   readonly clientCpu: number | null;
-  /** Cores of all nodes of the deployment together. */
+  /** Cores that all nodes of the deployment used together. */
   readonly serverCpu: number | null;
   /** Offered requests per second; null at full speed. */
   readonly offered: number | null;
-  /** Whether latencies count from the intended times of requests. */
+  /** Whether latencies are measured from the intended times of requests. */
   readonly isOpenLoop: boolean;
-  /** Cumulative counts of all repeats together: counts can be added, percentiles cannot. */
+  /** Cumulative counts of latencies, of all repeats together: counts can be added, percentiles cannot. */
   readonly latencies: readonly CumulativeCount[];
-  /** The first warning of each code. */
+  /** The first warning with each code. */
   readonly warnings: readonly Warning[];
-  /** In order of rounds. */
+  /** The records in the order of the rounds. */
   readonly records: readonly MeasurementRecord[];
 }
 
-/** A test on all deployments. */
+/** The results of one test on all deployments. */
 export interface TestComparison {
   readonly title: string;
-  /** One per deployment; undefined where it was not measured. */
+  /** One result for each deployment; undefined if it was not measured. */
   readonly rows: readonly (ResultRow | undefined)[];
-  /** Rate of the last deployment over that of the first, paired by round. */
+  /** Ratio of the rate of the last deployment to that of the first, paired by round. */
   readonly speedUp: MedianInterval | undefined;
 }
 
-/** All tests on all deployments. */
+/** The results of all tests on all deployments. */
 export interface DeploymentComparison {
   readonly deployments: readonly string[];
   readonly comparisons: readonly TestComparison[];
 }
 
-/** All tests with a row per deployment. Replication precedes clusters, so that the speed-up is that of the cluster. */
+/**
+ * The results of all tests for each deployment. Replication comes before clusters, so that the speed-up is that of the
+ * cluster.
+ */
 export function compareDeployments(results: Pick<Results, "records" | "topologies">): DeploymentComparison {
   const modes = new Map([...results.topologies, ...results.records].map(({ deployment, mode }) => [deployment, mode]));
   const measured = new Set(results.records.map(({ deployment }) => deployment));
@@ -76,7 +79,7 @@ export function compareDeployments(results: Pick<Results, "records" | "topologie
   };
 }
 
-/** Rows in the order of `results.csv`: by deployment, then by test. */
+/** Results in the order of `results.csv`: by deployment, then by test. */
 export function resultRows(results: Pick<Results, "records" | "topologies">): ResultRow[] {
   const { deployments, comparisons } = compareDeployments(results);
   return deployments.flatMap((_name, index) => comparisons.flatMap(({ rows }) => rows[index] ?? []));
@@ -125,23 +128,23 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
   };
 }
 
-/** The servers' CPU per operation in microseconds; null where rate or CPU are unknown. */
+/** CPU time of the servers per operation, microseconds; null if rate or CPU use is unknown. */
 export function microsecondsPerOperation({ serverCpu, serverRps }: ResultRow): number | null {
   return serverCpu === null || serverRps === null || serverRps === 0 ? null : (1e6 * serverCpu) / serverRps;
 }
 
-/** `1.23 µs`; `–` where it is unknown. */
+/** CPU time per operation as text: `1.23 µs`; `–` if it is unknown. */
 export function formatCpuPerOperation(row: ResultRow): string {
   const microseconds = microsecondsPerOperation(row);
   return microseconds === null ? "–" : `${microseconds.toFixed(2)} µs`;
 }
 
-/** Latencies of a record, as exact as its load generator reports them. */
+/** Latencies of a record, as accurate as its load generator reports them. */
 export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }
 
-/** The median; null where a repeat lacks the value, because all columns of a row must have the same repeats. */
+/** The median; null if a repeat lacks the value, because all values of a result must be from the same repeats. */
 function medianOfAll(
   records: readonly MeasurementRecord[],
   figure: (record: MeasurementRecord) => number | null,
@@ -150,7 +153,7 @@ function medianOfAll(
   return values.length === records.length ? median(values) : null;
 }
 
-/** Undefined at an offered rate, which is the same for all deployments. */
+/** The speed-up; undefined at an offered rate, because all deployments then have the same rate. */
 function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): MedianInterval | undefined {
   if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));

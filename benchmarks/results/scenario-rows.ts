@@ -1,4 +1,4 @@
-/** Repeats of a scenario on a deployment as one row: distributions of times, sums of writes. Pure. */
+/** The repeats of a scenario on a deployment as one row: distributions of times, and sums of writes. Pure. */
 import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatCount, formatMs } from "../../lib/units";
@@ -6,21 +6,21 @@ import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import type { MedianInterval } from "../../lib/statistics/median";
 import { medianInterval } from "../../lib/statistics/median";
 
-/** A time over the repeats of a scenario. */
+/** A time, over all repeats of a scenario. */
 export interface RepeatSpread {
-  /** Milliseconds over the repeats that reached the state; undefined where none did. */
+  /** Milliseconds, over the repeats that reached the state; undefined if no repeat did. */
   readonly finished: (MedianInterval & { readonly min: number; readonly max: number }) | undefined;
   /** Number of repeats that never reached the state. */
   readonly unfinished: number;
 }
 
-/** All repeats of a scenario on a deployment. */
+/** All repeats of a scenario on one deployment. */
 export interface ScenarioRow {
   readonly scenario: string;
   readonly deployment: string;
   readonly description: string;
   readonly records: readonly ScenarioRecord[];
-  /** From the fault to the first acknowledged write of the last shard. */
+  /** Time from the fault to the first acknowledged write of the shard that recovered last. */
   readonly outage: RepeatSpread;
   readonly clusterOk: RepeatSpread;
   readonly redundant: RepeatSpread;
@@ -32,7 +32,7 @@ export interface ScenarioRow {
   readonly lost: number;
 }
 
-/** One row per scenario and deployment, in order of first appearance. */
+/** One row for each scenario and deployment, in the order of first appearance. */
 export function scenarioRows(scenarios: readonly ScenarioRecord[]): ScenarioRow[] {
   const groups = new Map<string, ScenarioRecord[]>();
   for (const record of scenarios) {
@@ -73,7 +73,7 @@ function spread(times: readonly (number | null)[]): RepeatSpread {
   };
 }
 
-/** `1.35 s`, `1.35 s (1.30 s … 1.52 s), 1 never`, `never` */
+/** A time as text: `1.35 s`, `1.35 s (1.30 s … 1.52 s), 1 never`, `never`. */
 export function formatSpread({ finished, unfinished }: RepeatSpread): string {
   if (finished === undefined) return "never";
   const some =
@@ -87,12 +87,12 @@ function seconds(ms: number): string {
   return ms === 0 ? "none" : `${(ms / 1000).toFixed(2)} s`;
 }
 
-/** Meaning of the columns outage and lost. */
+/** Explanation of the columns for outages and lost writes. */
 export const OUTAGE_NOTE =
-  "Outage: from the fault until every shard acknowledges writes, as clients see it; median (min … max of the repeats). " +
+  "Outage: time from the fault until every shard acknowledges writes of clients again; median (min … max of the repeats). " +
   "Lost: writes that were acknowledged and are missing after recovery.";
 
-/** The section of summary.txt on faults; empty where no fault was injected. */
+/** The section of summary.txt about faults; empty if no fault was injected. */
 export function formatScenarios(scenarios: readonly ScenarioRecord[]): string[] {
   const rows = scenarioRows(scenarios);
   if (rows.length === 0) return [];
@@ -130,7 +130,7 @@ export function formatScenarios(scenarios: readonly ScenarioRecord[]): string[] 
   ];
 }
 
-/** p99 in ms before, during and after the fault; the highest of the repeats. */
+/** The p99 before, during and after the fault, milliseconds. Each is the highest of all repeats. */
 export function formatTailLatencies({ records }: ScenarioRow): string {
   const most = (phase: "before" | "during" | "after"): string => {
     const all = records.flatMap(({ latency }) => latency[phase].p99Ms ?? []);
@@ -139,10 +139,10 @@ export function formatTailLatencies({ records }: ScenarioRow): string {
   return `${most("before")} / ${most("during")} / ${most("after")}`;
 }
 
-/** Anomalies of a row that are listed. */
+/** Most anomalies of a row that are listed. */
 const MAX_ANOMALIES = 5;
 
-/** Sentences about a row beyond its numbers: help that recovery needed, unread keys, anomalies. */
+/** Sentences about a row that its numbers do not tell: assistance that recovery needed, unread keys, anomalies. */
 export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow): string[] {
   const where = `${scenario} on ${deployment}`;
   const count = (holds: (record: ScenarioRecord) => boolean): number => records.filter(holds).length;
@@ -153,7 +153,9 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
   const unread = records.reduce((sum, record) => sum + record.unread, 0);
   return compact([
     assisted === 0 ? undefined : `${where}: did not recover without help${of(assisted)}`,
-    repaired === 0 ? undefined : `${where}: a hand-over moved primaries and replicas apart again${of(repaired)}`,
+    repaired === 0
+      ? undefined
+      : `${where}: a primary and its replica shared a zone after recovery, and hand-overs separated them${of(repaired)}`,
     unread === 0
       ? undefined
       : `${where}: ${formatCount(unread)} keys could not be read after recovery (${unreadReason}); ` +

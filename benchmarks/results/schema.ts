@@ -1,5 +1,6 @@
 /**
- * results.json: everything needed to judge and to repeat a run. Names contain units; unknown values are null, never 0.
+ * results.json: everything that is needed to judge and to repeat a run. Names contain units. Unknown values are null,
+ * never 0.
  */
 import { z } from "zod";
 import { scenarioRecordSchema } from "../../faults/scenarios/scenario-schema";
@@ -11,19 +12,20 @@ import { machineSchema } from "../../platforms/kubernetes/cluster/machine";
 export { WARNING_CODES, measurementSchema } from "./measurement-schema";
 export type { Warning, MeasurementRecord, OpenLoopCounts } from "./measurement-schema";
 
-/** Increases when a reader of an older version could misread a newer file. */
+/** Version of the format. It increases when a reader of an older version could misread a newer file. */
 export const SCHEMA_VERSION = 1;
 
-/** The highest offered load under which an objective held, with the loads that were tried. */
+/** The highest offered load that met an objective, with the loads that were tried. */
 const capacitySchema = z.strictObject({
   deployment: z.string(),
   mode: modeSchema,
   workload: z.string(),
-  /** Number of the reference load before the search; the one after it has the next. Not on record in older results. */
-  round: z.int().min(1).nullable().default(null),
   /**
-   * Load at each of the rates; clients and workers are those of each runner. Not on record in older results.
+   * Number of the reference load before the search; the reference load after the search has the next number. Older
+   * results do not have it.
    */
+  round: z.int().min(1).nullable().default(null),
+  /** The load at each of the rates. Clients and workers are those of each runner. Older results do not have it. */
   load: z
     .strictObject({
       requestMix: requestMixSchema,
@@ -37,22 +39,22 @@ const capacitySchema = z.strictObject({
     })
     .nullable()
     .default(null),
-  /** `quantile` is 0.99 for a 99th percentile. */
+  /** The objective. `quantile` is 0.99 for a 99th percentile. */
   objective: z.strictObject({ quantile: z.number().gt(0).lt(1), ms: z.number().gt(0) }),
-  /** Requests per second; 0 where not even the lowest that was tried held. */
+  /** Requests per second; 0 if not even the lowest tried rate met the objective. */
   capacity: countSchema,
-  /** Whether it held up to the highest that might be offered: it is that or more. */
+  /** Whether the highest rate that was allowed met the objective. The capacity is then this rate or more. */
   isOpenEnded: z.boolean(),
-  /** Ascending in rate; probes of a rate merged by their counts. */
+  /** Latencies by rate, ascending. The counts of probes with the same rate are merged. */
   points: z.array(
     z.strictObject({
       rate: countSchema,
       probes: countSchema,
-      /** Probes in which the objective held. */
+      /** Number of probes that met the objective. */
       held: countSchema,
-      /** Answered per second. */
+      /** Answered requests per second. */
       achieved: countSchema,
-      /** The objective's percentile. */
+      /** Latency at the objective's percentile, milliseconds. */
       ms: countSchema,
       p50Ms: countSchema,
       p99Ms: countSchema,
@@ -60,9 +62,9 @@ const capacitySchema = z.strictObject({
       histogram: z.string(),
     }),
   ),
-  /** The rate beyond which latency rises faster than load; null where there is none. */
+  /** The rate above which latency rises faster than load; null if there is none. */
   knee: countSchema.nullable(),
-  /** The bottleneck at the lowest rate that missed the objective; null where every rate met it. */
+  /** The bottleneck at the lowest rate that missed the objective; null if every rate met it. */
   bottleneck: z
     .strictObject({ at: z.enum(["client", "server", "machine", "none"]), text: z.string().optional() })
     .nullable(),
@@ -71,7 +73,7 @@ const capacitySchema = z.strictObject({
 export type CapacityRecord = z.infer<typeof capacitySchema>;
 export type CapacityLoad = NonNullable<CapacityRecord["load"]>;
 
-/** The fixed load before each round and after the last. */
+/** The fixed load before each round and after the last round. */
 export const referenceLoadSchema = z.strictObject({
   round: z.int().min(1),
   rps: countSchema,
@@ -79,29 +81,29 @@ export const referenceLoadSchema = z.strictObject({
 });
 export type ReferenceLoadRecord = z.infer<typeof referenceLoadSchema>;
 
-/** A deployment as verification found it, with the keys that a run left in it. */
+/** A deployment in the state that verification found, with the keys that a run left in it. */
 export const measuredTopologySchema = topologySchema.extend({
   nodes: z.array(
     topologySchema.shape.nodes.element.extend({
-      /** Keys after the run. */
+      /** Number of keys after the run. */
       keysAfter: countSchema.nullable(),
     }),
   ),
 });
 export type MeasuredTopology = z.infer<typeof measuredTopologySchema>;
 
-/** The machine that this program runs on, and other machines of the run. */
+/** The machine on which this program runs, and other machines of the run. */
 const environmentSchema = z.strictObject({
   platform: z.string(),
   kernel: z.string(),
   hostname: z.string(),
   cpuModel: z.string(),
   cores: countSchema,
-  /** After affinity and quota. */
+  /** Cores that affinity and quota allow this program to use. */
   coresAvailable: countSchema,
   memoryBytes: countSchema,
   memoryFreeBytes: countSchema,
-  /** Over 1, 5 and 15 minutes, before the run. */
+  /** Load average over 1, 5 and 15 minutes, before the run. */
   loadAverage: z.array(countSchema),
   governor: z.string().nullable(),
   transparentHugePages: z.string().nullable(),
@@ -109,18 +111,18 @@ const environmentSchema = z.strictObject({
   somaxconn: z.string().nullable(),
   node: z.string(),
   programs: z.strictObject({ version: z.string(), source: z.string() }).nullable(),
-  /** Those that servers and load generators run on, where that is a Kubernetes cluster. */
+  /** Machines on which servers and load generators run, if they are in a Kubernetes cluster. */
   machines: z.array(machineSchema).default([]),
 });
 export type Environment = z.infer<typeof environmentSchema>;
 
-/** Cost of a deployment's servers, where the prices of all their machines are known. */
+/** Cost of a deployment's servers, if the prices of all their machines are known. */
 const costSchema = z.strictObject({
   deployment: z.string(),
   usdPerHour: countSchema,
-  /** Memory request of each server's pod; absent if servers are not pods, or if it is not known. */
+  /** Memory request of each server's pod, bytes; absent if servers are not pods, or if it is not known. */
   memoryBytes: countSchema.optional(),
-  /** A part of one that other servers share. */
+  /** Number of machines of each type. A machine that other servers share counts as a fraction. */
   machines: z.array(z.strictObject({ type: z.string(), count: countSchema })),
   region: z.string(),
   /** Date of the prices. */
@@ -131,23 +133,23 @@ export type DeploymentCost = z.infer<typeof costSchema>;
 
 export const resultsSchema = z.strictObject({
   schema: z.literal(SCHEMA_VERSION),
-  /** UTC, `20261121-090000`. */
+  /** Time of the run, UTC, `20261121-090000`. */
   timestamp: z.string().regex(/^\d{8}-\d{6}$/),
   stack: z.string(),
-  /** False when a requested result is missing; `reason` says why. */
+  /** False if a requested result is missing; `reason` then has the reason. */
   complete: z.boolean(),
   reason: z.string().nullable(),
   configuration: z.unknown(),
   environment: environmentSchema,
   topologies: z.array(measuredTopologySchema),
   referenceLoads: z.array(referenceLoadSchema),
-  /** Costs of deployments whose machines' prices are known. */
+  /** Costs of the deployments whose machines have known prices. */
   costs: z.array(costSchema).optional(),
   records: z.array(measurementSchema),
-  /** Where the run was a study. */
+  /** The results of a study, if the run was one. */
   study: studySchema.optional(),
   capacities: z.array(capacitySchema).default([]),
-  /** Faults that were injected. */
+  /** Results of the faults that were injected. */
   scenarios: z.array(scenarioRecordSchema).default([]),
 });
 export type Results = z.infer<typeof resultsSchema>;

@@ -1,25 +1,25 @@
-/** The section of results.json on a study. Names contain units; unknown values are null, never 0. */
+/** The section of results.json about a study. Names contain units. Unknown values are null, never 0. */
 import { z } from "zod";
 
 const count = z.number().min(0);
 
 /** Memory and number of keys of a server while keys were inserted. */
 export const tableGrowthSchema = z.strictObject({
-  /** In order of time, by the server's own counters. */
+  /** Samples in the order of time, from the server's own counters. */
   samples: z.array(z.strictObject({ seconds: count, keys: count, bytes: count })),
 });
 export type TableGrowth = z.infer<typeof tableGrowthSchema>;
 
 const sliceCountsSchema = z.strictObject({
-  /** Answered, by the servers' own count. */
+  /** Number of answered requests, by the servers' own counters. */
   requests: count,
-  /** Duration of its slices, added up. */
+  /** Total duration of the slices, seconds. */
   seconds: count,
-  /** CPU time in older results: it includes halting and waking, so it does not measure what a request costs. */
+  /** CPU seconds in older results. They include pausing and resuming, so they do not measure the cost of a request. */
   cpuSeconds: count.optional(),
 });
 
-/** One test of two treatments whose servers were sent to in alternating slices of some milliseconds. */
+/** One test of two treatments. Their servers received load in alternating slices of some milliseconds. */
 export const interleavedTestSchema = z.strictObject({
   test: z.string(),
   base: sliceCountsSchema,
@@ -31,11 +31,11 @@ const intervalSchema = z.strictObject({ estimate: z.number(), low: z.number(), h
 const cellSchema = z.strictObject({
   id: z.string(),
   label: z.string(),
-  /** Factor to level. */
+  /** Levels by factor. */
   levels: z.record(z.string(), z.union([z.string(), z.number()])),
-  /** Which CPUs are shared; null without pinning, or where servers and load generators have CPUs of their own. */
+  /** Description of the shared CPUs; null without pinning, or if servers and load generators have separate CPUs. */
   shared: z.string().nullable(),
-  /** Why the treatment was given up; null where it was not. */
+  /** Reason why the treatment was given up; null if it was not. */
   failed: z.string().nullable(),
 });
 
@@ -49,13 +49,13 @@ const comparisonSchema = z.strictObject({
   metric: metricSchema,
   base: z.string(),
   other: z.string(),
-  /** `other` over `base`. */
+  /** Ratio of `other` to `base`. */
   ratio: z.number().nullable(),
   low: z.number().nullable(),
   high: z.number().nullable(),
   rounds: z.int(),
   verdict: z.enum(COMPARISON_VERDICTS),
-  /** Whether the two were measured in alternating slices, not one after the other. */
+  /** Whether the two treatments were measured in alternating slices, and not one after the other. */
   interleaved: z.boolean().default(false),
 });
 export type StudyComparison = z.infer<typeof comparisonSchema>;
@@ -64,24 +64,24 @@ const fitSchema = z.strictObject({
   test: z.string(),
   title: z.string(),
   metric: metricSchema,
-  /** `throughput against shards, 1 CPU each` */
+  /** Title of the fit: `throughput against shards, 1 CPU each`. */
   what: z.string(),
-  /** Null where too little is left to fit. */
+  /** Exponent of the power law; null if there are too few points. */
   exponent: intervalSchema.nullable(),
-  /** The metric at one shard. */
+  /** Value of the metric for one shard. */
   factor: z.number().nullable(),
-  /** Treatments taken into the fit, and those left out with the reason. */
+  /** Treatments in the fit. `excluded` has the other treatments, each with the reason. */
   treatments: z.array(z.string()),
   excluded: z.array(z.strictObject({ treatment: z.string(), why: z.string() })),
 });
 export type StudyFit = z.infer<typeof fitSchema>;
 
-/** Claim of a document, and what this study can say about it. */
+/** A claim of a published document, and the conclusion of this study about it. */
 const claimSchema = z.strictObject({
-  /** Title of the document. */
+  /** Title of the published document. */
   document: z.string(),
   claim: z.string(),
-  /** `inconclusive`: this machine or these data can neither support nor contradict the claim. */
+  /** Conclusion. `inconclusive` means that this machine or these data can neither support nor contradict the claim. */
   finding: z.enum(["supported", "contradicted", "inconclusive"]),
   why: z.string(),
 });
@@ -95,18 +95,18 @@ export const studySchema = z.strictObject({
   budgetSeconds: count,
   elapsedSeconds: count,
   rounds: z.int().min(0),
-  /** Why it ended. */
+  /** Reason why the study ended. */
   ended: z.enum(["precise", "budget", "not-yet"]),
   treatments: z.array(cellSchema),
-  /** Names of all measurements in the order in which they were made: `3 cluster`, `3 reference load 1`. */
+  /** Names of all measurements, in the order in which they were made: `3 cluster`, `3 reference load 1`. */
   order: z.array(z.string()),
   /**
-   * True when a reference load was off the median of all by more than the limit: then the machine was not the same
-   * throughout.
+   * Whether any reference load differed from the median of all reference loads by more than the limit. If so, the
+   * machine changed during the study.
    */
   referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
-  /** Pairs behind comparisons that say `interleaved`: one of each pair and round. */
+  /** Counts behind the comparisons with `interleaved`: one entry for each pair and round. */
   interleaved: z
     .array(
       z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(interleavedTestSchema) }),
@@ -114,7 +114,7 @@ export const studySchema = z.strictObject({
     .default([]),
   fits: z.array(fitSchema),
   growth: z.array(z.strictObject({ treatment: z.string(), round: z.int(), samples: tableGrowthSchema.shape.samples })),
-  /** Sentences: the rule that was found, what stands out. */
+  /** Sentences: the rule that was found, and what is remarkable. */
   findings: z.array(z.string()),
   claims: z.array(claimSchema),
 });

@@ -1,4 +1,4 @@
-/** The loads of a measurement, fitted to the deployments that take them. Pure. */
+/** The loads of a measurement, adjusted to the deployments that receive them. Pure. */
 import type { Label } from "../../lib/schema/problems";
 import { compact } from "../../lib/compact";
 import type { MixedWorkload } from "../workloads/mixed-workload";
@@ -8,7 +8,7 @@ import type { Workload } from "../workloads/workload";
 import { adjustKeySpace, adjustedLoad, nearestMultiple } from "../workloads/workload";
 import type { CapacitySearch } from "../capacity/measure-capacity";
 
-/** Everything that is sent to each deployment. */
+/** All loads that are sent to each deployment. */
 export interface MeasuredLoads {
   readonly workload: Workload;
   readonly mixes?: readonly MixedWorkload[] | undefined;
@@ -16,8 +16,8 @@ export interface MeasuredLoads {
 }
 
 /**
- * The same loads with key spaces that every deployment can have.
- * @param adjustLoad whether connections and threads that primaries cannot share evenly are adjusted too
+ * The same loads with key spaces that are possible on every deployment.
+ * @param adjustLoad whether to adjust also connections and threads that primaries cannot share evenly
  */
 export function adjustLoads(
   { workload, mixes, capacity }: MeasuredLoads,
@@ -47,7 +47,10 @@ export function adjustLoads(
   };
 }
 
-/** Why deployments cannot take fitted loads: a sentence for each reason, with the key as a benchmark has it. */
+/**
+ * Reasons why deployments cannot serve adjusted loads, one sentence each. A sentence names the option in the form of a
+ * benchmark's options.
+ */
 export function loadProblems(
   { workload, mixes = [], capacity }: MeasuredLoads,
   deployments: readonly LoadedDeployment[],
@@ -63,8 +66,8 @@ export function loadProblems(
 
 const named = (mixes: readonly MixedWorkload[]): [string, MixedWorkload][] => mixes.map((each) => [each.name, each]);
 
-/** `clients`, `workloads.NAME.clients` */
+/** Path of an option of a benchmark: `clients`, `workloads.NAME.clients`. */
 const ofBenchmark: Label = ([section, ...path]) =>
   (section === "benchmark" ? path : [section ?? "", ...path]).map(String).join(".");
-/** `workload.clients` */
+/** Path of an option of the search's workload: `workload.clients`. */
 const ofSearchedWorkload: Label = ([, , ...path]) => ["workload", ...path].map(String).join(".");

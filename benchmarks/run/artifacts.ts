@@ -1,4 +1,4 @@
-/** The output directory of a run; files are written under a temporary name and renamed. */
+/** The output directory of a run. Files are written under a temporary name and then renamed. */
 import { appendFileSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
@@ -9,7 +9,7 @@ import type { Results } from "../results/schema";
 import { formatStudy } from "../results/formats/study-summary";
 import { formatSummary } from "../results/formats/summary";
 
-/** Files of a run. */
+/** Names of the files of a run. */
 export const ARTIFACT_NAMES = [
   "results.csv",
   "results.json",
@@ -20,7 +20,7 @@ export const ARTIFACT_NAMES = [
 ] as const;
 export type ArtifactName = (typeof ARTIFACT_NAMES)[number];
 
-/** Free space that a run needs before it starts, bytes; files of an ordinary run are smaller. */
+/** Free space that a run needs at its start, bytes. The files of an ordinary run are smaller. */
 const MIN_FREE_BYTES = 1024 * 1024;
 
 /** Writes the files of a run. */
@@ -31,10 +31,11 @@ export class Artifacts {
   ) {}
 
   /**
-   * Makes the directory and tries it.
-   * @param root parent of `results/`, for runs without `output`
-   * @param output directory that the user chose
-   * @throws BadInput when it cannot be written, has no room, or holds another run's results
+   * Creates the directory, and checks that it can be written.
+   * @param root parent directory of `results/`, for runs without `output`
+   * @param output directory that the user has chosen
+   * @throws BadInput if the directory cannot be written, has too little space, or contains the results of a different
+   *   run
    */
   static open(
     root: string,
@@ -48,7 +49,7 @@ export class Artifacts {
       const taken = readdirSync(directory).filter((name) => ARTIFACT_NAMES.some((artifact) => artifact === name));
       if (taken.length > 0)
         throw new BadInput(`output directory ${directory}`, [
-          `holds results already (${taken.join(", ")}); name another, or move them away`,
+          `holds results already (${taken.join(", ")}); name a different directory, or move the results away`,
         ]);
       const trial = join(directory, `.trial-${process.pid}`);
       try {
@@ -58,7 +59,9 @@ export class Artifacts {
       }
     } catch (error) {
       if (error instanceof BadInput) throw error;
-      throw new BadInput(`output directory ${directory}`, [`${reasonOf(error)}; name another with --output`]);
+      throw new BadInput(`output directory ${directory}`, [
+        `${reasonOf(error)}; name a different directory with --output`,
+      ]);
     }
     return new Artifacts(directory, renderReport);
   }
@@ -72,13 +75,13 @@ export class Artifacts {
     return join(this.directory, name);
   }
 
-  /** Writes what a crash would lose: records and the output of load generators. */
+  /** Writes the data that a crash would lose: records, and the output of load generators. */
   writeProgress(results: Results, raw: string): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("raw.txt", raw);
   }
 
-  /** Appends output of a load generator to raw.txt. */
+  /** Appends the output of a load generator to raw.txt. */
   addRaw(heading: string, output: string): void {
     appendFileSync(this.path("raw.txt"), `### ${heading}\n${output.endsWith("\n") ? output : `${output}\n`}\n`);
   }
@@ -88,7 +91,7 @@ export class Artifacts {
     this.writeAllButRaw(results);
   }
 
-  /** Writes every file but raw.txt. */
+  /** Writes all files except raw.txt. */
   writeAllButRaw(results: Results): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("results.csv", formatCsv(results));
@@ -102,7 +105,7 @@ export class Artifacts {
     this.#write("report.html", this.renderReport(results));
   }
 
-  /** Removes the directory where it is empty. */
+  /** Removes the directory if it is empty. */
   discardIfEmpty(): void {
     if (existsSync(this.directory) && readdirSync(this.directory).length === 0)
       rmSync(this.directory, { recursive: true });
@@ -133,12 +136,12 @@ function reasonOf(error: unknown): string {
     EDQUOT: "is full",
     ENOTDIR: "is not a directory",
     EEXIST: "is not a directory",
-    ENOENT: "cannot be made",
+    ENOENT: "cannot be created",
   };
   return reasons[codeOf(error) ?? ""] ?? messageOf(error);
 }
 
-/** A directory with a number appended where another run began in the same second. */
+/** An unused directory. If a different run has started in the same second, the name gets a number at its end. */
 function unusedDirectory(wanted: string): string {
   for (let number = 1; ; number++) {
     const directory = number === 1 ? wanted : `${wanted}-${number}`;
@@ -146,12 +149,14 @@ function unusedDirectory(wanted: string): string {
   }
 }
 
-/** UTC, `20261121-090000`, as in the files of the document "Valkey on EKS". */
+/**
+ * A time as text, UTC: `20261121-090000`, as in the files of the published document "Valkey on EKS" (docs/sources.md).
+ */
 export function timestampOf(date: Date): string {
   return date.toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 }
 
-/** The path relative to the working directory, where it is inside. */
+/** The path relative to the working directory, if it is inside that directory. */
 export function shortPath(path: string): string {
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;

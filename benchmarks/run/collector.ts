@@ -1,4 +1,4 @@
-/** Collects the results of a run, and writes them after each record, so that a crash loses no measurement. */
+/** Collects the results of a run. It writes them after each record, so that a crash loses no measurement. */
 import { asMeasuredTopology } from "../results/topology";
 import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../warnings/warnings";
@@ -19,11 +19,11 @@ import type {
 import { SCHEMA_VERSION } from "../results/schema";
 import { topologyOf } from "../../valkey/verification/topology-record";
 
-/** Facts of a run that are known at its start. */
+/** Facts of a run that are known when it starts. */
 export interface RunDescription {
   readonly timestamp: string;
   readonly stack: string;
-  /** The parsed configuration without secrets. */
+  /** The parsed configuration, without secrets. */
   readonly configuration: unknown;
 }
 
@@ -64,7 +64,7 @@ export class ResultsCollector {
     },
   };
 
-  /** Adds the record of a scenario. @param lost all lost writes, a line each */
+  /** Adds the record of a scenario. @param lost all lost writes, one line each */
   addFailure(failure: ScenarioRecord, lost: readonly string[]): void {
     this.#scenarios.push(failure);
     if (lost.length > 0)
@@ -76,12 +76,12 @@ export class ResultsCollector {
     this.#programs = { version, source };
   }
 
-  /** Machines of a Kubernetes cluster that the run uses. */
+  /** Sets the machines of the Kubernetes cluster that the run uses. */
   setMachines(machines: readonly Machine[]): void {
     this.#machines = machines;
   }
 
-  /** Costs of deployments whose machines have known prices. */
+  /** Sets the costs of the deployments whose machines have known prices. */
   setCosts(costs: readonly DeploymentCost[]): void {
     this.#costs = costs;
   }
@@ -95,7 +95,7 @@ export class ResultsCollector {
     this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
   }
 
-  /** Adds keys and roles of nodes after the run. */
+  /** Adds the keys and the roles of the nodes after the run. */
   addAfterwards({ facts, verdict }: Verification): void {
     const topology = this.#topologies.find(({ deployment }) => deployment === facts.deployment);
     if (topology === undefined) return;
@@ -109,8 +109,8 @@ export class ResultsCollector {
   }
 
   /**
-   * Writes everything.
-   * @param reason why the results are incomplete; null when they are not
+   * Writes all files.
+   * @param reason reason why the results are incomplete; null if they are complete
    */
   finish(reason: string | null): Results {
     const results = this.#results(reason);
@@ -128,7 +128,7 @@ export class ResultsCollector {
       topologies: this.#topologies,
       referenceLoads: this.#referenceLoads,
       ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
-      // Only all reference loads together show whether one moved.
+      // A change shows only when all reference loads are known.
       records: this.#records.map((record) => ({
         ...record,
         warnings: [...record.warnings, ...referenceLoadWarnings(record.round, this.#referenceLoads)],

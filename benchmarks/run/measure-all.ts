@@ -1,4 +1,4 @@
-/** Measures verified deployments into a collector, and verifies them once more afterwards. */
+/** Measures verified deployments, passes the results to a collector, and verifies the deployments again at the end. */
 import type { ReportProgress } from "../../lib/progress";
 import { formatDuration } from "../../lib/units";
 import type { Verification } from "../../valkey/verification/verify";
@@ -12,23 +12,23 @@ import { runReferenceLoad } from "../measuring/reference-load";
 import { runMeasurements } from "../measuring/run-measurements";
 import type { VerifiedDeployment } from "../measuring/session";
 
-/** All that is measured in one run. */
+/** All measurements of one run. */
 export interface BenchmarkPlan extends Pick<MeasurementSeries, "workload" | "mixedWorkloads" | "repeats"> {
   readonly verified: readonly (Pick<VerifiedDeployment, "deployment" | "externalKeys"> & {
     readonly verification: Verification;
   })[];
-  /** Measured after everything else. @default no capacity is measured */
+  /** Search for capacities, after all other measurements. @default no capacity is measured */
   readonly capacity?: CapacitySearch | undefined;
 }
 
-/** The capacities of several deployments. */
+/** A search for the capacities of several deployments. */
 export interface CapacitiesPlan extends CapacitySearch {
   readonly deployments: readonly VerifiedDeployment[];
 }
 
 /**
- * Measures everything, and verifies the deployments once more.
- * @throws what `runMeasurements` and `findCapacities` throw; the collector has all that was measured before
+ * Measures everything, and verifies the deployments again at the end.
+ * @throws the errors of `runMeasurements` and `findCapacities`; the collector has all earlier results
  */
 export async function measureAll(
   plan: BenchmarkPlan,
@@ -64,9 +64,9 @@ export async function measureAll(
 }
 
 /**
- * Measures the capacity of one deployment after the other, with a reference load before each and one after the last. A
- * failure keeps the capacities that were found before it.
- * @param firstRound round of the first reference load: after the rounds of all other measurements
+ * Measures the capacities of the deployments one after the other, with a reference load before each of them and one
+ * after the last. After a failure, the capacities that were found before are kept.
+ * @param firstRound number of the first reference load; it follows the rounds of all other measurements
  */
 export async function findCapacities(
   plan: CapacitiesPlan,
@@ -78,8 +78,9 @@ export async function findCapacities(
   const { deployments, ...measurement } = plan;
   const { openLoop, signal } = runners;
   if (openLoop === undefined)
-    throw new Error("a capacity needs the open-loop generator, and this platform has no runner for it");
-  // All reference loads go to the first deployment: another one's servers answer at another rate on the same machine.
+    throw new Error("a search for capacity needs the load generator open-loop, and this platform cannot run it");
+  // All reference loads go to the first deployment, because the servers of a different deployment serve a different
+  // rate on the same machine.
   const [reference] = deployments;
   const referenceLoad = async (index: number): Promise<void> => {
     if (reference === undefined) return;
@@ -95,7 +96,7 @@ export async function findCapacities(
   await referenceLoad(deployments.length);
 }
 
-/** How many measurements are done, and how long the others will take. */
+/** Counts finished measurements, and estimates the time for the others. */
 class Countdown {
   readonly #began = Date.now();
   #done = 0;
@@ -106,7 +107,7 @@ class Countdown {
     this.#done++;
   }
 
-  /** `3/12, about 2 min left` */
+  /** Progress as text: `3/12, about 2 min left`. */
   describe(): string {
     const done = `${this.#done}/${this.total}`;
     if (this.#done === 0) return done;

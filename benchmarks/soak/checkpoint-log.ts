@@ -1,4 +1,4 @@
-/** soak.jsonl, the checkpoint log of a soak: a header, then a line per window. */
+/** soak.jsonl, the checkpoint log of a soak: a header, then one line for each window. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
@@ -11,42 +11,45 @@ const headerSchema = z.strictObject({
   kind: z.literal("soak"),
   stack: z.string(),
   timestamp: z.string(),
-  /** Length of the whole soak, seconds. */
+  /** Duration of the whole soak, seconds. */
   seconds: z.number().positive(),
-  /** Length of a window, seconds. */
+  /** Duration of a window, seconds. */
   windowSeconds: z.number().positive(),
-  /** Requests per second on each deployment. */
+  /** Requests per second to each deployment. */
   rate: z.number().positive(),
   /** Share of the requests that are reads. */
   reads: z.number(),
   /** Number of keys. */
   keySpace: z.int(),
-  /** Size of a value. */
+  /** Size of a value, bytes. */
   bytes: z.int(),
-  /** Seed of the first window's random arrivals, keys and values; each later window adds one. */
+  /** Seed for the random arrivals, keys and values of the first window. Each later window has the next number. */
   seed: z.int(),
-  /** Limit of the size of all servers' files. */
+  /** Limit of the total size of all servers' files, bytes. */
   diskBytes: z.number().positive(),
 });
 export type SoakHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
-  /** The servers were started: at the beginning, and on resuming where they had ended. `run`: their run directory. */
+  /**
+   * The servers were started: at the beginning, or when the soak was resumed and they had ended. `run` is their run
+   * directory.
+   */
   z.strictObject({ kind: z.literal("servers"), run: z.string(), version: z.string(), at: z.string() }),
   z.strictObject({
     kind: z.literal("window"),
     deployment: z.string(),
     at: z.string(),
-    /** Seconds of load. */
+    /** Duration of the load, seconds. */
     seconds: z.number(),
     offered: z.number(),
     acknowledged: z.number(),
     failed: z.number(),
     unknown: z.number(),
-    /** Latencies of acknowledged requests, from the intended time: an encoded HdrHistogram, microseconds. */
+    /** Latencies of acknowledged requests, measured from the intended time: an encoded HdrHistogram in microseconds. */
     latencies: z.string(),
     samples: z.array(nodeSampleSchema),
-    /** Size of all files of the deployment's servers. */
+    /** Total size of all files of the deployment's servers, bytes. */
     diskBytes: z.number(),
   }),
 ]);

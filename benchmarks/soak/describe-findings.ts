@@ -4,7 +4,7 @@ import { formatBytes, formatCount, formatMs, formatPercent } from "../../lib/uni
 import type { SoakFindings, SoakNodeFindings } from "./findings";
 import type { Trend } from "./trend";
 
-/** A heading, and indented lines: latencies, maxima, a line per node, problems. */
+/** A heading and indented lines: latencies, maxima, one line for each node, and problems. */
 export function describeSoakFindings(findings: SoakFindings): string[] {
   const { deployment, windows, seconds, offered, acknowledged, nodes, problems } = findings;
   const { p50Ms, p99Ms, p999Ms, maxMs, tailRatio, maxReplicaLagBytes, maxDiskBytes } = findings;
@@ -14,7 +14,7 @@ export function describeSoakFindings(findings: SoakFindings): string[] {
     `${deployment}: ${windows} windows, ${load}, ` +
       `${formatCount(acknowledged)} of ${formatCount(offered)} requests acknowledged`,
     `  ${latencies.join(", ")}, maximum ${formatMs(maxMs)} ms; ` +
-      `p99 of the last quarter is ${tailRatio.toFixed(2)} times that of the first`,
+      `the p99 of the last quarter is ${tailRatio.toFixed(2)} times the p99 of the first quarter`,
     `  maximum replica lag ${formatBytes(maxReplicaLagBytes)}; maximum size of files ${formatBytes(maxDiskBytes)}`,
     ...nodes.map((node) => `  ${node.node}: ${describeNode(node).join("; ")}`),
     ...(problems.length === 0 ? ["  no problems"] : problems.map((problem) => `  problem: ${problem}`)),

@@ -1,9 +1,12 @@
-/** The size of a directory whose files come and go. */
+/** The size of a directory in which files are created and removed. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors";
 
-/** The size of all files below, bytes. A file or directory that disappears meanwhile counts as zero. */
+/**
+ * The total size of all files in the directory and below it, bytes. A file or directory that disappears in the meantime
+ * counts as zero.
+ */
 export function directorySize(directory: string): number {
   try {
     const entries = readdirSync(directory, { withFileTypes: true });

@@ -1,4 +1,4 @@
-/** Findings of a soak about a deployment: growth, maxima, tail latencies and problems. Pure. */
+/** Findings of a soak about one deployment: growth, maxima, tail latencies, and problems. Pure. */
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
 import type { SoakWindow } from "./checkpoint-log";
@@ -9,7 +9,7 @@ import { nodeSeries, trendOf } from "./trend";
 
 export interface SoakNodeFindings {
   readonly node: string;
-  /** Trend of the used memory; undefined with too few windows. */
+  /** Trend of the used memory; undefined if there are too few windows. */
   readonly memory: Trend | undefined;
   readonly maxUsedBytes: number;
   readonly maxResidentBytes: number;
@@ -23,9 +23,9 @@ export interface SoakFindings {
   readonly deployment: string;
   /** Number of windows. */
   readonly windows: number;
-  /** Seconds of load. */
+  /** Duration of the load, seconds. */
   readonly seconds: number;
-  /** Numbers of requests. */
+  /** Number of offered requests. */
   readonly offered: number;
   readonly acknowledged: number;
   readonly failed: number;
@@ -34,17 +34,20 @@ export interface SoakFindings {
   readonly p99Ms: number;
   readonly p999Ms: number;
   readonly maxMs: number;
-  /** p99 of the last quarter of the windows relative to that of the first. */
+  /** Ratio of the p99 in the last quarter of the windows to the p99 in the first quarter. */
   readonly tailRatio: number;
   readonly maxReplicaLagBytes: number;
-  /** Size of all files of the deployment's servers. */
+  /** Greatest total size of all files of the deployment's servers, bytes. */
   readonly maxDiskBytes: number;
   readonly nodes: readonly SoakNodeFindings[];
-  /** Problems that a healthy deployment never shows. */
+  /** Problems that a healthy deployment does not have. */
   readonly problems: readonly string[];
 }
 
-/** @param windows of all deployments */
+/**
+ * Findings about one of the deployments.
+ * @param windows windows of all deployments
+ */
 export function soakFindings(deployment: string, windows: readonly SoakWindow[]): SoakFindings {
   const own = windows.filter((window) => window.deployment === deployment);
   const histograms = own.map(({ latencies }) => Histogram.decode(latencies));
@@ -79,8 +82,8 @@ function tailRatioOf(histograms: readonly Histogram[]): number {
 }
 
 /**
- * How far the slowest replica is behind its primary, bytes. A replica that was sampled later than its primary can be
- * ahead.
+ * Bytes of the replication stream by which the slowest replica is behind its primary. A replica that was sampled later
+ * than its primary may be ahead of it.
  */
 export function maxReplicaLag(samples: readonly NodeSample[]): number {
   const primaries = samples.filter(({ role }) => role === "primary");

@@ -1,4 +1,4 @@
-/** The memory, files, replication and role of a node at one moment of a soak. */
+/** The memory, files, replication and role of a node at one time of a soak. */
 import { z } from "zod";
 import type { ConnectionAttempt } from "../../valkey/connections";
 import { withEveryNode } from "../../valkey/connections";
@@ -10,23 +10,23 @@ const count = z.number();
 
 export const nodeSampleSchema = z.strictObject({
   node: z.string(),
-  /** `HOST:PORT`. */
+  /** Endpoint of the node: `HOST:PORT`. */
   endpoint: z.string(),
-  /** `HOST:PORT` of the primary that a replica follows. */
+  /** Endpoint of the primary that a replica follows: `HOST:PORT`; null for a primary. */
   follows: z.string().nullable(),
-  /** This and every later field is null where the node did not reply. */
+  /** Role of the node. This field and all later ones are null if the node did not reply. */
   role: z.enum(["primary", "replica"]).nullable(),
   uptimeSeconds: count.nullable(),
-  /** used_memory: data and overhead. */
+  /** used_memory, bytes: data and overhead. */
   usedBytes: count.nullable(),
-  /** used_memory_rss: memory that the operating system has given to the server. */
+  /** used_memory_rss, bytes: memory that the operating system has given to the server. */
   residentBytes: count.nullable(),
-  /** Resident memory of the allocator relative to its allocated memory. */
+  /** Ratio of the allocator's resident memory to its allocated memory. */
   fragmentation: count.nullable(),
   keys: count.nullable(),
-  /** Size of the append-only file; null where there is none. */
+  /** Size of the append-only file, bytes; null if there is none. */
   aofBytes: count.nullable(),
-  /** Rewrites of the append-only file since the server started; null where there is none. */
+  /** Number of rewrites of the append-only file since the server started; null if there is no such file. */
   aofRewrites: count.nullable(),
   /** Whether the last write and the last rewrite of the append-only file succeeded. */
   aofHealthy: z.boolean(),
@@ -56,7 +56,7 @@ const SILENT: Omit<NodeSample, "node" | "endpoint"> = {
   evicted: null,
 };
 
-/** Samples all nodes at the same time. A node that does not reply has a sample with nulls. */
+/** Samples all nodes at the same time. If a node does not reply, its sample contains nulls. */
 export function sampleNodes(deployment: Deployment): Promise<NodeSample[]> {
   return withEveryNode(deployment, (attempts) => Promise.all(attempts.map(sampleNode)));
 }
@@ -71,7 +71,7 @@ async function sampleNode({ node: { name: node, endpoint: at }, connection }: Co
   }
 }
 
-/** Reads a sample from the text of INFO. Pure. */
+/** Parses the text of INFO into a sample. Pure. */
 export function parseNodeSample(text: string): Omit<NodeSample, "node" | "endpoint"> {
   const info = parseInfo(text);
   const number = (name: string): number | null => infoNumber(info, name) ?? null;

@@ -1,15 +1,18 @@
-/** Problems of a deployment during a soak: what a healthy deployment never shows. Pure. */
+/** Problems of a deployment during a soak, which a healthy deployment does not have. Pure. */
 import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
 import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
 
-/** @param windows of one deployment */
+/**
+ * Problems that the windows show.
+ * @param windows windows of one deployment
+ */
 export function soakProblems(nodes: readonly string[], windows: readonly SoakWindow[]): string[] {
   return [...nodes.flatMap((node) => nodeProblems(samplesOf(node, windows))), ...requestProblems(windows)];
 }
 
-/** A node's samples in the order of the windows. */
+/** The samples of a node, in the order of the windows. */
 export function samplesOf(node: string, windows: readonly SoakWindow[]): NodeSample[] {
   return windows.flatMap(({ samples }) => samples.filter((sample) => sample.node === node));
 }

@@ -1,5 +1,6 @@
 /**
- * Runs the windows of a soak one after the other: load on all deployments, then a sample of every node and of the disk.
+ * Runs the windows of a soak one after the other. Each window puts load on all deployments, then samples every node and
+ * the disk.
  */
 import { join } from "node:path";
 import type { Deployment } from "../../valkey/deployment";
@@ -27,10 +28,10 @@ export interface SoakContext {
   readonly report: ReportProgress;
 }
 
-/** Below this remainder a soak is complete: windows never end exactly in time. */
+/** Remaining time below which a soak counts as complete, seconds, because windows never end exactly in time. */
 const MIN_WINDOW_SECONDS = 0.5;
 
-/** Seconds of load so far. All deployments have as many. */
+/** Seconds of load so far, which are the same for all deployments. */
 export function soakedSeconds(windows: readonly SoakWindow[]): number {
   const [first] = windows;
   const ofOne = windows.filter(({ deployment }) => deployment === first?.deployment);
@@ -38,7 +39,7 @@ export function soakedSeconds(windows: readonly SoakWindow[]): number {
 }
 
 /**
- * Runs windows until the soak has lasted as long as the header of its log says.
+ * Runs windows until the soak has lasted as long as the header of its log requires.
  * @throws Failure when a server cannot be reached or the servers' files exceed their limit; the signal's reason
  */
 export async function runSoak(log: SoakCheckpointLog, context: SoakContext): Promise<void> {
@@ -48,7 +49,7 @@ export async function runSoak(log: SoakCheckpointLog, context: SoakContext): Pro
   for (let remaining = remainingSeconds(); remaining > MIN_WINDOW_SECONDS; remaining = remainingSeconds()) {
     signal.throwIfAborted();
     const seconds = Math.min(header.windowSeconds, remaining);
-    // Every window has other random numbers, and all deployments have the same.
+    // Every window has different random numbers. Within a window, all deployments have the same ones.
     const seed = (header.seed + windowsOf(log).length) % 2 ** 31;
     const windows = await Promise.all(deployments.map((deployment) => runWindow(deployment, seconds, seed, context)));
     for (const window of windows) log.add(window);
@@ -101,7 +102,10 @@ async function runWindow(
   }
 }
 
-/** In replication mode the load goes to the current primary; replicas are listed after it. */
+/**
+ * The plan of a window for one deployment. In replication mode, the load goes to the current primary, and the replicas
+ * are listed after it.
+ */
 async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: number): Promise<OpenLoopPlan> {
   const {
     mode,

@@ -1,35 +1,38 @@
-/** How a figure of a node develops over the hours of a soak. Pure. */
+/** The change of a node's values during a soak. Pure. */
 import { fitLine } from "../../lib/statistics/power-law";
 import { twoSidedT } from "../../lib/statistics/student";
 import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
 
-/** The share of the windows that fills and warms up the deployment; it is left out of trends. */
+/** Share of the windows in which the deployment is filled and warms up. Trends do not include these windows. */
 const WARM_UP = 0.25;
 const CONFIDENCE = 0.95;
-/** Growth below this share per hour is not reported: the allocator's use varies by as much. */
+/**
+ * Relative growth per hour below which growth is not reported, because the memory use of the allocator varies by as
+ * much.
+ */
 const MIN_RELATIVE_GROWTH = 0.01;
 const MIN_POINTS = 4;
 
-/** A point of a series: hours since the first window, and the figure. */
+/** A point of a series: x is the hours since the first window, y is the value. */
 export interface TrendPoint {
   readonly x: number;
   readonly y: number;
 }
 
-/** Growth per hour, in the unit of the figure. */
+/** Growth per hour, in the unit of the value. */
 export interface Trend {
   readonly perHour: number;
   /** Bounds of the 95 % confidence interval of `perHour`. */
   readonly low: number;
   readonly high: number;
-  /** `perHour` relative to the mean of the figure. */
+  /** `perHour` relative to the mean of the values. */
   readonly relativePerHour: number;
   /** Whether the whole interval is above zero and the growth is at least 1 % per hour. */
   readonly grows: boolean;
 }
 
-/** A figure of a node over time; samples without the figure are left out. */
+/** A value of a node over time. Samples without the value are omitted. */
 export function nodeSeries(
   node: string,
   windows: readonly SoakWindow[],
@@ -43,7 +46,7 @@ export function nodeSeries(
   });
 }
 
-/** Fits a straight line by least squares. @returns undefined where there are too few points */
+/** Fits a straight line by least squares. @returns undefined if there are too few points */
 export function trendOf(series: readonly TrendPoint[]): Trend | undefined {
   const points = series.slice(Math.floor(series.length * WARM_UP));
   const line = fitLine(points);

@@ -1,4 +1,4 @@
-/** checkpoints.jsonl: one line for each finished step of a study. */
+/** checkpoints.jsonl, the log of a study: one line for each finished step. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
@@ -16,9 +16,9 @@ const headerSchema = z.strictObject({
   name: z.string(),
   fingerprint: z.string(),
   seed: z.int(),
-  /** UTC, in the format of results. */
+  /** Time of the start, UTC, in the format of results. */
   timestamp: z.string(),
-  /** Identity of the machine; a study is resumed on the same machine only. */
+  /** Identity of the machine. A study can be resumed only on the same machine. */
   machine: z.string(),
 });
 export type StudyLogHeader = z.infer<typeof headerSchema>;
@@ -31,20 +31,20 @@ const entrySchema = z.discriminatedUnion("kind", [
     rps: count,
     startedAt: z.iso.datetime(),
     seconds: count,
-    /** Engine to version; the default engine has an empty name. */
+    /** Versions by engine. The default engine has an empty name. */
     versions: z.record(z.string(), z.string()).optional(),
   }),
   z.strictObject({
     kind: z.literal("treatment"),
     round: z.int(),
     treatment: z.string(),
-    /** From the start of its servers to their end, seconds. */
+    /** Time from the start of the treatment's servers to their end, seconds. */
     seconds: count,
     records: z.array(measurementSchema),
     topology: topologySchema,
     growth: tableGrowthSchema.nullable(),
   }),
-  /** Two treatments under load in alternating slices; see `running/interleaving.ts`. */
+  /** Two treatments that had load in alternating slices: see `running/interleaving.ts`. */
   z.strictObject({
     kind: z.literal("interleaved"),
     round: z.int(),
@@ -53,7 +53,7 @@ const entrySchema = z.discriminatedUnion("kind", [
     seconds: count,
     tests: z.array(interleavedTestSchema),
   }),
-  /** A failed step; `treatment` is its subject, see `stepSubject`. */
+  /** A step that failed. `treatment` is the subject of the step: see `stepSubject`. */
   z.strictObject({
     kind: z.literal("failure"),
     round: z.int(),
@@ -70,7 +70,7 @@ export type SliceCounts = InterleavedEntry["tests"][number]["base"];
 /** The checkpoint log of one study. */
 export type StudyCheckpointLog = CheckpointLog<StudyLogHeader, StudyLogEntry>;
 
-/** Creates, resumes and finds checkpoint logs of studies. */
+/** Creates, resumes and finds the checkpoint logs of studies. */
 export const studyCheckpointLogs = new CheckpointLogStore<StudyLogHeader, StudyLogEntry>({
   subject: "study",
   file: STUDY_CHECKPOINT_FILE,

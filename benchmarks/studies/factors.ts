@@ -1,4 +1,4 @@
-/** Factors that a study varies, and the treatments: every combination of levels on every deployment. Pure. */
+/** Factors that a study varies, and its treatments: every combination of levels on every deployment. Pure. */
 import { compact } from "../../lib/compact";
 import { counted } from "../../lib/units";
 import type { Mode } from "../../valkey/node";
@@ -6,42 +6,42 @@ import type { ServerSettings } from "../../valkey/settings/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import type { Workload } from "../workloads/workload";
 
-/** Levels of the factor persistence. */
+/** Levels of the factor `persistence`. */
 export const PERSISTENCE = ["none", "rdb", "aof-everysec", "aof-always"] as const;
 export type Persistence = (typeof PERSISTENCE)[number];
 
-/** Factor to level. */
+/** Level by factor. */
 export interface Levels {
   readonly mode?: Mode;
-  /** 1 is replication mode; a cluster has at least three. */
+  /** Number of primaries. 1 means replication mode; a cluster has at least three. */
   readonly primaries?: number;
-  /** Replicas of each primary. */
+  /** Number of replicas of each primary. */
   readonly replicas?: number;
   readonly "io-threads"?: number;
   /** Server program by name and version (`valkey`, `valkey-8.1`, `redis`), or the directory that contains it. */
   readonly engine?: string;
-  /** CPUs that each server is pinned to; servers share CPUs where the machine has too few. */
+  /** Number of CPUs that each server is pinned to. If the machine has too few, servers share CPUs. */
   readonly cpus?: number;
-  /** Bytes per value. */
+  /** Size of a value, bytes. */
   readonly dataSize?: number;
   readonly pipeline?: number;
-  /** Connections of each load generator. */
+  /** Number of connections of each load generator. */
   readonly clients?: number;
-  /** Threads of each load generator. */
+  /** Number of threads of each load generator. */
   readonly threads?: number;
   /** Number of runners. */
   readonly runners?: number;
-  /** Offered requests per second of all runners together; 0 is full speed. */
+  /** Offered requests per second of all runners together; 0 means full speed. */
   readonly rate?: number;
   readonly persistence?: Persistence;
-  /** Bytes of the replication backlog. */
+  /** Size of the replication backlog, bytes. */
   readonly backlog?: number;
 }
 
 /** A setting that a study varies. */
 export type Factor = keyof Levels;
 
-/** Factor to its levels; the first level is the baseline. */
+/** Levels of each varied factor. The first level is the baseline. */
 export type Variation = { readonly [F in Factor]?: readonly NonNullable<Levels[F]>[] };
 
 /** A deployment before any factor is varied. */
@@ -54,28 +54,27 @@ export interface BaseDeployment {
 
 /** One combination of settings: a deployment and its load. */
 export interface Treatment {
-  /** Name of its directory, nodes and records: small letters, digits, dots and hyphens. */
+  /** Name of the treatment's directory, nodes and records: small letters, digits, dots and hyphens. */
   readonly id: string;
   /** Name in reports: `io-threads 2`. */
   readonly label: string;
-  /** Name of the deployment that it varies. */
+  /** Name of the deployment that the treatment varies. */
   readonly baseDeployment: string;
   readonly levels: Levels;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /** Undefined is the first Valkey found. */
+  /** Engine of the servers; undefined means the first Valkey that is found. */
   readonly engine: string | undefined;
-  /** CPUs of each server; undefined without pinning. */
+  /** Number of CPUs of each server; undefined without pinning. */
   readonly cpus: number | undefined;
   readonly workload: Workload;
   readonly runners: number;
 }
 
 /**
- * Every combination of levels on every deployment, by deployment, then by level; the last factor changes first. The
- * first
- * treatment is the baseline.
+ * Every combination of levels on every deployment, ordered by deployment, then by level. The last factor changes first.
+ * The first treatment is the baseline.
  */
 export function treatmentsOf(
   bases: readonly BaseDeployment[],
@@ -116,7 +115,7 @@ function product(factors: readonly [Factor, readonly (string | number)[]][]): Le
   );
 }
 
-/** A level in words: `2 CPUs`. */
+/** A level as text: `2 CPUs`. */
 export function describeLevel(factor: Factor, level: string | number): string {
   switch (factor) {
     case "mode":

@@ -1,4 +1,4 @@
-/** Pairs of treatments that are compared, and those that are measured interleaved. Pure. */
+/** Pairs of treatments that are compared, and pairs that are measured interleaved. Pure. */
 import { compact } from "../../lib/compact";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { TestName } from "../workloads/named-tests";
@@ -12,7 +12,8 @@ export interface TreatmentPair {
 }
 
 /**
- * Each treatment with those that differ in one factor (or the deployment), which is at its first level in the baseline.
+ * Pairs of a treatment and a baseline that differ only in one factor or in the deployment. In the baseline, this factor
+ * is at its first level.
  */
 export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const [first] = treatments;
@@ -33,8 +34,9 @@ export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[]
 }
 
 /**
- * Compared pairs at full speed with equally many nodes. Pausing and resuming costs each process about 0.2 ms per slice:
- * that cancels out between equal numbers of processes, and would be a sixth of the ratio of twelve to three.
+ * Compared pairs at full speed that have the same number of nodes. Pausing and resuming costs each process about 0.2 ms
+ * per slice. For equal numbers of processes, this cost cancels out. For twelve and three processes, it would change the
+ * ratio by a sixth.
  */
 export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;
@@ -47,7 +49,7 @@ export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPai
   );
 }
 
-/** Tests of both treatments that leave their data unchanged, so that they can run for any time. */
+/** Tests that both treatments have and that leave their data unchanged, so that they can run for any time. */
 export function commonTests({ base, other }: TreatmentPair): TestName[] {
   return base.workload.tests.filter((test) => other.workload.tests.includes(test) && namedTest(test).leaves === "same");
 }

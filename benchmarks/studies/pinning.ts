@@ -1,4 +1,4 @@
-/** CPUs that servers and load generators are pinned to. */
+/** CPUs to which servers and load generators are pinned. */
 import { counted } from "../../lib/units";
 import { readFileSync } from "node:fs";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -6,16 +6,16 @@ import type { Treatment } from "./factors";
 
 /** CPU lists in the format of taskset: `0,1`. */
 export interface Pinning {
-  /** One list per server. */
+  /** CPU list of each server. */
   readonly servers: readonly string[];
   readonly clients: string;
-  /** Which CPUs are shared, as a warning; undefined where servers and load generators have CPUs of their own. */
+  /** Description of the shared CPUs, for a warning; undefined if servers and load generators have separate CPUs. */
   readonly sharedCpus: string | undefined;
 }
 
 /**
- * Servers get CPUs of their own from the first CPU on, load generators get the rest. Where the machine has too few,
- * servers share CPUs in rotation, and load generators share all CPUs.
+ * Plans the CPUs. Servers get separate CPUs, beginning with the first one, and load generators get the rest. If the
+ * machine has too few CPUs, servers share CPUs in rotation, and load generators share all CPUs.
  * @param cpus CPUs of the machine, at least one
  * @param servers number of servers
  * @param each number of CPUs of each server
@@ -33,14 +33,14 @@ export function planPinning(cpus: readonly number[], servers: number, each: numb
   const servedBy = `${counted(servers, "server")} of ${counted(each, "CPU")} each`;
   const shared =
     wanted > cpus.length
-      ? `${servedBy} need ${wanted} CPUs and one for the load generator; the machine has ${cpus.length}`
+      ? `${servedBy} need ${wanted} CPUs, and the load generator needs one more; the machine has ${cpus.length}`
       : left.length === 0
         ? `${servedBy} use all ${cpus.length} CPUs of the machine, so the load generator shares them`
         : undefined;
   return { servers: masks, clients, sharedCpus: shared };
 }
 
-/** CPUs of a list in the format of the kernel: `0-2,5` is 0, 1, 2 and 5. */
+/** CPUs of a list in the kernel's format: `0-2,5` means 0, 1, 2 and 5. */
 export function parseCpuList(text: string): number[] {
   return text
     .trim()
@@ -54,14 +54,15 @@ export function parseCpuList(text: string): number[] {
     });
 }
 
-/** The pinning of a treatment; undefined where it has no factor cpus. */
+/** The pinning of a treatment; undefined if it does not have the factor `cpus`. */
 export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly number[]): Pinning | undefined {
   return each === undefined ? undefined : planPinning(cpus, nodeCount(shape), each);
 }
 
 /**
- * CPUs that this process may use, at most as many as its CPU quota allows. Outside Linux, the first numbers.
- * @param cores CPU quota, see `availableCores`
+ * CPUs that this process may use, limited to the number that its CPU quota allows. On systems other than Linux, these
+ * are the first numbers.
+ * @param cores CPU quota: see `availableCores`
  */
 export function availableCpus(cores: number): number[] {
   const most = Math.max(1, Math.floor(cores));
@@ -69,7 +70,7 @@ export function availableCpus(cores: number): number[] {
     const list = /^Cpus_allowed_list:\s*(.+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1];
     if (list !== undefined) return parseCpuList(list).slice(0, most);
   } catch {
-    // Not Linux.
+    // This system is not Linux.
   }
   return Array.from({ length: most }, (_, index) => index);
 }

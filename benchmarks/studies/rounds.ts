@@ -1,9 +1,12 @@
-/** The order of a study's steps, and the decision on another round. Pure: the same seed gives the same order. */
+/**
+ * The order of a study's steps, and the decision whether to measure another round. Pure: the same seed gives the same
+ * order.
+ */
 import type { Ratio } from "../../lib/statistics/ratio";
 import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
-/** Minimum of rounds within the budget; fewer rounds hardly show the spread. See `STOPPING_CONFIDENCE`. */
+/** Least number of rounds if the budget allows it. Fewer rounds hardly show the spread. See `STOPPING_CONFIDENCE`. */
 export const MIN_ROUNDS = 6;
 
 /** One measurement of a study. */
@@ -13,11 +16,10 @@ export type StudyStep =
   | { readonly kind: "interleaved"; readonly round: number; readonly base: string; readonly other: string };
 
 /**
- * The steps of a round in random order: every treatment and every pair once, with a reference load at the begin and
- * another
- * one in between.
- * @param pairs ids of treatments that are measured interleaved
- * @param round from 1
+ * The steps of a round in random order: every treatment and every pair once, with a reference load at the beginning and
+ * another one in between.
+ * @param pairs IDs of treatments that are measured interleaved
+ * @param round number of the round, from 1
  */
 export function stepsOfRound(
   treatments: readonly string[],
@@ -38,31 +40,31 @@ export function stepsOfRound(
     : [referenceLoad(1), ...steps.slice(0, among), referenceLoad(2), ...steps.slice(among)];
 }
 
-/** Subject of a step: a treatment's id, or `other beside base` for a pair. */
+/** Subject of a step: the ID of a treatment, or `other beside base` for a pair. */
 export function stepSubject(step: Exclude<StudyStep, { kind: "reference-load" }>): string {
   return step.kind === "treatment" ? step.treatment : `${step.other} beside ${step.base}`;
 }
 
-/** Identifies a step of a study: `3 cluster`, `3 reference load 1`. */
+/** Key of a step within a study: `3 cluster`, `3 reference load 1`. */
 export function stepKey(step: StudyStep): string {
   return `${step.round} ${step.kind === "reference-load" ? `reference load ${step.place}` : stepSubject(step)}`;
 }
 
-/** Facts on which the decision about a further round depends. */
+/** Facts that decide whether another round is measured. */
 export interface StudyProgress {
   /** Number of finished rounds. */
   readonly rounds: number;
-  /** Seconds of measuring, without the time between interruption and resumption. */
+  /** Seconds of measuring, without the time between an interruption and the resumption. */
   readonly elapsed: number;
-  /** The deciding ratios so far. */
+  /** The ratios that decide, as measured so far. */
   readonly ratios: readonly Ratio[];
 }
 
-/** When a study ends. */
+/** Conditions for the end of a study. */
 export interface StudyLimits {
-  /** Target relative precision: 0.05 is 5 %. */
+  /** Target relative precision; 0.05 means 5 %. */
   readonly precision: number;
-  /** Seconds of measuring. */
+  /** Budget: greatest number of seconds of measuring. */
   readonly budget: number;
 }
 
@@ -72,14 +74,14 @@ export type NextDecision =
       readonly kind: "go-on";
       /** Expected number of rounds. */
       readonly planned: number;
-      /** Expected seconds to the end; undefined before the first round. */
+      /** Expected seconds until the end; undefined before the first round. */
       readonly remaining: number | undefined;
     }
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };
 
 /**
- * Stops after six rounds once every deciding ratio has the target precision, or where another round exceeds the budget.
- * The first round is always measured.
+ * Decides whether a study stops. It stops after six or more rounds if every deciding ratio has the target precision. It
+ * also stops if another round would exceed the budget. The first round is always measured.
  */
 export function decideNext(
   { rounds, elapsed, ratios }: StudyProgress,

@@ -3,33 +3,42 @@ import { createHash } from "node:crypto";
 import type { Treatment } from "./factors";
 import type { StudyLimits } from "./rounds";
 
-/** The document whose claims a study tests; `comparison` tests none. */
+/**
+ * Kinds of studies. Each tests the claims of a published document (docs/sources.md), except `comparison`, which tests
+ * none.
+ */
 export const STUDY_KINDS = ["topologies", "io-threads", "engines", "density", "billion", "comparison"] as const;
 export type StudyKind = (typeof STUDY_KINDS)[number];
 
-/** Insertion of keys into an empty server while memory and rate are sampled. */
+/** Insertion of keys into an empty server, while memory and rate are sampled. */
 export interface TableGrowthPlan {
-  /** Keys at the end. */
+  /** Number of keys at the end. */
   readonly keys: number;
-  /** Bytes per value. */
+  /** Size of a value, bytes. */
   readonly dataSize: number;
 }
 
-/** Measurements of a study, and when it ends. */
+/** The measurements of a study, and the conditions for its end. */
 export interface Study extends StudyLimits {
   readonly name: string;
   readonly kind: StudyKind;
-  /** The first treatment is the baseline of comparisons. */
+  /** Treatments. The first one is the baseline of comparisons. */
   readonly treatments: readonly Treatment[];
   readonly seed: number;
-  /** Table growth to measure on every treatment in every round; undefined for none. */
+  /** Table growth that is measured on every treatment in every round; undefined if it is not measured. */
   readonly tableGrowth: TableGrowthPlan | undefined;
 }
 
-/** The method of comparing treatments. Its number changes with the method, so that an older log is not resumed. */
+/**
+ * The method of comparing treatments. Its number changes with the method, so that a log of an older method is not
+ * resumed.
+ */
 const METHOD = "interleaved 3";
 
-/** Studies with the same fingerprint measure the same treatments in the same way; precision and budget may differ. */
+/**
+ * Identity of a study. Studies with the same fingerprint measure the same treatments in the same way. Their precision
+ * and budget may differ.
+ */
 export function fingerprint({ kind, treatments, tableGrowth }: Study): string {
   const text = JSON.stringify(
     { method: METHOD, kind, treatments: treatments, growth: tableGrowth ?? null },

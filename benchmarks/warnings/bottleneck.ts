@@ -1,40 +1,42 @@
 /**
- * Finds the bottleneck of a load by CPU on both sides and by the requests in flight. Pure; every limit is named here.
+ * Finds the bottleneck of a load from the CPU use on both sides and from the requests in flight. Pure. Every limit has
+ * a name in this file.
  */
 import { formatPercent } from "../../lib/units";
 import type { MeasurementRecord } from "../results/schema";
 
-/** Where a load has its bottleneck, with the figures that say so. */
+/** The bottleneck of a load, with the values that show it. */
 export type Bottleneck =
-  /** The load generator used all of its CPU, while no server did. */
+  /** The load generator used all of its CPU, and no server did. */
   | { readonly at: "client"; readonly text: string }
   /** A primary's main thread used all of its CPU. */
   | { readonly at: "server"; readonly text: string }
-  /** Neither was at its own limit, and all CPUs of the machine were in use. */
+  /** Neither side was at its own limit, but all CPUs of the machine were in use. */
   | { readonly at: "machine"; readonly text: string }
-  /** Neither the CPU of either side nor the machine's. */
+  /** Neither side was at its limit, and the machine had free CPUs. */
   | { readonly at: "none" };
 
-/** Inputs from which a bottleneck is found. */
+/** Values from which a bottleneck is found. */
 export type BottleneckEvidence = Pick<
   MeasurementRecord,
   "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate"
 >;
 
-/** Share of the time for which a thread at its limit is busy: scheduling takes the rest. */
+/** Share of the time in which a thread at its limit is busy. Scheduling takes the rest. */
 const BUSY_THREAD = 0.9;
 /** Share of its CPU that a machine at its limit uses. */
 const BUSY_MACHINE = 0.95;
 /**
- * Share of a closed loop's requests that are in flight, by Little's law (rate × mean latency over connections ×
- * pipeline). Measured with the server as the bottleneck: 0.89 to 0.93. Measured with the generator as the bottleneck:
- * 0.71 to 0.78, because replies wait to be read. It decides only where the generator's CPU is unknown.
+ * Share of a closed loop's requests that are in flight, by Little's law (rate × mean latency / (connections ×
+ * pipeline)). With the server as the bottleneck, 0.89 to 0.93 were measured. With the generator as the bottleneck, 0.71
+ * to 0.78 were measured, because replies wait to be read. This limit is used only if the generator's CPU use is
+ * unknown.
  */
 const IN_FLIGHT = 0.8;
 
 /**
- * Finds the bottleneck of a load: the CPU of its generator, of a server, or of the machine that they share; without the
- * generator's CPU, the requests in flight.
+ * Finds the bottleneck of a load: the CPU of its generator, of a server, or of the machine that they share. If the
+ * generator's CPU use is unknown, the requests in flight are used instead.
  */
 export function bottleneckOf(record: BottleneckEvidence): Bottleneck {
   const { cpu } = record;
@@ -46,13 +48,16 @@ export function bottleneckOf(record: BottleneckEvidence): Bottleneck {
   const clientBusy = working === null ? 0 : working / cpu.clientLimit;
   if (clientBusy >= BUSY_THREAD) {
     const client = `the load generator used ${formatPercent(clientBusy)} of its threads`;
-    return { at: "client", text: `${client}, and no primary's main thread more than ${formatPercent(busiestPrimary)}` };
+    return {
+      at: "client",
+      text: `${client}, and no primary's main thread was more than ${formatPercent(busiestPrimary)} busy`,
+    };
   }
   const inFlight = inFlightShare(record);
   if (working === null && inFlight < IN_FLIGHT) {
     return {
       at: "client",
-      text: `only ${formatPercent(inFlight)} of the requests that it may have in flight were with the servers`,
+      text: `the load generator kept only ${formatPercent(inFlight)} of its allowed requests in flight`,
     };
   }
   const machineBusy = cpu.machineBusy === null ? 0 : (cpu.machineBusy - idling) / cpu.machineCores;
@@ -71,8 +76,8 @@ function mainThreadOfPrimary({ role, mainThread }: MeasurementRecord["cpu"]["ser
 }
 
 /**
- * Cores that the load generator needed, and cores that it used while waiting. An open loop polls its clock while it
- * waits: only its work counts, because other processes can have the rest.
+ * Cores that the load generator needed, and cores that it used while it waited. An open loop polls its clock while it
+ * waits. So only its work counts, because other processes can use the rest.
  */
 function generatorCpu({ cpu, offering }: BottleneckEvidence): {
   readonly working: number | null;
@@ -83,7 +88,10 @@ function generatorCpu({ cpu, offering }: BottleneckEvidence): {
   return { working: Math.min(offering.busy, cpu.client ?? Infinity), idling };
 }
 
-/** Share of a closed loop's possible requests in flight; 1 for any load at an offered rate, which has no such limit. */
+/**
+ * Share of a closed loop's possible requests that are in flight. It is 1 for a load at an offered rate, which does not
+ * have such a limit.
+ */
 function inFlightShare({ client, clients, pipeline, rate, offering }: BottleneckEvidence): number {
   if (rate !== null || offering !== null) return 1;
   return (client.rps * client.avgMs) / 1000 / (clients * pipeline);

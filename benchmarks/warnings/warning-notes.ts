@@ -1,4 +1,4 @@
-/** Warnings as footnotes: one letter and one text per code, with all results that have it. Pure. */
+/** Warnings as footnotes: one letter and one text for each code, with all results that have this warning. Pure. */
 import type { ResultRow } from "../results/rows";
 import type { Warning } from "../results/schema";
 
@@ -11,11 +11,11 @@ export interface WarningNote {
   readonly where: readonly string[];
 }
 
-/** Shown where no result has a warning. */
+/** Text that is shown if no result has a warning. */
 export const NO_WARNINGS =
   "None: client and servers report the same rate, reads found their keys, and no other process used the machine.";
 
-/** Footnotes of rows, in order of first appearance. */
+/** Footnotes of results, in the order of first appearance. */
 export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   const notes = new Map<Warning["code"], { text: string; where: string[] }>();
   for (const { title, deployment, warnings } of rows) {
@@ -28,7 +28,7 @@ export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   return [...notes].map(([code, note]) => ({ code, ...note }));
 }
 
-/** `a` for the first note. There are fewer codes than letters. */
+/** Letter of a footnote; `a` for the first one. There are fewer codes than letters. */
 export function noteLetter(notes: readonly WarningNote[], code: Warning["code"]): string {
   return String.fromCharCode("a".charCodeAt(0) + notes.findIndex((note) => note.code === code));
 }

@@ -1,6 +1,6 @@
 /**
- * Warns about measurements that are not to be trusted, from what was measured beside them. Pure. `connection-check.ts`
- * has the limit of `few-connections`.
+ * Finds reasons not to trust a measurement, from values that were measured during it. Pure. The limit of
+ * `few-connections` is in `connection-check.ts`.
  */
 import { formatCount, formatPercent } from "../../lib/units";
 import { median } from "../../lib/statistics/median";
@@ -8,46 +8,50 @@ import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
 import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } from "../results/schema";
 import { bottleneckOf } from "./bottleneck";
 
-/** Share by which the rates of the load generator and of the servers may differ. */
+/** Greatest relative difference between the rates of the load generator and of the servers. */
 const CLOCK_DISAGREEMENT_LIMIT = 0.01;
-/** Share of the reads of prefilled keys that may miss. */
+/** Greatest share of reads of prefilled keys that find no key. */
 const MISS_LIMIT = 0.001;
-/** Share by which a primary's part of the calls may differ from its expected part. */
+/** Greatest relative difference between a primary's share of the calls and its expected share. */
 const SHARE_LIMIT = 0.05;
-/** Standard deviations that count as chance. */
+/** Number of standard deviations up to which a difference counts as chance. */
 const CHANCE_DEVIATIONS = 4;
-/** Share of the machine's cores that other processes may use or the hypervisor may steal. */
+/** Greatest share of the machine's cores that other processes may use or the hypervisor may steal. */
 const NEIGHBOUR_LIMIT = 0.1;
-/** Share by which a reference load may differ from the median of all of them. */
+/** Greatest relative difference between a reference load and the median of all reference loads. */
 export const REFERENCE_LOAD_LIMIT = 0.1;
 /** Share of an offered rate that must be reached. */
 const RATE_LIMIT = 0.98;
-/** Lateness of an open loop at its 99th percentile: a share of the latency there, or milliseconds. */
+/**
+ * Greatest lateness of an open loop at its 99th percentile: a share of the latency at this percentile, or a number of
+ * milliseconds.
+ */
 const LATE_SHARE = 0.1;
 const LATE_MS = 0.1;
-/** Share of an open loop's requests that may be refused, given up or not sent. */
+/** Greatest share of an open loop's requests that are refused, given up or not sent. */
 const UNANSWERED_LIMIT = 0.001;
-/** Seconds below which a measurement says little, whatever the clock. */
+/** Shortest measurement that is useful, seconds, whatever the clock. */
 const MIN_SECONDS = 1;
-/** A measurement that was asked for MIN_SECONDS may end this much early. */
+/** Share of MIN_SECONDS from which a measurement of this duration counts as long enough, because it may end early. */
 const EARLY_END = 0.98;
-/** Share of a measurement's time that one tick of the clock may be. */
+/** Greatest share of a measurement's time that one tick of the clock may have. */
 const TICK_LIMIT = 0.01;
 
-/** Inputs of warnings: a record before it has any, and what only the measurement knows. */
+/** Inputs of warnings: a record without warnings, and facts that only the measurement knows. */
 export interface WarningEvidence {
   readonly record: Omit<MeasurementRecord, "warnings">;
   /**
-   * Whether the load generator counted requests and read its clock in ticks, so that its time is rounded up to a tick.
+   * Whether the load generator sent a number of requests and read its clock in ticks. Its time is then rounded up to a
+   * tick.
    */
   readonly isTicked: boolean;
   /** Whether every request of the test should find its key. */
   readonly reads: boolean;
-  /** Whether the test emptied the collections that it removes from. */
+  /** Whether the test emptied the collections from which it removes elements. */
   readonly ranEmpty: boolean;
-  /** Whether some primaries are meant to receive more requests than others. */
+  /** Whether some primaries are expected to receive more requests than others. */
   readonly isSkewed: boolean;
-  /** Why the servers' counters could not be read; undefined where they were. */
+  /** Reason why the servers' counters could not be read; undefined if they were read. */
   readonly serversUnknown: string | undefined;
   /**
    * Seconds for which an open loop was to offer its load, without the wait for the last replies; undefined for a closed
@@ -95,19 +99,21 @@ function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warn
 }
 
 /**
- * Whether an offered rate was reached. Independent arrivals are never exactly as many as the rate says, so an open loop
- * is held against the requests that it did offer. One that falls behind answers all of them, but takes longer than it
- * offered.
+ * Warnings about an offered rate that was not reached. The number of independent arrivals is never exactly what the
+ * rate says, so an open loop is compared with the requests that it offered. If it falls behind, it still answers all of
+ * them, but takes longer than the time in which it offered them.
  */
 function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: WarningEvidence): Warning[] {
   if (rate === null) return [];
   const isOpenLoop = offering !== null && offeredSeconds !== undefined;
   const offered = isOpenLoop ? Math.min(rate, offering.offered / offeredSeconds) : rate;
   if (client.rps >= RATE_LIMIT * offered) return [];
-  return [warning("rate-missed", `${formatCount(client.rps)}/s were reached of ${formatCount(rate)}/s offered`)];
+  return [
+    warning("rate-missed", `only ${formatCount(client.rps)}/s of the offered ${formatCount(rate)}/s were reached`),
+  ];
 }
 
-/** Lateness that an open loop itself added to its latencies, and requests that have no latency. */
+/** Warnings about lateness that an open loop itself added to its latencies, and about requests without a latency. */
 function openLoopWarnings({ record: { offering, client } }: WarningEvidence): Warning[] {
   if (offering === null) return [];
   return [...latenessWarnings(offering, client.p99Ms), ...unansweredWarnings(offering)];
@@ -116,7 +122,7 @@ function openLoopWarnings({ record: { offering, client } }: WarningEvidence): Wa
 function latenessWarnings({ lagP99Ms }: OpenLoopCounts, p99Ms: number): Warning[] {
   if (lagP99Ms <= Math.max(LATE_MS, LATE_SHARE * p99Ms)) return [];
   const late = `the load generator sent 1 % of the requests more than ${lagP99Ms.toFixed(2)} ms late`;
-  return [warning("generator-late", `${late}, and their latency includes that (p99 ${p99Ms.toFixed(2)} ms)`)];
+  return [warning("generator-late", `${late}, and their latency includes this delay (p99 ${p99Ms.toFixed(2)} ms)`)];
 }
 
 function unansweredWarnings({ failed, unknown, offered }: OpenLoopCounts): Warning[] {
@@ -139,7 +145,10 @@ function workWarnings({ record: { servers, title }, reads, ranEmpty }: WarningEv
   const { hitRatio, evictions, rejectedCalls } = servers;
   if (reads && hitRatio !== null && hitRatio < 1 - MISS_LIMIT) {
     warnings.push(
-      warning("hit-ratio", `${formatPercent(1 - hitRatio)} of the reads found nothing, which is less work`),
+      warning(
+        "hit-ratio",
+        `${formatPercent(1 - hitRatio)} of the reads found no key, and such a read is less work for the server`,
+      ),
     );
   }
   if (evictions > 0)
@@ -148,7 +157,9 @@ function workWarnings({ record: { servers, title }, reads, ranEmpty }: WarningEv
   return warnings;
 }
 
-/** A bottleneck outside the servers matters at full speed, and where an offered rate was not reached. */
+/**
+ * Warnings about a bottleneck outside the servers. It matters at full speed, and if an offered rate was not reached.
+ */
 function bottleneckWarnings({ record }: WarningEvidence): Warning[] {
   const { rate, client } = record;
   if (rate !== null && client.rps >= RATE_LIMIT * rate) return [];
@@ -169,7 +180,7 @@ function neighbourWarnings({ record: { cpu } }: WarningEvidence): Warning[] {
 function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warning[] {
   if (isSkewed) return [];
   const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => {
-    // Keys drawn at random fall unevenly by chance, the more so the fewer there are.
+    // Keys that are drawn at random are distributed unevenly by chance; the fewer calls, the more unevenly.
     const deviation = Math.sqrt((expectedShare * (1 - expectedShare)) / Math.max(1, servers?.calls ?? 0));
     return Math.abs(share - expectedShare) > Math.max(SHARE_LIMIT * expectedShare, CHANCE_DEVIATIONS * deviation);
   });
@@ -181,7 +192,7 @@ function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warn
   return [warning("uneven-shares", shares.join(", "))];
 }
 
-/** Warns about a round whose reference load, before or after it, is not near the median of all of them. */
+/** Warnings about a round if the reference load before or after it differs from the median of all reference loads. */
 export function referenceLoadWarnings(round: number, referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   if (referenceLoads.length === 0) return [];
   const usual = median(referenceLoads.map(({ rps }) => rps));
@@ -189,7 +200,7 @@ export function referenceLoadWarnings(round: number, referenceLoads: readonly Re
   const moved = around.filter(({ rps }) => Math.abs(rps / usual - 1) > REFERENCE_LOAD_LIMIT);
   if (moved.length === 0) return [];
   const rates = moved.map(({ rps }) => formatPercent(rps / usual)).join(" and ");
-  const text = `the reference load before or after ran at ${rates} of its median rate: the machine changed meanwhile`;
+  const text = `the reference load before or after the round ran at ${rates} of its median rate, so the machine changed`;
   return [warning("reference-load-moved", text)];
 }
 

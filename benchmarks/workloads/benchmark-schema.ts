@@ -1,4 +1,4 @@
-/** A benchmark as a user writes it: the section `benchmark` of a stack, the arguments of a component. */
+/** A benchmark as the user writes it: the section `benchmark` of a stack, or the arguments of a component. */
 import { z } from "zod";
 import { wholeNumber, recordName } from "../../lib/schema/fields";
 import { isMap } from "../../lib/schema/json-schema";
@@ -6,7 +6,7 @@ import { valueBytes } from "./mixed-workload-schema";
 import type { TestName } from "./named-tests";
 import { resolveTests, TEST_ALIASES, TEST_NAMES } from "./named-tests";
 
-/** Duration of a measurement without `duration` and `requests`. */
+/** Duration of a measurement if neither `duration` nor `requests` is set, seconds. */
 export const DEFAULT_DURATION_SECONDS = 10;
 
 /** The tests of a benchmark that names neither tests nor workloads. */
@@ -24,28 +24,36 @@ const tests = z
     return unknown.length > 0 ? z.NEVER : resolved;
   });
 
-/** The keys of a benchmark: how named tests are sent, how long everything is measured, and how often. */
+/**
+ * The options of a benchmark: how named tests are sent, how long each measurement takes, and how often it is repeated.
+ */
 export const benchmarkFields = {
   workloadName: recordName.optional().meta({
-    description: "Tag of the results.",
+    description: "Name of the workload in the results.",
     fallback: "the deployment's name",
   }),
   tests: tests.optional().meta({
     description: "Tests of valkey-benchmark: a list, or a text with commas.",
-    fallback: "set, get and incr; none with `valkey:workloads`",
+    fallback: "set, get and incr; no tests if the stack has `valkey:workloads`",
   }),
   clients: wholeNumber(1, 100_000).default(48).meta({
-    description: "Number of connections: a multiple of every cluster's primaries.",
+    description:
+      "Number of connections. In cluster mode it must be a multiple of the number of primaries, and of `threads`.",
   }),
   pipeline: wholeNumber(1, 10_000).default(16).meta({ description: "Requests in flight per connection." }),
   dataSize: valueBytes.default(256).meta({ description: "Value size.", unit: "bytes" }),
   threads: wholeNumber(1, 500).default(3).meta({
-    description: "Threads of the load generator: a multiple of every cluster's primaries, or fewer than those.",
-  }),
-  adjustLoad: z.boolean().default(false).meta({
     description:
-      "Whether clients and threads that the clusters' primaries cannot share evenly are adjusted, instead of refused.",
+      "Threads of the load generator. More threads than a cluster has primaries must be a multiple of the primaries.",
   }),
+  adjustLoad: z
+    .boolean()
+    .default(false)
+    .meta({
+      description:
+        "Whether the program changes `clients` and `threads` to values that the primaries of every cluster can share " +
+        "evenly. If false, other values are an error.",
+    }),
   keySpace: wholeNumber(1, 1_000_000_000).default(1_000_000).meta({
     description: "Number of distinct keys. With a cluster it is rounded to a multiple of 16384.",
   }),
@@ -61,7 +69,7 @@ export const benchmarkFields = {
     fallback: "`duration` applies",
   }),
   warmup: wholeNumber(0, 3600).default(1).meta({
-    description: "Load before each measurement, not counted.",
+    description: "Duration of the load that is sent before each measurement and is not part of the results.",
     unit: "seconds",
   }),
   repeats: wholeNumber(1, 1000).default(3).meta({
@@ -74,17 +82,17 @@ export const benchmarkFields = {
   }),
 };
 
-/** The parsed keys of a benchmark. */
+/** The parsed options of a benchmark. */
 export type BenchmarkSettings = Omit<z.infer<z.ZodObject<typeof benchmarkFields>>, "tests"> & {
   readonly tests: readonly TestName[];
 };
 
-/** Whether a measurement has one length: seconds, or a number of requests. */
+/** Whether a measurement has only one length, either seconds or a number of requests. */
 export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "duration" | "requests">): boolean {
   return duration === undefined || requests === undefined;
 }
 
-/** The problem of a benchmark that has two lengths, found whatever else is wrong. */
+/** The problem of a benchmark that has two lengths. It is reported even if there are other problems. */
 export const TWO_LENGTHS = {
   path: ["requests"],
   message: "expected a duration or a number of requests, not both",

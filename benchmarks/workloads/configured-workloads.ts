@@ -1,4 +1,4 @@
-/** From the parsed keys of a benchmark to the workloads that are sent. Pure. */
+/** Turns the parsed options of a benchmark into the workloads that are sent. Pure. */
 import type { BenchmarkSettings } from "./benchmark-schema";
 import { DEFAULT_DURATION_SECONDS } from "./benchmark-schema";
 import type { MixedWorkload } from "./mixed-workload";
@@ -6,7 +6,7 @@ import type { WorkloadConfig } from "./mixed-workload-schema";
 import type { Workload } from "./workload";
 import { adjustKeySpace } from "./workload";
 
-/** The named tests of a benchmark, not yet fitted to the deployments. */
+/** The named tests of a benchmark, before they are adjusted to the deployments. */
 export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
   const { workloadName, tests, clients, pipeline, dataSize, threads, keySpace, duration, requests, warmup, rate } =
     benchmark;
@@ -15,8 +15,9 @@ export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
 }
 
 /**
- * Mixed workloads by name, each as long as the benchmark's measurements, with key spaces that every deployment can have.
- * @param anyCluster whether one of them is a cluster
+ * The mixed workloads of a benchmark. Each is as long as the benchmark's measurements, and its key space is possible on
+ * every deployment.
+ * @param anyCluster whether one of the deployments is a cluster
  */
 export function mixedWorkloads(
   {
@@ -31,7 +32,7 @@ export function mixedWorkloads(
     const seconds = requests !== undefined && workload.rate !== undefined ? requests / workload.rate : duration;
     const keySpace = adjustKeySpace(workload.keySpace, anyCluster);
     const common = { name, length: { seconds }, warmup, keySpace };
-    // A closed loop has the key even where its rate is unlimited.
+    // A closed loop has this option even if its rate is unlimited.
     return workload.loadGenerator === "open-loop"
       ? { ...workload, ...common }
       : { ...workload, ...common, rate: workload.rate };

@@ -1,24 +1,27 @@
-/** The keys that a test needs on one primary, cut into slices that one script call fills, counts or removes. Pure. */
+/**
+ * The keys that a test needs on one primary, divided into slices. One script call fills, counts or removes one slice.
+ * Pure.
+ */
 import type { SlotRange } from "../../valkey/topology/slots";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import { keyInfixes, keysPerInfix } from "./key-space";
 import { ZSET_MEMBERS } from "./mixed-workload";
 import type { Prefill } from "./named-tests";
 
-/** How large a prefill is. */
+/** Size of a prefill. */
 export interface PrefillSize {
-  /** Distinct keys of each family. */
+  /** Number of different keys of each family. */
   readonly keySpace: number;
-  /** Bytes per value. */
+  /** Size of a value, bytes. */
   readonly dataSize: number;
-  /** Elements that a `stock` must hold over all primaries. */
+  /** Number of elements that a `stock` must contain on all primaries together. */
   readonly stock: number;
 }
 
-/** Purpose for which a script call uses its slice. */
+/** The action of a script call on its slice. */
 export type SliceAction = "fill" | "count" | "remove";
 
-/** Argument of prefill.lua, which describes the keys. */
+/** Argument of prefill.lua. It describes the keys of a slice. */
 export interface KeySlice {
   readonly action: SliceAction;
   readonly kind: KeyExtent["kind"];
@@ -37,22 +40,22 @@ export interface KeySlice {
 export interface KeyExtent {
   readonly kind: "numbered" | "sorted-sets" | "list" | "set" | "hash" | "zset" | "any";
   readonly family: string;
-  /** Numbers behind each infix, from 0 to count − 1. */
+  /** Number of keys or elements with the same infix. They are numbered from 0 to count − 1. */
   readonly count: number;
   readonly value: string;
   /**
-   * True where keys carry no hash tag, so that only their own slots tell which node serves them: numbered from 1,
-   * without leading zeros.
+   * Whether keys have no hash tag, so that only the slot of the key itself decides which node serves it. Such keys are
+   * numbered from 1, without leading zeros.
    */
   readonly isUntagged: boolean;
-  /** Sizes that numbered keys take in turn, in place of the value. */
+  /** Sizes that numbered keys have in turn, instead of the size of `value`. */
   readonly valueSizes?: readonly number[] | undefined;
 }
 
 /** Slots of a primary; undefined in replication mode. */
 type Slots = readonly SlotRange[] | undefined;
 
-/** Keys or elements that one script call writes: a few milliseconds of a server's time. */
+/** Number of keys or elements that one script call writes. This takes a few milliseconds of a server's time. */
 export const SLICE_KEYS = 2_000;
 
 /** The keys of a prefill on the primary that serves these slots. */
@@ -86,18 +89,19 @@ export function keyExtent(what: Exclude<Prefill, { kind: "functions" }>, size: P
 }
 
 /**
- * Keys that the primary holds once the extent is filled. For untagged keys only the sum over all primaries is known.
+ * Number of keys that the primary has after the extent was filled. Undefined for untagged keys, because only the sum
+ * over all primaries is known.
  */
 export function expectedKeys(extent: KeyExtent, slots: Slots): number | undefined {
   if (extent.isUntagged) return undefined;
   return keyInfixes(slots).length * (isNumbered(extent) ? extent.count : 1);
 }
 
-/** Slices that cover the extent, each for one script call. */
+/** Slices that together cover the extent. Each is for one script call. */
 export function keySlices(action: SliceAction, extent: KeyExtent, slots: Slots): KeySlice[] {
   const { kind, family, value, valueSizes, isUntagged } = extent;
   const infixes = isUntagged ? [""] : keyInfixes(slots);
-  // A collection is one key: one call counts or removes it, however many elements it has.
+  // A collection is one key. So one call counts or removes it, no matter how many elements it has.
   const perInfix = isNumbered(extent) || action === "fill" ? extent.count : 1;
   const infixesAtOnce = Math.max(1, Math.floor(SLICE_KEYS / Math.max(1, perInfix)));
   const from = isUntagged ? 1 : 0;
@@ -122,19 +126,19 @@ export function keySlices(action: SliceAction, extent: KeyExtent, slots: Slots):
   return slices;
 }
 
-/** Whether the extent has a key for each number, not one key with an element for each. */
+/** Whether the extent has one key for each number, instead of one key with an element for each number. */
 function isNumbered({ kind }: KeyExtent): boolean {
   return kind === "numbered" || kind === "sorted-sets";
 }
 
-/** Factor by which the fastest primary may receive more than its share of the removals. */
+/** Factor by which the fastest primary may receive more than an equal share of the removals. */
 const FASTER_SHARE = 1.25;
-/** −ln of the chance that one tag runs short: with 16384 tags, one run in a million. */
+/** −ln of the probability that one tag has too few elements. With 16384 tags, this happens in one run in a million. */
 const RARITY = 24;
 
 /**
- * Elements per tag. Removals fall on tags at random; Bernstein's inequality bounds how many fall on one, for small
- * means too.
+ * Number of elements for each tag. Removals hit tags at random. Bernstein's inequality limits how many hit the same
+ * tag, also for small means.
  */
 function stockPerInfix(stock: number, infixes: number): number {
   if (infixes === 1) return stock;
@@ -143,8 +147,8 @@ function stockPerInfix(stock: number, infixes: number): number {
 }
 
 /**
- * Fraction of all slots, at least a tenth: a call looks at ten times as many foreign keys at most, which cost a server
- * time too.
+ * Fraction of all slots that the primary serves, at least a tenth. So a call inspects at most ten times as many foreign
+ * keys as own keys; inspecting them costs server time as well.
  */
 function servedFraction(slots: Slots): number {
   if (slots === undefined) return 1;

@@ -1,14 +1,14 @@
-/** Mixed workloads as a user writes them: the section `workloads` of a stack, an argument of a component. */
+/** Mixed workloads as the user writes them: the section `workloads` of a stack, or an argument of a component. */
 import { z } from "zod";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "./mixed-workload";
 import { wholeNumber, fraction } from "../../lib/schema/fields";
 
-/** Bytes of a value; the servers take 512 MiB at most. */
+/** Size of a value, bytes. Servers accept at most 512 MiB. */
 export const valueBytes = wholeNumber(1, 512 * 1024 * 1024);
 
 const MAX_RATE = 1_000_000_000;
 
-/** The keys of every load generator. */
+/** The options that all load generators have. */
 const mixed = {
   data: z.enum(DATA_KINDS).default("strings").meta({
     description:
@@ -19,7 +19,7 @@ const mixed = {
     description: "Number of distinct keys. With a cluster it is rounded to a multiple of 16384.",
   }),
   clients: wholeNumber(1, 100_000).default(48).meta({
-    description: "Number of connections in all: a multiple of every cluster's primaries.",
+    description: "Total number of connections: a multiple of the number of primaries of every cluster.",
   }),
   pipeline: wholeNumber(1, 10_000).default(1).meta({ description: "Requests sent together on one connection." }),
 };
@@ -56,7 +56,7 @@ const keysSchema = z.discriminatedUnion("distribution", [
       keys: z.number().gt(0).max(1).default(0.2).meta({ description: "Part of the keys that is hot." }),
       requests: fraction.default(0.8).meta({ description: "Part of the requests that goes to hot keys." }),
     })
-    .meta({ title: "hot-set", description: "A part of the keys gets a part of the requests." }),
+    .meta({ title: "hot-set", description: "A fixed part of the requests goes to the hot keys." }),
 ]);
 
 const sizes = <const S extends string>(name: S): z.ZodLiteral<S> =>
@@ -75,7 +75,7 @@ const valuesSchema = z.discriminatedUnion("sizes", [
   z
     .strictObject({ sizes: sizes("uniform"), min: bytes("Smallest value."), max: bytes("Largest value.") })
     .refine(({ min, max }) => min <= max, { path: ["max"], message: "expected at least min" })
-    .meta({ title: "uniform", description: "Every size between two bounds is as likely." }),
+    .meta({ title: "uniform", description: "Every size between two bounds is equally likely." }),
   z
     .strictObject({
       sizes: sizes("lognormal"),
@@ -93,7 +93,7 @@ const valuesSchema = z.discriminatedUnion("sizes", [
     .meta({ title: "weighted", description: "Sizes from a list." }),
 ]);
 
-/** The load generator of a workload that names none. */
+/** The load generator of a workload that does not name one. */
 export const DEFAULT_LOAD_GENERATOR = "valkey-benchmark";
 
 const LOAD_GENERATOR = { description: "Load generator that sends the requests." };
@@ -112,7 +112,8 @@ export const openLoopSchema = z
       unit: "requests per second",
     }),
     arrivals: z.enum(ARRIVALS).default("poisson").meta({
-      description: "Spacing of the requests: `poisson` as from independent users, or `fixed`.",
+      description:
+        "Spacing of the requests: `poisson` for random times, as from independent users; `fixed` for equal intervals.",
     }),
     keys: keysSchema.prefault({ distribution: "uniform" }).meta({
       description: "Distribution of the requests over the keys.",
@@ -127,7 +128,8 @@ export const openLoopSchema = z
       unit: "milliseconds",
     }),
     queue: wholeNumber(0, 10_000_000).default(1_000_000).meta({
-      description: "Most requests that wait for a free connection. Further requests are counted, and not sent.",
+      description:
+        "Highest number of requests that may wait for a free connection. Further requests are counted but not sent.",
     }),
   })
   .meta({
@@ -150,5 +152,5 @@ export const workloadSchema = z.discriminatedUnion("loadGenerator", [
     .strictObject({ loadGenerator: loadGenerator("memtier"), ...closedLoop })
     .meta({ title: "memtier", description: "Sends by memtier_benchmark, a closed loop." }),
 ]);
-/** One workload, parsed. */
+/** One parsed workload. */
 export type WorkloadConfig = z.infer<typeof workloadSchema>;

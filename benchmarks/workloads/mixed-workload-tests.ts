@@ -1,4 +1,7 @@
-/** Inputs of load generators for a mixed workload: its keys, and its commands as a test of valkey-benchmark. Pure. */
+/**
+ * Inputs of load generators for a mixed workload: its keys, and its commands in the form of a test of valkey-benchmark.
+ * Pure.
+ */
 import { compact } from "../../lib/compact";
 import { Random } from "../../lib/statistics/random";
 import { typicalSizes } from "./value-sizes";
@@ -15,9 +18,9 @@ interface NeededKeys {
   readonly size: PrefillSize;
 }
 
-/** Sizes that stand for a distribution when keys are written. */
+/** Number of sizes that represent a distribution when keys are written. */
 const SAMPLED_SIZES = 64;
-/** Seed of the sampled sizes: every run writes the same keys. */
+/** Seed for these sizes. It is constant, so that every run writes the same keys. */
 const SIZES_SEED = 1;
 
 /** The keys that must exist before a mixed workload is sent. They do not depend on the seed of the run. */
@@ -44,10 +47,10 @@ function sampledSizes({
   return values.sizes === "fixed" ? undefined : typicalSizes(values, new Random(SIZES_SEED), SAMPLED_SIZES);
 }
 
-/** Longest sequence of commands. */
+/** Most commands in a sequence. */
 const MAX_COMMANDS = 100;
 
-/** The smallest whole numbers of reads and writes that have this share of reads, exact to 1 % at least. */
+/** The smallest whole numbers of reads and writes with this share of reads, with an accuracy of at least 1 %. */
 export function wholeRatio(reads: number): { readonly reads: number; readonly writes: number } {
   for (let commands = 1; commands < MAX_COMMANDS; commands++) {
     const whole = Math.round(reads * commands);
@@ -57,7 +60,7 @@ export function wholeRatio(reads: number): { readonly reads: number; readonly wr
   return { reads: whole, writes: MAX_COMMANDS - whole };
 }
 
-/** A mixed workload as a test of valkey-benchmark: one sequence of commands, reads first, which it repeats. */
+/** A mixed workload as a test of valkey-benchmark: one sequence of commands, with the reads first, which it repeats. */
 export function testForMixed(mixed: ValkeyBenchmarkWorkload, isCluster: boolean): NamedTest {
   const key = `${KEY_FAMILIES[mixed.data]}${isCluster ? ":{tag}" : ""}:__rand_int__`;
   const words = commandWords(mixed.data, key);
@@ -86,7 +89,7 @@ function commandWords(
   return { read: ["ZRANGE", key, "0", "-1"], write: ["ZADD", key, "__rand_int__", zsetMember(0)] };
 }
 
-/** The part of a mixed workload that valkey-benchmark takes as options. */
+/** The part of a mixed workload that valkey-benchmark receives as options. */
 export function workloadForMixed(mixed: ValkeyBenchmarkWorkload): Workload {
   const { name, clients, pipeline, dataSize, threads, keySpace, length, warmup, rate } = mixed;
   return { name, tests: [], clients, pipeline, dataSize, threads, keySpace, length, warmup, rate };

@@ -7,44 +7,46 @@ export const LOAD_GENERATORS = ["valkey-benchmark", "open-loop", "memtier"] as c
 export type LoadGeneratorName = (typeof LOAD_GENERATORS)[number];
 
 /**
- * Data that is read and written: strings by GET and SET, or small sorted sets by ZRANGE 0 -1 and ZADD ("Single-node
- * multi-shard").
+ * Kinds of data that are read and written: strings with GET and SET, or small sorted sets with ZRANGE 0 -1 and ZADD (as
+ * in the published document "Single-node multi-shard", see docs/sources.md).
  */
 export const DATA_KINDS = ["strings", "sorted-sets"] as const;
 export type DataKind = (typeof DATA_KINDS)[number];
 
-/** How the keys of each kind begin. */
+/** Beginning of the keys of each kind. */
 export const KEY_FAMILIES = { strings: "key", "sorted-sets": "zset" } as const satisfies Record<DataKind, string>;
 
-/** How the keys of memtier_benchmark begin: a number from 1 follows, without a hash tag. */
+/** Beginning of memtier_benchmark's keys. A number from 1 follows it, without a hash tag. */
 export const MEMTIER_FAMILY = "memtier-";
 
-/** Members that the prefill gives every sorted set. Writes change their scores, so that no set grows. */
+/**
+ * Number of members that the prefill gives to every sorted set. Writes change only their scores, so sets do not grow.
+ */
 export const ZSET_MEMBERS = 4;
 
-/** Commands that read and write each kind, as `INFO commandstats` names them. */
+/** Commands that read and write each kind, with their names in `INFO commandstats`. */
 export const DATA_COMMANDS = {
   strings: { read: "get", write: "set" },
   "sorted-sets": { read: "zrange", write: "zadd" },
 } as const satisfies Record<DataKind, unknown>;
 
-/** How often each key is drawn. */
+/** Distribution of the keys that are drawn. */
 export type KeyDistribution =
   | { readonly distribution: "uniform" }
-  /** The key of rank k has weight k^−theta; ranks are spread over all slots. */
+  /** The key with rank k has the weight k^−theta. Ranks are spread over all slots. */
   | { readonly distribution: "zipfian"; readonly theta: number }
-  /** A share of the keys receives a share of the requests; both between 0 and 1. */
+  /** A share of the keys receives a share of the requests. Both shares are between 0 and 1. */
   | { readonly distribution: "hot-set"; readonly keys: number; readonly requests: number };
 
 /** Sizes of values, bytes. */
 export type ValueSizes =
   | { readonly sizes: "fixed"; readonly bytes: number }
   | { readonly sizes: "uniform"; readonly min: number; readonly max: number }
-  /** Log-normal with this median and this standard deviation of the logarithm, cut off at `max`. */
+  /** A log-normal distribution with this median and this standard deviation of the logarithm, limited to `max`. */
   | { readonly sizes: "lognormal"; readonly median: number; readonly sigma: number; readonly max: number }
   | { readonly sizes: "weighted"; readonly list: readonly { readonly bytes: number; readonly weight: number }[] };
 
-/** Intended send times: as those of independent users, or evenly spaced. */
+/** Intended send times: random like those of independent users, or evenly spaced. */
 export const ARRIVALS = ["poisson", "fixed"] as const;
 export type Arrivals = (typeof ARRIVALS)[number];
 
@@ -57,33 +59,33 @@ interface CommonWorkload {
   /** Name in results. */
   readonly name: string;
   readonly data: DataKind;
-  /** Share of the requests that read, 0 to 1. */
+  /** Share of the requests that are reads, 0 to 1. */
   readonly reads: number;
-  /** Distinct keys. */
+  /** Number of different keys. */
   readonly keySpace: number;
-  /** Connections of all threads together. */
+  /** Number of connections of all threads together. */
   readonly clients: number;
-  /** Requests in one batch on a connection. */
+  /** Number of requests in one batch on a connection. */
   readonly pipeline: number;
   readonly length: { readonly seconds: number };
-  /** Seconds before anything counts. */
+  /** Seconds of load before counting begins. */
   readonly warmup: number;
 }
 
 /** Additional fields of closed loops. */
 interface ClosedLoopWorkload extends CommonWorkload {
-  /** Bytes per value. */
+  /** Size of a value, bytes. */
   readonly dataSize: number;
-  /** Threads of the load generator. */
+  /** Number of threads of the load generator. */
   readonly threads: number;
-  /** Requests offered per second by all threads together; undefined for full speed. */
+  /** Offered requests per second of all threads together; undefined for full speed. */
   readonly rate: number | undefined;
 }
 
 /** A mixed workload that valkey-benchmark sends as a sequence of commands. */
 export interface ValkeyBenchmarkWorkload extends ClosedLoopWorkload {
   readonly loadGenerator: "valkey-benchmark";
-  /** Anything but `primary` needs a cluster and a workload without writes. */
+  /** Nodes that serve the reads. Values other than `primary` need a cluster and a workload without writes. */
   readonly readFrom: ReadFrom;
 }
 
@@ -92,20 +94,22 @@ export interface MemtierWorkload extends ClosedLoopWorkload {
   readonly loadGenerator: "memtier";
 }
 
-/** A mixed workload that the open-loop generator sends at intended times, whether replies come or not. */
+/** A mixed workload that the open-loop generator sends at intended times, whether replies arrive or not. */
 export interface OpenLoopWorkload extends CommonWorkload {
   readonly loadGenerator: "open-loop";
-  /** Requests offered per second by all workers together. */
+  /** Offered requests per second of all workers together. */
   readonly rate: number;
   readonly arrivals: Arrivals;
   readonly keys: KeyDistribution;
   readonly values: ValueSizes;
   readonly readFrom: ReadFrom;
-  /** Threads of the generator, each with its share of the rate and of the clients. */
+  /** Number of threads of the generator. Each has its share of the rate and of the clients. */
   readonly workers: number;
-  /** Milliseconds after which a request is given up, with its outcome unknown. */
+  /** Milliseconds after which a request is given up. Its outcome is then unknown. */
   readonly timeoutMs: number;
-  /** Requests of all workers that may wait for a free connection; any more are counted and not sent. */
+  /**
+   * Number of requests of all workers that may wait for a free connection. Further requests are counted but not sent.
+   */
   readonly queue: number;
 }
 
@@ -113,15 +117,15 @@ export interface OpenLoopWorkload extends CommonWorkload {
 export type MixedWorkload = ValkeyBenchmarkWorkload | MemtierWorkload | OpenLoopWorkload;
 
 /**
- * The requests of a mixed workload, as results record them. Workloads with different request mixes cannot be compared.
+ * The requests of a mixed workload in the form of results. Workloads with different request mixes cannot be compared.
  */
 export interface RequestMix {
   readonly data: DataKind;
   readonly reads: number;
   readonly readFrom: ReadFrom;
-  /** `uniform`, `zipfian theta=0.99`. */
+  /** Key distribution as text: `uniform`, `zipfian theta=0.99`. */
   readonly keys: string;
-  /** `fixed bytes=256`; empty for sorted sets, whose members have one size. */
+  /** Value sizes as text: `fixed bytes=256`; empty for sorted sets, whose members all have the same size. */
   readonly values: string;
 }
 
@@ -140,7 +144,7 @@ export function requestMixOf(mixed: MixedWorkload): RequestMix {
   };
 }
 
-/** A name and its parameters: `zipfian theta=0.99`. */
+/** A name with its parameters as text: `zipfian theta=0.99`. */
 function describeParameters(name: string, of: object): string {
   const rest = Object.entries(of)
     .filter(([, value]) => value !== name)
@@ -148,12 +152,14 @@ function describeParameters(name: string, of: object): string {
   return [name, ...rest].join(" ");
 }
 
-/** Whether some keys, and so some primaries, are meant to receive more requests than others. */
+/** Whether some keys, and therefore some primaries, are expected to receive more requests than others. */
 export function hasSkewedKeys(mixed: MixedWorkload): boolean {
   return mixed.loadGenerator === "open-loop" && mixed.keys.distribution !== "uniform";
 }
 
-/** Mean size of a value, bytes. That of a log-normal distribution ignores the cut-off, and is a little too high. */
+/**
+ * Mean size of a value, bytes. For a log-normal distribution it ignores the limit `max`, so it is a little too high.
+ */
 export function meanValueBytes(values: ValueSizes): number {
   switch (values.sizes) {
     case "fixed":

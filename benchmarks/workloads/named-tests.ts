@@ -1,53 +1,57 @@
-/** valkey-benchmark's named tests: what each sends, and which keys must exist before. Plain data. */
+/**
+ * The named tests of valkey-benchmark: the commands that each sends, and the keys that must exist before. Plain data.
+ */
 import { compact } from "../../lib/compact";
 
 /**
- * Keys that must exist before a test. A collection has one key for each hash tag, which is one key in replication mode.
+ * Keys that must exist before a test. A collection has one key for each hash tag; in replication mode it has a single
+ * key.
  */
 export type Prefill =
-  /** `key:N` for the whole key space, with values of the workload's size, or of these sizes in turn. */
+  /** `key:N` for the whole key space. Values have the workload's size, or these sizes in turn. */
   | { readonly kind: "strings"; readonly family: "key"; readonly sizes?: readonly number[] }
   /**
-   * `memtier-N` for the whole key space, from 1 and without hash tags: strings, or sorted sets with the same few
-   * members.
+   * `memtier-N` for the whole key space, numbered from 1 and without hash tags. They are strings, or sorted sets that
+   * all have the same few members.
    */
   | { readonly kind: "plain"; readonly family: "memtier-"; readonly type: "string" | "zset" }
-  /** `zset:N` for the whole key space, each with the same few members. */
+  /** `zset:N` for the whole key space. All have the same few members. */
   | { readonly kind: "zsets"; readonly family: "zset" }
-  /** `counter:N` for the whole key space, each 0. */
+  /** `counter:N` for the whole key space. Each has the value 0. */
   | { readonly kind: "counters"; readonly family: "counter" }
-  /** Collections with one element for each number of the key space. */
+  /** Collections that have one element for each number of the key space. */
   | { readonly kind: "members"; readonly family: "myset" | "myhash" | "myzset"; readonly type: "set" | "hash" | "zset" }
   /** Lists with as many elements as the longest range that the test reads. */
   | { readonly kind: "list"; readonly family: "mylist"; readonly length: number }
   /** Collections with more elements than the test can remove. */
   | { readonly kind: "stock"; readonly family: "mylist" | "myset" | "myzset"; readonly type: "list" | "set" | "zset" }
-  /** Collections that the test creates itself: they must not exist before. */
+  /** Collections that the test itself creates. They must not exist before it. */
   | { readonly kind: "grown"; readonly family: "mylist" | "mystream" }
   /** A function library on every primary. */
   | { readonly kind: "functions" };
 
 /** One test. */
 export interface NamedTest {
-  /** Title in results; valkey-benchmark's own, where it has the test. */
+  /** Title in results. If valkey-benchmark has the test, this is its title there. */
   readonly title: string;
-  /** The command, as INFO commandstats names it after `cmdstat_`. */
+  /** Name of the command, as it follows `cmdstat_` in INFO commandstats. */
   readonly command: string;
-  /** All commands, where the test sends several. */
+  /** Names of all commands, if the test sends several. */
   readonly commands?: readonly string[];
   /**
-   * `-t` where valkey-benchmark has the test, otherwise the command. Ranges are sent as commands because `-t lrange_…`
-   * first pushes elements for as long as the test lasts; FCALL is sent as a command because its keys carry no hash tag.
-   * A sequence of commands is sent unchanged, with `{tag}` in its keys for a cluster.
+   * How the test is sent: with `-t` if valkey-benchmark has the test, otherwise as a command. Ranges are sent as
+   * commands, because `-t lrange_…` first pushes elements for as long as the test lasts. FCALL is sent as a command,
+   * because the keys of `-t` have no hash tag. A sequence of commands is sent unchanged, with `{tag}` in its keys for a
+   * cluster.
    */
   readonly send:
     { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
   readonly prefill: Prefill | undefined;
-  /** Whether every request should find its key: a miss would be less work. */
+  /** Whether every request should find its key. A miss would be less work. */
   readonly reads: boolean;
   /**
-   * Whether the test leaves as many elements as it found. More or fewer depend on its speed, and are removed
-   * afterwards.
+   * Whether the test leaves as many elements as it found. If it leaves more or fewer, the number depends on its speed,
+   * and the elements are removed afterwards.
    */
   readonly leaves: "same" | "more" | "less";
 }
@@ -62,7 +66,7 @@ const range = (last: number, title: string): NamedTest => ({
   leaves: "same",
 });
 
-/** All tests by the names that `-t` takes, in the order in which valkey-benchmark runs them. */
+/** All tests by the names that `-t` accepts, in the order in which valkey-benchmark runs them. */
 export const NAMED_TESTS = {
   ping_inline: {
     title: "PING_INLINE",
@@ -198,15 +202,15 @@ export type TestName = keyof typeof NAMED_TESTS;
 
 export const TEST_NAMES = Object.keys(NAMED_TESTS) as TestName[];
 
-/** Names that stand for several tests. */
+/** Names that each stand for several tests. */
 export const TEST_ALIASES: Readonly<Record<string, readonly TestName[]>> = {
   ping: ["ping_inline", "ping_mbulk"],
   lrange: ["lrange_100", "lrange_300", "lrange_500", "lrange_600"],
 };
 
 /**
- * The tests that names and aliases stand for, each once; upper and lower case are the same. Unknown names are returned
- * as such.
+ * The tests that names and aliases stand for, each once. Upper and lower case are equal. Unknown names are returned as
+ * unknown.
  */
 export function resolveTests(names: readonly string[]): { tests: TestName[]; unknown: string[] } {
   const tests = new Set<TestName>();
@@ -219,7 +223,7 @@ export function resolveTests(names: readonly string[]): { tests: TestName[]; unk
   return { tests: [...tests], unknown };
 }
 
-/** Families of the keys that tests need, each once. */
+/** Families of the keys that the tests need, each once. */
 export function keyFamilies(tests: readonly TestName[]): string[] {
   return [...new Set(compact(tests.map((test) => familyOf(NAMED_TESTS[test].prefill))))];
 }
@@ -228,12 +232,12 @@ function familyOf(prefill: Prefill | undefined): string | undefined {
   return prefill !== undefined && "family" in prefill ? prefill.family : undefined;
 }
 
-/** The commands whose calls the servers count for a test. */
+/** The commands whose calls are counted on the servers for a test. */
 export function commandsOfTest({ command, commands = [command] }: NamedTest): readonly string[] {
   return commands;
 }
 
-/** The test of this name, in its general type. */
+/** The test with this name, as the general type. */
 export function namedTest(name: TestName): NamedTest {
   return NAMED_TESTS[name];
 }

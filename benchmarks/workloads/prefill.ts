@@ -1,9 +1,9 @@
 /**
  * Writes exactly the keys that a test reads or changes, counts them, and removes them again.
  *
- * The servers make their own keys by a script, in slices short enough to let other commands through: only hash tags
- * travel, so a prefill is as quick over a port-forward as over loopback. A script touches only slots that its node
- * serves.
+ * A script on the servers creates the keys, in slices that are short enough to let other commands through. Only hash
+ * tags are sent over the network, so a prefill over a port-forward is as fast as over loopback. A script touches only
+ * slots that its node serves.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,22 +19,22 @@ import type { Prefill } from "./named-tests";
 export interface PrimaryNode {
   readonly name: string;
   readonly connection: Connection;
-  /** Undefined in replication mode. */
+  /** Slots of the primary; undefined in replication mode. */
   readonly slots: readonly SlotRange[] | undefined;
-  /** Number of its replicas. */
+  /** Number of the primary's replicas. */
   readonly replicas: number;
 }
 
-/** Script calls in flight to one primary: a port-forward may take 100 ms for each. */
+/** Number of script calls in flight to one primary. With a port-forward, each call may take 100 ms. */
 const CALLS_IN_FLIGHT = 4;
-/** Keys in flight to one primary: a round trip of t seconds allows so many each t. */
+/** Number of keys in flight to one primary: in t seconds, one round trip, this many keys are written. */
 export const KEYS_IN_FLIGHT = SLICE_KEYS * CALLS_IN_FLIGHT;
 const REPLICATION_TIMEOUT_MS = 60_000;
 
 const SCRIPT = readFileSync(join(__dirname, "prefill.lua"), "utf8");
 /**
- * In a cluster one call covers many slots of its node. Without a cluster there are no slots, and some engines reject
- * the flag.
+ * The script for a cluster, where one call covers many slots of its node. It is not used without a cluster, because
+ * some engines reject the flag.
  */
 const CLUSTER_SCRIPT = `#!lua flags=allow-cross-slot-keys\n${SCRIPT}`;
 
@@ -54,13 +54,13 @@ export async function prefill(
   const all = sum(counts);
   if (what.kind === "plain" && all !== size.keySpace) {
     throw new Failure(
-      `the primaries hold ${all} of the ${size.keySpace} ${what.family} keys: ` +
-        "no primary serves the slots of the others",
+      `the primaries hold only ${all} of the ${size.keySpace} ${what.family} keys, ` +
+        "because no primary serves the slots of the other keys",
     );
   }
 }
 
-/** @returns the number of keys that the primary holds; 0 for what a test makes by itself */
+/** @returns the number of keys that the primary has; 0 for keys that the test itself creates */
 async function prefillPrimary(
   primary: PrimaryNode,
   what: Prefill,
@@ -72,20 +72,21 @@ async function prefillPrimary(
     return 0;
   }
   const extent = keyExtent(what, size, primary.slots);
-  // Filling twice adds to a list and refills a stock; numbered keys and members stay as they are.
+  // If a collection is filled twice, a list gets more elements and a stock is refilled. Numbered keys and members do
+  // not change.
   if (what.kind === "list" || what.kind === "stock" || what.kind === "grown")
     await runSlices(primary, extent, "remove", signal);
   if (what.kind === "grown") return 0;
   const filled = await runSlices(primary, extent, "fill", signal);
   await awaitReplicas(primary);
-  // The number of keys written does not tell which are missing. Untagged keys of all primaries are held against the key
-  // space.
+  // The number of written keys does not show whether keys are missing. The untagged keys of all primaries together are
+  // compared with the key space.
   const expected = expectedKeys(extent, primary.slots) ?? filled;
   const found = await runSlices(primary, extent, "count", signal);
   if (found !== expected) {
     throw new Failure(
       `${primary.name} holds ${found} of the ${expected} ${what.family} keys that were written: ` +
-        "the server evicted the others, or another client removed them",
+        "the server evicted the missing keys, or another client removed them",
     );
   }
   return found;
@@ -102,7 +103,7 @@ export async function removeKeys(primaries: readonly PrimaryNode[], what: Prefil
   );
 }
 
-/** @returns how many of a test's keys exist */
+/** @returns the number of a test's keys that exist */
 export async function countKeys(primaries: readonly PrimaryNode[], what: Prefill, size: PrefillSize): Promise<number> {
   if (what.kind === "functions") return 0;
   return sum(
@@ -110,7 +111,7 @@ export async function countKeys(primaries: readonly PrimaryNode[], what: Prefill
   );
 }
 
-/** Whether a test has emptied a collection on some primary: its last requests then found nothing. */
+/** Whether a test has emptied a collection on any primary. If so, its last requests found nothing. */
 export async function hasRunEmpty(
   primaries: readonly PrimaryNode[],
   what: Prefill,
@@ -151,7 +152,7 @@ async function explained<T>(primary: PrimaryNode, reply: Promise<T>): Promise<T>
   }
 }
 
-/** @throws Failure when the replicas have not received the keys within a minute */
+/** @throws Failure if the replicas have not received the keys within a minute */
 async function awaitReplicas({ name, connection, replicas }: PrimaryNode): Promise<void> {
   if (replicas === 0) return;
   const began = Date.now();

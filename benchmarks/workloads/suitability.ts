@@ -1,4 +1,7 @@
-/** Loads that deployments cannot take: connections that cannot be shared evenly, too many keys, no replicas. Pure. */
+/**
+ * Loads that deployments cannot serve: connections that cannot be shared evenly, too many keys, or reads from missing
+ * replicas. Pure.
+ */
 import { compact } from "../../lib/compact";
 import type { MixedWorkload } from "./mixed-workload";
 import { meanValueBytes } from "./mixed-workload";
@@ -10,19 +13,19 @@ import type { WorkloadConfig } from "./mixed-workload-schema";
 import type { Workload } from "./workload";
 import { dataBytes, adjustKeySpace, unevenSettings } from "./workload";
 
-/** Deployment that a load is checked against. */
+/** The deployment for which a load is checked. */
 export interface LoadedDeployment {
   readonly name: string;
   readonly mode: Mode;
-  /** Numbers that are not known forbid nothing. */
+  /** Numbers of primaries and replicas. Unknown numbers do not cause problems. */
   readonly shape: Partial<Shape>;
-  /** Bytes; undefined or 0 where there is no limit. */
+  /** Value of maxmemory, bytes; undefined or 0 if there is no limit. */
   readonly maxmemory?: number | undefined;
 }
 
 type NamedWorkload = readonly [name: string, workload: WorkloadConfig | MixedWorkload];
 
-/** Connections and threads of named tests that the primaries of a cluster cannot share evenly. */
+/** Problems of named tests whose connections or threads the primaries of a cluster cannot share evenly. */
 export function namedTestProblems(
   { tests, clients, threads }: Pick<Workload, "tests" | "clients" | "threads">,
   deployments: readonly LoadedDeployment[],
@@ -33,12 +36,12 @@ export function namedTestProblems(
     if (mode !== "cluster" || shape.primaries === undefined) return [];
     return unevenSettings(clients, threads, shape.primaries).map(({ setting, why, nearest }) => {
       const remedy = `nearest values: ${nearest.join(" or ")}`;
-      return `${label(["benchmark", setting])}: ${why} of ${name}, so keys would fall unevenly; ${remedy}`;
+      return `${label(["benchmark", setting])}: ${why} of ${name}, so primaries would get unequal shares of the keys; ${remedy}`;
     });
   });
 }
 
-/** Mixed workloads that deployments cannot take. */
+/** Problems of mixed workloads that deployments cannot serve. */
 export function workloadProblems(
   workloads: readonly NamedWorkload[],
   deployments: readonly LoadedDeployment[],
@@ -54,7 +57,7 @@ export function workloadProblems(
   ]);
 }
 
-/** A search for capacity needs an open-loop workload beside it. */
+/** Problems of a search for capacity. It needs an open-loop workload. */
 export function capacityProblems(
   { workload }: { readonly workload?: string | undefined },
   workloads: readonly NamedWorkload[],
@@ -70,10 +73,11 @@ export function capacityProblems(
   return [`${label(["capacity", "workload"])}: ${workload} is not an open-loop workload; ${known}`];
 }
 
-/** The number of connections of a mixed workload that so many primaries share evenly is a multiple of this. */
+/** Unit of a mixed workload's connections: only multiples of it can be shared evenly by this number of primaries. */
 export function clientsUnit(workload: WorkloadConfig | MixedWorkload, primaries: number): number {
   const threads = threadsOf(workload);
-  // valkey-benchmark binds threads to primaries; fewer threads than primaries share them.
+  // valkey-benchmark binds threads to primaries. If there are fewer threads than primaries, the primaries share the
+  // threads.
   return workload.loadGenerator === "valkey-benchmark" ? Math.max(threads, primaries) : threads * primaries;
 }
 
@@ -81,7 +85,10 @@ function threadsOf(workload: WorkloadConfig | MixedWorkload): number {
   return workload.loadGenerator === "open-loop" ? workload.workers : workload.threads;
 }
 
-/** Every primary and every thread needs the same number of connections, or keys would fall unevenly. */
+/**
+ * Problems of connections that cannot be shared evenly. Every primary and every thread needs the same number of
+ * connections; otherwise keys would be distributed unevenly.
+ */
 function sharingProblems(
   [name, workload]: NamedWorkload,
   { name: deployment, shape }: LoadedDeployment,
@@ -103,7 +110,7 @@ function sharingProblems(
   return [`${path}: ${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; ${remedy}`];
 }
 
-/** memtier_benchmark offers a whole number of requests per second on each connection. */
+/** Problems of an offered rate. memtier_benchmark needs a whole number of requests per second on each connection. */
 function rateProblems([name, workload]: NamedWorkload, label: Label): string[] {
   if (workload.loadGenerator !== "memtier" || workload.rate === undefined || workload.rate % workload.clients === 0)
     return [];
@@ -120,9 +127,9 @@ function readingProblems(
   if (workload.loadGenerator === "memtier" || workload.readFrom === "primary") return [];
   const path = label(["workloads", name, "readFrom"]);
   if (workload.loadGenerator === "valkey-benchmark" && (workload.reads < 1 || mode !== "cluster")) {
-    const rule = "valkey-benchmark reads from replicas of clusters only, and only with reads: 1";
+    const rule = "valkey-benchmark reads from replicas only in cluster mode and with reads: 1";
     const found = mode === "cluster" ? "" : ` (${deployment} is replication)`;
-    return [`${path}: ${rule}${found}; open-loop reads from any replicas`];
+    return [`${path}: ${rule}${found}; the load generator open-loop reads from replicas in both modes`];
   }
   if (workload.readFrom === "any" || shape.replicasPerPrimary !== 0) return [];
   return [`${path}: ${deployment} has no replicas to read from; expected primary or any`];
@@ -142,7 +149,7 @@ function memoryProblems(
   return [`${label(["workloads", name, "keySpace"])}: ${keys} need about ${formatBytes(needed)} on ${primary}`];
 }
 
-/** The multiples of a unit around a value: `48 or 51`. */
+/** The multiples of a unit around a value, as text: `48 or 51`. */
 function multiplesAround(value: number, unit: number): string {
   const below = Math.floor(value / unit) * unit;
   return below === 0 ? String(unit) : `${below} or ${below + unit}`;

@@ -1,14 +1,14 @@
-/** Draws the sizes of values. Pure from a seed. */
+/** Draws the sizes of values. Pure: the seed decides the result. */
 import type { ValueSizes } from "./mixed-workload";
 import type { Random } from "../../lib/statistics/random";
 
 /** Draws sizes. */
 export interface SizeSampler {
-  /** Next size, bytes, at least 1. */
+  /** The next size, bytes, at least 1. */
   next(): number;
 }
 
-/** A sampler of the workload's value sizes. */
+/** A sampler for the workload's value sizes. */
 export function sizeSampler(values: ValueSizes, random: Random): SizeSampler {
   switch (values.sizes) {
     case "fixed":
@@ -49,8 +49,8 @@ export function largestValueSize(values: ValueSizes): number {
 }
 
 /**
- * Sizes at evenly spaced quantiles of the distribution, from sorted draws: for keys that are written before a
- * measurement.
+ * Sizes at evenly spaced quantiles of the distribution, taken from sorted random draws. They are for keys that are
+ * written before a measurement.
  */
 export function typicalSizes(values: ValueSizes, random: Random, count: number): number[] {
   if (values.sizes === "fixed") return [values.bytes];

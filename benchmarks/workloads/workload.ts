@@ -2,39 +2,39 @@
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { TestName } from "./named-tests";
 
-/** Named tests and how they are sent. */
+/** Named tests, and how they are sent. */
 export interface Workload {
-  /** Name in results; the deployment's name where undefined. */
+  /** Name in results; undefined means the deployment's name. */
   readonly name: string | undefined;
   readonly tests: readonly TestName[];
-  /** Connections of all threads together. */
+  /** Number of connections of all threads together. */
   readonly clients: number;
-  /** Requests in one batch on a connection. */
+  /** Number of requests in one batch on a connection. */
   readonly pipeline: number;
-  /** Bytes per value. */
+  /** Size of a value, bytes. */
   readonly dataSize: number;
-  /** Threads of the load generator. */
+  /** Number of threads of the load generator. */
   readonly threads: number;
-  /** Distinct keys of each family. */
+  /** Number of different keys of each family. */
   readonly keySpace: number;
   /** Length of each measurement: seconds, or a number of requests. */
   readonly length: { readonly seconds: number } | { readonly requests: number };
-  /** Seconds before anything counts. */
+  /** Seconds of load before counting begins. */
   readonly warmup: number;
-  /** Requests offered per second by all threads together; undefined for full speed. */
+  /** Offered requests per second of all threads together; undefined for full speed. */
   readonly rate: number | undefined;
 }
 
 /**
- * The nearest key space that every deployment can have exactly. In a cluster valkey-benchmark draws a hash tag and a
- * number, so it has 16384 times a whole number of keys. Deployments in replication mode that are compared with it use
- * as many.
+ * The nearest key space that every deployment can have exactly. In a cluster, valkey-benchmark draws a hash tag and a
+ * number, so the number of keys is a multiple of 16384. Deployments in replication mode that are compared with a
+ * cluster use the same number of keys.
  */
 export function adjustKeySpace(keySpace: number, anyCluster: boolean): number {
   return anyCluster ? Math.max(1, Math.round(keySpace / SLOT_COUNT)) * SLOT_COUNT : keySpace;
 }
 
-/** A setting that gives primaries unequal shares, with the nearest values that give equal ones. */
+/** A setting that gives primaries unequal shares, with the nearest values that give equal shares. */
 export interface UnevenSetting {
   readonly setting: "clients" | "threads";
   readonly why: string;
@@ -42,9 +42,9 @@ export interface UnevenSetting {
 }
 
 /**
- * Settings that give primaries unequal shares of the load. In cluster mode valkey-benchmark binds each connection to
- * one primary. With fewer threads T than primaries P, connection i goes to primary i mod P. Otherwise connection i
- * belongs to thread i mod T, and thread t goes to primary t mod P.
+ * Settings that give primaries unequal shares of the load. In cluster mode, valkey-benchmark binds each connection to
+ * one primary. If there are fewer threads T than primaries P, connection i goes to primary i mod P. Otherwise
+ * connection i belongs to thread i mod T, and thread t goes to primary t mod P.
  */
 export function unevenSettings(clients: number, threads: number, primaries: number): UnevenSetting[] {
   const uneven: UnevenSetting[] = [];
@@ -67,12 +67,13 @@ export function unevenSettings(clients: number, threads: number, primaries: numb
   return uneven;
 }
 
-/** Factors by which the number of connections may change to be shared evenly. */
+/** Factors by which the number of connections may change so that it can be shared evenly. */
 const FIT = { min: 0.75, max: 1.5 };
 
 /**
- * The nearest numbers of connections and threads that every cluster can share evenly: first as many threads as wanted,
- * then as many connections. Returns the given numbers where they are even already, and where no near ones are.
+ * The nearest numbers of connections and threads that all clusters can share evenly. It keeps as many threads as
+ * possible, then chooses the nearest number of connections. Returns the given numbers if they are even already, or if
+ * there are no near ones.
  * @param primaries number of primaries of each cluster
  */
 export function adjustedLoad(
@@ -102,7 +103,10 @@ function multiplesAround(value: number, unit: number): number[] {
   return below === 0 ? [unit] : [below, below + unit];
 }
 
-/** The multiple of all units that is nearest to a value: of the numbers of connections, those that all can share. */
+/**
+ * The multiple of all units that is nearest to a value. For example, the nearest number of connections that all
+ * clusters can share evenly.
+ */
 export function nearestMultiple(value: number, units: readonly number[]): number {
   const unit = units.reduce(leastCommonMultiple, 1);
   return Math.max(1, Math.round(value / unit)) * unit;
@@ -113,14 +117,15 @@ function leastCommonMultiple(a: number, b: number): number {
   return (a / gcd(a, b)) * b;
 }
 
-/** Bytes of an entry besides its value: its key, and the object, entry and table. */
+/** Bytes of an entry without its value: the key, the object, the entry and the table. */
 const BYTES_PER_ENTRY = 24 + 90;
 /** Factor by which memory varies while tables double. */
 const TABLE_GROWTH = 1.13;
 
 /**
- * Bytes that the keys of a workload take on a node that holds `share` of them. Each takes a key of 16 to 24 bytes, the
- * value, and about 90 bytes for object, entry and table, which vary by 13 % as tables double.
+ * Memory of a workload's keys on a node that has `share` of them, bytes. Each key takes 16 to 24 bytes for its name,
+ * the bytes of its value, and about 90 bytes for object, entry and table. The memory varies by 13 % while tables
+ * double.
  */
 export function dataBytes(workload: Pick<Workload, "keySpace" | "dataSize">, families: number, share: number): number {
   return Math.ceil(workload.keySpace * share * families * (BYTES_PER_ENTRY + workload.dataSize) * TABLE_GROWTH);

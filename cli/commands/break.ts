@@ -1,4 +1,4 @@
-/** `npm start -- break`: fault scenarios of a stack on this machine, or in pods that Pulumi has made. */
+/** `npm start -- break`: runs fault scenarios of a stack, on this machine or in pods that Pulumi has created. */
 import { totalmem } from "node:os";
 import { compact } from "../../lib/compact";
 import { BadInput, messageOf } from "../../lib/errors";
@@ -29,7 +29,8 @@ import { stopAndWrite, printFailures } from "./run-output";
 /**
  * Runs fault scenarios.
  * @returns 0 when every scenario ran, 1 when verification failed
- * @throws BadInput, Failure, Interrupted; faults are healed, servers stopped and partial results written before
+ * @throws BadInput, Failure, Interrupted; before that faults are healed, servers are stopped and partial results are
+ * written
  */
 export async function breakStack(stack: string, options: BreakOptions, interruption: AbortSignal): Promise<number> {
   const config = readConfig(stack, options);
@@ -56,7 +57,7 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
     await run.execute();
     if (!run.passed) reason = "verification failed; no fault was injected";
   } catch (error) {
-    // The error of an interrupted scenario says less than the interruption.
+    // After an interruption the reason is the interruption: the error of the interrupted scenario says less.
     const cause = run.serverFailure ?? (interruption.aborted ? (interruption.reason as unknown) : error);
     reason = messageOf(cause);
     throw cause;
@@ -80,7 +81,7 @@ export async function breakStack(stack: string, options: BreakOptions, interrupt
   return reason === null ? 0 : 1;
 }
 
-/** @throws BadInput when the stack, its file or the options are not usable */
+/** Reads the configuration. @throws BadInput when the stack, its file or the options are not usable */
 function readConfig(stack: string, { overrides }: BreakOptions): StackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   const raw = readStackFile(STACKS_DIRECTORY, stack);
@@ -92,7 +93,7 @@ function readConfig(stack: string, { overrides }: BreakOptions): StackConfig {
   return parseConfig(`stack ${stack}`, { ...raw, failures }, machine);
 }
 
-/** The fault target of the stack's platform. Libraries for pods are loaded only where there are pods. */
+/** The fault target for the stack's platform. Libraries for pods are loaded only if the servers are pods. */
 async function openFaultTarget(stack: string, config: StackConfig, interruption: AbortSignal): Promise<FaultTarget> {
   const { platform } = config;
   if (isPodPlatform(platform)) {
@@ -103,7 +104,7 @@ async function openFaultTarget(stack: string, config: StackConfig, interruption:
   return new HostFaultTarget(stack, platform, config, interruption);
 }
 
-/** @throws BadInput when an option names an unknown scenario */
+/** The planned scenarios. @throws BadInput when an option names an unknown scenario */
 function plannedRuns(
   stack: string,
   config: StackConfig,
@@ -141,7 +142,7 @@ class BreakRun {
     return this.verifications.length > 0 && this.verifications.every(({ verdict }) => verdict.pass);
   }
 
-  /** The error of a server that exited without a fault. */
+  /** Error of a server that exited although no fault stopped it. */
   get serverFailure(): Error | undefined {
     const reason: unknown = this.faultTarget.unexpectedExit?.reason;
     return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
@@ -195,7 +196,8 @@ class BreakRun {
         this.collector.addFailure(
           record,
           lost.map(
-            ({ key, number, found }) => `${key} ${number}: ${typeof found === "number" ? `holds ${found}` : found}`,
+            ({ key, number, found }) =>
+              `${key} ${number}: ${typeof found === "number" ? `holds write ${found}` : found}`,
           ),
         );
       },

@@ -1,4 +1,4 @@
-/** `npm start -- capacity`: the highest offered rate that each deployment takes within a latency objective. */
+/** `npm start -- capacity`: finds the highest offered rate at which each deployment meets a latency objective. */
 import { counted } from "../../lib/units";
 import type { Objective } from "../../benchmarks/capacity/objective";
 import { formatObjective } from "../../benchmarks/capacity/objective";
@@ -18,13 +18,13 @@ import { describeIssues } from "../../lib/schema/problems";
 import { parseNumber } from "../options/options";
 import type { Step } from "../terminal/steps";
 
-/** Options of `capacity`; they override the stack's. */
+/** Options of `capacity`. They override the stack's section `capacity`. */
 export interface CapacityOptions {
   readonly objective?: Objective | undefined;
   readonly search: Partial<SearchPlan>;
 }
 
-/** Configuration key to option. */
+/** Command-line options by name of the configuration's option. */
 const OPTIONS: Readonly<Record<string, string>> = {
   objective: "--objective",
   initialRate: "--initial-rate",
@@ -35,7 +35,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
 
 const optionsSchema = capacitySchema.omit({ workload: true }).partial();
 
-/** From commander's values. @throws BadInput with every problem */
+/** The options from commander's values. @throws BadInput with every problem */
 export function capacityOptions(values: Readonly<Record<string, unknown>>): CapacityOptions {
   const keys = Object.keys(OPTIONS).filter((key) => values[key] !== undefined);
   const input = Object.fromEntries(
@@ -51,9 +51,9 @@ export function capacityOptions(values: Readonly<Record<string, unknown>>): Capa
 }
 
 /**
- * The stack's search, with what the command line replaces. The workload is the one that the stack names, else its first
- * open-loop workload, else the defaults of that load generator with the stack's keys and values.
- * @throws BadInput where neither names an objective
+ * The stack's search, overridden by the command line. The workload is the one that the stack names, otherwise its first
+ * open-loop workload, otherwise an open loop with defaults and the stack's number of keys and value size.
+ * @throws BadInput if neither the stack nor the command line names an objective
  */
 export function requestedCapacitySearch(config: StackConfig, requested: CapacityOptions): CapacitySearch {
   const { capacity } = config;
@@ -83,16 +83,16 @@ function standardMix(config: StackConfig): OpenLoopWorkload {
   return mix;
 }
 
-/** Inputs of the step that finds capacities. */
+/** Inputs of the step that searches for capacities. */
 export interface CapacityStep {
   readonly wanted: CapacitySearch;
-  /** Asked when the step runs. */
+  /** Deployments to search. Called when the step runs, because they are verified only then. */
   readonly deployments: () => readonly VerifiedDeployment[];
   readonly runners: () => Promise<LoadDrivers>;
   readonly collector: ResultsCollector;
 }
 
-/** The step that finds the capacity of every verified deployment. */
+/** The step that searches for the capacity of every verified deployment. */
 export function capacityStep({ wanted, deployments, runners, collector }: CapacityStep): Step {
   const objective = formatObjective(wanted.objective);
   return {

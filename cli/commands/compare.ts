@@ -1,4 +1,4 @@
-/** `npm start -- compare`: results of any age and machine, compared with the first. */
+/** `npm start -- compare`: compares results, from any time and machine, with the first ones. */
 import { compareRuns } from "../../benchmarks/compare/compare";
 import { formatComparison, formatRun } from "../../benchmarks/compare/format";
 import { BadInput } from "../../lib/errors";
@@ -6,8 +6,9 @@ import { readResultFiles } from "../../benchmarks/results/read";
 import { print } from "../terminal/terminal";
 
 /**
- * @param paths of results.json, or of directories that hold one; at least two
- * @param precision part of a figure that matters
+ * Prints the comparison.
+ * @param paths paths of results.json files, or of directories that contain one; at least two
+ * @param precision relative difference of a figure that matters
  * @returns 0
  * @throws BadInput when a file cannot be read, or nothing in it can be compared with the first
  */
@@ -28,8 +29,8 @@ export function compareResults(paths: readonly string[], precision: number | und
     if (compared.every(({ judgement }) => judgement === "other-work"))
       refused.push(
         compared.length === 0
-          ? `${path} measured nothing that ${first.path} did`
-          : `${path} did other work than ${first.path} in everything`,
+          ? `${path} and ${first.path} have no measurement in common`
+          : `${path} and ${first.path} did different work in every measurement`,
       );
   }
   if (refused.length > 0) throw new BadInput("compare", refused);

@@ -1,4 +1,4 @@
-/** `npm start -- measure`: verification and then measurements of servers that exist already. */
+/** `npm start -- measure`: verifies existing servers and then measures them. */
 import { BadInput, messageOf } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs/programs";
 import { RunDirectory, stopAbandonedRuns, stopRun } from "../../platforms/host/run-directory";
@@ -146,7 +146,7 @@ async function measureServers(
   }
 }
 
-/** The number of primaries is known after verification only. */
+/** Refuses an uneven load. It is called after verification, because only then the number of primaries is known. */
 function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: number): void {
   const faults = unevenSettings(clients, threads, primaries);
   if (faults.length > 0)

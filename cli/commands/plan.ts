@@ -1,4 +1,4 @@
-/** `npm start -- plan`: what a stack creates, takes and costs, without a Pulumi engine or a cloud. */
+/** `npm start -- plan`: prints a stack's resources, duration and cost, without Pulumi and without access to a cloud. */
 import { totalmem } from "node:os";
 import { BadInput } from "../../lib/errors";
 import { availableCores } from "../../platforms/host/cpu";
@@ -17,7 +17,7 @@ import { COMMAND } from "../../lib/system/package";
 
 /**
  * Prints a plan.
- * @param stack undefined for a table of all stacks
+ * @param stack name of the stack; undefined for a table of all stacks
  * @returns 0
  * @throws BadInput with every problem of the stack
  */
@@ -58,7 +58,7 @@ function read(stack: string, assignments: readonly string[]): StackPlan {
   );
 }
 
-/** A stack with problems has a row that names the command which prints them. */
+/** Row of the table for one stack. If the stack has problems, the row names the command that prints them. */
 function row(stack: string): string[] {
   try {
     const { platform, eks, duration } = read(stack, []);

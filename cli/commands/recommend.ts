@@ -1,5 +1,6 @@
 /**
- * `npm start -- recommend`: mode, primaries, machine type and io-threads for a load, from measured capacity and prices.
+ * `npm start -- recommend`: recommends mode, number of primaries, machine type and io-threads for a load, from measured
+ * capacities and prices.
  */
 import { z } from "zod";
 import { compact } from "../../lib/compact";
@@ -27,13 +28,13 @@ const workingSet = z.unknown().transform((text, context) => {
   return z.NEVER;
 });
 
-/** A number above 0. @param unit its unit, for messages */
+/** Schema of a number above 0. @param unit unit of the number, for messages */
 function positive(unit: string): z.ZodNumber {
   const expected = `expected ${unit}, above 0`;
   return z.number(expected).gt(0, expected);
 }
 
-/** Options of the command, by commander's names. Their defaults are the help's (`cli/program.ts`). */
+/** Options of the command, by commander's names. The help texts in `cli/program.ts` must name the same defaults. */
 export const recommendSchema = z.strictObject({
   rate: positive("requests per second at the peak"),
   reads: fraction.default(0.9),
@@ -45,12 +46,13 @@ export const recommendSchema = z.strictObject({
   region: z.enum(PRICED_REGIONS).default("us-west-2"),
 });
 
-/** Options that are text, not numbers. */
+/** Names of options whose values are text and not numbers. */
 const TEXTS: readonly string[] = ["workingSet", "region"];
 
 /**
- * @param values commander's
- * @returns 0 with a recommendation, 1 where there is not enough data
+ * Prints a recommendation.
+ * @param values option values from commander
+ * @returns 0 with a recommendation, 1 if there is not enough data
  * @throws BadInput with every option that cannot be used
  */
 export function recommendDeployment(paths: readonly string[], values: Readonly<Record<string, unknown>>): number {
@@ -83,12 +85,12 @@ function readNeed(
   return { need: { ...load, p99Ms: p99 }, prices };
 }
 
-/** `workingSet` → `--working-set` */
+/** Command-line option of a property, such as `--working-set` for `workingSet`. */
 function optionOf([key]: readonly PropertyKey[]): string {
   return `--${String(key).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Machine types that have a price, each with what a pod can request of it. */
+/** Machine types that have a price, each with the resources that a pod can request on it. */
 function pricedMachines({ machines }: PriceTable): PricedMachine[] {
   return MACHINE_TYPES.flatMap((type): PricedMachine[] => {
     const facts = machineType(type);

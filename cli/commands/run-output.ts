@@ -1,4 +1,4 @@
-/** Output and end of commands that measure. */
+/** Output of commands that measure, and their last steps. */
 import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
 import type { ResultsCollector } from "../../benchmarks/run/collector";
 import type { Results } from "../../benchmarks/results/schema";
@@ -10,13 +10,13 @@ import type { Verification } from "../../valkey/verification/verify";
 import { formatVerification, verdictLine } from "../../valkey/verification/format";
 import { print } from "../terminal/terminal";
 
-/** The title of the finished step: `Measured 18 times in 1m 2s`. */
+/** Title of the finished step, such as `Measured 18 times in 1m 2s`. */
 export function measuredTitle(plan: BenchmarkPlan, milliseconds: number): string {
   const count = plan.repeats * (plan.workload.tests.length + (plan.mixedWorkloads?.length ?? 0)) * plan.verified.length;
   return `Measured ${count} times in ${formatDuration(milliseconds / 1000)}`;
 }
 
-/** Names of tests and workloads: `set, get, steady`. */
+/** Names of tests and workloads, such as `set, get, steady`. */
 export function measuredNames({
   workload,
   mixedWorkloads,
@@ -24,15 +24,15 @@ export function measuredNames({
   return [...workload.tests, ...(mixedWorkloads ?? []).map(({ name }) => name)].join(", ");
 }
 
-/** A number of rounds: `3 rounds`. */
+/** A number of rounds as text, such as `3 rounds`. */
 export function formatRounds(count: number): string {
   return counted(count, "round");
 }
 
 /**
- * Ends a command: stops its servers, then writes the results, also where the servers cannot be stopped.
- * @param reason why the results are incomplete; null where they are complete
- * @param say prints the results; not called without any
+ * Ends a command: stops its servers and then writes the results, even if the servers cannot be stopped.
+ * @param reason reason why the results are incomplete; null if they are complete
+ * @param say prints the results; it is not called if there are none
  */
 export async function stopAndWrite(
   stop: () => Promise<void>,

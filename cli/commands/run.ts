@@ -1,4 +1,4 @@
-/** `npm start`: a stack of the platform `host`, from its file to its report. */
+/** `npm start`: deploys, verifies and measures a stack of the platform `host`, and writes its report. */
 import { totalmem } from "node:os";
 import { BadInput, messageOf } from "../../lib/errors";
 import type { Mode } from "../../valkey/node";
@@ -47,16 +47,16 @@ import { COMMAND, IS_PACKAGE } from "../../lib/system/package";
 export interface RunOptions {
   readonly stack: string;
   readonly overrides: OptionOverrides;
-  /** Only deployments of this mode. */
+  /** Mode of the deployments to run; undefined for all. */
   readonly mode: string | undefined;
-  /** Set to find capacities in place of measuring what the stack says. */
+  /** Options of the search for capacities. If set, the search replaces the stack's measurements. */
   readonly capacity?: CapacityOptions | undefined;
 }
 
 /**
  * Runs a stack.
  * @returns 0 when every deployment passed verification and was measured, 1 when one did not pass
- * @throws BadInput, Failure, Interrupted; servers are stopped and partial results are written before
+ * @throws BadInput, Failure, Interrupted; before that servers are stopped and partial results are written
  */
 export async function runStack(options: RunOptions, interruption: AbortSignal): Promise<number> {
   const config = readConfig(options);
@@ -70,7 +70,7 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
     await run.execute();
     if (!run.passed) reason = "verification failed; nothing was measured";
   } catch (error) {
-    // The log of a server that exits says more than the errors of its connections.
+    // If a server exited, its log says more than the errors of the connections to it.
     const cause = run.serverFailure ?? error;
     reason = messageOf(cause);
     throw cause;
@@ -91,13 +91,13 @@ export async function runStack(options: RunOptions, interruption: AbortSignal): 
   return run.passed ? 0 : 1;
 }
 
-/** @throws BadInput when the stack, its file or the options are not usable */
+/** Reads the configuration. @throws BadInput when the stack, its file or the options are not usable */
 function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const machine = { cores: availableCores(), memoryBytes: totalmem() };
   if (mode !== undefined && mode !== "cluster" && mode !== "replication")
     throw new BadInput("--mode", [`is ${mode}: expected cluster or replication`]);
   const raw = readStackFile(STACKS_DIRECTORY, stack);
-  // The load need not suit deployments that are left out.
+  // Deployments that are left out are removed before validation, so the load need not suit them.
   const parsed = parseConfig(
     `stack ${stack}`,
     mode === undefined ? raw : onlyMode(raw, mode, stack),
@@ -140,7 +140,7 @@ class StackRun {
     return this.verifications.length > 0 && this.verifications.every(({ verdict }) => verdict.pass);
   }
 
-  /** The error of a server that exited by itself. */
+  /** Error of a server that exited by itself. */
   get serverFailure(): Error | undefined {
     const reason: unknown = this.#host?.unexpectedExit.reason;
     return !this.interruption.aborted && reason instanceof Error ? reason : undefined;
@@ -315,7 +315,7 @@ class StackRun {
         this.#signal().throwIfAborted();
         if (workload.tests.length > 0 && workload.keySpace !== this.config.benchmark.keySpace)
           report(
-            `keys: ${workload.keySpace}, the nearest to ${this.config.benchmark.keySpace} that a cluster can have`,
+            `keys: ${workload.keySpace} instead of ${this.config.benchmark.keySpace}, because a cluster needs a multiple of 16384`,
           );
         return measuredTitle(plan, Date.now() - began);
       },

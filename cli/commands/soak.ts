@@ -1,4 +1,7 @@
-/** `npm start -- soak`: a stack of the platform `host` under a steady load for hours, in windows; it can be resumed. */
+/**
+ * `npm start -- soak`: runs a stack of the platform `host` under a steady load for hours. Results are recorded in
+ * windows of time, so a soak can be resumed.
+ */
 import { randomInt } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { totalmem } from "node:os";
@@ -36,8 +39,9 @@ import { runSteps } from "../terminal/steps";
 import { COMMAND } from "../../lib/system/package";
 
 /**
- * @returns the exit status: 0 when it lasted as long as it should and nothing went wrong, 1 otherwise
- * @throws BadInput, Failure, Interrupted; what was seen until then is on record
+ * Runs or resumes a soak.
+ * @returns the exit status: 0 if it lasted for the whole duration without problems, 1 otherwise
+ * @throws BadInput, Failure, Interrupted; finished windows are recorded before that
  */
 export async function soakStack(options: SoakOptions, interruption: AbortSignal): Promise<number> {
   const { stack } = options;
@@ -73,7 +77,7 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
   return run.troubled ? 1 : 0;
 }
 
-/** Writes the finished windows, if any. @returns whether there are problems */
+/** Writes the report of the finished windows, if any. @returns whether there are problems */
 function report(
   directory: string,
   checkpoints: SoakCheckpointLog,
@@ -137,7 +141,7 @@ function begin(
   return { directory, checkpoints: soakCheckpointLogs.create(directory, header) };
 }
 
-/** @throws BadInput when there is no soak to resume, or it is another stack's */
+/** @throws BadInput when there is no soak to resume, or it is of a different stack */
 function resume({ stack, output }: SoakOptions): Begun {
   const results = resolve("results");
   const directory =
@@ -164,7 +168,7 @@ class SoakRun {
     private readonly interruption: AbortSignal,
   ) {}
 
-  /** Continues with the servers of a killed soak where all of them run; else starts others. */
+  /** Continues with the servers of a killed soak if all of them run; otherwise starts new servers. */
   async prepare(): Promise<string> {
     await stopAbandonedRuns(...allRunsDirectories());
     const programs = await findPrograms(packagesDirectory(), () => undefined, this.interruption);
@@ -172,11 +176,11 @@ class SoakRun {
     const before = this.checkpoints.entries.filter((entry) => entry.kind === "servers").at(-1);
     if (before !== undefined && existsSync(before.run)) {
       if (await this.#adopt(new Host(RunDirectory.open(before.run), programs), plans))
-        return "Servers that were left by a soak that was killed go on";
+        return "Continue with the servers that a killed soak left behind";
       await stopRun(before.run);
     }
     const run = RunDirectory.create(runsDirectory(), this.stack);
-    // Whoever kills this process leaves the servers, for the soak to go on with.
+    // If this process is killed, its servers keep running, so that the soak can be resumed with them.
     run.keep();
     this.checkpoints.add({ kind: "servers", run: run.path, version: programs.version, at: new Date().toISOString() });
     const host = new Host(run, programs);
@@ -193,9 +197,9 @@ class SoakRun {
   }
 
   /**
-   * @returns whether all servers of the plans run there. A soak that was killed before it started all of them has
-   * written
-   * fewer passwords.
+   * Continues the deployments of a killed soak.
+   * @returns whether all servers of the plans run. If the soak was killed before it had started all of them, some
+   * password files are missing
    */
   async #adopt(host: Host, plans: readonly HostDeploymentPlan[]): Promise<boolean> {
     this.#host = host;

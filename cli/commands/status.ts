@@ -1,4 +1,4 @@
-/** `npm start -- status` and `verify STACK`: the nodes of a deployed stack, asked now. */
+/** `npm start -- status` and `verify STACK`: print the present state of a deployed stack's nodes. */
 import { compact } from "../../lib/compact";
 import { topologyOf } from "../../valkey/verification/topology-record";
 import { BadInput } from "../../lib/errors";
@@ -9,7 +9,7 @@ import type { DeployedTarget } from "../targets/deployed-stack";
 import { deployedTargets } from "../targets/deployed-stack";
 import { print } from "../terminal/terminal";
 
-/** Parts of the output for each deployment. */
+/** Kind of output for each deployment. */
 export type Detail = "nodes" | "verdict" | "json";
 
 /**
@@ -31,13 +31,13 @@ export async function printStatus(stack: string, detail: Detail, signal: AbortSi
   return inspected.every(({ inspection }) => isPassed(inspection)) ? 0 : 1;
 }
 
-/** @throws BadInput when servers are named beside a stack */
+/** @throws BadInput when options name servers although a stack is named too */
 export function refuseServerOptions(values: Readonly<Record<string, unknown>>): void {
   const names = Object.keys(values).map((name) => `--${name}`);
   if (names.length > 0)
     throw new BadInput(
       "verify",
-      names.map((name) => `${name} is for servers without a stack`),
+      names.map((name) => `${name} applies to servers without a stack, not to a stack`),
     );
 }
 

@@ -9,8 +9,8 @@ import { COMMAND } from "../../lib/system/package";
 
 /**
  * Stops kept deployments, or lists them.
- * @param id the run to stop; without one, kept runs are listed
- * @param all stops every kept run
+ * @param id ID of the run to stop; without it, kept runs are listed
+ * @param all whether every kept run is stopped
  * @throws BadInput when there is no such run, or its command is still running
  */
 export async function stopKept(id: string | undefined, all: boolean): Promise<number> {
@@ -26,7 +26,7 @@ export async function stopKept(id: string | undefined, all: boolean): Promise<nu
   const chosen = all ? kept : runs.filter(({ info }) => info.id === id);
   if (chosen.length === 0 && !all)
     throw new BadInput("stop", [
-      `there is no run ${id ?? ""}; kept: ${kept.map(({ info }) => info.id).join(", ") || "none"}`,
+      `there is no run ${id ?? ""}; kept runs: ${kept.map(({ info }) => info.id).join(", ") || "none"}`,
     ]);
   const working = chosen.filter(({ info }) => isAtWork(info));
   if (working.length > 0)

@@ -1,4 +1,4 @@
-/** The directory of a study's checkpoint log and results: a new one, or that of a study to resume. */
+/** The directory of a study's checkpoint log and results. It is new, or that of a study to resume. */
 import { cpus, hostname } from "node:os";
 import { resolve } from "node:path";
 import { compact } from "../../lib/compact";
@@ -35,8 +35,9 @@ export function beginStudy(study: Study, output: string | undefined): StudyDirec
 }
 
 /**
- * The study of that name that was begun last, or the one in `output`.
- * @throws BadInput when there is none, it measures something else by now, was begun on another machine, or is under way
+ * Resumes the latest study with this name, or the study in `output`.
+ * @throws BadInput when there is none, its plan has changed, it was begun on a different machine, or it is still
+ * running
  */
 export function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
   const results = resolve("results");
@@ -58,12 +59,12 @@ function differences({ name, fingerprint: begun, machine: there }: StudyLogHeade
     name === study.name ? undefined : `it is the study ${name}`,
     begun === fingerprint(study)
       ? undefined
-      : "the stack file, the options or the program changed since; start again without --resume",
-    there === machine() ? undefined : `it was begun on another machine: ${there}`,
+      : "the stack file, the options or the program changed since the study began; start again without --resume",
+    there === machine() ? undefined : `it was begun on a different machine: ${there}`,
   ]);
 }
 
-/** Identity of this machine: rounds on another machine belong to another study. */
+/** Identity of this machine. Rounds on a different machine would belong to a different study. */
 function machine(): string {
   return `${hostname()}, ${availableCores()} × ${cpus()[0]?.model.trim() ?? "unknown"}`;
 }

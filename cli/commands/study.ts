@@ -1,6 +1,6 @@
 /**
- * `npm start -- study`: the study of a stack on this machine, until its comparisons are precise enough; it can be
- * resumed.
+ * `npm start -- study`: runs the study of a stack on this machine until its comparisons are precise enough. A study can
+ * be resumed.
  */
 import { randomInt } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -48,11 +48,11 @@ import { COMMAND } from "../../lib/system/package";
 
 /** Options of `study`. */
 export interface StudyOptions {
-  /** `io-threads` for the stack `study-io-threads`, or a stack's own name. */
+  /** Name of the study: `io-threads` for the stack `study-io-threads`, or the name of any stack. */
   readonly name: string;
   readonly resume: boolean;
   readonly overrides: OptionOverrides;
-  /** Values that replace those of the section `study`. */
+  /** Values that override the section `study`. */
   readonly study: Readonly<Record<string, unknown>>;
 }
 
@@ -100,7 +100,7 @@ export async function runNamedStudy(options: StudyOptions, interruption: AbortSi
     checkpoints.close();
     if (checkpoints.entries.length === 0) artifacts.discardIfEmpty();
     else {
-      // Without a new measurement, the results of the earlier run stay as they are.
+      // If nothing new was measured, the results of the earlier run are not written again.
       if (
         run.hasBegun &&
         (reason === null || checkpoints.entries.length > already || !existsSync(artifacts.path("results.json")))
@@ -120,7 +120,7 @@ class StudyRun {
   #environmentOfStudy: Omit<StudyEnvironment, "report"> | undefined;
   #environment: Environment = describeEnvironment(null);
   #state: StudyState;
-  /** Whether measuring has begun or been resumed. */
+  /** Whether measurements have begun or have been resumed. */
   hasBegun = false;
 
   constructor(
@@ -205,7 +205,7 @@ class StudyRun {
     };
   }
 
-  /** Writes all results but the checkpoint log and raw.txt, which are on the disk already. */
+  /** Writes all results, except the checkpoint log and raw.txt, which are already on the disk. */
   write(reason: string | null): Results {
     const results = studyResults(
       { ...this.#state, entries: this.checkpoints.entries },
@@ -247,7 +247,7 @@ function readStudy({ name, overrides, study }: StudyOptions): {
   return { stack, config: { ...config, platform, study: config.study } };
 }
 
-/** The stack of a study: `study-NAME`, or the stack of that name. @throws BadInput when there is neither */
+/** The stack of a study: `study-NAME`, or else the stack NAME. @throws BadInput when neither exists */
 function studyStack(name: string): string {
   const names = stackNames(STACKS_DIRECTORY);
   if (names.includes(`study-${name}`)) return `study-${name}`;

@@ -1,4 +1,4 @@
-/** `npm start -- verify`: the verdict on servers that exist already. */
+/** `npm start -- verify`: prints the verdict on existing servers. */
 import { formatVerification } from "../../valkey/verification/format";
 import { verify } from "../../valkey/verification/verify";
 import { externalDeployment } from "../targets/external";

@@ -4,16 +4,16 @@ import { parseNumber } from "./options";
 
 /** Options of `break`. */
 export interface BreakOptions {
-  /** Names of the scenarios; undefined is all. */
+  /** Names of the scenarios; undefined means all. */
   readonly scenarios: readonly string[] | undefined;
-  /** Values that replace those of every scenario; as typed, for the schema to check. */
+  /** Values that override those of every scenario, as the user typed them. The schema checks them. */
   readonly overrides: Readonly<Record<string, unknown>>;
   readonly output: string | undefined;
-  /** Print the planned scenarios, and inject nothing. */
+  /** Whether the planned scenarios are only printed, and no fault is injected. */
   readonly plan: boolean;
 }
 
-/** Adds them to a command. */
+/** Adds the options to a command. */
 export function addBreakOptions(command: Command): Command {
   const collectNames = (value: string, previous: readonly string[] | undefined): string[] => [
     ...(previous ?? []),
@@ -27,7 +27,7 @@ export function addBreakOptions(command: Command): Command {
     .option("--plan", "print the planned scenarios, and inject nothing");
 }
 
-/** From commander's values. */
+/** The options from commander's values. */
 export function breakOptions(values: Readonly<Record<string, unknown>>): BreakOptions {
   const { scenario, output, plan, repeats, rate } = values;
   return {

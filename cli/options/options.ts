@@ -1,20 +1,20 @@
 /**
- * Options of the command line, and the configuration that they replace. Names of the load's options follow "Valkey on
- * EKS".
+ * Options of the command line, and the options of the configuration that they override. The options of the load have
+ * the same names as in the published document "Valkey on EKS".
  */
 import type { Command } from "commander";
 import { compact } from "../../lib/compact";
 import type { OptionOverrides } from "../../stacks/config/sections/option-overrides";
 
 interface BenchmarkOption {
-  /** Key of the configuration. */
+  /** Name of the configuration's option. */
   readonly key: string;
   readonly flags: string;
   readonly help: string;
   readonly parse: (text: string) => unknown;
 }
 
-/** A number, or the text itself for the schema to refuse with its path. */
+/** The number in a text. If it is not a number, the text is returned, and the schema refuses it with its path. */
 export const parseNumber = (text: string): unknown =>
   text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 const text = (value: string): unknown => value;
@@ -42,11 +42,11 @@ const LOAD_OPTIONS: readonly BenchmarkOption[] = [
   { key: "tests", flags: "--tests <list>", help: "tests of valkey-benchmark, with commas", parse: text },
   { key: "keySpace", flags: "--keyspace-len <n>", help: "distinct keys", parse: parseNumber },
   { key: "rate", flags: "--rate <rps>", help: "offered rate, requests per second", parse: parseNumber },
-  { key: "workloadName", flags: "--workload-name <name>", help: "tag of the results", parse: text },
+  { key: "workloadName", flags: "--workload-name <name>", help: "name of the workload in the results", parse: text },
   { key: "output", flags: "--output <dir>", help: "directory of the results (default: results/TIME)", parse: text },
 ];
 
-/** Options of one mixed workload, which replaces the tests. Load options apply to it as well. */
+/** Options of one mixed workload, which replaces the tests. The options of the load apply to it as well. */
 const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   {
     key: "loadGenerator",
@@ -87,14 +87,14 @@ const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   },
 ];
 
-/** Configuration key to option, for problems. */
+/** Command-line options by name of the configuration's option, for problems. */
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries([...LOAD_OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, flags }) => [key, longName(flags)])),
   workers: "--threads",
   values: "--datasize",
 };
 
-/** Options of the load, for every command that measures. */
+/** Adds the options of the load, for every command that measures. */
 export function addBenchmarkOptions(command: Command): Command {
   command.optionsGroup("Load (default: the stack's):");
   for (const { flags, help, parse } of LOAD_OPTIONS) command.option(flags, help, parse);
@@ -103,7 +103,7 @@ export function addBenchmarkOptions(command: Command): Command {
   return command.optionsGroup("Options:");
 }
 
-/** Options of servers that exist already. */
+/** Adds the options that describe existing servers. */
 export function addServerOptions(command: Command): Command {
   return command
     .optionsGroup("Servers (password in VALKEY_PASSWORD):")
@@ -127,7 +127,7 @@ export function addServerOptions(command: Command): Command {
     .optionsGroup("Options:");
 }
 
-/** From commander's values to overrides of the configuration. */
+/** Overrides of the configuration, from commander's values. */
 export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): OptionOverrides {
   const keep = values["keep"] === true || values["keepRunner"] === true;
   const benchmark = { ...givenValues(LOAD_OPTIONS, values), ...(keep ? { keep } : {}) };
@@ -136,7 +136,7 @@ export function benchmarkOverrides(values: Readonly<Record<string, unknown>>): O
   return { benchmark, options: OPTION_NAMES, ...(workload === undefined ? {} : { workload }) };
 }
 
-/** From commander's values to the section `study`. */
+/** Overrides of the section `study`, from commander's values. */
 export function studyOverrides(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const keys = ["precision", "budget", "seed"];
   return Object.fromEntries(compact(keys.map((key) => (values[key] === undefined ? undefined : [key, values[key]]))));
@@ -150,7 +150,7 @@ function givenValues(
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
-/** The mixed workload with the load options, under the names that its load generator has for them. */
+/** The mixed workload with the options of the load, under the names that its load generator uses for them. */
 function workloadSection(
   mixed: Readonly<Record<string, unknown>>,
   benchmark: Readonly<Record<string, unknown>>,

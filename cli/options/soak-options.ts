@@ -10,22 +10,24 @@ export interface SoakOptions {
   readonly stack: string;
   readonly seconds: number;
   readonly windowSeconds: number;
-  /** Offered rate per deployment (requests per second), part of reads, distinct keys, bytes per value. */
+  /**
+   * Load: offered rate per deployment (requests per second), part of reads, number of distinct keys, bytes per value.
+   */
   readonly load: {
     readonly rate: number;
     readonly reads: number;
     readonly keySpace: number;
     readonly bytes: number;
   };
-  /** Most bytes of the servers' files. */
+  /** Highest total size of the servers' files, bytes. */
   readonly diskBytes: number;
   readonly resume: boolean;
   readonly output: string | undefined;
 }
 
-/** A soak's record has at most so many windows: its size is bounded, however long the soak lasts. */
+/** Highest number of windows of a soak. It limits the size of the record, regardless of the duration. */
 const MAX_WINDOWS = 1000;
-/** Shorter windows have too few requests for tail latencies. */
+/** Shortest window. A shorter one would have too few requests for tail latencies. */
 const MIN_WINDOW_SECONDS = 10;
 
 const DEFAULT_SECONDS = 2 * 3600;
@@ -38,26 +40,26 @@ const MAX_VALUE_BYTES = 512 * 1024 * 1024;
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** Options that a resumed soak keeps from its beginning. */
+/** Names of options that a resumed soak keeps from its start. */
 const FIXED_AT_START: readonly string[] = ["duration", "window", "rate", "reads", "keyspaceLen", "datasize", "maxDisk"];
 
 const FLAGS: Readonly<Record<string, string>> = { keyspaceLen: "keyspace-len", maxDisk: "max-disk" };
 
-/** Adds them to a command. */
+/** Adds the options to a command. */
 export function addSoakOptions(command: Command): Command {
   return command
     .option("--duration <time>", "duration, such as 90s, 30m, 2h or 3d (default: 2h)")
-    .option("--window <time>", "length of a window (default: 10s, longer above 1000 windows)")
+    .option("--window <time>", "length of a window (default: 10s, or longer to stay within 1000 windows)")
     .option("--rate <rps>", "offered rate per deployment, requests per second (default: 1000)", parseNumber)
     .option("--reads <part>", "part of the requests that read, 0 to 1 (default: 0.5)", parseNumber)
     .option("--keyspace-len <n>", "distinct keys (default: 100000)", parseNumber)
     .option("--datasize <bytes>", "value size (default: 256)", parseNumber)
-    .option("--max-disk <size>", "most disk space of the servers' files (default: 10gb)")
+    .option("--max-disk <size>", "highest disk space of the servers' files (default: 10gb)")
     .option("--resume", "continue the soak in --output, or the last soak")
     .option("--output <dir>", "directory of the results (default: results/TIME-soak)");
 }
 
-/** From commander's values. @throws BadInput with every problem */
+/** The options from commander's values. @throws BadInput with every problem */
 export function soakOptions(stack: string, values: Readonly<Record<string, unknown>>): SoakOptions {
   const reader = new ValueReader(values);
   const seconds = reader.read("duration", parseDuration, DEFAULT_SECONDS, "a duration such as 90s, 30m or 2h");
@@ -67,7 +69,7 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
     const count = Math.ceil(seconds / windowSeconds);
     const least = Math.ceil(seconds / MAX_WINDOWS);
     reader.problems.push(
-      `--window: ${count} windows of ${windowSeconds} s; at most ${MAX_WINDOWS}, so at least ${least}s`,
+      `--window: ${count} windows of ${windowSeconds} s; at most ${MAX_WINDOWS} are allowed, so a window lasts at least ${least}s`,
     );
   }
   const load = {
@@ -83,7 +85,10 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
   };
   const resume = values["resume"] === true;
   if (resume)
-    reader.refuse(FIXED_AT_START, "is fixed when a soak begins; leave it out, or begin another without --resume");
+    reader.refuse(
+      FIXED_AT_START,
+      "cannot change when a soak is resumed; leave it out, or begin a new soak without --resume",
+    );
   const size = (value: unknown): number | undefined => parseSize(String(value));
   const diskBytes = reader.read("maxDisk", size, DEFAULT_DISK_BYTES, "a size such as 20gb");
   if (reader.problems.length > 0) throw new BadInput(`${COMMAND} soak`, reader.problems);
@@ -99,14 +104,14 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
   };
 }
 
-/** Seconds of `90s`, `30m`, `2h` or `3d`; undefined for anything else. */
+/** Seconds in a text such as `90s`, `30m`, `2h` or `3d`; undefined for other texts. */
 export function parseDuration(value: unknown): number | undefined {
   const match = /^(\d+(?:\.\d+)?)([smhd])$/.exec(String(value).trim());
   const seconds = match === null ? 0 : Number(match[1]) * (UNITS[match[2] ?? ""] ?? 0);
   return seconds > 0 ? seconds : undefined;
 }
 
-/** Reads options one by one, and collects their problems. */
+/** Reader of option values. It collects all problems. */
 class ValueReader {
   readonly problems: string[] = [];
 

@@ -1,18 +1,18 @@
-/** The deployments of a stack that has been deployed by Pulumi, as its state has them. */
+/** The deployments of a stack that Pulumi has deployed, read from the stack's state. */
 import { execFile } from "node:child_process";
 import { z } from "zod";
 import { BadInput, codeOf, Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 
-/** A deployment, and the password to ask it with. */
+/** A deployment, and its password. */
 export interface DeployedTarget {
   readonly target: DeploymentReference;
   readonly password: string;
 }
 
-/** The check of a deployment is its last resource, and has what reaches the nodes. */
+/** Type of a deployment's last resource. Its inputs contain the reference and the password. */
 const CHECK = "valkey:index:DeploymentVerification";
-/** A state of thousands of nodes has many megabytes. */
+/** Highest size of a state. With thousands of nodes it has many megabytes. */
 const MAX_STATE_BYTES = 2 ** 30;
 
 const stateSchema = z.object({
@@ -22,12 +22,12 @@ const stateSchema = z.object({
       .default([]),
   }),
 });
-/** How a state holds a secret: under a key that Pulumi's engine reserves, with its value as JSON. */
+/** A secret in a state: an object with a key that Pulumi reserves, and the value as JSON. */
 const secretSchema = z.object({ "4dabf18193072939515e22adb298388d": z.string(), plaintext: z.string() });
 const targetSchema = z.looseObject({ platform: z.enum(["endpoints", "kubernetes"]), name: z.string() });
 
 /**
- * Runs `pulumi` of the PATH, whose project is the one in `directory`. Secrets stay in this process.
+ * Reads the state with the `pulumi` in the PATH, for the project in `directory`. Secrets stay in this process.
  * @throws BadInput when there is no such stack, or it has no deployments @throws Failure when Pulumi does not answer
  */
 export async function deployedTargets(stack: string, directory: string): Promise<DeployedTarget[]> {
@@ -38,7 +38,7 @@ export async function deployedTargets(stack: string, directory: string): Promise
   return targets;
 }
 
-/** Pure. */
+/** The deployments in a state's resources. Pure. */
 export function targetsOf(
   resources: readonly { readonly type: string; readonly inputs?: Readonly<Record<string, unknown>> | undefined }[],
 ): DeployedTarget[] {
@@ -51,7 +51,7 @@ export function targetsOf(
     });
 }
 
-/** A value of a state without the wrapping of secrets. */
+/** A value of a state, with plain values in place of wrapped secrets. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (value === null || typeof value !== "object") return value;

@@ -1,4 +1,4 @@
-/** Servers that exist already, named on the command line or in a file. */
+/** Existing servers that are named on the command line or in a file. */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { isLocalHost } from "../../platforms/external-servers";
@@ -10,7 +10,7 @@ import { BadInput, messageOf } from "../../lib/errors";
 import type { OptionalAssertion } from "../../valkey/verification/facts";
 import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
 
-/** A node as a user writes it: `HOST:PORT` or `HOST:PORT=ZONE`; IPv6 addresses in brackets. */
+/** Pattern of a node: `HOST:PORT` or `HOST:PORT=ZONE`; IPv6 addresses are in brackets. */
 const NODE = /^(?:\[([0-9a-fA-F:]+)\]|([^:=\s[\]]+)):(\d{1,5})(?:=(\S+))?$/;
 
 const optionsSchema = z.object({
@@ -29,7 +29,7 @@ const optionsSchema = z.object({
   without: z.array(z.enum(OPTIONAL_ASSERTIONS, `expected ${OPTIONAL_ASSERTIONS.join(" or ")}`)).default([]),
 });
 
-/** A deployment that exists already. */
+/** An existing deployment, and how to verify it. */
 export interface ExternalDeployment {
   readonly deployment: Deployment;
   readonly without: readonly OptionalAssertion[];
@@ -38,7 +38,7 @@ export interface ExternalDeployment {
 }
 
 /**
- * The deployment that options describe. The password comes from VALKEY_PASSWORD, never from an option.
+ * The deployment that the options describe. The password comes from the variable VALKEY_PASSWORD, never from an option.
  * @throws BadInput with every problem
  */
 export function externalDeployment(
@@ -57,7 +57,8 @@ export function externalDeployment(
     ...(typeof values["nodes"] === "string" ? nodesIn(values["nodes"], problems) : []),
   ];
   const nodes = given.flatMap((text) => parseNode(text, problems));
-  if (given.length === 0) problems.push("--node: name every node, as HOST:PORT=ZONE, or a file with --nodes");
+  if (given.length === 0)
+    problems.push("--node: name every node as HOST:PORT=ZONE, or name a file of nodes with --nodes");
   const names = nodes.map(({ name }) => name);
   for (const name of new Set(names.filter((each, index) => names.indexOf(each) < index)))
     problems.push(`--node: ${name} is named twice`);
@@ -80,7 +81,7 @@ export function externalDeployment(
   };
 }
 
-/** Adds what is wrong to `problems`. */
+/** The node in a text; nothing if the text is wrong, which is added to `problems`. */
 function parseNode(text: string, problems: string[]): DeploymentNode[] {
   const match = NODE.exec(text);
   const port = Number(match?.[3]);
@@ -93,7 +94,9 @@ function parseNode(text: string, problems: string[]): DeploymentNode[] {
   return [{ name: formatEndpoint(endpoint), zone: match[4], machine: host, endpoint }];
 }
 
-/** A node per line, `HOST:PORT=ZONE` or `HOST:PORT ZONE`; blank lines and `# …` are skipped. */
+/**
+ * Nodes in a file: one per line, `HOST:PORT=ZONE` or `HOST:PORT ZONE`. Blank lines and comments (`# …`) are skipped.
+ */
 function nodesIn(file: string, problems: string[]): string[] {
   try {
     return readFileSync(file, "utf8")

@@ -1,30 +1,30 @@
-/** Fault targets: the deployments of a stack that faults are injected into, on this machine or in pods. */
+/** Fault targets: the deployments of a stack into which faults are injected, on this machine or in pods. */
 import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import type { PreconditionCheck } from "../../faults/injectors/preconditions";
 import type { Programs } from "../../platforms/host/programs/programs";
 import type { Verification } from "../../valkey/verification/verify";
 import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario-runs";
 
-/** Receives facts about the deployments for the results. */
-/** Deployments that faults are injected into, from opening to removal. */
+/** Receiver of facts about the deployments, for the results. */
 export interface FaultTargetListener {
   readonly onPrograms: (programs: Programs) => void;
-  /** @param formationMs null where the deployment was formed before */
+  /** @param formationMs null if the deployment was formed earlier */
   readonly onVerified: (verification: Verification, formationMs: number | null) => void;
 }
 
+/** Deployments into which faults are injected, from their start to their removal. */
 export interface FaultTarget {
   /** Title of the step that opens the target. */
   readonly title: string;
-  /** The deployments as they will be after opening. */
+  /** Plans of the deployments, known before the target is opened. */
   readonly plans: readonly SubjectPlan[];
-  /** Why a fault cannot be injected here. */
+  /** Tells why a fault cannot be injected here. */
   readonly unmetPrecondition: PreconditionCheck;
   /** Starts or finds the deployments, and verifies them. @returns the title of the finished step */
   readonly open: (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener) => Promise<string>;
   readonly subject: (deployment: string) => FaultSubject | undefined;
-  /** Aborted when a server exits without a fault; undefined where exits are not watched. */
+  /** Signal that is aborted when a server exits without a fault; undefined if exits are not watched. */
   readonly unexpectedExit: AbortSignal | undefined;
-  /** Removes everything that the target made. @throws Failure with what could not be removed */
+  /** Removes everything that the target created. @throws Failure naming what could not be removed */
   readonly stop: () => Promise<void>;
 }

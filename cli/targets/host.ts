@@ -1,4 +1,4 @@
-/** The fault target on this machine: servers are started for the scenarios. */
+/** The fault target on this machine. It starts servers for the scenarios. */
 import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import { HostFaultInjector } from "../../faults/injectors/host-injector";
 import { unmetHostPrecondition } from "../../faults/injectors/preconditions";
@@ -15,7 +15,10 @@ import type { HostConfig } from "../../stacks/config/schema/platform";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { runSteps } from "../terminal/steps";
 
-/** Size of a disk that a scenario fills, bytes. It is memory, so it holds the scenario's writes and little more. */
+/**
+ * Size of a disk that a scenario fills, bytes. The disk is in memory, so it is just large enough for the scenario's
+ * writes.
+ */
 const DISK_BYTES = 256 * 1024 ** 2;
 
 /** Deployments as processes on this machine, started for the scenarios. */
@@ -79,7 +82,10 @@ export class HostFaultTarget implements FaultTarget {
   }
 }
 
-/** The plan with what its scenarios need: addresses by zone for cuts, a small disk for full disks. */
+/**
+ * The plan with the properties that its scenarios need: an address for each zone to partition zones, a small disk to
+ * fill.
+ */
 function fittedPlan(plan: HostDeploymentPlan, possible: readonly PlannedScenarioRun[]): HostDeploymentPlan {
   const faults = possible
     .filter(({ deployment }) => deployment === plan.name)

@@ -1,4 +1,4 @@
-/** The fault target in pods that Pulumi has made: their addresses and password come from the API server. */
+/** The fault target in pods that Pulumi has created. It reads their addresses and password from the API server. */
 import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import { unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import { PodFaultInjector } from "../../faults/injectors/pod-injector";
@@ -18,14 +18,14 @@ import type { DeploymentConfig } from "../../stacks/config/schema/deployments";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { COMMAND } from "../../lib/system/package";
 
-/** Wait for pods that are starting; the others run already. */
+/** Time limit for pods that are still starting, seconds. */
 const WAIT_SECONDS = 60;
 
-/** Deployments as pods that exist already. */
+/** Deployments as existing pods. */
 export class PodFaultTarget implements FaultTarget {
   readonly title = "Find the pods, and verify";
   readonly unmetPrecondition = unmetPodPrecondition;
-  /** Exits are not watched: Kubernetes replaces pods that end. */
+  /** Undefined: exits are not watched, because Kubernetes replaces pods that end. */
   readonly unexpectedExit = undefined;
   readonly plans: readonly SubjectPlan[];
   readonly #subjects = new Map<string, FaultSubject & { readonly injector: PodFaultInjector }>();
@@ -50,11 +50,15 @@ export class PodFaultTarget implements FaultTarget {
     const left = await Promise.all(
       [...this.#subjects.values()].map(async ({ injector }) => {
         injector.close();
-        return (await injector.restore()).map((why) => `${injector.deployment.name} may still be cut: ${why}`);
+        return (await injector.restore()).map(
+          (why) => `the network of ${injector.deployment.name} may still be cut: ${why}`,
+        );
       }),
     );
     if (left.flat().length > 0)
-      throw new Failure(`${left.flat().join("; ")}. The next ${COMMAND} break of this stack heals it`);
+      throw new Failure(
+        `${left.flat().join("; ")}. The next run of ${COMMAND} break on this stack restores the network`,
+      );
   };
 
   async #openOne(name: string, opened: FaultTargetListener): Promise<void> {
@@ -88,7 +92,7 @@ function targetOf(name: string, deployment: DeploymentConfig, platform: PodPlatf
   return { ...podTarget(name, deployment, platform), ...access };
 }
 
-/** The password in the Secret of the deployment. @throws Failure when there is none, or it may not be read */
+/** The password in the deployment's Secret. @throws Failure when there is none, or it may not be read */
 async function passwordOf(
   kubernetes: KubernetesClient,
   { statefulSet, namespace }: KubernetesReference,

@@ -1,11 +1,11 @@
 /** Requests to stop: Ctrl-C, SIGTERM, a closed terminal, or a closed pipe of the output. */
 import { Interrupted } from "../../lib/errors";
 
-/** Listening for requests to stop. */
+/** A listener for requests to stop. */
 export interface Interruption {
-  /** Aborted with Interrupted at the first request to stop. */
+  /** Signal that is aborted, with Interrupted as its reason, at the first request to stop. */
   readonly signal: AbortSignal;
-  /** Stops listening to signals. A broken pipe still does not end the process. */
+  /** Stops listening to signals. Even after that a broken pipe does not end the process. */
   readonly dispose: () => void;
 }
 
@@ -13,7 +13,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
  * Turns signals into an abort, so that the running command can clean up.
- * @param onSecond called at the second request; must not return
+ * @param onSecond called at the second request; it must not return
  */
 export function listenForInterruption(onSecond: () => void): Interruption {
   const controller = new AbortController();
@@ -31,8 +31,8 @@ export function listenForInterruption(onSecond: () => void): Interruption {
       ] as const,
   );
   for (const [signal, handler] of handlers) process.on(signal, handler);
-  // `npm start | head` closes the pipe: without a listener the next write would end the process and leave servers
-  // running.
+  // A command such as `npm start | head` closes the pipe. Without a listener the next write would end the process and
+  // leave servers running.
   const onPipe = (error: NodeJS.ErrnoException): void => {
     if (error.code === "EPIPE" && !controller.signal.aborted) stop("SIGPIPE");
   };
@@ -48,7 +48,7 @@ export function listenForInterruption(onSecond: () => void): Interruption {
 
 const NUMBERS: Readonly<Record<Interrupted["signal"], number>> = { SIGHUP: 1, SIGINT: 2, SIGPIPE: 13, SIGTERM: 15 };
 
-/** The exit status of an interrupted command, as shells have it: 128 and the signal's number. */
+/** Exit status of an interrupted command. As in shells, it is 128 plus the signal's number. */
 export function exitStatusOf({ signal }: Interrupted): number {
   return 128 + NUMBERS[signal];
 }

@@ -1,4 +1,4 @@
-/** The steps of a command: live on a terminal, plain lines elsewhere. */
+/** The steps of a command. They are displayed live on a terminal, and as plain lines elsewhere. */
 import { Listr } from "listr2";
 import type { ReportProgress } from "../../lib/progress";
 
@@ -6,18 +6,21 @@ import type { ReportProgress } from "../../lib/progress";
 export interface Step {
   readonly title: string;
   /**
-   * @returns the title of the finished step, with its result; undefined keeps the first title
-   * @throws StepFailure for a result that is a failure and no error
+   * @returns title of the finished step, with its result; undefined keeps the first title
+   * @throws StepFailure if the result is a failure but not an error
    */
   readonly run: (report: ReportProgress) => Promise<string | undefined>;
 }
 
-/** Ends a step as failed with its result as its title: the verdict FAIL, which is not an error of the command. */
+/**
+ * Ends a step as failed, with its result as the title. It is for the verdict FAIL, which is not an error of the
+ * command.
+ */
 export class StepFailure extends Error {}
 
 /**
  * Runs steps one after the other, until one fails.
- * @param quiet no output
+ * @param quiet whether nothing is printed
  * @returns whether all steps passed: false after a StepFailure
  * @throws any other error of the step that fails
  */

@@ -1,23 +1,30 @@
-/** The rights of persons and roles on the whole cluster: access entries of EKS, and RBAC for what their policies lack. */
+/**
+ * Rights of IAM principals on the whole cluster: access entries of EKS, and RBAC rules for rights that the policies of
+ * EKS do not include.
+ */
 import * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 
-/** A person or role with rights on the whole cluster. */
+/** An IAM user or role with rights on the whole cluster. */
 export interface AccessEntryArgs {
   readonly principalArn: pulumi.Input<string>;
-  /** `admin` may do everything; `view` may read all but secrets. */
+  /** Rights of the principal: `admin` may do everything; `view` may read everything except Secrets. */
   readonly rights: "admin" | "view";
 }
 
-/** By any name. */
+/** Access entries by name. The names are free to choose. */
 export type AccessEntries = Readonly<Record<string, AccessEntryArgs>>;
 
-/** Kubernetes group of everyone with the right `view`, and name of the role and the binding that it has. */
+/**
+ * Kubernetes group of all principals with the rights `view`. The ClusterRole and the binding of this group have the
+ * same name.
+ */
 export const VIEWERS = "valkey-measured:viewers";
 
 /**
- * EKS has no policy that reads everything but secrets: AmazonEKSAdminViewPolicy includes them, and AmazonEKSViewPolicy
- * has only what lies in namespaces. The group gives the rest.
+ * EKS policy and Kubernetes groups for each kind of rights. EKS has no policy that allows reading everything except
+ * Secrets: AmazonEKSAdminViewPolicy includes Secrets, and AmazonEKSViewPolicy covers only objects in namespaces. So the
+ * group of viewers gets the missing rights by RBAC.
  */
 const RIGHTS: Readonly<
   Record<AccessEntryArgs["rights"], { readonly policy: string; readonly groups: readonly string[] }>
@@ -26,7 +33,7 @@ const RIGHTS: Readonly<
   view: { policy: "AmazonEKSViewPolicy", groups: [VIEWERS] },
 };
 
-/** Whether somebody needs `ViewerRole`. */
+/** Whether any principal has the rights `view`, so that `ViewerRole` is needed. */
 export function hasViewers(access: AccessEntries): boolean {
   return Object.values(access).some(({ rights }) => RIGHTS[rights].groups.includes(VIEWERS));
 }
@@ -39,7 +46,7 @@ interface ClusterAccessEntry {
   >;
 }
 
-/** Access entries by name, as the cluster component takes them. Pure. */
+/** Access entries by name, in the form of the cluster component's argument. Pure. */
 export function accessEntries(access: AccessEntries): Record<string, ClusterAccessEntry> {
   return Object.fromEntries(
     Object.entries(access).map(([who, { principalArn, rights }]) => {
@@ -69,7 +76,10 @@ const read = (group: string, ...resources: string[]): Rule => ({
   verbs: ["get", "list", "watch"],
 });
 
-/** Rules that AmazonEKSViewPolicy lacks. No secrets; no `nodes/proxy`, which runs commands in pods. */
+/**
+ * Rights that AmazonEKSViewPolicy lacks. Secrets are left out, and so is `nodes/proxy`, because it allows running
+ * commands in pods.
+ */
 export const VIEWER_RULES: readonly Rule[] = [
   read("", "nodes", "persistentvolumes"),
   read("storage.k8s.io", "storageclasses", "volumeattachments", "csinodes", "csidrivers"),
@@ -83,7 +93,7 @@ export const VIEWER_RULES: readonly Rule[] = [
   read("rbac.authorization.k8s.io", "roles", "rolebindings", "clusterroles", "clusterrolebindings"),
 ];
 
-/** The role of the viewers' group. */
+/** The ClusterRole of the group of viewers, with its binding. */
 export class ViewerRole extends pulumi.ComponentResource {
   /** @param opts `provider` of the cluster */
   constructor(name: string, opts: pulumi.ComponentResourceOptions) {

@@ -1,4 +1,4 @@
-/** Checks of an AWS account and region before anything is created: facts are read from AWS, then judged. */
+/** Checks of an AWS account and region before anything is created. Facts are read from AWS first and then judged. */
 import * as aws from "./aws/aws-sdk";
 import { BadInput, Failure, messageOf } from "../../lib/errors";
 import { hasLeftoverLogGroup } from "./control-plane-logs";
@@ -17,35 +17,41 @@ import { COMMAND } from "../../lib/system/package";
 export interface AccountFacts {
   /** Names of the region's zones that this account can use. */
   readonly zones: readonly string[];
-  /** Zones in which each machine type is offered. Types that no zone offers are missing. */
+  /** Zones in which each machine type is offered. A type that no zone offers has no entry. */
   readonly offers: ReadonlyMap<string, readonly string[]>;
-  /** Quotas by code. Quotas that could not be read are missing. */
+  /** Quotas by code. A quota that could not be read has no entry. */
   readonly quotas: ReadonlyMap<string, number>;
-  /** Whether the account has AWS' role for spot machines; undefined where it could not be read, or is not needed. */
+  /** Whether the account has AWS' role for spot machines; undefined if it could not be read or is not needed. */
   readonly spotRole: boolean | undefined;
-  /** Why the secret of the image cache cannot be used; undefined where it can, or without a cache. */
+  /** Reason why the secret of the image cache cannot be used; undefined if it can be used, or without a cache. */
   readonly secretProblem?: string | undefined;
-  /** Why the configured key cannot be used; undefined where it can, or without a key. */
+  /** Reason why the configured KMS key cannot be used; undefined if it can be used, or without a key. */
   readonly keyProblem: string | undefined;
-  /** An existing network; undefined where the stack creates its own. */
+  /** An existing network; undefined if the stack creates its own. */
   readonly network: { readonly vpcId: string; readonly facts: NetworkFacts } | undefined;
-  /** Whether the control plane's log group is there without a cluster: an earlier stack of the name left it. */
+  /**
+   * Whether the control plane's log group exists although the cluster does not: an earlier stack with this name left
+   * it.
+   */
   readonly leftoverLogGroup: boolean;
 }
 
 /** Existing resources of the account that a stack uses. */
 export interface ExistingResources {
-  /** Name of the cluster that the stack makes, of whose log group an earlier stack may have left one. */
+  /**
+   * Name of the cluster that the stack creates. An earlier stack may have left the log group of a cluster with this
+   * name.
+   */
   readonly clusterName: string;
   readonly keyArn: string | undefined;
   readonly network: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds"> | undefined;
-  /** Whether any pool is of spot machines. @default false */
+  /** Whether any pool uses spot machines. @default false */
   readonly spot?: boolean | undefined;
   /** Name of the image cache's secret. @default no cache */
   readonly credentialsSecret?: string | undefined;
 }
 
-/** AWS makes it with an account's first spot machine, which Karpenter has no right to. */
+/** Role that AWS creates when an account first requests a spot machine. Karpenter has no right to create it. */
 const SPOT_ROLE = "AWSServiceRoleForEC2Spot";
 
 /** Every reason why the account cannot run the plan in this region. Pure. */
@@ -75,7 +81,7 @@ export function accountProblems(
         nowhere.length === types.length
           ? `${region} offers none of the planned machines (${types.join(", ")})${kindOf(types)}; ` +
             "choose another region, or types that it offers"
-          : `${region} does not offer ${nowhere.join(", ")}; another region, or types that it offers`,
+          : `${region} does not offer ${nowhere.join(", ")}; choose another region, or types that it offers`,
     });
   for (const type of types) {
     const offered = facts.offers.get(type) ?? [];
@@ -94,7 +100,7 @@ export function accountProblems(
       path: ["pools", "clients", "capacity"],
       message:
         `spot needs the role ${SPOT_ROLE}, which the account does not have; ` +
-        "make it once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
+        "create it once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
     });
   if (facts.keyProblem !== undefined) problems.push({ path: ["cluster", "keyArn"], message: facts.keyProblem });
   if (facts.secretProblem !== undefined)
@@ -104,13 +110,15 @@ export function accountProblems(
   return problems;
 }
 
-/** Regions without Graviton refuse all its types. */
+/** A hint for types that are all Graviton: a region without Graviton offers none of them. */
 function kindOf(types: readonly string[]): string {
   const [only, ...others] = architecturesOf(types);
   return only === "arm64" && others.length === 0 ? ", all of them Graviton" : "";
 }
 
-/** Reads from AWS, also in a preview. Quotas that may not be read are left out. */
+/**
+ * Reads the facts from AWS, also in a preview. Quotas for which the credentials have no read permission are left out.
+ */
 export async function readAccount(
   plan: Pick<EksPlan, "region" | "machines" | "quotas">,
   { clusterName, keyArn, network, credentialsSecret, spot = false }: ExistingResources,
@@ -184,7 +192,7 @@ async function keyProblemOf(
   }
 }
 
-/** The secret's content is not read: only ECR may. */
+/** Reason why the secret cannot be used. The secret's content is not read, because only ECR needs that right. */
 async function secretProblemOf(
   name: string | undefined,
   region: string,
@@ -195,14 +203,15 @@ async function secretProblemOf(
     await aws.getSecret({ name }, opts);
     return undefined;
   } catch (error) {
-    const remedy = `make it of a file with ${SECRET_CONTENT}: ${secretCommand(name, region)}`;
+    const remedy = `create it from a file with ${SECRET_CONTENT}: ${secretCommand(name, region)}`;
     return `the secret ${name} of ${region} cannot be read: ${messageOf(error)}; ${remedy}`;
   }
 }
 
 /**
- * @param label formats a problem's path as the configuration has it
- * @returns what was found
+ * Reads the facts and refuses an account that cannot run the plan.
+ * @param label formats a problem's path in the notation of the configuration
+ * @returns the facts
  * @throws BadInput with every problem
  * @throws Failure when AWS does not answer
  */
@@ -214,9 +223,9 @@ export async function checkAccount(
 ): Promise<AccountFacts> {
   const facts = await readAccount(plan, used, opts).catch((error: unknown) => {
     throw new Failure(
-      `AWS ${plan.region} does not say what the account has: ${messageOf(error)}\n` +
-        "Credentials are needed as AWS' tools find them (aws sts get-caller-identity tells whose they are), with " +
-        `ec2:Describe*, eks:ListClusters and logs:DescribeLogGroups. Without them: ${COMMAND} plan`,
+      `reading the account from AWS ${plan.region} failed: ${messageOf(error)}\n` +
+        "Set credentials in a way that the AWS tools find (aws sts get-caller-identity shows their identity). They need " +
+        `ec2:Describe*, eks:ListClusters and logs:DescribeLogGroups. A command that needs no credentials: ${COMMAND} plan`,
       { cause: error },
     );
   });

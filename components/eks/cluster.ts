@@ -19,7 +19,7 @@ import { SystemNodes } from "./system-nodes";
 import type { EksVersions } from "./aws/versions";
 
 export interface EksClusterArgs {
-  /** Fixed: IAM conditions and tags contain it before the cluster exists. */
+  /** Name of the cluster, a plain value because IAM conditions and tags contain it before the cluster exists. */
   readonly clusterName: string;
   /** Such as `us-west-2`. */
   readonly region: string;
@@ -32,14 +32,14 @@ export interface EksClusterArgs {
   readonly keyArn?: string | undefined;
   /** Retention of the control plane's logs, days. @default 7 */
   readonly logRetentionInDays: number;
-  /** Whether the log group of an earlier cluster of this name is there, as `checkAccount` finds out. */
+  /** Whether the log group of an earlier cluster with this name exists; `checkAccount` reads this. */
   readonly takesOverLogGroup: boolean;
   readonly system: SystemPlan;
   readonly controlPlaneTier: ControlPlaneTier;
   /** Whether AWS refuses to delete the cluster. Set it to false before `pulumi destroy`. @default false */
   readonly deletionProtection: boolean;
   readonly versions: EksVersions;
-  /** Tags of every AWS resource that the platform makes. */
+  /** Tags of every AWS resource that the platform creates. */
   readonly tags: Readonly<Record<string, string>>;
 }
 
@@ -49,22 +49,24 @@ export const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
 export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
   readonly provider: k8s.Provider;
-  /** There minutes before `ready`: what depends on it alone needs no machine. */
+  /**
+   * The control plane. It is up minutes before `ready`. Only resources that need no machine may depend on it instead.
+   */
   readonly controlPlane: pulumi.Resource;
   /** The security group that EKS creates for the control plane and the machines. */
   readonly securityGroupId: pulumi.Output<string>;
-  /** Pods that depend on these have machines, DNS and volumes. */
+  /** Resources that pods must depend on, so that machines, DNS and volumes are available to them. */
   readonly ready: pulumi.Resource[];
-  /** Karpenter's machines need the system machines as long as they exist. */
+  /** The system machines. Machines of Karpenter need them for their whole life. */
   readonly nodes: SystemNodes;
-  /** A kubeconfig that gets a token from the AWS CLI. It holds no secret: its user needs AWS credentials. */
+  /** A kubeconfig that gets a token from the AWS CLI. It contains no secret, so its user needs AWS credentials. */
   readonly kubeconfig: pulumi.Output<string>;
 
   /** @throws BadInput when the API server would be open to the world without `openToTheWorld: true` */
   constructor(name: string, args: EksClusterArgs, opts?: pulumi.ComponentResourceOptions) {
     requireClosedAccess(args.publicAccess);
     const { clusterName, versions } = args;
-    // Policies do not see the inputs of a remote component, so the versions are inputs of this one.
+    // Pulumi policies do not see the inputs of a remote component, so the versions are also inputs of this component.
     super(
       "valkey:eks:Cluster",
       name,
@@ -77,8 +79,8 @@ export class EksCluster extends pulumi.ComponentResource {
     const cluster = controlPlane(name, this, args, keyArn);
     this.controlPlane = cluster;
     this.kubeconfig = kubeconfigOf(clusterName, args.region, cluster);
-    // ConfigMaps and Secrets are updated in place, as the pods refer to them by name. Objects that an interrupted
-    // update created without recording them are adopted.
+    // ConfigMaps and Secrets are updated in place, because pods refer to them by name. Objects that an interrupted
+    // update created but did not record in the state are adopted.
     this.provider = new k8s.Provider(
       `${name}-provider`,
       {
@@ -112,7 +114,7 @@ export class EksCluster extends pulumi.ComponentResource {
   }
 }
 
-/** Runs before anything is created. @throws BadInput */
+/** Refuses open access to the API server before anything is created. @throws BadInput */
 export function requireClosedAccess(access: PublicAccess): void {
   const problem = publicAccessProblem(access);
   if (problem !== undefined) throw new BadInput("publicAccess", [problem]);
@@ -186,18 +188,20 @@ function controlPlane(
       skipDefaultSecurityGroups: true,
       createOidcProvider: false,
       bootstrapSelfManagedAddons: false,
-      // A spare address instead of a spare prefix halves the addresses of machines with few pods.
+      // Machines with few pods take half as many addresses if they keep a spare address instead of a spare prefix.
       vpcCniOptions: {
         addonVersion: versions.vpcCni,
         enablePrefixDelegation: true,
         warmIpTarget: WARM_ADDRESSES,
         enableNetworkPolicy: true,
-        // The component's defaults are DEBUG, which writes for every address of every pod; of the plugin's there is no option.
+        // The component's default level is DEBUG, which logs every address of every pod. `logLevel` sets the level of
+        // the daemon; there is no option for the level of the plugin, so a variable sets it.
         logLevel: "INFO",
         configurationValues: { env: { AWS_VPC_K8S_PLUGIN_LOG_LEVEL: "INFO" } },
       },
       kubeProxyAddonOptions: { enabled: true, version: versions.kubeProxy },
-      // Without machines CoreDNS waits for 20 minutes and ends degraded, so NodeAddons adds it later.
+      // Without machines the CoreDNS add-on waits for 20 minutes and then fails as degraded, so NodeAddons adds it
+      // later.
       corednsAddonOptions: { enabled: false },
       upgradePolicy: { supportType: "STANDARD" },
       clusterTags: isOpenToTheWorld(publicAccess.cidrs) ? { [WORLD_OPEN_TAG]: "true" } : {},

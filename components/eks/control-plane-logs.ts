@@ -1,27 +1,30 @@
 /**
- * The log group of a control plane. EKS writes to it until some minutes after the cluster is deleted, and its service
- * role makes the group again where it is gone, without a retention. So the group outlives the stack with its retention,
- * and the next cluster of the name takes it over.
+ * The log group of a control plane. EKS writes logs until some minutes after the cluster is deleted. If the group is
+ * gone by then, the service role of EKS creates it again, without a retention. So the stack does not delete the group,
+ * the group keeps its retention, and the next cluster with the same name takes it over.
  */
 import * as aws from "./aws/aws-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 
 export const CONTROL_PLANE_LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"] as const;
 
-/** The name that EKS gives. */
+/** Name that EKS gives to the log group of a cluster. */
 export function logGroupName(clusterName: string): string {
   return `/aws/eks/${clusterName}/cluster`;
 }
 
 export interface LogGroupArgs {
   readonly clusterName: string;
-  /** Days. */
+  /** Retention of the logs, days. */
   readonly retentionInDays: number;
-  /** Whether the group of an earlier cluster is taken over. Its retention and tags become those of this one. */
+  /** Whether the group of an earlier cluster is taken over. It gets the retention and the tags of this stack. */
   readonly takenOver: boolean;
 }
 
-/** The group has to be there before the cluster: EKS would make one without retention. */
+/**
+ * Creates the group, or imports the existing one. It must exist before the cluster: EKS would create it without a
+ * retention.
+ */
 export function createLogGroup(
   name: string,
   { clusterName, retentionInDays, takenOver }: LogGroupArgs,
@@ -35,7 +38,7 @@ export function createLogGroup(
   );
 }
 
-/** Whether the log group of an earlier cluster is there, and no cluster of that name. Asks AWS. */
+/** Whether the log group of an earlier cluster exists and no cluster with that name does. Asks AWS. */
 export async function hasLeftoverLogGroup(
   clusterName: string,
   opts?: { readonly provider: aws.Provider },

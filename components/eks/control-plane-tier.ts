@@ -1,13 +1,13 @@
-/** The tier of a control plane, which the cluster component has no argument for. */
+/** The tier of a control plane. The cluster component of `@pulumi/eks` has no argument for it. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneTier } from "../../platforms/eks/offers/control-plane";
 
-/** The resource that the component makes. */
+/** Type of the resource, inside the cluster component, that has the tier. */
 const CLUSTER_TYPE = "aws:eks/cluster:Cluster";
 
 /**
- * Transforms of the component's children; none for the standard mode. The engine applies them to resources that a
- * component in another process makes, since Pulumi 3.113.
+ * Transforms that set the tier on the children of the cluster component; none for the standard tier. Since version
+ * 3.113 Pulumi applies transforms also to resources that a component in another process creates.
  */
 export function tierTransforms(tier: ControlPlaneTier): pulumi.ResourceTransform[] {
   if (tier === "standard") return [];

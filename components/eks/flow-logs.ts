@@ -8,7 +8,9 @@ export interface FlowLogsArgs {
   readonly retentionInDays?: number | undefined;
 }
 
-/** Accepted and refused connections, in a log group that is deleted with the network. AWS charges by volume. */
+/**
+ * Logs of accepted and refused connections, in a log group that is deleted with the network. AWS charges by log volume.
+ */
 export class FlowLogs extends pulumi.ComponentResource {
   constructor(name: string, { vpcId, retentionInDays = 7 }: FlowLogsArgs, opts?: pulumi.ComponentResourceOptions) {
     super("valkey:eks:FlowLogs", name, {}, opts);

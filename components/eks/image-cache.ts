@@ -1,13 +1,18 @@
-/** A cache of Docker Hub's images in the account's registry: machines pull from it, and it pulls each image once. */
+/**
+ * A cache of Docker Hub's images in the account's registry. Machines pull from the cache, which pulls each image once.
+ */
 import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { currentAccount } from "./aws/account";
 import { cacheRepository } from "../../platforms/eks/scale/image-pulls";
 
 export interface ImageCacheComponentArgs {
-  /** Name of the secret in Secrets Manager with the account at Docker Hub. */
+  /** Name of the secret in Secrets Manager that holds the credentials for Docker Hub. */
   readonly credentialsSecret: string;
-  /** Before the name of each repository. No two rules of an account and region have the same. */
+  /**
+   * Prefix of the name of each repository. It must differ from the prefixes of other cache rules in the account and
+   * region.
+   */
   readonly prefix: string;
   /** Images of Docker Hub. */
   readonly images: readonly string[];
@@ -16,8 +21,8 @@ export interface ImageCacheComponentArgs {
 }
 
 /**
- * The repositories are the stack's: those that ECR makes on the first pull would outlive the stack, and machines would
- * need the right to make them.
+ * The cache rule and its repositories. The stack creates the repositories. If ECR created them at the first pull, they
+ * would outlive the stack, and machines would need the right to create them.
  */
 export class ImageCache extends pulumi.ComponentResource {
   /** @param opts `dependsOn` the machines' role */
@@ -35,7 +40,7 @@ export class ImageCache extends pulumi.ComponentResource {
       child,
     );
     for (const repository of new Set(images.map((image) => cacheRepository(image, prefix))))
-      // A tag stays writable: ECR asks Docker Hub for its present image once a day.
+      // Tags are mutable, because ECR asks Docker Hub once a day which image a tag names now.
       new aws.EcrRepository(
         `${name}-${repository.replaceAll("/", "-")}`,
         { name: repository, forceDelete: true, imageTagMutability: "MUTABLE" },

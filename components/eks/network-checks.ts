@@ -1,4 +1,4 @@
-/** Checks of an existing network before anything is created in it: facts are read from AWS, then judged. */
+/** Checks of an existing network before anything is created in it. Facts are read from AWS first and then judged. */
 import * as aws from "./aws/aws-sdk";
 import { messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";
@@ -14,14 +14,14 @@ export interface SubnetFacts {
   readonly free: number;
 }
 
-/** Facts about a network. A text in place of a fact is AWS's error. */
+/** Facts about a network. If AWS answers with an error, its text is in place of the facts. */
 export interface NetworkFacts {
   readonly vpc: { readonly dnsHostnames: boolean; readonly dnsSupport: boolean } | string;
   readonly subnets: readonly (SubnetFacts | { readonly id: string; readonly why: string })[];
 }
 
 /**
- * Every reason why the network cannot hold the planned machines. Pure.
+ * Every reason why the planned machines cannot be placed in the network. Pure.
  * @param demand of each zone that has machines
  */
 export function networkProblems(
@@ -38,8 +38,8 @@ export function networkProblems(
     problems.push({
       path: vpcPath,
       message:
-        `${vpcId} has no ${vpc.dnsSupport ? "DNS hostnames" : "DNS"}, by which machines find the API server inside ` +
-        "the network; enableDnsSupport and enableDnsHostnames",
+        `${vpcId} has no ${vpc.dnsSupport ? "DNS hostnames" : "DNS"}. Machines find the API server by DNS inside the ` +
+        "network; set enableDnsSupport and enableDnsHostnames",
     });
   for (const [index, subnet] of subnets.entries()) {
     if ("why" in subnet)
@@ -47,7 +47,7 @@ export function networkProblems(
     else if (subnet.vpcId !== vpcId)
       problems.push({
         path: [...path, index],
-        message: `${subnet.id} is in ${subnet.vpcId}; one of ${vpcId} is needed`,
+        message: `${subnet.id} is in ${subnet.vpcId}; expected a subnet of ${vpcId}`,
       });
   }
   // A subnet that could not be read may be in any zone.
@@ -59,18 +59,18 @@ export function networkProblems(
     if (here.length === 0)
       problems.push({
         path,
-        message: `none is in ${zone}, where machines are planned; there are ${known.map((subnet) => `${subnet.id} in ${subnet.zone}`).join(", ")}`,
+        message: `no subnet is in ${zone}, where machines are planned; the subnets are ${known.map((subnet) => `${subnet.id} in ${subnet.zone}`).join(", ")}`,
       });
     else if (free < needed)
       problems.push({
         path,
-        message: `${here.map(({ id }) => id).join(" and ")} in ${zone} ${here.length === 1 ? "has" : "have"} ${free} free addresses, and ${machines} machines with ${prefixes} prefixes of ${PREFIX_SIZE} take ${needed}`,
+        message: `${here.map(({ id }) => id).join(" and ")} in ${zone} ${here.length === 1 ? "has" : "have"} ${free} free addresses, and ${machines} machines with ${prefixes} prefixes of ${PREFIX_SIZE} addresses need ${needed}`,
       });
   }
   return problems;
 }
 
-/** Reads from AWS, also in a preview. */
+/** Reads the facts from AWS, also in a preview. */
 export async function readNetwork(
   { vpcId, privateSubnetIds }: Pick<ExistingNetworkArgs, "vpcId" | "privateSubnetIds">,
   opts?: { readonly provider: aws.Provider },

@@ -8,18 +8,20 @@ import type { NatStrategy } from "../../platforms/eks/plan";
 import { INTERFACE_ENDPOINTS } from "../../platforms/eks/plan";
 import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 
-/** A network of the platform's own. */
+/** A network that the platform creates. */
 export interface OwnNetworkArgs {
-  /** Addresses of every subnet; as many zones as `zones` names. */
+  /** Addresses of every subnet. It has as many zones as `zones` names. */
   readonly plan: NetworkPlan;
   readonly nat: NatStrategy;
   readonly flowLogs: boolean;
 }
 
-/** An existing network, which stays unchanged. Its subnets must reach the registries, by NAT or endpoints. */
+/** An existing network. It is not changed. Its subnets must reach the image registries, through NAT or endpoints. */
 export interface ExistingNetworkArgs {
   readonly vpcId: string;
-  /** Private subnets, at least one per zone of `zones`, for machines and the control plane's interfaces. */
+  /**
+   * IDs of private subnets for machines and for the control plane's interfaces, at least one in each zone of `zones`.
+   */
   readonly privateSubnetIds: readonly string[];
 }
 
@@ -28,16 +30,19 @@ export interface NetworkArgs {
   readonly clusterName: string;
   /** Such as `us-west-2`. */
   readonly region: string;
-  /** Names of the zones, in order. */
+  /** Names of the zones, in the order of the subnets. */
   readonly zones: readonly string[];
   readonly network: OwnNetworkArgs | ExistingNetworkArgs;
 }
 
-/** Private subnets for machines in every zone, NAT as configured, endpoints for S3, ECR and STS. */
+/**
+ * The network of a cluster. A network that the platform creates has private subnets for machines in every zone, NAT as
+ * configured, and endpoints for S3, ECR and STS.
+ */
 export class Network extends pulumi.ComponentResource {
   readonly vpcId: pulumi.Output<string>;
   readonly privateSubnetIds: pulumi.Output<string[]>;
-  /** Subnets of the machines; undefined where Karpenter selects subnets by tags. */
+  /** IDs of the machines' subnets; undefined if Karpenter selects subnets by tags. */
   readonly selectedSubnetIds: readonly string[] | undefined;
 
   constructor(
@@ -99,7 +104,7 @@ function ownVpc(
       natGateways: { strategy: NAT[nat] },
       enableDnsHostnames: true,
       enableDnsSupport: true,
-      // Without Auto the gateway gets no routes.
+      // Auto is needed: with a different strategy the gateway endpoint gets no routes.
       vpcEndpointStrategy: "Auto",
       vpcEndpointSpecs: [{ serviceName: `com.amazonaws.${region}.s3`, vpcEndpointType: "Gateway" }],
       tags: { Name: name },
@@ -108,7 +113,7 @@ function ownVpc(
   );
 }
 
-/** Reserves most of each private subnet for prefixes, so that single addresses never fragment it. */
+/** Reserves most of each private subnet for prefixes, so that single addresses never fragment that part. */
 function reservePrefixes(name: string, parent: Network, vpc: aws.awsx.Vpc, { zones }: NetworkPlan): void {
   for (const [zone, { prefixCidrs }] of zones.entries()) {
     const subnetId = vpc.privateSubnetIds.apply((ids) => ids[zone] ?? "");

@@ -68,7 +68,10 @@ export class NodeAddons extends pulumi.ComponentResource {
 
 const SYSTEM_ONLY = [{ key: "CriticalAddonsOnly", operator: "Exists" }];
 
-/** Spread over the zones. A replica that has no machine in another zone is better than none. */
+/**
+ * Configuration of CoreDNS. Its replicas are spread over the zones. A replica for which its zone has no machine runs in
+ * another zone, which is better than no replica.
+ */
 const COREDNS = {
   tolerations: SYSTEM_ONLY,
   topologySpreadConstraints: [
@@ -81,5 +84,5 @@ const COREDNS = {
   ],
 };
 
-/** The stack creates its own storage classes instead of the driver's default one. */
+/** Configuration of the EBS CSI driver. Its default storage class is off: the stack creates its own storage classes. */
 const EBS_CSI = { defaultStorageClass: { enabled: false }, controller: { tolerations: SYSTEM_ONLY } };

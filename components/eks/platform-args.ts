@@ -1,4 +1,4 @@
-/** Arguments of a platform on EKS, their defaults, and the plan that follows from them. */
+/** Arguments of a platform on EKS, their defaults, and the plan that is computed from them. */
 import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
 import { machineType } from "../../platforms/eks/offers/machines";
@@ -16,15 +16,18 @@ import type { EksClusterArgs } from "./cluster";
 import type { ExistingNetworkArgs } from "./network";
 
 export interface OwnNetworkSettings {
-  /** Block of the whole network, from /16 to /26. @default 10.0.0.0/16 */
+  /** CIDR block of the whole network, from /16 to /26. @default 10.0.0.0/16 */
   readonly cidr?: string | undefined;
-  /** NAT gateways: `one` is cheaper, one `perZone` survives the loss of a zone. @default one */
+  /**
+   * NAT gateways: `one` for the network is cheaper; `perZone`, one in each zone, survives the loss of a zone.
+   * @default one
+   */
   readonly nat?: NatStrategy | undefined;
-  /** Whether connections are logged and kept for 7 days. @default false */
+  /** Whether connections are logged. The logs are kept for 7 days. @default false */
   readonly flowLogs?: boolean | undefined;
 }
 
-/** All plain values: they decide which resources there are. */
+/** Arguments of an `EksPlatform`. All are plain values, because they decide which resources exist. */
 export interface EksPlatformArgs
   extends
     Pick<EksPlanArgs, "region" | "zones" | "controlPlaneTier" | "imageCache">,
@@ -34,15 +37,16 @@ export interface EksPlatformArgs
         "clusterName" | "access" | "keyArn" | "logRetentionInDays" | "takesOverLogGroup" | "deletionProtection" | "tags"
       >
     > {
-  /** Network that the platform makes. @default its defaults */
+  /** Settings of the network that the platform creates. @default its defaults */
   readonly network?: OwnNetworkSettings | undefined;
-  /** Network that exists, instead of `network`. @default none */
+  /** Existing network, instead of `network`. @default none */
   readonly existingNetwork?: ExistingNetworkArgs | undefined;
-  /** Machines for servers, clients and others. @default `servers` and `clients` with their defaults */
+  /** Pools of machines for servers, clients and other pods. @default `servers` and `clients` with their defaults */
   readonly pools?: PoolSettings | undefined;
   /**
-   * Pods that run on the pools; the pools are as large as they need. @default unknown: each pool has a `vcpuLimit`, and
-   * Karpenter and CoreDNS are made for as many machines
+   * Pods that run on the pools. The pools get the size that these pods need.
+   * @default unknown: each pool needs a `vcpuLimit`, and Karpenter and CoreDNS are sized for the machines that the
+   * limits allow
    */
   readonly groups?: readonly PodGroup[] | undefined;
   /** Machines for Karpenter, CoreDNS and the volume controller. @default two of the smallest m7g that has room */
@@ -51,10 +55,10 @@ export interface EksPlatformArgs
   readonly publicAccess?: Partial<PublicAccess> | undefined;
 }
 
-/** The arguments with their defaults. */
+/** A platform's plan, and its arguments with their defaults. */
 export interface CompletePlatform {
   readonly plan: EksPlan;
-  /** Each with its limit of vCPUs. */
+  /** Pools, each with its limit of vCPUs. */
   readonly pools: Pools;
   readonly publicAccess: PublicAccess;
 }
@@ -63,8 +67,8 @@ const DEFAULT_CIDR = "10.0.0.0/16";
 const DEFAULT_POOLS: PoolSettings = { servers: {}, clients: {} };
 
 /**
- * Pure.
- * @throws BadInput with every reason why the platform cannot be made
+ * Completes the arguments and plans the platform. Pure.
+ * @throws BadInput with every reason why the platform cannot be created
  */
 export function completePlatform(name: string, args: EksPlatformArgs): CompletePlatform {
   const { region, zones, network, existingNetwork, groups, system, controlPlaneTier, imageCache, keyArn } = args;
@@ -111,14 +115,14 @@ function networkProblems({ zones, network, existingNetwork }: EksPlatformArgs): 
   return compact([
     network === undefined
       ? undefined
-      : { path: ["network"], message: "is there beside existingNetwork; expected one of them" },
+      : { path: ["network"], message: "is set together with existingNetwork; expected only one of them" },
     count < zones.length
-      ? { path, message: `${count} subnets for ${zones.length} zones; at least one for each` }
+      ? { path, message: `${count} subnets for ${zones.length} zones; expected at least one subnet for each zone` }
       : undefined,
   ]);
 }
 
-/** As many as the pools' limits allow of their smallest types. */
+/** Highest number of machines that the pools' vCPU limits allow: if every machine has the smallest type of its pool. */
 function mostMachines(pools: Pools): number {
   const most = ({ instanceTypes, vcpuLimit = 0 }: NonNullable<Pools[PoolName]>): number => {
     const vcpus = instanceTypes.flatMap((type) => machineType(type)?.vcpus ?? []);
@@ -127,15 +131,15 @@ function mostMachines(pools: Pools): number {
   return POOLS.reduce((sum, pool) => sum + (pools[pool] === undefined ? 0 : most(pools[pool])), 0);
 }
 
-/** A pool may grow by a quarter, so that a machine can be replaced before it is removed. */
+/** Factor by which a pool may exceed its planned vCPUs, so that a machine can be replaced before it is removed. */
 const SPARE = 1.25;
 
-/** The pools with a limit of vCPUs each: as configured, or the plan's vCPUs with a reserve. Pure. */
+/** The pools with a limit of vCPUs each: the configured limit, or else the planned vCPUs plus a reserve. Pure. */
 export function limitedPools(pools: Pools, { machines }: Pick<EksPlan, "machines">): Pools {
   const limit = (pool: PoolName): number => {
     const own = machines.filter((group) => group.pool === pool);
     const planned = own.reduce((sum, { count, vcpus }) => sum + count * vcpus, 0);
-    // At least one machine more: a quarter of two machines is less than one.
+    // The reserve is at least one machine: a quarter of two machines would be less than one.
     return Math.ceil(Math.max(planned * SPARE, planned + Math.max(0, ...own.map(({ vcpus }) => vcpus))));
   };
   return Object.fromEntries(

@@ -1,6 +1,6 @@
 /**
- * A complete EKS platform: network, cluster, storage, Karpenter and its pools, created in this order and deleted in
- * reverse.
+ * A complete EKS platform: network, cluster, storage, Karpenter and its pools. They are created in this order and
+ * deleted in reverse order.
  */
 import type * as k8s from "../kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
@@ -38,7 +38,7 @@ import { EKS_VERSIONS } from "./aws/versions";
  * );
  */
 export class EksPlatform extends pulumi.ComponentResource {
-  /** Machines, addresses, quotas and cost, as far as they are known beforehand. */
+  /** Plan with machines, addresses, quotas and cost, as far as they are known before anything is created. */
   readonly plan: EksPlan;
   /** Kubernetes provider of the cluster. */
   readonly provider: k8s.Provider;
@@ -48,10 +48,13 @@ export class EksPlatform extends pulumi.ComponentResource {
   readonly cluster: EksCluster;
   readonly storage: StorageClasses;
   readonly pools: KarpenterPools;
-  /** Workloads depend on these: the controllers that delete pods and volumes outlive the workloads. */
+  /**
+   * Resources that workloads must depend on. Then the controllers that delete pods and volumes still run while the
+   * workloads are destroyed.
+   */
   readonly ready: pulumi.Resource[];
 
-  /** @throws BadInput with every reason why the platform cannot be made, before anything is declared */
+  /** @throws BadInput with every reason why the platform cannot be created, before any resource is declared */
   constructor(name: string, args: EksPlatformArgs, options?: pulumi.ComponentResourceOptions) {
     const { plan, pools, publicAccess } = completePlatform(name, args);
     super("valkey:index:EksPlatform", name, {}, options);

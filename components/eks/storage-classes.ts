@@ -9,11 +9,12 @@ import {
 } from "../../platforms/eks/offers/storage-classes";
 
 /**
- * Encrypted gp3 volumes at every configured speed. A volume is created after its pod has a machine, in the machine's
- * zone, and is deleted with its claim. Pass the CSI driver as `dependsOn`: it has to outlive the volumes.
+ * Storage classes of encrypted gp3 volumes, one for each configured speed. A volume is created in the zone of its pod's
+ * machine, once the pod has a machine, and is deleted with its claim. Pass the CSI driver as `dependsOn`, because it
+ * must outlive the volumes.
  */
 export class StorageClasses extends pulumi.ComponentResource {
-  /** Classes by name. A claim depends on its class. */
+  /** Classes by name. Resources with claims depend on the class. */
   readonly classes: Readonly<Record<StorageClassName, k8s.storage.v1.StorageClass>>;
 
   /** @param tags of every volume */

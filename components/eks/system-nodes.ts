@@ -1,4 +1,4 @@
-/** The machines of Karpenter, CoreDNS and the volume controller. */
+/** The machines that Karpenter, CoreDNS and the volume controller run on. */
 import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { createNodeRole } from "./aws/node-role";
@@ -10,22 +10,22 @@ import type { EksVersions } from "./aws/versions";
 
 export interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "machines"> {
   readonly clusterName: string;
-  /** One per zone; the group spreads over all of them. */
+  /** IDs of subnets, one per zone. The node group spreads its machines over all of them. */
   readonly subnetIds: pulumi.Input<string[]>;
   readonly versions: EksVersions;
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Karpenter's charts, CoreDNS and the CSI controller tolerate this taint by default. */
+/** Taint of the system machines. Karpenter's charts, CoreDNS and the CSI controller tolerate it by default. */
 export const SYSTEM_TAINT = { key: "CriticalAddonsOnly", value: "true", effect: "NO_SCHEDULE" } as const;
 
-/** Amazon's image of the system machines. */
+/** Type of Amazon's image for the system machines, by architecture. */
 const SYSTEM_IMAGES: Readonly<Record<Architecture, string>> = {
   arm64: "AL2023_ARM_64_STANDARD",
   amd64: "AL2023_x86_64_STANDARD",
 };
 
-/** A managed node group: Karpenter cannot start the machines that it runs on. */
+/** The system machines as a managed node group, because Karpenter cannot start the machines that it runs on. */
 export class SystemNodes extends pulumi.ComponentResource {
   readonly group: aws.eks.NodeGroup;
 
@@ -74,7 +74,7 @@ export class SystemNodes extends pulumi.ComponentResource {
         labels: { "valkey-measured/pool": "system" },
         tags: { ...tags },
       },
-      // The policies outlive the machines: the CNI needs them to release interfaces.
+      // The policies must outlive the machines, because the CNI plugin needs them to release network interfaces.
       { parent: this, dependsOn: role.policies },
     );
     this.registerOutputs({});

@@ -1,4 +1,4 @@
-/** Arguments of all deployments. Plain types decide which resources exist; values are `Input`. */
+/** Arguments of all deployments. Arguments that decide which resources exist have plain types; others are `Input`s. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../valkey/settings/engines";
@@ -6,42 +6,48 @@ import type { ServerSettings } from "../../valkey/settings/settings";
 
 export interface ServerArgs {
   readonly namespace: pulumi.Input<string>;
-  /** The servers' engine. @default "valkey" */
+  /** Engine of the servers. @default "valkey" */
   readonly engine?: Engine | undefined;
   /**
-   * Image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`; has sh, timeout, the engine's server and client. A scan
-   * (checkov's CKV_K8S_43) wants the digest, which is for the stack to know: a registry's copy may have one of its own.
+   * Image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. It must contain sh, timeout, and the engine's server
+   * and client. checkov's rule CKV_K8S_43 asks for a digest. There is no default digest, because a copy of the image in
+   * a different registry may have a different one: set it in the stack.
    */
   readonly image: string;
   /**
-   * Whether machines ask the registry at every start of a container.
+   * Whether machines ask the registry for the image at every start of a container (`Always`), or only if they do not
+   * have it (`IfNotPresent`).
    * @default "IfNotPresent" for an image with a digest, else "Always": a tag can be pushed anew, and all nodes must run
-   * one server. "IfNotPresent" with a tag is for images that machines were given by hand (CKV_K8S_15).
+   * the same server. "IfNotPresent" with a tag is for images that were loaded onto the machines by hand (CKV_K8S_15).
    */
   readonly imagePullPolicy?: PullPolicy | undefined;
   /**
-   * Names of Secrets in the namespace, of the type `kubernetes.io/dockerconfigjson`, for the registries of all images.
+   * Names of Secrets in the namespace, of the type `kubernetes.io/dockerconfigjson`, with the credentials for the
+   * registries of all images.
    * @default none
    */
   readonly imagePullSecrets?: readonly string[] | undefined;
-  /** Password of the user `default`, for clients and between nodes. `Access` tells running servers a new one first. */
+  /**
+   * Password of the user `default`, for clients and between nodes. The resource `Access` sets a new password on running
+   * servers before pods get it.
+   */
   readonly password: pulumi.Input<string>;
-  /** Further users. @default none */
+  /** Users besides `default`, by name. @default none */
   readonly users?: UserArgs | undefined;
   /**
-   * Directives of valkey.conf by their names, except those that the deployment decides itself. Sizes are bytes; the
-   * keys of `settings` in a stack file (docs/configuration.md) are the same.
+   * Directives of valkey.conf by name, except those that the deployment sets itself. Sizes are in bytes. The section
+   * `settings` of a stack file takes the same names (docs/configuration.md).
    */
   readonly settings: ServerSettings;
   readonly resources: Resources;
   readonly storage: Storage;
   readonly placement: Placement;
-  /** Image of HAProxy 3.1 or newer, in front of a primary with Sentinels. @default `PROXY_IMAGE` */
+  /** Image of HAProxy 3.1 or newer, for the proxies in front of a primary with Sentinels. @default `PROXY_IMAGE` */
   readonly proxyImage?: string | undefined;
   readonly access?: NetworkAccess | undefined;
-  /** Reach from outside the Kubernetes cluster. @default none */
+  /** Access for clients outside the Kubernetes cluster. @default none */
   readonly external?: ExternalReach | undefined;
-  /** An exporter for Prometheus beside every server. @default none */
+  /** Metrics exporter for Prometheus, as a sidecar of every server. @default none */
   readonly metrics?: Metrics | undefined;
   /** TLS for all connections, with these files. @default plain TCP */
   readonly tls?: Tls | undefined;
@@ -49,64 +55,70 @@ export interface ServerArgs {
   readonly clusterDomain?: string | undefined;
 }
 
-/** A value in a Secret. */
+/** One value in a Kubernetes Secret. */
 export interface SecretKey {
   /** Name of a Secret in the deployment's namespace. */
   readonly name: pulumi.Input<string>;
-  /** Key of the Secret's data. */
+  /** Key under `data` of the Secret. */
   readonly key: string;
 }
 
-/** By name, without `default`. */
+/** Users by name, without the user `default`. */
 export type UserArgs = pulumi.Input<Readonly<Record<string, UserArg>>>;
 
 export interface UserArg {
-  /** Rules of ACL SETUSER for commands, keys and channels: `+@read ~app:*`. */
+  /** Rules of ACL SETUSER for commands, keys and channels, such as `+@read ~app:*`. */
   readonly rules: pulumi.Input<string>;
-  /** Password of at least 16 characters. Secret. A new password is valid beside the former one for a while. */
+  /**
+   * Password of at least 16 characters. Secret. After a change both passwords are valid for `passwordOverlapSeconds`.
+   */
   readonly password: pulumi.Input<string>;
 }
 
 export type PullPolicy = "Always" | "IfNotPresent";
 
-/** CPU and memory of the server's container, in Kubernetes' quantities: `"1"`, `"500m"`, `"12Gi"`. */
+/** CPU and memory of the server's container, as Kubernetes quantities such as `"1"`, `"500m"` and `"12Gi"`. */
 export interface Resources {
   readonly requests: { readonly cpu: pulumi.Input<string>; readonly memory: pulumi.Input<string> };
-  /** Equal to the requests, the pod is of the class Guaranteed. */
+  /** Limits. If they equal the requests, the pod gets the quality-of-service class Guaranteed. */
   readonly limits: { readonly cpu: pulumi.Input<string>; readonly memory: pulumi.Input<string> };
 }
 
 /**
- * One volume per node, for the data set and, in a cluster, for what the node knows of the others. Kubernetes lets no
- * StatefulSet change it. Whole deployments grow volumes. For components that are only the servers, a new size or class
- * makes a new StatefulSet, with all pods down at once, and with `delete` new volumes without the data.
+ * One volume per node. It holds the data set and, in a cluster, nodes.conf, which is the node's knowledge of the other
+ * nodes. Volumes can grow while servers run. They cannot shrink, and their class cannot change: such a change is
+ * refused.
  */
 export interface Storage {
   /**
-   * Keeps the data on the machine's disk and loses it with the pod.
+   * Whether the data is kept on the machine's disk instead of a volume. Then it is lost with the pod.
    * @default false
    */
   readonly ephemeral?: boolean | undefined;
-  /** @default the Kubernetes cluster's default class */
+  /** Name of a storage class. @default the Kubernetes cluster's default class */
   readonly className?: pulumi.Input<string> | undefined;
-  /** Size of each volume in Kubernetes' units: `"20Gi"`. A larger size grows the volumes of running servers. */
+  /**
+   * Size of each volume as a Kubernetes quantity, such as `"20Gi"`. A larger size grows the volumes of running servers.
+   */
   readonly size: pulumi.Input<string>;
-  /** Whether the volumes survive the deployment when it is destroyed. Volumes of removed nodes are always deleted. */
+  /** Whether the volumes are kept when the deployment is destroyed. Volumes of removed nodes are always deleted. */
   readonly onDestroy: "keep" | "delete";
 }
 
 export interface Placement {
-  /** Values of `topology.kubernetes.io/zone`. The numbers of nodes in two of these zones differ by one at most. */
+  /**
+   * Zones of the nodes: values of `topology.kubernetes.io/zone`. Nodes are spread evenly: zones differ by one at most.
+   */
   readonly zones: readonly string[];
   /**
-   * Whether machines are started for these pods, and for no others. The first zones then get the nodes that the zones
-   * cannot share evenly, as far as machines can be had there.
+   * Whether an autoscaler such as Karpenter starts machines for these pods only. If the nodes cannot be spread evenly,
+   * the first zones then get one node more, if machines are available there.
    * @default false
    */
   readonly ownMachines?: boolean | undefined;
   /**
-   * `required`: no two nodes of the deployment on one machine. `preferred`: two only where no other machine has room.
-   * `none`: no rule.
+   * Whether nodes of the deployment may share a machine. `required`: never. `preferred`: only if no other machine has
+   * room. `none`: there is no rule.
    */
   readonly hostAntiAffinity: "required" | "preferred" | "none";
   /**
@@ -119,31 +131,39 @@ export interface Placement {
   readonly tolerations?: readonly types.input.core.v1.Toleration[] | undefined;
 }
 
-/** Clients that may connect, where the network plugin enforces NetworkPolicy. */
+/** Clients that may connect. It has an effect only if the network plugin enforces NetworkPolicy. */
 export interface NetworkAccess {
-  /** Peers that may connect to all ports of the servers. @default the deployment's servers, Sentinels and proxies */
+  /**
+   * Peers that may connect to all ports of the servers.
+   * @default the deployment's servers, Sentinels and proxies
+   */
   readonly nodes?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
   /** Peers that may connect to the servers' client port. @default every pod of the namespace */
   readonly clients?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
-  /** Peers that may connect to the exporters' port. @default every pod of every namespace, as the figures are not secret */
+  /**
+   * Peers that may connect to the exporters' port.
+   * @default every pod of every namespace, because the metrics are not secret
+   */
   readonly monitoring?: readonly types.input.networking.v1.NetworkPolicyPeer[] | undefined;
 }
 
 /**
- * Services for clients outside the Kubernetes cluster: one for the primary and one for reads; of a cluster one for each
- * node, whose address the node then gives to all its clients, inside as well. Turned on and off without a restart.
+ * Services for clients outside the Kubernetes cluster. In replication mode there is one Service for the primary and one
+ * for reads. In cluster mode there is one for each node. The node then announces the address of its Service to all its
+ * clients, also to those inside the Kubernetes cluster. Turning this on or off needs no restart.
  */
 export interface ExternalReach {
   /**
-   * Type of the Services. With `NodePort` a node's address is that of the machine it runs on, and of a cluster the
-   * servers must be Valkey 9.1.
+   * Type of the Services. With `NodePort` clients reach a node at the address of the machine that it runs on. In
+   * cluster mode `NodePort` needs Valkey 9.1.
    */
   readonly type: "LoadBalancer" | "NodePort";
-  /** Annotations of the Services, for the controller of load balancers. @default none */
+  /** Annotations of the Services, for the controller that creates load balancers. @default none */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   /**
-   * Blocks of addresses from which load balancers take connections; of a cluster with those of pods and machines, where
-   * clients are inside as well. @default any
+   * CIDR blocks from which load balancers accept connections. In cluster mode clients inside the Kubernetes cluster use
+   * the load balancers too: if there are such clients, include the addresses of pods and machines.
+   * @default any
    */
   readonly sourceRanges?: readonly string[] | undefined;
 }
@@ -151,28 +171,34 @@ export interface ExternalReach {
 export interface Metrics {
   /** Image of oliver006/redis_exporter. @default `EXPORTER_IMAGE` */
   readonly image?: string | undefined;
-  /** Whether there is a ServiceMonitor, whose kind the Prometheus operator knows. @default false */
+  /** Whether a ServiceMonitor is created. It needs the Prometheus operator. @default false */
   readonly serviceMonitor?: boolean | undefined;
 }
 
 export interface Tls {
   /**
-   * Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`, for the client Service and every pod's DNS name.
-   * Servers load a new certificate without a restart.
+   * Name of a Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`. The certificate must be valid for the DNS
+   * names of the client Service and of every pod. Servers load a new certificate without a restart.
    */
   readonly secretName: string;
 }
 
-/** Exactly one of the two. */
+/** Source of the servers' certificate. Set exactly one of the two. */
 export interface TlsSource {
-  /** Name of the Secret, as in `Tls`. */
+  /**
+   * Name of a Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`. The certificate must be valid for the DNS
+   * names of the client Service and of every pod. Servers load a new certificate without a restart.
+   */
   readonly secretName?: string | undefined;
-  /** Issuer of cert-manager, which must be installed: it writes the Secret `NAME-tls` and renews it. */
+  /**
+   * Issuer of cert-manager, which must be installed. cert-manager writes the certificate to the Secret `NAME-tls` and
+   * renews it.
+   */
   readonly issuer?: CertificateIssuer | undefined;
 }
 
 export interface CertificateIssuer {
   readonly name: string;
-  /** @default "Issuer", one of the namespace */
+  /** Kind of the issuer. @default "Issuer", one of the namespace */
   readonly kind?: "Issuer" | "ClusterIssuer" | undefined;
 }

@@ -15,15 +15,15 @@ export interface DeploymentContext {
 }
 
 /**
- * For Pulumi: it waits until the object exists, and `Rollout` waits for its pods; deletion is awaited. What others have changed, `Rollout`
- * among them, is set again and no conflict.
+ * Annotations for Pulumi. It waits only until the object exists, because `Rollout` waits for the object's pods.
+ * Deletion is awaited. Fields that others have changed, for example `Rollout`, are set again and cause no conflict.
  */
 export const ENGINE_ANNOTATIONS = {
   "pulumi.com/waitFor": "jsonpath={.metadata.uid}",
   "pulumi.com/patchForce": "true",
 };
 
-/** Changes with the pod template. */
+/** Revision of the pods: a checksum that changes with the pod template. */
 export function podRevision(made: pulumi.Input<unknown>): pulumi.Output<string> {
   return pulumi.jsonStringify(made).apply(checksum);
 }

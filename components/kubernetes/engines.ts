@@ -6,7 +6,7 @@ import { CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY } from "./layout";
 /** Engines that read a valkey.conf. */
 export type DirectiveEngine = Exclude<Engine, "dragonfly">;
 
-/** Programs of their images, and the directive by which a replica shows its password. */
+/** Programs in the engine's image, and the directive with the password that a replica sends to its primary. */
 export const ENGINE_PROGRAMS: Readonly<
   Record<DirectiveEngine, { readonly server: string; readonly client: string; readonly primaryPassword: string }>
 > = {
@@ -14,13 +14,15 @@ export const ENGINE_PROGRAMS: Readonly<
   redis: { server: "redis-server", client: "redis-cli", primaryPassword: "masterauth" },
 };
 
-/** @throws Error for Dragonfly, which reads flags: callers handle it before */
+/** @throws Error for Dragonfly, which reads flags; callers handle Dragonfly before they call this */
 export function directiveEngine(engine: Engine | undefined): DirectiveEngine {
   if (engine === "dragonfly") throw new Error("Dragonfly reads flags, not directives");
   return engine ?? "valkey";
 }
 
-/** File of the secret with Dragonfly's password flags: other users can read a command line. */
+/**
+ * File in the Secret with Dragonfly's password flags. They are not on the command line, which other users could read.
+ */
 export const DRAGONFLY_FLAGS_FILE = "flags";
 
 export function dragonflyPasswordFlags(password: string): string {
@@ -28,8 +30,9 @@ export function dragonflyPasswordFlags(password: string): string {
 }
 
 /**
- * Dragonfly's command line in "Dragonfly head-to-head": nothing is kept on disk, and the engine starts a thread per
- * CPU. Scripts may use undeclared keys, as the script that writes the key space does.
+ * Dragonfly's command line, as in the published document "Dragonfly head-to-head". Nothing is kept on disk, and the
+ * engine starts a thread per CPU. Scripts may use undeclared keys, because the script that writes the key space uses
+ * them.
  */
 export function dragonflyFlags(settings: ServerSettings): string[] {
   const own = Object.entries(settings).flatMap(([name, value]) => {

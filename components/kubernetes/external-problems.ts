@@ -1,9 +1,9 @@
-/** Reach from outside that cannot be had. Pure. */
+/** Checks of the settings for clients outside the Kubernetes cluster. Pure. */
 import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
 import type { ExternalReach } from "./arguments";
 
-/** Problems with the values, by key. */
+/** Problems with the settings, each with the name of its setting. */
 export function externalProblems({
   type,
   sourceRanges = [],
@@ -13,14 +13,14 @@ export function externalProblems({
     ...sourceRanges
       .filter((range) => !isBlock(range))
       .map((range) => refused(`"${range}" is not a block of addresses; expected one such as 203.0.113.0/24`)),
-    // Machines forward connections to each other, from addresses of their own.
+    // Machines forward connections to each other, and the server sees the machine's address instead of the client's.
     type === "NodePort" && sourceRanges.length > 0
-      ? refused("only load balancers take them; for node ports set the firewall of the machines")
+      ? refused("only load balancers apply source ranges; for node ports set the firewall of the machines")
       : undefined,
   ]);
 }
 
-/** Without a library: programs with a component load this. */
+/** Whether a text is a CIDR block. It uses no library, to keep the import of a component light. */
 function isBlock(text: string): boolean {
   const [, address = "", bits = ""] = /^(.+)\/(\d{1,3})$/.exec(text) ?? [];
   const most = { 4: 32, 6: 128 }[isIP(address)];

@@ -1,7 +1,8 @@
 /**
- * Files for pods to read, in ConfigMaps and in a Secret. Pulumi's Kubernetes provider by default deletes an object whose data changes,
- * and makes it again: pods that start meanwhile would wait for it, and an interruption would leave them waiting. So the object
- * is made empty, and a patch has the data: it changes in place whatever the options of the provider are, by server-side apply.
+ * Files for pods to read, in ConfigMaps and in a Secret. When the data of such an object changes, Pulumi's Kubernetes
+ * provider by default deletes the object and creates it again. Pods that start meanwhile would wait for it, and would
+ * keep waiting if the update is interrupted. So the object is created empty, and a patch resource holds the data. The
+ * patch changes the data in place by server-side apply, whatever the options of the provider are.
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "./deployment-context";
@@ -12,7 +13,7 @@ import type { SecretFiles } from "./server-config";
 /** Text of each file, by name. */
 export type Files = pulumi.Input<Readonly<Record<string, pulumi.Input<string>>>>;
 
-/** @returns the resource after which the files are there */
+/** @returns the resource to wait for: it is done when the files exist */
 export function createConfigMap(
   name: string,
   metadata: FileMetadata,
@@ -23,15 +24,15 @@ export function createConfigMap(
   return new k8s.core.v1.ConfigMapPatch(name, { metadata: patched(metadata), data: files }, after(object, options));
 }
 
-/** A ConfigMap of a deployment. @returns the resource after which the files are there */
+/** Creates a ConfigMap of a deployment. @returns the resource to wait for: it is done when the files exist */
 export function createConfig(context: DeploymentContext, name: string, files: Files): k8s.core.v1.ConfigMapPatch {
   return createConfigMap(name, objectMetadata(context, name), files, context.options);
 }
 
 /**
- * The deployment's secret: who may log in, in the form that each reader needs. Encrypted in the state whether or not the given password
- * is marked as secret.
- * @returns the resource after which the files are there
+ * Creates the deployment's Secret: users and passwords, in the format that each reader needs. Pulumi encrypts it in the
+ * state, whether or not the given password is marked as secret.
+ * @returns the resource to wait for: it is done when the files exist
  */
 export function createSecret(context: DeploymentContext, files: SecretFiles): k8s.core.v1.SecretPatch {
   const { names, args, options } = context;
@@ -50,7 +51,7 @@ export function createSecret(context: DeploymentContext, files: SecretFiles): k8
 
 type FileMetadata = k8s.types.input.meta.v1.ObjectMeta & { readonly name: pulumi.Input<string> };
 
-/** A patch takes over what others have changed. */
+/** Metadata of a patch, with the annotation that lets it take over fields that others have changed. */
 const patched = (metadata: FileMetadata): k8s.types.input.meta.v1.ObjectMetaPatch => ({
   ...metadata,
   annotations: pulumi.output(metadata.annotations ?? {}).apply((own) => ({ ...own, "pulumi.com/patchForce": "true" })),

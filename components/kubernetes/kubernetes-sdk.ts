@@ -1,6 +1,6 @@
 /**
- * The parts of Kubernetes' Pulumi SDK that a stack uses, under the names that the SDK gives them. The SDK's own index
- * file and that of `helm` load every API group.
+ * The parts of Kubernetes' Pulumi SDK that a stack uses, under their names in the SDK. They are imported one by one,
+ * because the index files of the SDK and of its `helm` folder load every API group.
  */
 export * as apiextensions from "@pulumi/kubernetes/apiextensions";
 export * as apps from "@pulumi/kubernetes/apps";

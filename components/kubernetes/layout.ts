@@ -2,7 +2,7 @@
 import { DESIGNATED_KEY } from "../../platforms/kubernetes/access/primary-lead";
 
 export const CLIENT_PORT = 6379;
-/** Port of the cluster bus: the client port + 10000, as servers expect it. */
+/** Port of the cluster bus. Servers expect it at the client port + 10000. */
 export const BUS_PORT = 16_379;
 export const METRICS_PORT = 9121;
 export const SENTINEL_PORT = 26_379;
@@ -11,30 +11,38 @@ export const DATA_DIRECTORY = "/data";
 export const CONFIG_DIRECTORY = "/valkey/config";
 export const CONFIG_FILE = `${CONFIG_DIRECTORY}/valkey.conf`;
 export const SCRIPTS_DIRECTORY = "/valkey/scripts";
-/** Holds a file for each pod, where clients are outside the Kubernetes cluster. */
+/**
+ * Directory with a file for each pod that has its announced addresses, if clients outside the Kubernetes cluster exist.
+ */
 export const ANNOUNCED_DIRECTORY = "/valkey/announced";
-/** Holds the name of the primary's pod, for scripts where no Sentinel decides. */
+/** Directory with the name of the primary's pod, for scripts in deployments without Sentinels. */
 export const PRIMARY_DIRECTORY = "/valkey/primary";
 export const PRIMARY_FILE = `${PRIMARY_DIRECTORY}/${DESIGNATED_KEY}`;
 export const SECRET_DIRECTORY = "/valkey/secret";
 export const TLS_DIRECTORY = "/valkey/tls";
 
-/** The server's container. */
+/** Name of the server's container. */
 export const SERVER_CONTAINER = "valkey";
 export const DATA_VOLUME = "data";
-/** The part of a StatefulSet that `Volumes` changes: by itself the engine would delete all pods and make them again. */
+/**
+ * Fields of a StatefulSet that only `Volumes` changes. If Pulumi changed them, it would replace the StatefulSet with
+ * all its pods.
+ */
 export const IGNORED_VOLUME_FIELDS = ["spec.volumeClaimTemplates"];
-/** The parts of a Service and of a ConfigMap that `Rollout` changes when another server becomes the primary. */
+/** Fields of a Service and of a ConfigMap that `Rollout` changes when a different server becomes the primary. */
 export const LED_BY_ROLLOUT = ["spec.selector"];
 export const DESIGNATED_BY_ROLLOUT = ["data"];
-/** The part of a disruption budget that `DeploymentVerification` changes. */
+/** Fields of a disruption budget that `DeploymentVerification` changes. */
 export const CHANGED_BY_SHARDS = ["spec"];
 
-/** Seconds that a primary may take to hand its slots over before its pod stops. */
+/** Seconds that a primary may take to hand over its slots before its pod stops. */
 export const HAND_OVER_SECONDS = 30;
-/** Seconds for which a primary that has a snapshot waits for replicas that do not answer, before it starts: they may be starting too. */
+/**
+ * Seconds that a primary with a snapshot on its disk waits, before it starts, for replicas that do not answer. They may
+ * be starting too, with newer data.
+ */
 export const ASK_SECONDS = 20;
-/** Seconds for which a primary waits, before it starts, while the only data or newer data may be at a replica. */
+/** Seconds that a primary waits, before it starts, while a replica may have newer data or the only copy of the data. */
 export const ASK_PATIENCE_SECONDS = 120;
-/** Seconds that a pod has to stop: it hands its slots over and, with `save` rules, writes a snapshot. */
+/** Seconds that a pod has to stop. Meanwhile it hands over its slots and, with `save` rules, writes a snapshot. */
 export const TERMINATION_GRACE_SECONDS = 180;

@@ -1,4 +1,4 @@
-/** Names of a deployment's Kubernetes objects. They depend only on its name. Pure. */
+/** Names of a deployment's Kubernetes objects. They depend only on the deployment's name. Pure. */
 import { BadInput } from "../../lib/errors";
 import type { TlsSource } from "./arguments";
 import { overlapSecret } from "../../platforms/kubernetes/access/overlap-names";
@@ -7,46 +7,49 @@ import type { PrimaryLead } from "../../platforms/kubernetes/access/primary-lead
 /** Names of a deployment's objects in its namespace. */
 export interface ObjectNames {
   readonly statefulSet: string;
-  /** Service without an address of its own, which gives every pod its DNS name. */
+  /** Headless Service, which gives every pod its DNS name. */
   readonly headless: string;
-  /** Service that clients find the deployment by. */
+  /** Service through which clients reach the deployment. */
   readonly client: string;
-  /** ConfigMap with the name of the primary's pod. Of engines to compare Valkey with it is a Service: pod 0 is always the primary. */
+  /** ConfigMap with the name of the primary's pod. For Redis and Dragonfly it is a Service, which routes to pod 0. */
   readonly primary: string;
-  /** Service of every pod that may be read from; only replication has it. */
+  /** Service for reads, which routes to every ready pod; in replication mode only. */
   readonly read: string;
   /** Service of the primary for clients outside the Kubernetes cluster. */
   readonly external: string;
-  /** Service of every pod that may be read from, for clients outside the Kubernetes cluster. */
+  /** Service for reads by clients outside the Kubernetes cluster, which routes to every ready pod. */
   readonly externalRead: string;
-  /** ConfigMap with the addresses that nodes give to clients, a file for each pod; only clusters have it. */
+  /** ConfigMap with the addresses that nodes announce to clients, one file per pod; in cluster mode only. */
   readonly announced: string;
   readonly metrics: string;
-  /** StatefulSet, Service and all else of the Sentinels; only replication that fails over has them. */
+  /** StatefulSet, Service and other objects of the Sentinels; in replication mode with Sentinels only. */
   readonly sentinel: string;
   /** Proxies in front of the primary. */
   readonly proxy: string;
   readonly config: string;
   readonly scripts: string;
   readonly secret: string;
-  /** Secret whose files come before those of the other, while two passwords are valid. */
+  /** Secret that exists while two passwords are valid. In pods its files replace files of the same name in `secret`. */
   readonly overlap: string;
   readonly serviceAccount: string;
   readonly disruptionBudget: string;
   readonly networkPolicy: string;
 }
 
-/** A StatefulSet's name, a hyphen and a revision's hash of ten must fit a label of 63. */
+/**
+ * The longest name, in characters. Kubernetes puts the StatefulSet's name, a hyphen and a revision hash of 10
+ * characters into a label, and a label has at most 63.
+ */
 const LONGEST = 52;
 
 /**
- * @param deployment the deployment's name, which is also the StatefulSet's: its pods are `NAME-0` …
- * @throws BadInput when no host name can be made of it
+ * @param deployment name of the deployment and of its StatefulSet; the pods are `NAME-0`, `NAME-1` …
+ * @throws BadInput when the name cannot be part of a host name
  */
 export function objectNames(deployment: string): ObjectNames {
   if (!/^[a-z]([a-z0-9-]*[a-z0-9])?$/.test(deployment) || deployment.length > LONGEST) {
     throw new BadInput("deployment", [
-      `its name is "${deployment}"; expected small letters, digits and hyphens, a letter first, at most ${LONGEST}`,
+      `its name is "${deployment}"; expected lower-case letters, digits and hyphens, a letter first, at most ${LONGEST} characters`,
     ]);
   }
   return {
@@ -71,7 +74,7 @@ export function objectNames(deployment: string): ObjectNames {
   };
 }
 
-/** The Secret with a deployment's certificate. @throws BadInput where it is not clear which */
+/** Name of the Secret with a deployment's certificate. @throws BadInput unless exactly one source is given */
 export function tlsSecretName(deployment: string, { secretName, issuer }: TlsSource): string {
   if ((secretName === undefined) === (issuer === undefined))
     throw new BadInput(deployment, ["tls: expected either secretName or issuer"]);
@@ -79,9 +82,9 @@ export function tlsSecretName(deployment: string, { secretName, issuer }: TlsSou
 }
 
 /**
- * Objects that lead to the primary of a deployment in replication mode.
- * @param watched whether Sentinels decide who it is
- * @param reachable whether clients outside the Kubernetes cluster have a Service
+ * Objects by which clients and servers find the primary of a deployment in replication mode.
+ * @param watched whether Sentinels decide which server is the primary
+ * @param reachable whether there is a Service for clients outside the Kubernetes cluster
  */
 export function primaryLead(deployment: string, watched: boolean, reachable: boolean): PrimaryLead {
   const { client, external, primary } = objectNames(deployment);
@@ -98,12 +101,14 @@ export function selectorLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey", "app.kubernetes.io/instance": deployment };
 }
 
-/** Labels of its Sentinels: no Service of the servers may select them. */
+/**
+ * Labels of a deployment's Sentinels. They differ from the servers' labels, so that no Service of servers selects them.
+ */
 export function sentinelLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-sentinel", "app.kubernetes.io/instance": deployment };
 }
 
-/** Labels of the proxies in front of its primary. */
+/** Labels of the proxies in front of a deployment's primary. */
 export function proxyLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-proxy", "app.kubernetes.io/instance": deployment };
 }

@@ -1,5 +1,6 @@
 /**
- * Connections to and from a deployment's pods that are allowed. Effective where the network plugin enforces policies.
+ * Network policies: the allowed connections to and from a deployment's pods. They have an effect only if the network
+ * plugin enforces policies.
  */
 import { compact } from "../../lib/compact";
 import * as k8s from "./kubernetes-sdk";
@@ -12,12 +13,14 @@ import { selectorLabels, sentinelLabels, proxyLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
 
-/** DNS servers may run in pods, on the machines, or outside the cluster. */
+/** Rule for DNS. It names no peers, because DNS servers may run in pods, on the machines, or outside the cluster. */
 const DNS: k8s.types.input.networking.v1.NetworkPolicyEgressRule = { ports: [{ protocol: "UDP", port: 53 }, tcp(53)] };
 
 /**
- * @param between ports that the deployment's nodes use between each other
- * @param watched whether Sentinels and proxies ask the servers, which ask the Sentinels before they start
+ * Creates the network policy of the servers.
+ * @param between ports for connections between the deployment's nodes
+ * @param watched whether there are Sentinels: Sentinels and proxies connect to the servers, and servers ask the
+ * Sentinels before they start
  */
 export function createNetworkPolicy(
   context: DeploymentContext,
@@ -68,8 +71,8 @@ export function createNetworkPolicy(
 }
 
 /**
- * Sentinels, servers and clients connect to Sentinels; clients connect to the write proxies; both connect to the
- * servers.
+ * Creates the network policies of Sentinels and proxies. Sentinels, servers and clients may connect to Sentinels;
+ * clients may connect to the proxies; Sentinels and proxies may connect to the servers.
  */
 export function createFailoverPolicies(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
@@ -93,7 +96,7 @@ export function createFailoverPolicies(context: DeploymentContext): void {
 }
 
 /**
- * Load generators accept no connections and connect to servers only.
+ * Creates the network policy of load generators. They accept no connections, and they may connect only to servers.
  * @param servers @default every pod of the namespace
  */
 export function createLoadGeneratorPolicy(
@@ -117,12 +120,15 @@ export function createLoadGeneratorPolicy(
   );
 }
 
-/** From anywhere: what comes from outside has the address of a machine that forwards it, which no policy can name. */
+/**
+ * Rule that allows connections from anywhere, if there are clients outside the Kubernetes cluster. Their connections
+ * come from the address of the machine that forwards them, so no policy can name the clients.
+ */
 function outside({ args }: DeploymentContext, port: number): k8s.types.input.networking.v1.NetworkPolicyIngressRule[] {
   return args.external === undefined ? [] : [{ ports: [tcp(port)] }];
 }
 
-/** Peers without repetition: a block may stand for several kinds of pods. */
+/** Peers without duplicates: the same block of addresses may be given for several kinds of pods. */
 function unique(peers: readonly Peer[]): Peer[] {
   return [...new Map(peers.map((peer) => [JSON.stringify(peer), peer])).values()];
 }

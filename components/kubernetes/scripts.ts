@@ -5,7 +5,7 @@ import { SCRIPTS_DIRECTORY } from "./layout";
 
 export const SCRIPTS = {
   cluster: ["node.sh", "copies.sh", "start-cluster.sh", "join.sh", "ready-cluster.sh", "hand-over.sh"],
-  // With and without Sentinels: pods of both kinds run while Sentinels come or go.
+  // One set with and without Sentinels: pods of both kinds run while Sentinels are added or removed.
   replication: [
     ...["node.sh", "copies.sh", "start-replication.sh", "ready-replication.sh"],
     ...["sentinels.sh", "sentinel.sh", "ready-sentinel.sh", "hand-over-replication.sh"],
@@ -13,7 +13,7 @@ export const SCRIPTS = {
   compared: ["node.sh", "ready-replication.sh", "start-replica.sh"],
 } as const;
 
-/** Which scripts the pods of a deployment need. */
+/** Name of the set of scripts that the pods of a deployment need. */
 export type ScriptSet = keyof typeof SCRIPTS;
 
 /** Text of each script, by file name. */
@@ -21,7 +21,7 @@ export function scriptFiles(set: ScriptSet): Record<string, string> {
   return Object.fromEntries(SCRIPTS[set].map((name) => [name, readFileSync(join(__dirname, "scripts", name), "utf8")]));
 }
 
-/** The command that runs a script; sh reads the script, so the file needs no execute permission. */
+/** Command that runs a script. sh reads the script, so the file needs no execute permission. */
 export function scriptCommand(
   name: (typeof SCRIPTS)[keyof typeof SCRIPTS][number],
   ...args: readonly string[]

@@ -10,28 +10,28 @@ import type { DirectiveEngine } from "./engines";
 import { ENGINE_PROGRAMS } from "./engines";
 import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "./layout";
 
-/** File of the secret that sets the password: valkey.conf is in a ConfigMap, which holds no secrets. */
+/** File in the Secret that sets the password. It is not in valkey.conf, because that is in a ConfigMap. */
 export const PASSWORD_CONFIG = "password.conf";
-/** File of the secret with the password and nothing else, for tools. */
+/** File in the Secret that contains only the password, for tools. */
 export const PASSWORD_FILE = "password";
 
-/** The last line of every valkey.conf: what is in the secret counts. */
+/** Last line of every valkey.conf. It is last so that the directives in the Secret override all others. */
 export const ACCESS_INCLUDE = formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
 
-/** Keys of the TLS secret, as cert-manager writes them. */
+/** Files of the TLS Secret. Their names are the keys that cert-manager writes. */
 export const TLS_FILES = {
   certificate: `${TLS_DIRECTORY}/tls.crt`,
   key: `${TLS_DIRECTORY}/tls.key`,
   authority: `${TLS_DIRECTORY}/ca.crt`,
 } as const;
 
-/** Text of files of a secret, by name. */
+/** Files of a Secret by name, each with a function that makes its text from the credentials. */
 export type SecretFiles = Readonly<Record<string, (credentials: Credentials) => string>>;
 
-/** Directive to value. */
+/** Values by name of the directive. */
 type Directives = ReadonlyMap<string, string>;
 
-/** Configuration that all cluster nodes have in common. The server's command line has what differs between pods. */
+/** Configuration that all cluster nodes have in common. Settings that differ between pods are on the command line. */
 export function clusterConfig(directives: Directives, tls: Tls | undefined): string {
   const own = new Map([
     ...(tls === undefined
@@ -41,7 +41,8 @@ export function clusterConfig(directives: Directives, tls: Tls | undefined): str
     ["cluster-enabled", "yes"],
     ["cluster-config-file", "nodes.conf"],
     ["cluster-port", String(BUS_PORT)],
-    // Clients get addresses, because DNS caches the name of a restarted pod. A certificate needs names.
+    // Clients get IP addresses, because DNS caches would give them the old address of a restarted pod. With TLS they
+    // get names, because certificates contain names.
     ["cluster-preferred-endpoint-type", tls === undefined ? "ip" : "hostname"],
   ]);
   return formatConfigFile(own) + formatConfigFile(directives) + ACCESS_INCLUDE;
@@ -61,23 +62,24 @@ function tlsDirectives(): (readonly [string, string])[] {
 }
 
 /**
- * The directives, and one more: a primary sends its data as soon as all replicas have asked, at the latest after
- * `repl-diskless-sync-delay`. Another number of replicas restarts no server.
+ * The directives, plus one with which a primary sends its data as soon as all replicas have asked for it, and at the
+ * latest after `repl-diskless-sync-delay`. A change of the number of replicas restarts no server.
  */
 export function withReplicaCount(directives: Directives, replicas: number): Directives {
   return new Map([["repl-diskless-sync-max-replicas", String(replicas)], ...directives]);
 }
 
-/** Differences between servers in replication mode. */
+/** Settings by which configurations of replication mode differ. */
 export interface ReplicationConfig {
   readonly tls?: Tls | undefined;
-  /** Whether Sentinels have a replica take over from a primary that stops. */
+  /** Whether there are Sentinels, which promote a replica when the primary stops. */
   readonly watched: boolean;
 }
 
 /**
- * Configuration that all nodes in replication mode have in common. The command line names a replica's primary. Where nobody takes over
- * from a primary that stops, it saves its data first, also where `save` is off and there is no append-only file: it would come back empty.
+ * Configuration that all nodes in replication mode have in common. The primary of a replica is on its command line.
+ * Without Sentinels no replica takes over from a primary that stops. So it saves its data first, even if `save` is off
+ * and there is no append-only file: otherwise it would come back empty.
  */
 export function replicationConfig(directives: Directives, { tls, watched }: ReplicationConfig): string {
   const own = new Map(
@@ -90,14 +92,17 @@ export function replicationConfig(directives: Directives, { tls, watched }: Repl
   return formatConfigFile(own) + formatConfigFile(directives) + ACCESS_INCLUDE;
 }
 
-/** The secret's file that the configuration includes. A running Valkey takes other users and passwords from elsewhere. */
+/**
+ * Text of the file in the Secret that the configuration includes. Servers read it when they start; running servers of
+ * Valkey get changed users and passwords from the resource `Access`.
+ */
 export function passwordConfig(password: string, engine: DirectiveEngine = "valkey"): string {
   const quoted = quote(password);
   const own = engine === "valkey" ? `aclfile ${SECRET_DIRECTORY}/${USERS_FILE}` : `requirepass ${quoted}`;
   return `${own}\n${ENGINE_PROGRAMS[engine].primaryPassword} ${quoted}\n`;
 }
 
-/** The secret's files that tell the server who may log in. */
+/** Files of the Secret with the users and passwords that the server accepts. */
 export function accessFiles(engine: DirectiveEngine = "valkey"): SecretFiles {
   return {
     [PASSWORD_CONFIG]: ({ password }) => passwordConfig(password, engine),
@@ -111,14 +116,14 @@ function quote(value: string): string {
 }
 
 /**
- * As `checksum`, of a text that nobody may guess by it.
+ * Checksum of a secret text. Without the key nobody can test guesses of the text against it.
  * @param key random, and hidden from those who see the checksum
  */
 export function keyedChecksum(key: string, text: string): string {
   return createHmac("sha256", key).update(text).digest("hex").slice(0, 32);
 }
 
-/** A new checksum restarts the pods that read the text. */
+/** Checksum of a text that pods read, for an annotation. A changed checksum restarts the pods. */
 export function checksum(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }

@@ -1,4 +1,4 @@
-/** Base of all measuring components: a measurement of verified deployments. */
+/** Base class of all measuring components. They measure verified deployments. */
 import * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
@@ -24,11 +24,14 @@ export interface PlannedLoads {
 }
 
 export abstract class MeasuringComponent extends pulumi.ComponentResource {
-  /** results.json without latency distributions. */
+  /** Content of results.json, without latency distributions. */
   readonly results: pulumi.Output<MeasuredResults>;
-  /** summary.txt */
+  /** Text of summary.txt. */
   readonly summary: pulumi.Output<string>;
-  /** Path of report.html: from the program's current directory where it is inside, else absolute. */
+  /**
+   * Path of report.html, relative to the program's current directory if it is inside that directory, otherwise
+   * absolute.
+   */
   readonly report: pulumi.Output<string>;
   protected readonly measurement: InstanceType<typeof Measurement>;
 
@@ -66,7 +69,7 @@ export abstract class MeasuringComponent extends pulumi.ComponentResource {
   }
 }
 
-/** Targets that are components are measured once they are verified. */
+/** Options with which targets that are components are measured after they are verified. */
 function measuredAfter(
   parent: pulumi.Resource,
   targets: readonly MeasurementTarget[],
@@ -120,7 +123,7 @@ function runnerPlan({ namespace, ...plain }: LoadGeneratorArgs): pulumi.Output<R
     .apply((where) => withoutUndefined({ runners: 1, sharing: false, ...plain, namespace: where }));
 }
 
-/** A copy without undefined keys, which a state cannot hold. */
+/** A copy without undefined values, because Pulumi's state cannot contain them. */
 function withoutUndefined<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

@@ -1,4 +1,4 @@
-/** Checks the arguments of measuring components: every problem at once, each with its path. */
+/** Checks the arguments of measuring components, and reports all problems at once, each with its path. */
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { DEFAULT_LOAD_GENERATOR } from "../../benchmarks/workloads/mixed-workload-schema";
@@ -9,7 +9,7 @@ import type { Label } from "../../lib/schema/problems";
 import { describeIssues } from "../../lib/schema/problems";
 import { OPTIONAL_ASSERTIONS } from "../../valkey/verification/facts";
 
-/** A value of the schema, or one that another resource has yet to produce. */
+/** Schema of an Input: a value of the given schema, or a value that a resource will produce. */
 function input(schema: z.ZodType): z.ZodType {
   return z
     .unknown()
@@ -83,7 +83,7 @@ const loadGenerators = z.strictObject({
     .optional(),
 });
 
-/** The fields of `MeasuringArgs`. */
+/** Schemas of the fields of `MeasuringArgs`. */
 export const measuringFields = {
   targets: z
     .array(z.unknown())
@@ -105,10 +105,10 @@ export const measuringFields = {
   configuration: z.unknown().optional(),
 };
 
-/** `workloads.steady.rate` */
+/** A path as text, such as `workloads.steady.rate`. */
 export const dottedPath: Label = (path) => path.map(String).join(".");
 
-/** A mixed workload as a user gives it names the default load generator, or none. */
+/** The given mixed workload, with the default load generator if it names none. */
 export function withLoadGenerator(workload: unknown): unknown {
   return isMap(workload) ? { loadGenerator: DEFAULT_LOAD_GENERATOR, ...workload } : workload;
 }
@@ -130,7 +130,10 @@ export function checkedArgs<S extends z.ZodType>(
   return parsed.data;
 }
 
-/** Something must be measured, and results tell targets by their names. */
+/**
+ * Problems with the targets: there must be at least one, and their names must differ because results identify them by
+ * name.
+ */
 function targetProblems({ targets, externalTargets }: Readonly<Record<string, unknown>>): string[] {
   const external: unknown[] = Array.isArray(externalTargets) ? externalTargets : [];
   if (external.length === 0 && (!Array.isArray(targets) || targets.length === 0))
@@ -138,7 +141,7 @@ function targetProblems({ targets, externalTargets }: Readonly<Record<string, un
   const names = external.map((each) => (isMap(each) ? each["name"] : undefined));
   return names.flatMap((name, index) =>
     name !== undefined && names.indexOf(name) < index
-      ? [`externalTargets.${index}.name is ${JSON.stringify(name)}, as that of another target`]
+      ? [`externalTargets.${index}.name is ${JSON.stringify(name)}, which is also the name of another target`]
       : [],
   );
 }

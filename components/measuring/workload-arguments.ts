@@ -1,18 +1,21 @@
-/** Mixed workloads as arguments of a component. One shape for all load generators, so that any language can say it. */
+/**
+ * Mixed workloads as arguments of a component. All load generators share one type, so that every Pulumi language can
+ * express it.
+ */
 import type { Arrivals, DataKind, LoadGeneratorName, ReadFrom } from "../../benchmarks/workloads/mixed-workload";
 
-/** Frequency of requests for each key. */
+/** Distribution of requests over the keys. */
 export interface KeyDistributionArgs {
   /**
-   * `uniform`: every key is as likely as any other. `zipfian`: few keys are requested most often. `hot-set`: a part of
-   * the keys gets a part of the requests.
+   * Kind of distribution. `uniform`: every key is equally likely. `zipfian`: a few keys get most requests. `hot-set`:
+   * the part `keys` of all keys gets the part `requests` of all requests.
    */
   readonly distribution: "uniform" | "zipfian" | "hot-set";
-  /** Exponent of `zipfian`: the key of rank k has weight k^−theta. @default 0.99 */
+  /** For `zipfian`: the exponent; the key of rank k has the weight k^−theta. @default 0.99 */
   readonly theta?: number | undefined;
-  /** Part of the keys that is hot, of `hot-set`, 0 to 1. @default 0.2 */
+  /** For `hot-set`: part of the keys that is hot, 0 to 1. @default 0.2 */
   readonly keys?: number | undefined;
-  /** Part of the requests that goes to hot keys, of `hot-set`, 0 to 1. @default 0.8 */
+  /** For `hot-set`: part of the requests that goes to hot keys, 0 to 1. @default 0.8 */
   readonly requests?: number | undefined;
 }
 
@@ -20,75 +23,86 @@ export interface KeyDistributionArgs {
 export interface WeightedSizeArgs {
   /** Value size, bytes. */
   readonly bytes: number;
-  /** Relative frequency. */
+  /** Frequency relative to the other sizes in the list. */
   readonly weight: number;
 }
 
 /** Sizes of values. */
 export interface ValueSizesArgs {
   /**
-   * `fixed`: one size. `uniform`: every size between two bounds is as likely. `lognormal`: many small values and few
-   * large ones. `weighted`: sizes from a list.
+   * Kind of distribution. `fixed`: one size. `uniform`: every size between two bounds is equally likely. `lognormal`:
+   * many small values and few large ones. `weighted`: sizes from a list.
    */
   readonly sizes: "fixed" | "uniform" | "lognormal" | "weighted";
-  /** Bytes, of `fixed`. */
+  /** For `fixed`: the size, bytes. */
   readonly bytes?: number | undefined;
-  /** Smallest value, bytes, of `uniform`. */
+  /** For `uniform`: the smallest size, bytes. */
   readonly min?: number | undefined;
-  /** Largest value, bytes, of `uniform` and `lognormal`. @default 1048576 for `lognormal` */
+  /** For `uniform` and `lognormal`: the largest size, bytes. @default 1048576 for `lognormal` */
   readonly max?: number | undefined;
-  /** Median, bytes, of `lognormal`. */
+  /** For `lognormal`: the median size, bytes. */
   readonly median?: number | undefined;
-  /** Standard deviation of the logarithm of the size, of `lognormal`. */
+  /** For `lognormal`: the standard deviation of the natural logarithm of the size. */
   readonly sigma?: number | undefined;
-  /** Sizes of `weighted`. */
+  /** For `weighted`: the sizes. */
   readonly list?: readonly WeightedSizeArgs[] | undefined;
 }
 
-/** An open loop: requests at their intended times, whether replies come or not. */
+/** An open loop: it sends requests at their intended times, whether replies come or not. */
 export interface OpenLoopArgs {
-  /** Strings are read by GET and written by SET, sorted sets by ZRANGE 0 -1 and ZADD. @default "strings" */
+  /**
+   * Type of the data. Strings are read by GET and written by SET; sorted sets are read by ZRANGE 0 -1 and written by
+   * ZADD.
+   * @default "strings"
+   */
   readonly data?: DataKind | undefined;
-  /** Part of the requests that read, 0 to 1. @default 0.9 */
+  /** Part of the requests that are reads, 0 to 1. @default 0.9 */
   readonly reads?: number | undefined;
-  /** Number of distinct keys; rounded to a multiple of 16384 where a target is a cluster. @default 1000000 */
+  /** Number of distinct keys. It is rounded to a multiple of 16384 if a target is a cluster. @default 1000000 */
   readonly keySpace?: number | undefined;
-  /** Number of connections in all. @default 48 */
+  /** Total number of connections. @default 48 */
   readonly clients?: number | undefined;
-  /** Requests sent together on one connection. @default 1 */
+  /** Number of requests that are sent together on one connection. @default 1 */
   readonly pipeline?: number | undefined;
   /** Nodes that serve the reads. @default "primary" */
   readonly readFrom?: ReadFrom | undefined;
-  /** `poisson`, as from independent users, or `fixed`. @default "poisson" */
+  /**
+   * Intended times of requests: `poisson` for random times, as from independent users, or `fixed` for equal distances.
+   * @default "poisson"
+   */
   readonly arrivals?: Arrivals | undefined;
-  /** Frequency of requests for each key. @default uniform */
+  /** Distribution of requests over the keys. @default uniform */
   readonly keys?: KeyDistributionArgs | undefined;
   /** Sizes of values. @default 256 bytes each */
   readonly values?: ValueSizesArgs | undefined;
   /** Threads of the load generator. @default 1 */
   readonly workers?: number | undefined;
-  /** Time after which a request is given up, milliseconds. @default 5000 */
+  /** Time after which the load generator gives up a request, milliseconds. @default 5000 */
   readonly timeoutMs?: number | undefined;
-  /** Most requests that wait for a free connection; further ones are counted, and not sent. @default 1000000 */
+  /**
+   * Highest number of requests that wait for a free connection. Further requests are counted but not sent.
+   * @default 1000000
+   */
   readonly queue?: number | undefined;
 }
 
-/** Reads and writes in any ratio. Keys of another load generator than the named one are refused. */
+/** Reads and writes in any ratio. Arguments that the chosen load generator does not have are refused. */
 export interface MixedWorkloadArgs extends OpenLoopArgs {
   /**
-   * `valkey-benchmark` and `memtier` are closed loops: a connection waits for its reply. `open-loop` sends requests at
-   * their intended times; only it has `arrivals`, `keys`, `values`, `workers`, `timeoutMs` and `queue`.
+   * Load generator. `valkey-benchmark` and `memtier` are closed loops: a connection waits for a reply before it sends
+   * the next request. `open-loop` sends requests at their intended times. Only `open-loop` has `arrivals`, `keys`,
+   * `values`, `workers`, `timeoutMs` and `queue`.
    * @default "valkey-benchmark"
    */
   readonly loadGenerator?: LoadGeneratorName | undefined;
   /**
-   * Offered rate of all connections together, requests per second. An open loop needs one.
+   * Offered rate of all connections together, requests per second. Required for an open loop.
    * @default unlimited
    */
   readonly rate?: number | undefined;
-  /** Value size, bytes, of closed loops. @default 256 */
+  /** For closed loops: the value size, bytes. @default 256 */
   readonly dataSize?: number | undefined;
-  /** Threads of the load generator, of closed loops. @default 1 */
+  /** For closed loops: the number of threads of the load generator. @default 1 */
   readonly threads?: number | undefined;
 }
 
@@ -102,6 +116,6 @@ export interface SearchArgs {
   readonly maxRate?: number | undefined;
   /** Relative precision of the capacity: 0.1 is 10 %. @default 0.1 */
   readonly precision?: number | undefined;
-  /** Most repeats of the capacity, and of the next higher load. @default 3 */
+  /** Highest number of repeats of the capacity, and of the next higher load, to confirm the result. @default 3 */
   readonly confirmations?: number | undefined;
 }

@@ -1,4 +1,7 @@
-/** The directives of a scenario: set on all running nodes and for nodes that start later, and reset afterwards. */
+/**
+ * The directives of a scenario. They are set on all running nodes and on nodes that start later, and are reset after
+ * the scenario.
+ */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
@@ -6,7 +9,7 @@ import type { FaultInjector } from "../injectors/fault-injector";
 
 const DEFAULT_NODE_TIMEOUT_MS = 15_000;
 
-/** Valkey's own defaults of the directives that a scenario may set. */
+/** Valkey's defaults of the directives that a scenario may set. */
 const SERVER_DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["appendonly", "no"],
   ["appendfsync", "everysec"],
@@ -27,8 +30,8 @@ export async function setDirectives(injector: FaultInjector, settings: ReadonlyM
 }
 
 /**
- * Resets each directive of the scenario to the deployment's value, or to Valkey's default where the deployment has
- * none.
+ * Resets each directive of the scenario to the deployment's value, or to Valkey's default if the deployment does not
+ * set it.
  * @throws Failure naming the node that refuses a directive
  */
 export async function resetDirectives(

@@ -1,4 +1,4 @@
-/** Context of actions on a deployment, and access to one of its nodes. */
+/** Context for actions on a deployment, and access to one of its nodes. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { Shape } from "../../valkey/topology/placement";
@@ -11,14 +11,15 @@ export interface FaultContext extends Polling {
   readonly observer: DeploymentObserver;
   readonly shape: Shape;
   readonly signal: AbortSignal;
-  /** For any one step of an action, milliseconds. */
+  /** Time limit of each single step of an action, milliseconds. */
   readonly timeoutMs: number;
-  /** Called at the beginning of every action and step. */
+  /** Called at the beginning of every action and of every step. */
   readonly logEvent: (what: string) => void;
 }
 
 /**
- * @throws Failure naming the node when it does not exist, cannot be reached or refuses a command; the signal's reason
+ * @throws Failure naming the node if it does not exist, cannot be reached or refuses a command; the signal's reason if
+ *   it is aborted
  */
 export async function withNode(
   name: string,

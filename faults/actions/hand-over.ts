@@ -12,18 +12,26 @@ import type { FaultContext } from "./fault-context";
 import { withNode } from "./fault-context";
 import { resumeSentinels } from "./rejoin";
 
-/** The servers give up a manual failover after five seconds, without an error (CLUSTER_MF_TIMEOUT); milliseconds. */
+/**
+ * Time after which CLUSTER FAILOVER is requested again, milliseconds. Servers give up a manual failover after five
+ * seconds, without an error (CLUSTER_MF_TIMEOUT).
+ */
 const MANUAL_FAILOVER_MS = 6_000;
-/** Before FAILOVER is requested again: it waits as long as repl-timeout where a host name still has the address of a pod that is gone; milliseconds. */
+/**
+ * Time after which FAILOVER is requested again, milliseconds. If a host name still has the address of a pod that no
+ * longer exists, FAILOVER waits as long as repl-timeout.
+ */
 const PROMOTION_MS = 8_000;
-/** Before a refused failover is requested again, milliseconds. */
+/** Time after which a refused failover is requested again, milliseconds. */
 const RETRY_MS = 200;
-/** For clients to be redirected before the old primary ends, milliseconds. */
+/** Time in which clients are redirected before the old primary ends, milliseconds. */
 const DRAIN_MS = 500;
 
 /**
- * @param replica of that primary. @default the first whose link is up
- * @returns once the replica is primary and every other node follows; at once when the primary has no linked replica
+ * Makes a replica the primary.
+ * @param replica a replica of the primary. @default the first one whose link is up
+ * @returns once the replica is the primary and every other node follows it; at once if the primary has no linked
+ *   replica
  */
 export async function handOver(primary: string, context: FaultContext, replica?: string): Promise<void> {
   const { injector, observer, logEvent } = context;
@@ -51,8 +59,8 @@ function isPrimary(name: string, { observer }: FaultContext): boolean {
 }
 
 /**
- * Requests CLUSTER FAILOVER until it has happened: a replica whose link is down refuses it, a replica that lags gives
- * it up silently.
+ * Requests CLUSTER FAILOVER until the replica is the primary. A replica whose link is down refuses the request, and a
+ * replica that lags gives it up silently.
  */
 async function failOverCluster(primary: string, replica: string, context: FaultContext): Promise<void> {
   let retryAtMs = 0;
@@ -66,7 +74,7 @@ async function failOverCluster(primary: string, replica: string, context: FaultC
   await awaitCondition(`${replica} has taken over from ${primary}`, hasTakenOver, context);
 }
 
-/** @returns whether the replica accepted @throws Failure when it refuses for a reason that does not pass */
+/** @returns whether the replica accepted @throws Failure when it refuses for a permanent reason */
 async function requestFailover(replica: string, context: FaultContext): Promise<boolean> {
   let isAccepted = false;
   await withNode(replica, context, async (connection) => {
@@ -75,14 +83,17 @@ async function requestFailover(replica: string, context: FaultContext): Promise<
       isAccepted = true;
     } catch (error) {
       const message = messageOf(error);
-      // "to a replica": the node is the primary already, and the observer has not seen it yet.
+      // "to a replica" means that the node is the primary already, and that the observer has not seen it yet.
       if (!message.includes("Master is down") && !message.includes("to a replica")) throw error;
     }
   });
   return isAccepted;
 }
 
-/** Sentinels are stopped from watching meanwhile: they demote a replica that they did not promote themselves. */
+/**
+ * Makes a replica the primary in replication mode. During this, the Sentinels do not monitor the deployment, because
+ * they demote a replica that they did not promote themselves.
+ */
 async function failOverReplication(primary: string, replica: string, context: FaultContext): Promise<void> {
   const { deployment } = context.injector;
   if (deployment.sentinels !== undefined) {
@@ -100,7 +111,10 @@ async function failOverReplication(primary: string, replica: string, context: Fa
   }
 }
 
-/** The other replicas follow the old primary until REPLICAOF names the new one. */
+/**
+ * Requests FAILOVER until the replica is the primary. Then REPLICAOF makes the other replicas follow it; until then
+ * they follow the old primary.
+ */
 async function promote(primary: string, replica: string, context: FaultContext): Promise<void> {
   let successor = context.injector.nodes().find(({ name }) => name === replica)?.endpoint;
   let retryAtMs = 0;
@@ -122,7 +136,7 @@ async function promote(primary: string, replica: string, context: FaultContext):
   await Promise.all(others.map(follow));
 }
 
-/** Ends an attempt that nobody has answered. @returns whether the primary accepted */
+/** Requests FAILOVER, after aborting an earlier attempt without a result. @returns whether the primary accepted */
 async function requestPromotion(connection: Connection, { host, port }: Endpoint): Promise<boolean> {
   await connection.call("FAILOVER", "ABORT").catch(() => undefined);
   try {
@@ -135,7 +149,10 @@ async function requestPromotion(connection: Connection, { host, port }: Endpoint
   }
 }
 
-/** Endpoint by which a primary knows a replica: pods announce their host names. Undefined while it does not know it. */
+/**
+ * Endpoint by which a primary knows a replica; pods announce their host names. Undefined if the primary does not know
+ * the replica.
+ */
 function announcedEndpoint(replica: string, info: string, { injector }: FaultContext): Endpoint | undefined {
   return [...parseInfo(info)]
     .filter(([key]) => /^slave\d+$/.test(key))

@@ -8,9 +8,7 @@ import { withNode } from "./fault-context";
 import { awaitLoaded, rejoin } from "./rejoin";
 import { rollingRestart } from "./rolling-restart";
 
-/**
- * @throws Failure when the action cannot be performed or does not finish in time
- */
+/** @throws Failure if the action cannot be performed or does not finish in time */
 export async function performAction(action: FaultAction, context: FaultContext): Promise<void> {
   const { injector, signal, logEvent } = context;
   signal.throwIfAborted();
@@ -48,7 +46,10 @@ export async function performAction(action: FaultAction, context: FaultContext):
   }
 }
 
-/** In replication mode the nodes follow the current primary, or the deployment's first node where there is none. */
+/**
+ * Starts nodes. In replication mode, they follow the current primary, or the deployment's first node if there is no
+ * primary.
+ */
 async function startNodes(
   nodes: readonly string[],
   newAddresses: boolean,

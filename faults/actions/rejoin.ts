@@ -1,4 +1,6 @@
-/** Reconnects nodes whose addresses have changed: MEET in a cluster, SENTINEL MONITOR in replication mode. */
+/**
+ * Reconnects nodes whose addresses have changed: by CLUSTER MEET in a cluster, by SENTINEL MONITOR in replication mode.
+ */
 import type { Connection } from "../../valkey/connection";
 import { withConnections } from "../../valkey/connections";
 import type { DeploymentNode } from "../../valkey/node";
@@ -15,21 +17,21 @@ export async function rejoin(context: FaultContext): Promise<void> {
   await resumeSentinels(context);
 }
 
-/** Has the Sentinels, where there are any, watch the deployment at its current addresses. */
+/** Makes the Sentinels, if there are any, monitor the deployment at its current addresses. */
 export async function resumeSentinels({ injector, signal }: FaultContext): Promise<void> {
   const deployment = { ...injector.deployment, nodes: injector.nodes() };
   if (deployment.sentinels !== undefined) await formSentinels(deployment, deployment.sentinels, { signal });
 }
 
-/** A node accepts no writes or configuration while it loads its data. */
+/** Waits until a node has loaded its data. Until then it accepts no writes and no changes of its configuration. */
 export function awaitLoaded(name: string, connection: Connection, context: FaultContext): Promise<void> {
   const isLoaded = async (): Promise<boolean> => parseInfo(await connection.info("persistence")).get("loading") === "0";
   return awaitCondition(`${name} has loaded its data`, isLoaded, context);
 }
 
 /**
- * Failovers are disabled until all slots are served: a replica would otherwise take over from a primary whose new
- * address it does not know yet.
+ * Makes the nodes of a cluster meet again. Failovers are disabled until all slots are served. Otherwise a replica would
+ * take over from a primary whose new address it does not know yet.
  */
 async function rejoinCluster(context: FaultContext): Promise<void> {
   const { injector, observer } = context;
@@ -51,8 +53,8 @@ async function allowFailovers(connections: Iterable<Connection>, allowed: boolea
 }
 
 /**
- * Pairs of nodes that meet: each node meets those at distances 1, 2, 4, … in the list, so that gossip reaches all nodes in few
- * steps.
+ * Pairs of nodes that are to meet. Each node meets those at distances 1, 2, 4, … in the list, so that gossip reaches
+ * all nodes in few steps.
  */
 function meetingsOf<C>(members: readonly (readonly [DeploymentNode, C])[]): [C, DeploymentNode][] {
   const meetings: [C, DeploymentNode][] = [];

@@ -5,9 +5,9 @@ import type { FaultContext } from "./fault-context";
 import { handOver } from "./hand-over";
 
 /**
- * Replicas restart first, then primaries, each after a hand-over. The next node waits until the deployment is as
+ * Restarts replicas first, then primaries, each after a hand-over. A node restarts only when the deployment is as
  * redundant as before.
- * @param home the directory of other programs to start, for an upgrade
+ * @param home the directory of different programs to start, for an upgrade
  */
 export async function rollingRestart(home: string | undefined, context: FaultContext): Promise<void> {
   const { injector, observer } = context;

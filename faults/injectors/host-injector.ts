@@ -21,7 +21,10 @@ import { unmetHostPrecondition } from "./preconditions";
 const FILLER = "filler";
 const FILL_CHUNK_BYTES = 64 * 1024;
 
-/** Remembers what it froze and filled, for `restore`; the network cut is on the record of the host's run directory. */
+/**
+ * Injects faults into processes. For `restore`, it remembers the nodes that it froze and the disks that it filled. A
+ * network cut is recorded in the host's run directory.
+ */
 export class HostFaultInjector implements FaultInjector {
   readonly #frozen = new Set<string>();
   readonly #filled = new Set<string>();
@@ -56,7 +59,7 @@ export class HostFaultInjector implements FaultInjector {
     if (home !== undefined) this.#programs = await programsIn(home);
     const { name: deployment } = this.deployment;
     const restart = { newAddresses, programs: this.#programs, directives: this.#directives };
-    // The primary first: replicas are told its new address.
+    // The primary starts first, because the replicas are told its new address.
     if (follows !== undefined && nodes.includes(follows))
       await this.host.restart(deployment, [follows], restart, this.signal);
     const replicaOf = this.nodes().find(({ name }) => name === follows)?.endpoint;
@@ -83,14 +86,14 @@ export class HostFaultInjector implements FaultInjector {
     const inside = addressesOf(all.filter(({ name }) => nodes.includes(name)));
     const outside = addressesOf(all.filter(({ name }) => !nodes.includes(name)));
     if (inside.some((address) => outside.includes(address)))
-      throw new Failure(`${this.deployment.name}: zones share addresses; start it with zoneAddresses`);
+      throw new Failure(`${this.deployment.name}: zones share addresses; start the deployment with zoneAddresses`);
     await partitionNetwork(this.host.run, inside, outside);
   };
 
   readonly healCut = (): Promise<void> => healNetwork(this.host.run);
 
   readonly fillDisk = (nodes: readonly string[]): Promise<void> => {
-    // With appendfsync always, a server ends when it cannot write its file.
+    // A server with appendfsync always ends when it cannot write its file.
     this.host.expectExit(this.deployment.name, nodes);
     for (const directory of this.#disks(nodes)) {
       this.#filled.add(directory);
@@ -143,7 +146,7 @@ export class HostFaultInjector implements FaultInjector {
   }
 }
 
-/** Writes until the disk is full, in ever smaller chunks. */
+/** Writes to a file until the disk is full, in ever smaller chunks. */
 function fillDisk(file: string): void {
   const descriptor = openSync(file, "w");
   try {
@@ -161,8 +164,8 @@ function fillDisk(file: string): void {
 }
 
 /**
- * @param home the directory of the programs, or the one above their `bin` @throws Failure when programs are missing
- * there
+ * @param home the directory of the programs, or the parent of their `bin` @throws Failure when programs are missing
+ *   there
  */
 async function programsIn(home: string): Promise<Programs> {
   const directory = readdirSync(home).includes("bin") ? join(home, "bin") : home;

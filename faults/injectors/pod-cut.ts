@@ -1,8 +1,8 @@
 /**
- * Cuts pods off from the others of their deployment with NetworkPolicies. NetworkPolicies only allow, and several on
- * one pod add up. Therefore the deployment's own policy is narrowed to the pods that are not cut, which may call only
- * each other, and a second policy allows the cut pods the same. Clients are admitted as before. An annotation keeps the
- * former spec, so that a later run can heal the cut.
+ * Cuts pods off from the other pods of their deployment with NetworkPolicies. NetworkPolicies can only allow traffic,
+ * and several policies on one pod add up. So the deployment's own policy is narrowed: it applies to the pods that are
+ * not cut off, and lets them call only each other. A second policy does the same for the pods that are cut off. Clients
+ * can connect to both groups as before. An annotation keeps the former spec, so that a later run can heal the cut.
  */
 import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
@@ -12,16 +12,16 @@ import type { Labels } from "../../platforms/kubernetes/pods/pods";
 import { ViewParser } from "../../valkey/topology/cluster-view";
 
 const GROUP = { group: "networking.k8s.io", version: "v1", plural: "networkpolicies" } as const;
-/** The label of pods that are cut off. */
+/** Label of the pods that are cut off. */
 const CUT_LABEL = "valkey-measured/cut";
-/** The policy's annotation with its spec before the cut, JSON. */
+/** Annotation of the policy with its spec before the cut, as JSON. */
 const SPEC_BEFORE = "valkey-measured/before-the-cut";
 
 export interface PodCut {
   readonly namespace: string;
   /** Name of the deployment's own NetworkPolicy. */
   readonly policy: string;
-  /** The labels of all pods of the deployment. */
+  /** Labels that all pods of the deployment have. */
   readonly labels: Labels;
   /** Names of the pods that are cut off. */
   readonly pods: readonly string[];
@@ -30,7 +30,7 @@ export interface PodCut {
 type Spec = Plain<V1NetworkPolicySpec>;
 type EgressRule = NonNullable<Spec["egress"]>[number];
 
-/** The specs of both policies of a cut, made from the deployment's own. Pure. */
+/** The specs of both policies of a cut, derived from the deployment's own policy. Pure. */
 export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec; readonly cut: Spec } {
   const narrowTo = (selector: Plain<V1LabelSelector>): Spec => ({
     ...own,
@@ -44,7 +44,7 @@ export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec;
   };
 }
 
-/** The rule with the selector instead of every peer that means the deployment's own pods. */
+/** The rule with the given selector in place of every peer that means the deployment's own pods. */
 function narrowRule(rule: EgressRule, labels: Labels, podSelector: Plain<V1LabelSelector>): EgressRule {
   if (rule.to === undefined) return rule;
   return { ...rule, to: rule.to.map((peer) => (isOwn(peer.podSelector, labels) ? { ...peer, podSelector } : peer)) };
@@ -56,9 +56,9 @@ function isOwn(selector: Plain<V1LabelSelector> | undefined, labels: Labels): bo
 }
 
 /**
- * Whether the CLUSTER NODES of a cluster node shows a cut: it marks another node as failed or suspected, or has no link
- * to one. A suspected node (`fail?`) counts, because only a majority can mark a node as failed, and nodes that are cut
- * off may have none. Pure.
+ * Whether the CLUSTER NODES of a node shows a cut: the node marks another node as failed or suspected, or has no link
+ * to one. Suspected nodes (`fail?`) count, because only a majority can mark a node as failed, and the nodes that are
+ * cut off may not have a majority. Pure.
  */
 export function showsCut(clusterNodes: string): boolean {
   const { selfId, unhealthy, unlinked } = new ViewParser().parse(clusterNodes);
@@ -70,7 +70,8 @@ export function showsCut(clusterNodes: string): boolean {
 
 /**
  * Labels the pods and applies both policies.
- * @throws Failure when the policy does not exist or may not be changed; `healPodCut` heals what was done until then
+ * @throws Failure if the policy does not exist or must not be changed; `healPodCut` then reverses the changes made so
+ *   far
  */
 export async function cutPods(
   kubernetes: KubernetesClient,
@@ -78,7 +79,7 @@ export async function cutPods(
 ): Promise<void> {
   const own = await readPolicy(kubernetes, namespace, name);
   if (own?.spec === undefined)
-    throw new Failure(`namespace ${namespace} has no NetworkPolicy ${name}, which a cut needs`);
+    throw new Failure(`namespace ${namespace} has no NetworkPolicy ${name}, which a network cut needs`);
   const policies = cutPolicies(own.spec, labels);
   await Promise.all(pods.map((pod) => labelPod(kubernetes, namespace, pod, "yes")));
   await kubernetes.call(
@@ -104,7 +105,7 @@ export async function cutPods(
   });
 }
 
-/** Heals a cut, also one of a run that was killed. Without a cut nothing changes. */
+/** Heals a cut, including one of a killed run. Without a cut it changes nothing. */
 export async function healPodCut(
   kubernetes: KubernetesClient,
   { namespace, policy: name, pods }: PodCut,
@@ -151,7 +152,7 @@ async function replacePolicy(
   );
 }
 
-/** Sets the label, or removes it with null. A pod that does not exist is left out. */
+/** Sets the label of a pod; null removes it. Skips a pod that does not exist. */
 async function labelPod(
   kubernetes: KubernetesClient,
   namespace: string,

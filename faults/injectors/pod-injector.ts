@@ -1,5 +1,5 @@
 /**
- * Injects faults into a deployment of pods through the API server: pods are deleted and their StatefulSet recreates
+ * Injects faults into a deployment of pods through the API server. Pods are deleted, and their StatefulSet recreates
  * them.
  */
 import { Failure, messageOf } from "../../lib/errors";
@@ -16,9 +16,9 @@ import { cutPods, healPodCut, showsCut } from "./pod-cut";
 import { PodWatcher } from "./pod-watcher";
 import { unmetPodPrecondition } from "./preconditions";
 
-/** For a running pod to accept a connection, milliseconds. */
+/** Time in which a running pod must accept a connection, milliseconds. */
 const CONNECT_TIMEOUT_MS = 2000;
-/** For a recreated pod to accept its first connection, milliseconds. */
+/** Time in which a recreated pod must accept its first connection, milliseconds. */
 const RESTART_TIMEOUT_MS = 240_000;
 const RETRY_MS = 250;
 
@@ -33,12 +33,12 @@ export interface PodInjectorOptions {
 
 export class PodFaultInjector implements FaultInjector {
   readonly supportsHandOver: boolean;
-  /** The pods' probes make them meet again. */
+  /** Always true: the pods' probes make the nodes meet again. */
   readonly rediscoversPeers = true;
-  /** The ConfigMap's directives: a recreated pod starts with them. */
+  /** The directives of the ConfigMap, with which a recreated pod starts. */
   readonly #configured: ReadonlyMap<string, string>;
   readonly #watcher: PodWatcher;
-  /** The pods that are cut off, or were to be; undefined once the cut is certainly healed. */
+  /** The pods that are cut off, or that were to be cut off; undefined once the cut is certainly healed. */
   #cut: readonly string[] | undefined;
 
   constructor(
@@ -47,7 +47,7 @@ export class PodFaultInjector implements FaultInjector {
   ) {
     this.#configured = deployment.directives;
     this.#watcher = new PodWatcher(options.kubernetes, deployment, options.signal);
-    // In replication mode Sentinels decide, or `up` does.
+    // In replication mode, the Sentinels or `up` decide which node is the primary.
     this.supportsHandOver = deployment.mode === "cluster";
   }
 
@@ -62,9 +62,9 @@ export class PodFaultInjector implements FaultInjector {
   };
 
   /**
-   * The pods are deleted without a grace period. Their machine still gives the server a second or two, in which a
-   * primary hands its slots over; SHUTDOWN NOW ends the server before, like a SIGKILL: without saving or waiting for
-   * replicas.
+   * Deletes the pods without a grace period. A pod's machine still gives its server a second or two, in which a primary
+   * would hand its slots over. SHUTDOWN NOW ends the server before that, like a SIGKILL: the server saves nothing and
+   * does not wait for replicas.
    */
   readonly kill = async (nodes: readonly string[]): Promise<void> => {
     const connections = await Promise.all(nodes.map((name) => this.#connectTo(name)));
@@ -80,9 +80,11 @@ export class PodFaultInjector implements FaultInjector {
     await this.#watcher.awaitGone(node);
   };
 
-  /** The StatefulSet recreates the pods; this waits until they accept connections, and sets their directives. */
+  /**
+   * Waits until the recreated pods accept connections, then sets their directives. Their StatefulSet recreates them.
+   */
   readonly start: FaultInjector["start"] = async (struck) => {
-    // Sentinels of a struck zone are recreated as well; verification waits for them.
+    // Sentinels of the struck zone are recreated as well. Verification waits for them, so this function does not.
     const names = struck.filter((name) => this.nodes().some((node) => node.name === name));
     await this.#watcher.awaitRunning(names, this.options.container);
     await Promise.all(names.map((name) => this.#awaitConnection(name)));
@@ -97,8 +99,8 @@ export class PodFaultInjector implements FaultInjector {
   };
 
   /**
-   * @throws Failure when the cut cannot be healed; when no node noticed it, because the results would be those of no
-   * fault
+   * @throws Failure if the cut cannot be healed, or if no node noticed it: the results would then be those of a run
+   *   without a fault
    */
   readonly healCut = async (): Promise<void> => {
     const cut = this.#cut;
@@ -108,7 +110,7 @@ export class PodFaultInjector implements FaultInjector {
     if (isNoticed === undefined) throw new Failure("the effect of the cut is unknown: no node of either side replied");
     if (!isNoticed)
       throw new Failure(
-        "the cut had no effect: this Kubernetes does not enforce NetworkPolicies, or not for open connections",
+        "the cut had no effect: this Kubernetes cluster does not enforce NetworkPolicies, or does not apply them to open connections",
       );
   };
 
@@ -118,7 +120,10 @@ export class PodFaultInjector implements FaultInjector {
   readonly freeDisk = unsupported;
   readonly resize = unsupported;
 
-  /** Recreated pods start with their ConfigMap's directives; `start` sets those that differ. */
+  /**
+   * Sets the directives for nodes that start later. A recreated pod starts with the directives of its ConfigMap, and
+   * `start` then sets those that differ.
+   */
   readonly setStartupDirectives = (directives: ReadonlyMap<string, string>): void => {
     this.deployment = { ...this.deployment, directives };
   };
@@ -146,7 +151,10 @@ export class PodFaultInjector implements FaultInjector {
     this.#cut = undefined;
   }
 
-  /** Asks the nodes that are cut off; in replication mode all nodes. @returns undefined where none replied */
+  /**
+   * Whether a node noticed the cut. Asks the nodes that are cut off; in replication mode, asks all nodes.
+   * @returns undefined if no node replied
+   */
   async #isCutNoticed(pods: readonly string[]): Promise<boolean | undefined> {
     const { mode } = this.deployment;
     const asked = this.nodes().filter(({ name }) => mode === "replication" || pods.includes(name));
@@ -164,7 +172,9 @@ export class PodFaultInjector implements FaultInjector {
     }
   }
 
-  /** @returns undefined for a Sentinel, and for a server that does not reply: such a server hands nothing over */
+  /**
+   * @returns undefined for a Sentinel, and for a server that does not reply: such a server does not hand its slots over
+   */
   async #connectTo(name: string): Promise<Connection | undefined> {
     const node = this.nodes().find((each) => each.name === name);
     return node === undefined ? undefined : this.dial(node.endpoint, CONNECT_TIMEOUT_MS).catch(() => undefined);
@@ -172,7 +182,7 @@ export class PodFaultInjector implements FaultInjector {
 
   async #killOne(name: string, connection: Connection | undefined): Promise<void> {
     await this.#watcher.delete(name, 0);
-    // The server ends without a reply.
+    // The server ends without replying.
     await connection?.call("SHUTDOWN", "NOSAVE", "NOW", "FORCE").catch(() => undefined);
   }
 
@@ -211,5 +221,5 @@ export class PodFaultInjector implements FaultInjector {
 }
 
 function unsupported(): Promise<void> {
-  return Promise.reject(new Failure("pods do not support this fault; platform host does"));
+  return Promise.reject(new Failure("pods do not support this fault; the platform host does"));
 }

@@ -1,4 +1,4 @@
-/** Keeps track of a deployment's pods: their current addresses, and whether a pod was recreated. */
+/** Tracks a deployment's pods: their current addresses, and whether they were recreated. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
@@ -9,11 +9,11 @@ import type { DeploymentNode } from "../../valkey/node";
 import { awaitCondition } from "../../lib/polling";
 
 const POLL_MS = 250;
-/** For a pod to be gone, or to run again: it may have to wait for a machine. */
+/** Time in which a pod must be gone or run again, milliseconds. A new pod may have to wait for a machine. */
 const POD_TIMEOUT_MS = 240_000;
 
 export class PodWatcher {
-  /** The deployment's nodes with their current addresses; a pod without an address keeps its last. */
+  /** The deployment's nodes with their current addresses. A pod without an address keeps its last address. */
   nodes: readonly DeploymentNode[];
   #uids = new Map<string, string>();
   readonly #deletedUids = new Map<string, string>();
@@ -33,7 +33,7 @@ export class PodWatcher {
     this.#closed.abort();
   }
 
-  /** Deletes a pod. @param graceSeconds undefined: the pod's own grace period */
+  /** Deletes a pod. @param graceSeconds undefined for the pod's own grace period */
   async delete(name: string, graceSeconds: number | undefined): Promise<void> {
     this.#deletedUids.set(name, this.#uids.get(name) ?? (await this.#uidOf(name)));
     const grace = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
@@ -42,7 +42,7 @@ export class PodWatcher {
     await this.kubernetes.find(`deleting pod ${name}`, deleted);
   }
 
-  /** @returns once the deleted pod is gone; its successor may exist */
+  /** @returns once the deleted pod is gone; the recreated pod may exist already */
   async awaitGone(name: string): Promise<void> {
     const isOther = (pod: V1Pod): boolean => resourceName(pod) !== name || this.#isRecreated(pod);
     await this.#awaitPods(`${name} has ended`, (pods) => pods.every(isOther));
@@ -91,7 +91,7 @@ export class PodWatcher {
   async #watch(): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) {
-      // A failed request is repeated with the next poll.
+      // The next poll repeats a failed request.
       await this.refresh().catch(() => undefined);
       await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     }

@@ -20,15 +20,18 @@ import {
 } from "./observed-states";
 
 /**
- * Milliseconds between two polls of a node; large clusters are polled less often, because replies cost the servers CPU
+ * Milliseconds between two polls of a node. Large clusters are polled less often, because replies cost the servers CPU
  * time.
  */
 const POLL_MS = 50;
 const POLL_MS_PER_NODE = 3;
-/** A node that does not reply for so long is silent, milliseconds. */
+/** Time without a reply after which a node counts as silent, milliseconds. */
 const REPLY_TIMEOUT_MS = 400;
 
-/** The last time each kind of health was missing, milliseconds of performance.now; undefined: never. */
+/**
+ * The last time at which each kind of health was missing, milliseconds of performance.now; undefined if it was never
+ * missing.
+ */
 export interface LastUnhealthyTimes {
   readonly notServing: number | undefined;
   readonly notRedundant: number | undefined;
@@ -41,7 +44,9 @@ const NEVER_UNHEALTHY: LastUnhealthyTimes = {
   notZoneSafe: undefined,
 };
 
-/** One loop per node; each reply updates the states, the list of changes and the last unhealthy times. */
+/**
+ * Polls every node in its own loop. Each reply updates the states, the list of changes and the last unhealthy times.
+ */
 export class DeploymentObserver {
   readonly #states = new Map<string, ObservedNodeState>();
   readonly #changes: StateChange[] = [];
@@ -57,7 +62,7 @@ export class DeploymentObserver {
     dial: Dialer,
   ) {
     this.#connections = new ConnectionPool(dial);
-    // One listener per node: Node.js warns above ten.
+    // There is one listener per node, and Node.js warns if there are more than ten.
     setMaxListeners(0, this.#stopped.signal);
   }
 
@@ -67,7 +72,7 @@ export class DeploymentObserver {
     this.watchNewNodes();
   }
 
-  /** Begins to poll nodes that were added since. */
+  /** Starts to poll nodes that were added in the meantime. */
   watchNewNodes(): void {
     const watched = new Set(this.#watched);
     for (const { name } of this.nodes()) {
@@ -106,12 +111,15 @@ export class DeploymentObserver {
     return this.#changes.map((change) => ({ ...change, atMs: change.atMs - fromMs }));
   }
 
-  /** Forgets unhealthy times before the fault. */
+  /** Forgets unhealthy times. It is called right before the fault. */
   resetLastUnhealthy(): void {
     this.#last = NEVER_UNHEALTHY;
   }
 
-  /** A method: TypeScript would otherwise assume that the flag cannot change during an await. */
+  /**
+   * Whether the observer was stopped. It is a method, because TypeScript would otherwise assume that the flag cannot
+   * change during an await.
+   */
   #isStopped(): boolean {
     return this.#stopped.signal.aborted;
   }
@@ -189,7 +197,10 @@ async function ownLine(connection: Connection): Promise<string> {
   return text.split("\n").find((line) => line.includes("myself")) ?? "";
 }
 
-/** Slots follow the eight fixed fields of a line; `[` begins a slot that is being migrated. */
+/**
+ * Number of slots that a node serves, from its own line of CLUSTER NODES. The slots follow the eight fixed fields of
+ * the line. `[` begins a slot that is being migrated.
+ */
 function countOwnSlots(line: string): number {
   const fields = line.split(" ").slice(8);
   return countSlots(fields.filter((field) => /^\d/.test(field)).map(parseRange));

@@ -1,18 +1,18 @@
-/** States of nodes as an observer sees them, and the health of a deployment by them. Pure. */
+/** States of nodes as an observer sees them, and the deployment's health derived from them. Pure. */
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 
-/** `silent`: the node does not reply. */
+/** Role of a node; `silent` means that the node does not reply. */
 export type NodeRole = "primary" | "replica" | "silent";
 
 /** The state of a node at one moment. */
 export interface ObservedNodeState {
   readonly role: NodeRole;
-  /** The name of the primary that a replica follows, where its host name is that of a node. */
+  /** The name of the primary that a replica follows; undefined if the host name that it follows belongs to no node. */
   readonly follows: string | undefined;
   /** Whether a replica's link to its primary is up. */
   readonly linkUp: boolean;
-  /** In a cluster: the node reports all slots as served. In replication mode: true for every node that replies. */
+  /** Whether the node reports all slots as served. In replication mode, it is true for every node that replies. */
   readonly ok: boolean;
   /** Number of slots that the node serves. */
   readonly slots: number;
@@ -29,8 +29,8 @@ export interface ExpectedTopology {
 }
 
 /**
- * States in replication mode, where a replica may follow the host name of a Service instead of that of a node. That Service leads to the
- * primary, so such a replica follows the primary, if there is exactly one.
+ * States in replication mode. A replica may follow the host name of a Service that leads to the primary, instead of a
+ * node's host name. If there is exactly one primary, such a replica counts as following it.
  */
 export function followService(states: ReadonlyMap<string, ObservedNodeState>): Map<string, ObservedNodeState> {
   const primaries = [...states].filter(([, { role }]) => role === "primary").map(([name]) => name);
@@ -43,7 +43,10 @@ export function followService(states: ReadonlyMap<string, ObservedNodeState>): M
   );
 }
 
-/** Whether every node that replies reports all slots as served; in replication mode, whether there is one primary. */
+/**
+ * Whether every node that replies reports all slots as served. In replication mode: whether there is exactly one
+ * primary.
+ */
 export function isServing(states: ReadonlyMap<string, ObservedNodeState>, { mode }: ExpectedTopology): boolean {
   const replying = [...states.values()].filter(({ role }) => role !== "silent");
   if (replying.length === 0) return false;
@@ -51,7 +54,7 @@ export function isServing(states: ReadonlyMap<string, ObservedNodeState>, { mode
   return replying.every(({ ok }) => ok);
 }
 
-/** Whether the deployment serves, every node replies, and every primary has all its replicas linked. */
+/** Whether the deployment serves, every node replies, and every primary has the wanted number of linked replicas. */
 export function isRedundant(states: ReadonlyMap<string, ObservedNodeState>, expected: ExpectedTopology): boolean {
   const all = [...states.values()];
   if (!isServing(states, expected) || all.some(({ role }) => role === "silent")) return false;
@@ -78,7 +81,7 @@ export function isZoneSafe(
   );
 }
 
-/** The name of a state in timelines. */
+/** Name of a node's state for timelines. */
 export function stateName({ role, linkUp, ok, slots }: ObservedNodeState, mode: Mode): string {
   if (role === "silent") return "silent";
   if (role === "replica") return linkUp ? "replica" : "replica, not linked";
@@ -89,12 +92,12 @@ export function stateName({ role, linkUp, ok, slots }: ObservedNodeState, mode: 
 /** A change of a node's state. */
 export interface StateChange {
   readonly node: string;
-  /** Milliseconds from the fault. */
+  /** Time of the change, milliseconds from the fault. */
   readonly atMs: number;
   readonly state: string;
 }
 
-/** Whether a node's CLUSTER INFO reports all slots as served and no owner as suspected. */
+/** Whether a node's CLUSTER INFO reports all slots as served and no owner of slots as suspected. */
 export function seesAllSlotsServed(info: ReadonlyMap<string, string>): boolean {
   return info.get("cluster_state") === "ok" && info.get("cluster_slots_ok") === String(SLOT_COUNT);
 }

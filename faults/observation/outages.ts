@@ -1,15 +1,16 @@
-/** Outages, from the history of writes. Pure. */
+/** Outages, computed from the history of writes. Pure. */
 import type { Write } from "../writes/write-history";
 import { isAcknowledged } from "../writes/write-history";
 
 export interface Outage {
   /**
-   * The longest time without an acknowledgement in which writes failed, from the fault on; milliseconds, 0: no outage.
+   * The longest time after the fault without an acknowledgement in which writes failed, milliseconds; 0 means that
+   * there was no outage.
    */
   readonly longestMs: number;
   /**
-   * From the fault to the first acknowledgement after the last such time, milliseconds; null: writes still failed at
-   * the end.
+   * Time from the fault to the first acknowledgement after the last such period, milliseconds; null if writes still
+   * failed at the end.
    */
   readonly overMs: number | null;
 }
@@ -17,8 +18,8 @@ export interface Outage {
 /**
  * The outage of a shard, or of any other set of writes.
  *
- * The time between two acknowledgements is an outage when a write that was due within it failed or got no reply. A
- * write that only took long counts as latency.
+ * The time between two acknowledgements is an outage if a write that was due in it failed or got no reply. If a write
+ * only took long, this counts as latency.
  */
 export function outageOf(writes: readonly Write[], faultMs: number): Outage {
   const after = writes.filter(({ endedMs }) => endedMs >= faultMs);
@@ -46,7 +47,7 @@ function sorted(numbers: readonly number[]): number[] {
   return [...numbers].sort((a, b) => a - b);
 }
 
-/** The outage of the deployment is that of the shard whose outage is longest. */
+/** The outage of a deployment: the longest outage of any shard, and the end of the shards' last outage. */
 export function deploymentOutage(shards: readonly Outage[]): Outage {
   const longestMs = Math.max(0, ...shards.map(({ longestMs }) => longestMs));
   const ends = shards.map(({ overMs }) => overMs);

@@ -1,9 +1,9 @@
-/** The outcomes of writes over time, from their history. Pure. */
+/** The outcomes of writes over time, computed from their history. Pure. */
 import type { Write, WriteOutcome } from "../writes/write-history";
 
-/** Numbers of writes in steps of equal length. */
+/** Numbers of writes in steps of equal duration. */
 export interface Timeline {
-  /** The beginning of the first step, milliseconds from the fault; negative before it. */
+  /** Beginning of the first step, milliseconds from the fault; negative if it is before the fault. */
   readonly fromMs: number;
   readonly stepMs: number;
   readonly acknowledged: readonly number[];
@@ -11,11 +11,11 @@ export interface Timeline {
   readonly unknown: readonly number[];
 }
 
-/** Steps get longer than STEP_MS where there would be more of them. */
+/** Most steps. A longer time gets longer steps than STEP_MS. */
 const MAX_STEPS = 600;
 const STEP_MS = 50;
 
-/** Each write counts in the step in which it ended. */
+/** The timeline of writes. Each write counts in the step in which it ended. */
 export function timelineOf(writes: readonly Write[], faultMs: number): Timeline {
   const ends = writes.map(({ endedMs }) => endedMs - faultMs);
   const first = ends.reduce((a, b) => Math.min(a, b), 0);

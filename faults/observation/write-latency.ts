@@ -1,4 +1,4 @@
-/** Latencies and errors, from the history of writes. Pure. */
+/** Latencies and errors, computed from the history of writes. Pure. */
 import type { Write, WriteErrorCode, WriteOutcome } from "../writes/write-history";
 import { isAcknowledged } from "../writes/write-history";
 
@@ -8,7 +8,7 @@ export interface WriteErrorCount {
   readonly count: number;
 }
 
-/** The most frequent error first. */
+/** Number of writes with each error, the most frequent error first. */
 export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
   const counts = new Map<string, WriteErrorCount>();
   for (const { outcome } of writes) {
@@ -20,10 +20,13 @@ export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
   return [...counts.values()].sort((a, b) => b.count - a.count);
 }
 
-/** Latency of acknowledged writes, from their due time: the client waits, whatever delays the write. */
+/**
+ * Latency of acknowledged writes, counted from the time when each write was due, because a client waits no matter what
+ * delays its write.
+ */
 export interface WriteLatency {
   readonly count: number;
-  /** Milliseconds; null where no write was acknowledged. */
+  /** Median, milliseconds; null if no write was acknowledged. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
   readonly maxMs: number | null;
@@ -41,8 +44,8 @@ function writeLatency(writes: readonly Write[]): WriteLatency {
 export type OutagePhase = "before" | "during" | "after";
 
 /**
- * Each write belongs to the phase in which it was due: before the fault, until the outage is over (or to the end),
- * after it.
+ * Latencies before, during and after the outage. The time at which a write was due decides its phase. `during` is from
+ * the fault until the outage is over, or until the end.
  */
 export function latencyByPhase(
   writes: readonly Write[],

@@ -9,30 +9,30 @@ export type FaultAction =
   | { readonly do: "cut"; readonly nodes: readonly string[] }
   | { readonly do: "heal-cut" }
   | { readonly do: "fill-disk" | "free-disk"; readonly nodes: readonly string[] }
-  /** Rewrites append-only files: a write that was cut short by a full disk can leave zeros in them. */
+  /** Rewrites append-only files, because a write that a full disk cut short can leave zeros in them. */
   | { readonly do: "rewrite-aof"; readonly nodes: readonly string[] }
-  /** Replicas take over without an election. */
+  /** Makes replicas take over without an election. */
   | { readonly do: "take-over"; readonly nodes: readonly string[] }
-  /** Nodes whose addresses changed meet again. */
+  /** Makes nodes meet again whose addresses changed. */
   | { readonly do: "rejoin" }
   | { readonly do: "rolling-restart"; readonly home: string | undefined }
   | { readonly do: "resize"; readonly to: Shape };
 
-/** An imperative phrase for progress, previews and records. */
+/** The action as an imperative phrase, for progress, previews and records. */
 export function describeAction(action: FaultAction): string {
   switch (action.do) {
     case "kill":
       return `SIGKILL ${listNodes(action.nodes)}`;
     case "start":
-      return `start ${listNodes(action.nodes)} again${action.newAddresses ? " at other addresses" : ""}`;
+      return `start ${listNodes(action.nodes)} again${action.newAddresses ? " at new addresses" : ""}`;
     case "freeze":
       return `SIGSTOP ${listNodes(action.nodes)}`;
     case "thaw":
       return `SIGCONT ${listNodes(action.nodes)}`;
     case "cut":
-      return `cut ${listNodes(action.nodes)} off from the others`;
+      return `cut ${listNodes(action.nodes)} off from the other nodes`;
     case "heal-cut":
-      return "heal the cut";
+      return "restore the network";
     case "fill-disk":
       return `fill the disk of ${listNodes(action.nodes)}`;
     case "free-disk":

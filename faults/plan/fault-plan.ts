@@ -5,20 +5,20 @@ import type { FaultAction } from "./actions";
 import { describeAction } from "./actions";
 import type { HealTime } from "./fault";
 
-/** Facts that a fault plan depends on: a deployment's shape, roles and settings, nodes by name. */
+/** Facts about a deployment that a fault plan depends on: shape, roles and settings. Nodes are given by name. */
 export interface DeploymentOutline {
   readonly mode: Mode;
   readonly shards: readonly { readonly primary: string; readonly replicas: readonly string[] }[];
   readonly zoneOf: ReadonlyMap<string, string>;
   readonly machineOf: ReadonlyMap<string, string>;
-  /** Sentinels, each with its zone: a fault of the zone strikes them as well. */
+  /** Zones of the Sentinels, by Sentinel name. A fault of a zone also strikes its Sentinels. */
   readonly sentinelZoneOf: ReadonlyMap<string, string>;
   readonly shape: Shape;
-  /** Whether a replica is promoted without this program when its primary fails. */
+  /** Whether a replica is promoted without this program if its primary fails. */
   readonly hasAutomaticFailover: boolean;
-  /** Whether writes are on disk. */
+  /** Whether the servers write their data to disk. */
   readonly persistent: boolean;
-  /** Whether nodes that return at other addresses find each other without this program. */
+  /** Whether nodes that return with different addresses find each other without this program. */
   readonly rediscoversPeers: boolean;
 }
 
@@ -26,15 +26,15 @@ export interface FaultPlan {
   /** The nodes that the fault strikes. */
   readonly victims: readonly string[];
   readonly inject: readonly FaultAction[];
-  /** Performed once it is clear that the deployment does not recover by itself; empty where it should. */
+  /** Actions for a deployment that clearly does not recover by itself; empty if it should recover. */
   readonly assist: readonly FaultAction[];
   readonly healWhen: HealTime;
   readonly heal: readonly FaultAction[];
-  /** Consequences to expect that the fault's name does not say. */
+  /** Expected consequences that the fault's name does not tell. */
   readonly warnings: readonly string[];
 }
 
-/** The plan for a preview, one line for each action and warning. */
+/** The plan as text for a preview, one line for each action and warning. */
 export function describeFaultPlan(plan: FaultPlan): string[] {
   const when = plan.healWhen === "served" ? "once all slots are served again" : `after ${plan.healWhen.seconds} s`;
   return [

@@ -2,42 +2,45 @@
 import type { Shape } from "../../valkey/topology/placement";
 
 /**
- * When a fault is healed: `served` means once all slots are served again, or once it is clear that they will not be
- * without assistance.
+ * Time at which a fault is healed. `served` means once all slots are served again, or once it is clear that they will
+ * not be served without assistance.
  */
 export type HealTime = "served" | { readonly seconds: number };
 
 export type Fault = { readonly kind: FaultKind } &
-  /** SIGKILL of one primary, which then restarts with its data. */
+  /** SIGKILL of one primary, which later restarts with its data. */
   (
     | { readonly kind: "kill-primary"; readonly restart: HealTime }
-    /** SIGKILL of a share of the primaries at once. From a half on, no majority is left to elect replicas. */
+    /**
+     * SIGKILL of a share of the primaries at the same time. If it is half or more, no majority is left to elect
+     * replicas.
+     */
     | { readonly kind: "kill-primaries"; readonly share: number; readonly restart: HealTime }
-    /** SIGKILL of every node of a zone; undefined: the zone with the most primaries. */
+    /** SIGKILL of every node of a zone. An undefined zone means the zone with the most primaries. */
     | { readonly kind: "kill-zone"; readonly zone: string | undefined; readonly restart: HealTime }
-    /** Loss of the machine with the most primaries, with all nodes on it. */
+    /** Loss of the machine with the most primaries, and of all nodes on it. */
     | { readonly kind: "kill-machine"; readonly restart: HealTime }
-    /** SIGKILL of all nodes at once; they restart with their data. */
+    /** SIGKILL of all nodes at the same time. They restart with their data. */
     | { readonly kind: "kill-all"; readonly newAddresses: boolean }
     /** A primary is paused (SIGSTOP) and resumed. */
     | { readonly kind: "freeze-primary"; readonly seconds: number }
     /**
-     * A network partition between a zone and the others; clients still reach both. Undefined: the zone with the most
-     * primaries.
+     * A network partition between one zone and the others. Clients still reach both sides. An undefined zone means the
+     * zone with the most primaries.
      */
     | { readonly kind: "cut-zone"; readonly zone: string | undefined; readonly seconds: number }
-    /** The disk of a primary with an append-only file is full for a time. */
+    /** The disk of a primary with an append-only file is full for some time. */
     | { readonly kind: "full-disk"; readonly seconds: number }
     /**
-     * Every node restarts in turn, primaries after a hand-over. `home`: the directory of other programs, for an
-     * upgrade.
+     * Restart of every node in turn; primaries restart after a hand-over. `home` is the directory of different
+     * programs, for an upgrade.
      */
     | { readonly kind: "rolling-restart"; readonly home: string | undefined }
-    /** A resize to another shape and back. */
+    /** A resize to a different shape and back. */
     | { readonly kind: "scale"; readonly to: Shape }
   );
 
-/** In the order in which a stack that names no scenario runs them. */
+/** Kinds of faults, in the order in which a stack that names no scenario runs them. */
 export const FAULT_KINDS = [
   "kill-primary",
   "kill-primaries",
@@ -52,7 +55,7 @@ export const FAULT_KINDS = [
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
-/** A noun phrase for a heading. */
+/** The fault as a noun phrase, for a heading. */
 export function describeFault(fault: Fault): string {
   switch (fault.kind) {
     case "kill-primary":
@@ -64,11 +67,11 @@ export function describeFault(fault: Fault): string {
     case "kill-machine":
       return "loss of a machine";
     case "kill-all":
-      return `SIGKILL of all nodes at once, restart at ${fault.newAddresses ? "other" : "the same"} addresses`;
+      return `SIGKILL of all nodes at once, restart at ${fault.newAddresses ? "new" : "the same"} addresses`;
     case "freeze-primary":
       return `a primary paused for ${fault.seconds} s`;
     case "cut-zone":
-      return `${fault.zone ?? "a zone"} cut off from the others for ${fault.seconds} s`;
+      return `${fault.zone ?? "a zone"} cut off from the other zones for ${fault.seconds} s`;
     case "full-disk":
       return `the disk of a primary full for ${fault.seconds} s`;
     case "rolling-restart":
@@ -76,6 +79,6 @@ export function describeFault(fault: Fault): string {
         ? "rolling restart with hand-over"
         : `upgrade to the programs in ${fault.home}, node by node with hand-over`;
     case "scale":
-      return `to ${fault.to.primaries} primaries with ${fault.to.replicasPerPrimary} replicas each, and back`;
+      return `resize to ${fault.to.primaries} primaries with ${fault.to.replicasPerPrimary} replicas each, and back`;
   }
 }

@@ -1,4 +1,4 @@
-/** Plans a fault on a deployment: which nodes it strikes, and the actions that inject and heal it. Pure. */
+/** Plans a fault on a deployment: the nodes that it strikes, and the actions that inject and heal it. Pure. */
 import { compact } from "../../lib/compact";
 import type { FaultAction } from "./actions";
 import type { Fault, HealTime } from "./fault";
@@ -13,7 +13,7 @@ import {
   TORN_WRITE_WARNING,
 } from "./plan-warnings";
 
-/** @returns the plan, or the reason why the fault cannot be injected into such a deployment */
+/** @returns the plan, or the reason why the fault cannot be injected into the deployment */
 export function planFault(fault: Fault, outline: DeploymentOutline): FaultPlan | string {
   switch (fault.kind) {
     case "kill-primary":
@@ -85,7 +85,9 @@ function planKill(outline: DeploymentOutline, nodes: readonly string[], restart:
       ...failoverWarnings(outline),
       ...majorityWarnings(outline, nodes),
       ...headlessWarnings(headless.map(({ primary }) => primary)),
-      keepsData ? undefined : "nothing is on disk: a primary that starts again is empty, and so are then its replicas",
+      keepsData
+        ? undefined
+        : "nothing is stored on disk: a primary that starts again is empty, and its replicas then copy the empty data set",
     ]),
   };
 }
@@ -102,8 +104,8 @@ function planKillAll(outline: DeploymentOutline, newAddresses: boolean): FaultPl
     healWhen: { seconds: 0 },
     heal: compact([{ do: "start", nodes, newAddresses }, mustRejoin ? rejoin : undefined]),
     warnings: compact([
-      mustRejoin ? "nodes remember each other's old addresses: they meet again" : undefined,
-      outline.persistent ? undefined : "nothing is on disk: every acknowledged write is lost",
+      mustRejoin ? "nodes remember the old addresses of each other, so they have to meet again" : undefined,
+      outline.persistent ? undefined : "nothing is stored on disk: every acknowledged write is lost",
     ]),
   };
 }
@@ -151,7 +153,7 @@ function planFullDisk(outline: DeploymentOutline, seconds: number): FaultPlan | 
 
 function planScale(outline: DeploymentOutline, to: DeploymentOutline["shape"]): FaultPlan | string {
   const { mode, shape } = outline;
-  if (mode === "replication") return "only a cluster can be resized while it serves";
+  if (mode === "replication") return "only a deployment in cluster mode can be resized while it serves clients";
   if (to.primaries === shape.primaries && to.replicasPerPrimary === shape.replicasPerPrimary)
     return "the deployment has that shape already";
   return {
@@ -165,7 +167,7 @@ function planScale(outline: DeploymentOutline, to: DeploymentOutline["shape"]): 
   };
 }
 
-/** The nodes, and the Sentinels of their zones. */
+/** The nodes and all Sentinels in the nodes' zones. */
 function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: readonly string[]): string[] {
   const zones = new Set(nodes.map((name) => zoneOf.get(name)));
   const sentinels = [...sentinelZoneOf].filter(([, zone]) => zones.has(zone)).map(([name]) => name);
@@ -175,7 +177,7 @@ function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: rea
 interface NodeGroups {
   readonly kind: "zone" | "machine";
   readonly groupOf: ReadonlyMap<string, string>;
-  /** The group that the fault names; undefined: the one with the most primaries. */
+  /** The group that the fault names; undefined means the group with the most primaries. */
   readonly wanted: string | undefined;
 }
 

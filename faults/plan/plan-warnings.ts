@@ -1,15 +1,18 @@
-/** Consequences of a fault that its name does not tell. Pure. */
+/** Warnings about consequences of a fault that its name does not tell. Pure. */
 import type { DeploymentOutline } from "./fault-plan";
 
-/** Valkey 9.1.2, seen in this project's own scenarios. */
+/** Warning for a full disk. The behavior of Valkey 9.1.2 was seen in this project's own scenarios. */
 export const TORN_WRITE_WARNING =
-  "a write that a full disk cuts short leaves zeros in the append-only file (9.1.2), and the server refuses to start " +
-  "from it: the file is rewritten once there is room";
+  "when a full disk cuts a write short, Valkey 9.1.2 leaves zeros in the append-only file and refuses to start from " +
+  "that file; the scenario rewrites the file once the disk has room";
 
 export const CUT_WRITES_WARNING =
-  "clients reach both sides: a primary that is cut off accepts writes until it notices, and those are lost";
+  "clients reach both sides of the cut: a primary that is cut off accepts writes until it notices, and these writes are lost";
 
-/** Replicas are elected by a majority of the primaries that own slots; failed primaries count in the total. */
+/**
+ * Whether the loss of nodes leaves no majority of primaries. Only a majority of the primaries that own slots can elect
+ * replicas, and failed primaries count in the total.
+ */
 export function losesMajority({ mode, shards }: DeploymentOutline, nodes: readonly string[]): boolean {
   const lost = shards.filter(({ primary }) => nodes.includes(primary)).length;
   return mode === "cluster" && (shards.length - lost) * 2 <= shards.length;
@@ -20,8 +23,8 @@ export function majorityWarnings(outline: DeploymentOutline, nodes: readonly str
   const { shards } = outline;
   const lost = shards.filter(({ primary }) => nodes.includes(primary)).length;
   return [
-    `${lost} of ${shards.length} primaries are lost: no majority is left to elect replicas; they take over only ` +
-      "when told to (CLUSTER FAILOVER TAKEOVER)",
+    `${lost} of ${shards.length} primaries are lost: no majority is left to elect replicas, so replicas take over only ` +
+      "after CLUSTER FAILOVER TAKEOVER",
   ];
 }
 
@@ -32,10 +35,12 @@ export function failoverWarnings({ hasAutomaticFailover, mode }: DeploymentOutli
     : ["no replica takes over: cluster-replica-no-failover is set"];
 }
 
-/** @param headless primaries whose shard has no other node left */
+/** @param headless primaries whose shard has no other node that is left */
 export function headlessWarnings(headless: readonly string[]): string[] {
   if (headless.length === 0) return [];
-  return [`no replica of ${headless.join(", ")} is left: their slots are not served until they start again`];
+  return [
+    `no replica of ${headless.join(", ")} is left: the slots of these primaries are not served until they start again`,
+  ];
 }
 
 export function missingReplicaWarnings({ shards }: DeploymentOutline): string[] {

@@ -1,21 +1,21 @@
-/** A scenario: a fault, the writes meanwhile, and how long to wait. Plain data. */
+/** A scenario: a fault, the writes during it, and the times to wait. Plain data. */
 import type { Fault } from "./fault";
 
-/** When a write counts as acknowledged. */
+/** Condition for a write to count as acknowledged. */
 export interface Acknowledgement {
-  /** Replicas that must have the write (WAIT). 0: the primary's reply is enough. */
+  /** Number of replicas that must have the write (WAIT). 0 means that the primary's reply is enough. */
   readonly replicas: number;
-  /** How long WAIT waits for them, milliseconds. */
+  /** Time for which WAIT waits for the replicas, milliseconds. */
   readonly timeoutMs: number;
 }
 
 /** The writes that continue throughout a scenario. */
 export interface WriteLoad {
-  /** Writes due per second, evenly spaced, to one shard after the other. */
+  /** Writes due per second. They are evenly spaced, and go to one shard after the other. */
   readonly rate: number;
-  /** Size of a value. */
+  /** Size of a value, bytes. */
   readonly bytes: number;
-  /** How long a client waits for a reply, milliseconds. */
+  /** Time for which a client waits for a reply, milliseconds. */
   readonly timeoutMs: number;
   readonly acknowledgement: Acknowledgement;
 }
@@ -24,14 +24,14 @@ export interface Scenario {
   readonly name: string;
   readonly fault: Fault;
   readonly load: WriteLoad;
-  /** Directives set for this scenario, in addition to the deployment's own. */
+  /** Directives that are set for this scenario, in addition to the deployment's own. */
   readonly settings: ReadonlyMap<string, string>;
   /** Seconds of undisturbed writes before the fault. */
   readonly beforeSeconds: number;
   /** Seconds of writes after recovery. */
   readonly afterSeconds: number;
-  /** How long the deployment has to recover, seconds. */
+  /** Time in which the deployment must recover, seconds. */
   readonly recoveryTimeoutSeconds: number;
-  /** Whether roles are moved when a failover left a replica in its primary's zone. */
+  /** Whether roles are moved if a failover left a replica in its primary's zone. */
   readonly repair: boolean;
 }

@@ -1,4 +1,4 @@
-/** Phase 6: stops the writes, reads every key back, accounts for the writes and makes the record. */
+/** Phase 6: stops the writes, reads every key back, accounts for the writes, and makes the record. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { accountForWrites } from "../writes/accounting";
 import type { Recovery } from "./await-recovery";
@@ -19,7 +19,7 @@ export interface FinishedPhases {
   readonly recovery: Recovery;
 }
 
-/** @throws Failure when the load cannot be stopped; keys that cannot be read are counted in the record */
+/** @throws Failure if the load cannot be stopped. Keys that cannot be read do not throw; the record counts them */
 export async function accountAndRecord(run: ScenarioRun, phases: FinishedPhases): Promise<ScenarioResult> {
   const { scenario, injector, round, signal, report } = run;
   const { prepared, observation, injection, healing, recovery } = phases;

@@ -1,6 +1,6 @@
 /**
- * Phase 5: waits until the deployment is as redundant as before and passes verification; repairs its zones where the
- * scenario says so.
+ * Phase 5: waits until the deployment is as redundant as before and passes verification. If the scenario says so,
+ * repairs the placement of roles in zones.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Verification } from "../../valkey/verification/verify";
@@ -11,17 +11,17 @@ import { failedAssertions } from "./prepare";
 import { repairZones } from "../actions/roles";
 import type { ScenarioRun } from "./scenario-run";
 
-/** The assertions that an orderly failover can make pass again. */
+/** Assertions that fail because of roles in the wrong zones. An orderly failover can make them hold again. */
 const ZONE_ASSERTIONS: readonly string[] = ["zones-apart", "replica-elsewhere"];
 const VERIFY_EVERY_MS = 200;
 
-/** How the deployment recovered. */
+/** Recovery of the deployment after the fault. */
 export interface Recovery {
   /** Whether roles had to move between zones. */
   readonly repaired: boolean;
-  /** When verification passed, of performance.now; null where it did not pass in time. */
+  /** Time at which verification passed, in milliseconds of performance.now; null if it did not pass in time. */
   readonly verifiedMs: number | null;
-  /** The assertions that still failed at the end; null where verification passed. */
+  /** The assertions that still failed at the end; null if verification passed. */
   readonly recoveryFailure: string | null;
 }
 

@@ -1,4 +1,7 @@
-/** Phase 4: waits until the plan says to heal, assists a deployment that cannot recover by itself, and heals the fault. */
+/**
+ * Phase 4: waits for the time at which the plan heals the fault, assists a deployment that cannot recover by itself,
+ * and heals the fault.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WriteClient } from "../writes/write-client";
 import { holdsInTime } from "../../lib/polling";
@@ -9,17 +12,23 @@ import { performAction } from "../actions/perform-action";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 
-/** A failover takes about one node timeout; a cluster that serves nothing after three is not going to recover by itself. */
+/**
+ * Number of node timeouts after which a cluster without service is assisted. A failover takes about one node timeout,
+ * so a cluster that does not serve after three will not recover by itself.
+ */
 const ASSIST_AFTER_NODE_TIMEOUTS = 3;
 const ASSIST_AFTER_EXTRA_MS = 1000;
-/** Replication mode without Sentinels never recovers by itself: a short wait shows the outage, milliseconds. */
+/**
+ * Time before a deployment in replication mode without Sentinels is assisted, milliseconds. It never recovers by
+ * itself; a short wait is enough to show the outage.
+ */
 const ASSIST_AFTER_REPLICATION_MS = 2000;
-/** Every shard must acknowledge for so long before it counts as served, milliseconds. */
+/** Time in which every shard must acknowledge writes before it counts as served, milliseconds. */
 const RECENT_MS = 500;
 
-/** Duration and steps of healing. */
+/** Result of healing. */
 export interface Healing {
-  /** Whether all shards were served only after an assisting or healing action. */
+  /** Whether all shards were served only after an assisting action or a healing action. */
   readonly assisted: boolean;
 }
 
@@ -47,7 +56,7 @@ export async function heal(
   return { assisted: assisted && run.scenario.fault.kind !== "rolling-restart" };
 }
 
-/** How long a deployment has to recover without assistance, milliseconds. */
+/** Time in which a deployment can recover without assistance, milliseconds. */
 function assistAfterMs({ injector: { deployment }, hasAutomaticFailover, scenario }: ScenarioRun): number {
   if (deployment.mode === "cluster")
     return ASSIST_AFTER_NODE_TIMEOUTS * nodeTimeout(deployment) + ASSIST_AFTER_EXTRA_MS;
@@ -55,7 +64,8 @@ function assistAfterMs({ injector: { deployment }, hasAutomaticFailover, scenari
 }
 
 /**
- * Whether every shard has acknowledged a write that was due after the fault and after the shard's last recent failure.
+ * Whether every shard has acknowledged a recent write that was due after the fault. If a write to the shard failed
+ * recently, an acknowledged write must have been due later than that.
  */
 function isServed({ history, shardCount }: WriteClient, faultMs: number): boolean {
   const now = performance.now();

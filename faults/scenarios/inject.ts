@@ -1,14 +1,14 @@
-/** Phase 3: undisturbed writes for a while, then the fault. */
+/** Phase 3: first some time with undisturbed writes, then the fault. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { performAction } from "../actions/perform-action";
 import type { ScenarioObservation } from "./observe";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 
-/** When the fault was injected. Times are of performance.now, but for `startedAt`. */
+/** Times around the injection of the fault. They are milliseconds of performance.now, except `startedAt`. */
 export interface Injection {
   readonly startedAt: Date;
-  /** Latencies before the fault count from here: the first half of the undisturbed writes warms up. */
+  /** Time from which latencies before the fault count. The first half of the undisturbed writes is a warm-up. */
   readonly steadyMs: number;
   readonly faultMs: number;
 }

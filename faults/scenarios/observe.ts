@@ -1,4 +1,4 @@
-/** Phase 2: a client writes to every shard and an observer polls every node, from before the fault until recovery. */
+/** Phase 2: a client writes to every shard, and an observer polls every node, from before the fault until recovery. */
 import { randomBytes } from "node:crypto";
 import { DeploymentObserver } from "../observation/deployment-observer";
 import type { FaultInjector } from "../injectors/fault-injector";
@@ -8,16 +8,16 @@ import type { FaultContext } from "../actions/fault-context";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 
-/** Between two checks of what the observer sees, milliseconds. */
+/** Time between two checks of the observed state, milliseconds. */
 const POLL_MS = 20;
 
-/** An action of the run; `atMs` is of performance.now. */
+/** An action during the run; `atMs` is in milliseconds of performance.now. */
 export interface ScenarioEvent {
   readonly atMs: number;
   readonly what: string;
 }
 
-/** Results of the observation for later phases: both observers, and the context in which actions are performed. */
+/** The writing client and the observer, and the context in which actions are performed. */
 export interface ScenarioObservation {
   readonly client: WriteClient;
   readonly observer: DeploymentObserver;
@@ -25,7 +25,7 @@ export interface ScenarioObservation {
   readonly context: FaultContext;
 }
 
-/** Creates the observation; phase `inject` starts both observers. */
+/** Creates the client and the observer. Phase `inject` starts both. */
 export function createObservation(run: ScenarioRun, { before }: PreparedScenario): ScenarioObservation {
   const { injector, scenario, shape, signal, report } = run;
   const { mode } = injector.deployment;
@@ -49,15 +49,15 @@ export function createObservation(run: ScenarioRun, { before }: PreparedScenario
   return { client, observer, events, context };
 }
 
-/** Closes all connections of both observers. */
+/** Closes all connections of the client and the observer. */
 export async function closeObservation({ client, observer }: ScenarioObservation): Promise<void> {
   client.close();
   await observer.stop();
 }
 
 /**
- * Clients that understand redirections; in replication mode Valkey 8.0 and newer sends them only to clients that
- * announce it.
+ * Opens connections that understand redirects. In replication mode, Valkey 8.0 and newer sends redirects only to
+ * clients that announce this.
  */
 function clientDialer(injector: FaultInjector, timeoutMs: number): Dialer {
   return async (endpoint) => {

@@ -1,9 +1,9 @@
-/** From a deployment that runs to the outline that a fault is planned on. Pure. */
+/** Makes the outline of a running deployment, on which a fault is planned. Pure. */
 import type { Verification } from "../../valkey/verification/verify";
 import type { DeploymentOutline } from "../plan/fault-plan";
 import type { FaultSubject } from "./scenario-run";
 
-/** @param verification says which node leads which shard now */
+/** @param verification has the present primary of each shard */
 export function outlineOf(subject: FaultSubject, { verdict }: Verification): DeploymentOutline {
   const { mode, nodes, directives, sentinels } = subject.injector.deployment;
   const { initialPrimaries } = subject;

@@ -1,6 +1,6 @@
 /**
- * Phase 1: sets the scenario's directives, verifies the deployment and plans the fault. `undo` reverses what the
- * scenario changed.
+ * Phase 1: sets the scenario's directives, verifies the deployment, and plans the fault. `undo` reverses the scenario's
+ * changes.
  */
 import { BadInput, Failure } from "../../lib/errors";
 import type { Verification } from "../../valkey/verification/verify";
@@ -14,8 +14,8 @@ import type { ScenarioRun } from "./scenario-run";
 import { holdsInTime } from "../../lib/polling";
 
 /**
- * Time for a deployment to pass verification after its directives changed, milliseconds: a shorter node timeout breaks
- * links briefly.
+ * Time in which a deployment must pass verification after its directives changed, milliseconds. A shorter node timeout
+ * breaks links briefly.
  */
 const SETTLE_MS = 5000;
 const VERIFY_EVERY_MS = 250;
@@ -28,7 +28,7 @@ export interface PreparedScenario {
 }
 
 /**
- * @param configured the deployment's own directives, without the scenario's
+ * @param configured the deployment's own directives, without those of the scenario
  * @throws BadInput when the fault cannot be injected into this deployment
  * @throws Failure when the deployment does not pass verification
  */
@@ -38,14 +38,18 @@ export async function prepare(run: ScenarioRun, configured: ReadonlyMap<string, 
   return { plan: planFor(run, before, configured), before };
 }
 
-/** Reverses the fault's effects and the scenario's directives, and reports what could not be reversed. Never throws. */
+/**
+ * Reverses the fault's effects and the scenario's directives, and reports the effects that it could not reverse. Never
+ * throws.
+ */
 export async function undo(run: ScenarioRun, configured: ReadonlyMap<string, string>): Promise<void> {
   const { injector, scenario, signal, report } = run;
   const problems = [...(await injector.restore())];
-  // Also after an interruption: the next scenario, or the deployment's owner, expects the deployment's own directives.
+  // This also runs after an interruption, because the next scenario and the deployment's owner expect the deployment's
+  // own directives.
   if (!signal.aborted || scenario.settings.size > 0)
     problems.push(...(await attemptAll(() => resetDirectives(injector, configured, scenario.settings))));
-  for (const problem of problems) report(`${scenario.name}: could not be undone: ${problem}`);
+  for (const problem of problems) report(`${scenario.name}: a change could not be undone: ${problem}`);
 }
 
 async function verifyBeforeFault({ injector: { deployment }, signal }: ScenarioRun): Promise<Verification> {

@@ -1,6 +1,6 @@
 /**
- * Runs one scenario once, phase by phase: prepare, observe, inject, heal, await recovery, account. Each phase is a file
- * beside this one.
+ * Runs one scenario once, phase by phase: prepare, observe, inject, heal, await recovery, account. Each phase has its
+ * own file in this directory.
  */
 import { accountAndRecord } from "./account";
 import { awaitRecovery } from "./await-recovery";
@@ -11,10 +11,10 @@ import { prepare, undo } from "./prepare";
 import type { ScenarioResult, ScenarioRun } from "./scenario-run";
 
 /**
- * Runs the scenario, and undoes its effects even when it fails.
+ * Runs the scenario, and reverses its effects even if it fails.
  * @throws BadInput when the fault cannot be injected into this deployment
  * @throws Failure when the deployment does not pass verification before the fault, or a step fails for a reason other
- * than the fault
+ *   than the fault
  */
 export async function runScenario(run: ScenarioRun): Promise<ScenarioResult> {
   const configured = run.injector.deployment.directives;

@@ -1,4 +1,4 @@
-/** Runs scenarios one after the other, in rounds; each starts from a deployment with its initial primaries. */
+/** Runs scenarios one after the other, in rounds. Each run starts from a deployment with its initial primaries. */
 import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import { DeploymentObserver } from "../observation/deployment-observer";
@@ -7,7 +7,7 @@ import { restoreRoles } from "../actions/roles";
 import { runScenario } from "./run-scenario";
 import type { FaultSubject, ScenarioResult } from "./scenario-run";
 
-/** A scenario to run a number of times on one deployment. */
+/** A scenario that is to run a given number of times on one deployment. */
 export interface ScenarioTask {
   readonly scenario: Scenario;
   readonly repeats: number;
@@ -21,14 +21,15 @@ export interface ScenarioOptions {
   readonly onResult: (result: ScenarioResult) => void;
 }
 
-/** For a deployment to get its initial primaries back, milliseconds. */
+/** Time in which a deployment must get its initial primaries back, milliseconds. */
 const RESTORE_TIMEOUT_MS = 60_000;
 const OBSERVER_TIMEOUT_MS = 1000;
 const POLL_MS = 20;
 
 /**
- * Runs every task as often as it says, in rounds.
- * @throws Failure when a deployment does not recover: later results would not be the later scenarios' own
+ * Runs every task as often as the task says, in rounds.
+ * @throws Failure if a deployment does not recover, because the results of later scenarios would then also show effects
+ *   of earlier ones
  */
 export async function runScenarios(
   tasks: readonly ScenarioTask[],

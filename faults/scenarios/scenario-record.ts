@@ -1,4 +1,4 @@
-/** Makes the record of a scenario from what the phases observed. Pure. */
+/** Makes the record of a scenario from the observations of its phases. Pure. */
 import type { Mode } from "../../valkey/node";
 import type { ScenarioRecord } from "./scenario-schema";
 import { MAX_LOST_WRITES_LISTED } from "./scenario-schema";
@@ -21,12 +21,15 @@ import type { Healing } from "./heal";
 import type { Injection } from "./inject";
 import type { ScenarioEvent } from "./observe";
 
-/** Observations of all phases. Times are of performance.now, but those of changes and events count from the fault. */
+/**
+ * Observations of all phases. Times are milliseconds of performance.now, except the times of changes and events, which
+ * count from the fault.
+ */
 export interface ScenarioObservations extends Injection, Healing, Recovery {
   readonly plan: FaultPlan;
   /** The shards before the fault. */
   readonly shards: readonly Shard[];
-  /** Null in replication mode. */
+  /** Node timeout, milliseconds; null in replication mode. */
   readonly nodeTimeoutMs: number | null;
   readonly writes: readonly Write[];
   readonly accounting: WriteAccounting;
@@ -119,7 +122,7 @@ function roundedOutage({ longestMs, overMs }: Outage): ScenarioRecord["outage"] 
   return { longestMs: rounded(longestMs), overMs: overMs === null ? null : rounded(overMs) };
 }
 
-/** To a tenth of a millisecond. */
+/** Milliseconds, rounded to a tenth. */
 function rounded(ms: number): number {
   return Math.round(ms * 10) / 10;
 }

@@ -1,4 +1,4 @@
-/** Inputs and result of a run of a scenario. */
+/** Inputs and result of one run of a scenario. */
 import type { ReportProgress } from "../../lib/progress";
 import type { Shape } from "../../valkey/topology/placement";
 import type { FaultInjector } from "../injectors/fault-injector";
@@ -10,16 +10,19 @@ import type { ScenarioRecord } from "./scenario-schema";
 export interface FaultSubject {
   readonly injector: FaultInjector;
   readonly shape: Shape;
-  /** Whether a replica in replication mode is promoted without this program (by Sentinels). */
+  /** Whether a replica in replication mode is promoted without this program, by Sentinels. */
   readonly hasAutomaticFailover: boolean;
-  /** Names of the primaries before each scenario, in the order in which a fault of one or some primaries strikes them. */
+  /**
+   * Names of the primaries before each scenario. A fault that strikes one or several primaries takes them in this
+   * order.
+   */
   readonly initialPrimaries: readonly string[];
 }
 
 /** One run of a scenario on one deployment. */
 export interface ScenarioRun extends FaultSubject {
   readonly scenario: Scenario;
-  /** Which repetition this is, from 1. */
+  /** Number of the repetition, from 1. */
   readonly round: number;
   readonly signal: AbortSignal;
   readonly report: ReportProgress;
@@ -27,6 +30,6 @@ export interface ScenarioRun extends FaultSubject {
 
 export interface ScenarioResult {
   readonly record: ScenarioRecord;
-  /** All lost writes; the record lists only the first of them. */
+  /** All lost writes. The record lists only the first ones. */
   readonly lost: readonly LostWrite[];
 }

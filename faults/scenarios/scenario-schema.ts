@@ -1,6 +1,6 @@
 /**
- * The record of a fault: what was done, what it cost, and what was lost. Times are milliseconds from the fault; null is
- * "not within the time there was".
+ * The record of a fault: what was done, how long writes failed, and what was lost. Times are milliseconds from the
+ * fault; null means "not within the available time".
  */
 import { z } from "zod";
 
@@ -12,7 +12,7 @@ const latencySchema = z.strictObject({ count, p50Ms: ms.nullable(), p99Ms: ms.nu
 export const scenarioRecordSchema = z.strictObject({
   id: z.string(),
   scenario: z.string(),
-  /** `kill-primary` … */
+  /** Kind of the fault: `kill-primary` and others. */
   fault: z.string(),
   description: z.string(),
   deployment: z.string(),
@@ -21,53 +21,57 @@ export const scenarioRecordSchema = z.strictObject({
   startedAt: z.iso.datetime(),
   victims: z.array(z.string()),
   warnings: z.array(z.string()),
-  /** Null in replication mode. */
+  /** Node timeout, milliseconds; null in replication mode. */
   nodeTimeoutMs: count.nullable(),
-  /** Directives set for the scenario only. */
+  /** Directives that were set for the scenario only. */
   settings: z.record(z.string(), z.string()),
   load: z.strictObject({
     /** Writes due per second. */
     rate: z.number(),
     bytes: count,
     timeoutMs: count,
-    /** Replicas a write waits for (WAIT); 0: the primary's acknowledgement is enough. */
+    /** Replicas that each write waits for (WAIT); 0 means that the primary's acknowledgement is enough. */
     replicas: count,
   }),
   /**
-   * As clients see it: the longest time in which a shard acknowledged nothing, and the end of the last shard's outage.
+   * The outage that clients see: the longest time in which a shard acknowledged no write, and the end of the last
+   * shard's outage.
    */
   outage: z.strictObject({ longestMs: ms, overMs: ms.nullable() }),
-  /** Each shard by its primary before the fault. */
+  /** Outage of each shard. A shard is named by its primary before the fault. */
   shards: z.array(
     z.strictObject({ primary: z.string().nullable(), slots: z.string(), longestMs: ms, overMs: ms.nullable() }),
   ),
-  /** Whether slots were served only after assistance: a take-over without election, or killed nodes started again. */
+  /** Whether slots were served only after assistance: a take-over without election, or a restart of killed nodes. */
   assisted: z.boolean(),
-  /** Every node that answers reports all slots served. */
+  /** Time at which every node that replied reported all slots as served. */
   okMs: ms.nullable(),
-  /** Every node is up, every replica linked. */
+  /** Time at which every node was up and every replica was linked. */
   redundantMs: ms.nullable(),
-  /** No replica in its primary's zone. */
+  /** Time at which no replica was in its primary's zone. */
   zoneSafeMs: ms.nullable(),
-  /** Verification passes. */
+  /** Time at which verification passed. */
   verifiedMs: ms.nullable(),
-  /** The assertions of verification that failed until the recovery timeout; null where it passed. */
+  /** The assertions of verification that failed until the recovery timeout; null if verification passed. */
   recoveryFailure: z.string().nullable(),
   /** Whether roles had to move because a failover left a replica in its primary's zone. */
   repaired: z.boolean(),
   writes: z.strictObject({ due: count, acknowledged: count, failed: count, unknown: count, redirected: count }),
   errors: z.array(z.strictObject({ error: z.string(), outcome: z.enum(["failed", "unknown"]), count })),
-  /** Latency of acknowledged writes, from their due time. */
+  /** Latency of acknowledged writes, counted from the time when each write was due. */
   latency: z.strictObject({ before: latencySchema, during: latencySchema, after: latencySchema }),
   /** Acknowledged writes whose value was missing after recovery. */
   lost: z.strictObject({
     count,
-    /** The first 100; raw.txt lists all. */
+    /** The first 100 lost writes; raw.txt lists all. */
     writes: z.array(
       z.strictObject({ key: z.string(), number: count, found: z.union([count, z.enum(["gone", "damaged"])]) }),
     ),
   }),
-  /** Writes of unknown outcome that were performed, and acknowledged writes that these may have overwritten. */
+  /**
+   * Number of writes with an unknown outcome that were performed. `undecided` is the number of acknowledged writes that
+   * these may have overwritten.
+   */
   unknownDone: count,
   undecided: count,
   anomalies: z.array(z.string()),

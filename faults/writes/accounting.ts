@@ -1,10 +1,10 @@
 /**
- * Accounts for acknowledged writes: which of them are lost, by the history and the content of every key after recovery.
- * Pure.
+ * Finds lost writes, by the history of writes and the content of every key after recovery. Pure.
  *
- * A write is kept when its key holds its value or a later write's. It is lost when it was acknowledged and its key is
- * gone, damaged or holds an older value. A write of unknown outcome is never lost, because it was never acknowledged;
- * and an acknowledged write that a write of unknown outcome may have overwritten late is undecided.
+ * A write is kept if its key holds its value or the value of a later write. A write is lost if it was acknowledged and
+ * its key is gone, is damaged or holds an older value. A write with an unknown outcome is never lost, because it was
+ * never acknowledged. An acknowledged write is undecided if a write with an unknown outcome may have overwritten it
+ * late.
  */
 import type { Write, WriteOutcome } from "./write-history";
 import { isAcknowledged } from "./write-history";
@@ -13,7 +13,7 @@ import { isAcknowledged } from "./write-history";
 export type KeyContent =
   | { readonly kind: "number"; readonly number: number }
   | { readonly kind: "gone" }
-  /** The key has a value that no write to this key had. */
+  /** The key has a value that was never written to this key. */
   | { readonly kind: "damaged" }
   | { readonly kind: "unread"; readonly reason: string };
 
@@ -22,7 +22,7 @@ export type KeyWrite = Pick<Write, "number" | "outcome">;
 export interface LostWrite {
   readonly key: string;
   readonly number: number;
-  /** Value that the key holds instead: the number of an older write, no value, or a damaged one. */
+  /** Content of the key instead of the lost value: the number of an older write, no value, or a damaged value. */
   readonly found: number | "gone" | "damaged";
 }
 
@@ -31,23 +31,24 @@ export interface WriteAccounting {
   readonly failed: number;
   readonly unknown: number;
   readonly lost: readonly LostWrite[];
-  /** Writes of unknown outcome that a key holds: they were performed. */
+  /** Number of writes with an unknown outcome whose value a key holds, so that they were performed. */
   readonly unknownDone: number;
   /**
-   * Acknowledged writes of keys that hold an older write of unknown outcome, which may have been performed after them.
+   * Number of acknowledged writes to keys that hold the value of an older write with an unknown outcome. That write may
+   * have been performed after them.
    */
   readonly undecided: number;
-  /** Contents that no server may have: a write that was refused, a value that was never written. */
+  /** Contents that no correct server has: the value of a refused write, or a value that was never written. */
   readonly anomalies: readonly string[];
-  /** Keys that could not be read; nothing is known of their writes. */
+  /** Number of keys that could not be read. Nothing is known about the writes to them. */
   readonly unread: number;
-  /** Why the first of them could not be read. */
+  /** Reason why the first of these keys could not be read; undefined if all keys were read. */
   readonly unreadReason: string | undefined;
 }
 
 /**
  * @param histories the writes of each key, by number
- * @param contents of the keys; a key that is missing here counts as unread
+ * @param contents the content of each key, by key; a missing key counts as unread
  */
 export function accountForWrites(
   histories: ReadonlyMap<string, readonly KeyWrite[]>,

@@ -1,4 +1,4 @@
-/** Sends one write or read to the node that owns its slot, and follows redirects as cluster clients do. */
+/** Sends one write or read to the node that owns its slot, and follows redirects like a cluster client. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ReplyError } from "ioredis";
 import { messageOf } from "../../lib/errors";
@@ -14,31 +14,33 @@ import type { WriteErrorCode, WriteOutcome } from "./write-history";
 import { CONNECTION_LOST, CONNECTION_REFUSED, NOT_REPLICATED, TIMEOUT, TOO_MANY_REDIRECTS } from "./write-history";
 import type { WriteKey } from "./write-keys";
 
-/** The limit of redis-py and other cluster clients. */
+/** Most redirects that one command follows, as in redis-py and other cluster clients. */
 const MAX_REDIRECTS = 16;
 const TRY_AGAIN_MS = 10;
 const READ_ATTEMPTS = 20;
 const READ_RETRY_MS = 100;
 
-/** Access by which a client reaches a deployment. */
+/** The routes and connections with which a client reaches a deployment. */
 export interface ClientRoutes {
   readonly routes: RoutingTable;
   readonly connections: ConnectionPool;
 }
 
-/** Where a command goes next. */
+/** The next target of a redirected command. */
 interface NextTarget {
   readonly endpoint: Endpoint | undefined;
   readonly asking: boolean;
 }
 
-/** How a write ended, after how many redirects. */
+/** The outcome of a write, and the number of redirects that it followed. */
 export interface SentWrite {
   readonly outcome: WriteOutcome;
   readonly redirects: number;
 }
 
-/** Sends a write until a node acknowledges or refuses it; after a lost connection or a timeout it is not sent again. */
+/**
+ * Sends a write until a node acknowledges or refuses it. After a lost connection or a timeout, it is not sent again.
+ */
 export async function sendWrite(
   key: WriteKey,
   value: string,
@@ -98,7 +100,7 @@ async function set(
   asking: boolean,
   { replicas, timeoutMs }: Acknowledgement,
 ): Promise<WriteOutcome> {
-  // All commands are sent before the first reply is awaited: one round trip.
+  // All commands are sent before the first reply is awaited, so that they take one round trip.
   const asked = asking ? connection.call("ASKING") : undefined;
   const isSet = connection.set(key, value);
   const waited = replicas > 0 ? connection.call("WAIT", replicas, timeoutMs) : undefined;
@@ -108,12 +110,12 @@ async function set(
   try {
     return Number(await waited) >= replicas ? { kind: "acknowledged" } : { kind: "unknown", error: NOT_REPLICATED };
   } catch (error) {
-    // The primary has the write; whether replicas have it is unknown.
+    // The primary has the write. It is unknown whether replicas have it.
     return { kind: "unknown", error: isErrorReply(error) ? errorPrefix(error.message) : transportError(error) };
   }
 }
 
-/** @returns undefined when the error is not a redirect */
+/** @returns undefined if the error is not a redirect */
 async function followRedirect(
   { message }: Error,
   key: WriteKey,
@@ -136,7 +138,7 @@ async function followRedirect(
   }
 }
 
-/** An error that the server itself replied, so that the outcome is certain. */
+/** Whether the error is a reply of the server itself, so that the outcome is certain. */
 function isErrorReply(error: unknown): error is Error {
   return error instanceof ReplyError;
 }

@@ -1,4 +1,4 @@
-/** The connections of a client that survives faults: opened on demand, and again after they break. */
+/** The connections of a client that survives faults. They are opened on demand, and opened again after they break. */
 import type { Connection } from "../../valkey/connection";
 import type { Endpoint } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
@@ -6,7 +6,10 @@ import { formatEndpoint } from "../../valkey/node";
 /** Opens a connection. @throws Failure when the node cannot be reached in time */
 export type Dialer = (endpoint: Endpoint) => Promise<Connection>;
 
-/** After a failed attempt no other is made for so long, because every write would make one; milliseconds. */
+/**
+ * Time after a failed attempt in which no new attempt is made, milliseconds. Without it, every write would make an
+ * attempt.
+ */
 const RETRY_AFTER_MS = 20;
 
 class PooledConnection {
@@ -53,13 +56,16 @@ export class ConnectionPool {
   readonly #connections = new Map<string, PooledConnection>();
   #used = 0;
 
-  /** @param perNode connections to each node, used in turn: a command that blocks holds up only its own connection */
+  /**
+   * @param perNode number of connections to each node, which are used in turn. A blocking command delays only its own
+   *   connection
+   */
   constructor(
     private readonly dial: Dialer,
     private readonly perNode = 1,
   ) {}
 
-  /** @throws what `dial` throws */
+  /** @throws the errors of `dial` */
   connectionTo(endpoint: Endpoint): Promise<Connection> {
     const name = `${formatEndpoint(endpoint)}/${this.#used++ % this.perNode}`;
     let pooled = this.#connections.get(name);

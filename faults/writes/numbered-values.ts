@@ -1,17 +1,17 @@
 /**
- * Values that contain the number of their write and a checksum, so that a reader can tell which write a key holds.
- * Pure.
+ * Values that contain the number of their write and a checksum. A reader can tell from the value which write a key
+ * holds. Pure.
  */
 import { createHash } from "node:crypto";
 
-/** The value of a write: number, length and checksum, padded to `bytes` where these take less. */
+/** The value of a write: number, length and checksum, padded to `bytes` if they are shorter. */
 export function numberedValue(key: string, number: number, bytes: number): string {
-  // The shortest value has a length of two digits.
+  // In the shortest value, the length has two digits.
   const length = Math.max(bytes, `${number}:00:`.length + CHECKSUM + 1);
   return `${number}:${length}:${checksum(key, number)}:`.padEnd(length, "x");
 }
 
-/** The number of the write that wrote a value; undefined when the value is damaged or belongs to another key. */
+/** The number of the write that wrote a value; undefined if the value is damaged or belongs to a different key. */
 export function writeNumberOf(key: string, value: string): number | undefined {
   const match = /^(\d{1,15}):(\d{1,9}):([0-9a-f]{8}):x*$/.exec(value);
   const number = Number(match?.[1]);

@@ -1,4 +1,6 @@
-/** Which node a client sends a write to: the owner of each slot, learned from the nodes' views and from redirects. */
+/**
+ * The node to which a client sends each write: the owner of the slot, learned from the nodes' views and from redirects.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
 import type { DeploymentNode, Endpoint, Mode } from "../../valkey/node";
@@ -10,10 +12,13 @@ import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";
 
-/** Milliseconds between two refreshes, and at least between them after an error. */
+/**
+ * Milliseconds between two refreshes. After an error, the next refresh comes earlier, but at least SOON_MS after the
+ * last one.
+ */
 const REFRESH_MS = 250;
 const SOON_MS = 25;
-/** Nodes asked in one refresh: one alone may be the one that failed. */
+/** Number of nodes that are asked in one refresh. A single node may be the one that failed. */
 const NODES_PER_REFRESH = 3;
 
 interface SlotOwner {
@@ -22,9 +27,12 @@ interface SlotOwner {
 }
 
 export class RoutingTable {
-  /** By slot; in replication mode only the first is used. */
+  /** Owners by slot. In replication mode, only the first entry is used. */
   readonly #owners: (SlotOwner | undefined)[] = [];
-  /** By node ID, where this client reached each node: a view may have an address that the node no longer has. */
+  /**
+   * Endpoint at which this client reached each node, by node ID. A view may have an address that the node does not have
+   * any more.
+   */
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #connections: ConnectionPool;
   readonly #parser = new ViewParser();
@@ -41,24 +49,24 @@ export class RoutingTable {
     this.#connections = new ConnectionPool(dial);
   }
 
-  /** The owner of a slot, as far as is known; in replication mode the primary. */
+  /** The known owner of a slot; in replication mode the primary. Undefined if it is not known. */
   owner(slot: number): Endpoint | undefined {
     return this.#owners[this.#indexOf(slot)]?.endpoint;
   }
 
-  /** Records that a redirect named another owner of the slot. */
+  /** Records that a redirect named a different owner of the slot. */
   recordMove(slot: number, endpoint: Endpoint): void {
     const index = this.#indexOf(slot);
     this.#owners[index] = { endpoint, epoch: this.#owners[index]?.epoch ?? 0 };
     this.refreshSoon();
   }
 
-  /** Makes the next refresh come early. */
+  /** Makes the next refresh start early. */
   refreshSoon(): void {
     this.#soon.abort();
   }
 
-  /** Asks all nodes once, then keeps refreshing until `close`. */
+  /** Asks all nodes once, then refreshes the table until `close`. */
   async open(): Promise<void> {
     if (this.mode === "cluster") await Promise.allSettled(this.nodes().map((node) => this.#askForView(node)));
     else await this.#findPrimary();
@@ -87,7 +95,9 @@ export class RoutingTable {
     }
   }
 
-  /** The first reply is enough: a frozen node must not hold up the refresh. */
+  /**
+   * Asks some nodes for their views, and waits only for the first reply. So a frozen node does not delay the refresh.
+   */
   async #askSomeNodes(): Promise<void> {
     const nodes = this.nodes();
     const count = Math.min(NODES_PER_REFRESH, nodes.length);
@@ -103,7 +113,8 @@ export class RoutingTable {
   }
 
   /**
-   * Primary among several nodes that claim to be it: the one with the most replicas; with equally many, the known one.
+   * Finds the primary. If several nodes claim to be the primary, the one with the most replicas counts. If these have
+   * equally many, the known one counts.
    */
   async #findPrimary(): Promise<void> {
     const known = this.owner(0);
@@ -114,7 +125,7 @@ export class RoutingTable {
     const rank = (primary: (typeof primaries)[number]): number => primary.replicas * 2 + Number(isKnown(primary));
     const [best] = primaries.sort((a, b) => rank(b) - rank(a));
     if (best !== undefined) this.#owners[0] = { endpoint: best.endpoint, epoch: 0 };
-    // A known primary that does not reply may still be the primary, as long as it has its address.
+    // A known primary that does not reply may still be the primary, as long as its address belongs to a node.
     else if (!this.nodes().some(isKnown)) this.#owners[0] = undefined;
   }
 
@@ -131,7 +142,10 @@ export class RoutingTable {
     return hasPrimaryRole(info) ? (infoNumber(info, "connected_slaves") ?? 0) : undefined;
   }
 
-  /** The view with the highest epoch of a slot's owner counts; of equal ones the last. */
+  /**
+   * Applies a view. For each slot, the owner with the highest epoch counts; if epochs are equal, the owner of the last
+   * view counts.
+   */
   #applyView({ selfId, topology }: ClusterView, asked: Endpoint): void {
     this.#endpoints.set(selfId, asked);
     for (const { id, slots, epoch, address } of topology.nodes.values()) {

@@ -1,6 +1,6 @@
 /**
- * The client whose writes are accounted for. Each write is sent when it is due, whatever became of earlier ones,
- * follows redirects, is not retried after an error, and is recorded in the history.
+ * The client whose writes are checked for losses. Each write is sent when it is due, whether earlier writes have ended
+ * or not. It follows redirects, is not retried after an error, and is recorded in the history.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeploymentNode, Mode } from "../../valkey/node";
@@ -18,9 +18,9 @@ import { OVERLOADED, WriteHistory } from "./write-history";
 import { WriteKeys } from "./write-keys";
 
 const TICK_MS = 2;
-/** Connections to each node when writes wait for replicas: WAIT blocks its connection. */
+/** Connections to each node if writes wait for replicas, because WAIT blocks its connection. */
 const CONNECTIONS_WITH_WAIT = 8;
-/** Writes in flight above the number that a full timeout explains. */
+/** Writes that may be in flight in addition to twice the number that a full timeout explains. */
 const EXTRA_IN_FLIGHT = 100;
 const READS_IN_FLIGHT = 200;
 
@@ -44,7 +44,7 @@ export class WriteClient {
   readonly #stopped = new AbortController();
   #pacing: Promise<void> | undefined;
 
-  /** @param prefix of all keys; no other client may write keys that begin with it */
+  /** @param prefix prefix of all keys; no other client may write keys with this prefix */
   constructor(
     { mode, shards, nodes, dial }: WriteClientTarget,
     private readonly load: WriteLoad,
@@ -69,7 +69,7 @@ export class WriteClient {
   async start(): Promise<void> {
     const { routes, connections } = this.#client;
     await routes.open();
-    // Connections are opened first, so that no write's latency includes that.
+    // Connections are opened first, so that no write's latency includes opening one.
     const owners = this.#keys.slotOfEachShard.flatMap((slot) => routes.owner(slot) ?? []);
     const opened = owners.flatMap((owner) =>
       Array.from({ length: this.#connectionsPerNode }, () => connections.connectionTo(owner)),
@@ -78,7 +78,7 @@ export class WriteClient {
     this.#pacing = this.#pace();
   }
 
-  /** Sends no further writes. @returns once every write has ended */
+  /** Stops sending writes. @returns once every write has ended */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#pacing;
@@ -119,7 +119,8 @@ export class WriteClient {
     const { name, number } = key;
     const record = (outcome: WriteOutcome, redirects: number): void => {
       this.history.add({ key: name, number, shard, dueMs, endedMs: performance.now(), redirects, outcome });
-      // A write of unknown outcome may still take effect and overwrite a later one, so its key gets no more writes.
+      // A write with an unknown outcome may still take effect and overwrite a later write, so its key gets no more
+      // writes.
       if (outcome.kind !== "unknown") this.#keys.release(key);
     };
     if (this.#inFlight.size >= this.#maxInFlight) {

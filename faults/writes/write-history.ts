@@ -1,9 +1,6 @@
-/** History of a client's writes: when each was due, when it ended, and what the server replied. Plain data. */
+/** History of a client's writes: when each write was due, when it ended, and what the server replied. Plain data. */
 
-/**
- * The reason of a write that was not acknowledged: a server's error code (`CLUSTERDOWN`), or one of the constants
- * below.
- */
+/** Reason why a write was not acknowledged: a server's error code (`CLUSTERDOWN`), or one of the constants below. */
 export type WriteErrorCode = string;
 
 /** No connection to the owner of the slot could be made. */
@@ -20,8 +17,9 @@ export const OVERLOADED = "overloaded";
 export const TOO_MANY_REDIRECTS = "too-many-redirections";
 
 /**
- * `acknowledged`: the server replied OK. `failed`: the write was certainly not performed, because it was refused or
- * never sent. `unknown`: the write was sent and nothing more was heard, so it may have been performed or may still be.
+ * Outcome of a write. `acknowledged`: the server replied OK. `failed`: the write was certainly not performed, because
+ * it was refused or never sent. `unknown`: the write was sent and no reply came, so it may have been performed, or may
+ * still be performed.
  */
 export type WriteOutcome =
   { readonly kind: "acknowledged" } | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };
@@ -29,14 +27,14 @@ export type WriteOutcome =
 /** One write. Times are milliseconds of performance.now. */
 export interface Write {
   readonly key: string;
-  /** Which write to its key this is, from 1. */
+  /** Number of the write among the writes to its key, from 1. */
   readonly number: number;
   /** Index of the shard that owned the key's slot at the beginning. */
   readonly shard: number;
-  /** When the schedule wanted it sent. */
+  /** Time at which the write was due according to the schedule. */
   readonly dueMs: number;
   readonly endedMs: number;
-  /** How many redirects it followed. */
+  /** Number of redirects that the write followed. */
   readonly redirects: number;
   readonly outcome: WriteOutcome;
 }
@@ -53,12 +51,12 @@ export class WriteHistory {
     this.#writes.push(write);
   }
 
-  /** In the order in which they ended. */
+  /** The writes, in the order in which they ended. */
   get writes(): readonly Write[] {
     return this.#writes;
   }
 
-  /** The writes of each key by number; keys in the order of their first write that ended. */
+  /** The writes of each key, by number. Keys are in the order in which their first write ended. */
   byKey(): Map<string, Write[]> {
     const keys = new Map<string, Write[]>();
     for (const write of this.#writes) {

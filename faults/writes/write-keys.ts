@@ -4,11 +4,11 @@ import { slotTags } from "../../valkey/topology/slot-tags";
 import type { SlotRange } from "../../valkey/topology/slots";
 import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 
-/** Slots of each shard that are written to, spread over all of its ranges. */
+/** Number of slots of each shard that are written to. They are spread over all of the shard's ranges. */
 const SLOTS_PER_SHARD = 16;
 /**
- * Every how many writes go to a key that was written before. Coprime to most numbers of shards, so that every shard
- * gets some.
+ * One of this many writes goes to a key that was written before. The number has no common divisor with most numbers of
+ * shards, so that every shard gets such writes.
  */
 const REWRITE_EVERY = 11;
 
@@ -16,7 +16,7 @@ export interface WriteKey {
   readonly name: string;
   readonly slot: number;
   readonly shard: number;
-  /** Whether the key is written more than once: such keys reveal values that became older. */
+  /** Whether the key is written more than once. Such keys show whether a value was replaced by an older one. */
   readonly isRewritten: boolean;
   /** The number of the key's last write, from 1. */
   number: number;
@@ -24,14 +24,14 @@ export interface WriteKey {
 
 export class WriteKeys {
   readonly #keys = new Map<string, WriteKey>();
-  /** Rewritten keys of each shard without a write in flight. */
+  /** Rewritten keys without a write in flight, by shard. */
   readonly #idle: WriteKey[][];
   readonly #slots: readonly (readonly number[])[];
   #chosen = 0;
 
   /**
    * @param shards the slots of each shard; one shard without slots in replication mode
-   * @param prefix of all keys; no other client may write keys that begin with it
+   * @param prefix prefix of all keys; no other client may write keys with this prefix
    */
   constructor(
     private readonly mode: Mode,
@@ -57,8 +57,8 @@ export class WriteKeys {
   }
 
   /**
-   * The key of the shard's next write. Most writes get a key of their own: a later write to the same key would hide a
-   * loss.
+   * The key of the shard's next write. Most writes get a key of their own, because a later write to the same key would
+   * hide a loss.
    */
   next(shard: number): WriteKey {
     const isRewritten = ++this.#chosen % REWRITE_EVERY === 0;

@@ -1,7 +1,7 @@
 /**
- * Building blocks of the configuration's schema. Every key ends in `.meta()`: `description` says what it is, `unit` in
- * what it is counted, `fallback` what holds without it if that is not a constant. The JSON Schema and the reference
- * in `docs/configuration.md` are made from them.
+ * Building blocks of the configuration's schema. Every option ends in `.meta()`: `description` is its meaning, `unit`
+ * is its unit, and `fallback` describes the value without it, if that is not a constant. The JSON Schema and the
+ * reference in `docs/configuration.md` are made from these texts.
  */
 import { z } from "zod";
 import { parseSize } from "../units";
@@ -12,7 +12,7 @@ export const wholeNumber = (min: number, max = 1_000_000): z.ZodNumber => z.int(
 /** A part of a whole, 0 to 1. */
 export const fraction = z.number().min(0).max(1);
 
-/** Bytes, as a number or as valkey.conf writes sizes: `256mb`. */
+/** Bytes, as a number or in the notation of valkey.conf: `256mb`. */
 export const byteSize = z.union([z.int().min(0), z.string()]).transform((value, context) => {
   const bytes = typeof value === "number" ? value : parseSize(value);
   if (bytes !== undefined) return bytes;
@@ -20,10 +20,10 @@ export const byteSize = z.union([z.int().min(0), z.string()]).transform((value, 
   return z.NEVER;
 });
 
-/** Text without line breaks: a directive of valkey.conf ends with its line. */
+/** Text without line breaks, because a directive of valkey.conf ends at the end of its line. */
 export const oneLine = z.string().regex(/^[^\r\n]*$/, "expected one line");
 
-/** The name of a workload or a scenario: part of the results. */
+/** The name of a workload or a scenario, which appears in the results. */
 export const recordName = z
   .string()
   .regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores, at most 64");

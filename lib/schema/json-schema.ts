@@ -1,4 +1,4 @@
-/** Reading a JSON Schema: the node at a path, the keys it knows, and what it expects, in words. Pure. */
+/** Reads a JSON Schema: the node at a path, its known keys, and a description of what it expects. Pure. */
 import { z } from "zod";
 
 /** A JSON Schema, or a part of one. */
@@ -7,12 +7,12 @@ export type SchemaNode = z.core.JSONSchema.BaseSchema;
 /** A path into a configuration. */
 export type Path = readonly PropertyKey[];
 
-/** The JSON Schema of input that a zod schema accepts. */
+/** The JSON Schema of the input that a zod schema accepts. */
 export function toJsonSchema(schema: z.ZodType): SchemaNode {
   return z.toJSONSchema(schema, { io: "input", target: "draft-7", unrepresentable: "any" });
 }
 
-/** The value at a path of an input; undefined where there is none. */
+/** The value at a path of an input; undefined if there is none. */
 export function valueAt(input: unknown, path: Path): unknown {
   let value = input;
   for (const key of path) value = isMap(value) || Array.isArray(value) ? Reflect.get(value, key) : undefined;
@@ -24,7 +24,7 @@ export function isMap(value: unknown): value is Readonly<Record<string, unknown>
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Alternatives of a union; none for other nodes. */
+/** Alternatives of a union; an empty list for other nodes. */
 export function alternatives(node: SchemaNode): readonly SchemaNode[] {
   return (node.oneOf ?? node.anyOf ?? []).filter(isNode);
 }
@@ -37,8 +37,9 @@ export function propertiesOf(node: SchemaNode): Readonly<Record<string, SchemaNo
 }
 
 /**
- * The schema at a path. Of a union, the alternative whose constants (its discriminator) the input has, or the only one that is a map.
- * @returns undefined where the schema has nothing at the path
+ * The schema at a path. In a union, it chooses the alternative whose constants (its discriminator) the input has, or
+ * the only alternative that is a map.
+ * @returns undefined if the schema has nothing at the path
  */
 export function nodeAt(node: SchemaNode, path: Path, input: unknown): SchemaNode | undefined {
   const chosen = alternatives(node).find((each) => matchesConstants(each, input)) ?? onlyMap(node, input) ?? node;
@@ -48,7 +49,7 @@ export function nodeAt(node: SchemaNode, path: Path, input: unknown): SchemaNode
   return child === undefined ? undefined : nodeAt(child, rest, valueAt(input, [key]));
 }
 
-/** Values that a node accepts, as a noun phrase: `a whole number from 1 to 100`. */
+/** The values that a node accepts, as a noun phrase: `a whole number from 1 to 100`. */
 export function expectation(node: SchemaNode): string {
   const several = alternatives(node);
   if (several.length > 0) return [...new Set(several.map(expectation))].join(" or ");
@@ -62,17 +63,17 @@ export function expectation(node: SchemaNode): string {
     case "boolean":
       return "true or false";
     case "array":
-      return node.minItems === undefined ? "a list" : `a list of at least ${node.minItems}`;
+      return node.minItems === undefined ? "a list" : `a list with at least ${node.minItems}`;
     case "object":
       return "a map";
     case "string":
       return node.format === "uri" ? "a URL" : "a text";
     default:
-      return "another value";
+      return "a different value";
   }
 }
 
-/** Bounds of a number in words, such as ` from 0 to 1`; empty without bounds. */
+/** Bounds of a number as text, such as ` from 0 to 1`; empty without bounds. */
 export function boundsOf({ minimum, exclusiveMinimum, maximum }: SchemaNode): string {
   const isSet = (bound: unknown): bound is number =>
     typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER;

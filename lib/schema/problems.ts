@@ -1,20 +1,23 @@
-/** Problems that zod finds, as sentences: where, what, what is allowed, and what was probably meant. Pure. */
+/** Problems that zod finds, as sentences: path, problem, allowed values, and what was probably meant. Pure. */
 import type { z } from "zod";
 import { didYouMean } from "../did-you-mean";
 import type { Path, SchemaNode } from "./json-schema";
 import { alternatives, expectation, isMap, nodeAt, propertiesOf, toJsonSchema, valueAt } from "./json-schema";
 
-/** Turns a path into the way that the user wrote it: `valkey:benchmark.clients`, or `--clients`. */
+/** Turns a path into the user's notation: `valkey:benchmark.clients`, or `--clients`. */
 export type Label = (path: Path) => string;
 
-/** zod's own messages, which say less than the JSON Schema; messages of the project's schemas begin otherwise. */
+/**
+ * Beginnings of zod's own messages, which say less than the JSON Schema. Messages of this project's schemas begin
+ * differently.
+ */
 const ZOD_MESSAGE = /^(Too small|Too big|Invalid)\b/;
 
 const LONGEST_QUOTE = 60;
 
 /**
  * One sentence per issue.
- * @param schema the schema that the input was parsed by
+ * @param schema the schema with which the input was parsed
  */
 export function describeIssues(
   schema: z.ZodType,
@@ -25,7 +28,7 @@ export function describeIssues(
   return describeAll(toJsonSchema(schema), input, issues, label);
 }
 
-/** `x: unknown key; did you mean y? Known here: …` */
+/** Message for an unknown key: `x: unknown key; did you mean y? Known here: …`. */
 export function unknownKey(where: string, key: string, known: readonly string[]): string {
   const list = known.length === 0 ? "" : ` Known here: ${known.join(", ")}`;
   return `${where}: unknown key;${didYouMean(key, known)}${list}`;
@@ -64,7 +67,10 @@ function described(found: string, node: SchemaNode | undefined): string {
   return node === undefined ? found : `${found}: expected ${expectation(node)}`;
 }
 
-/** Problems of a map that may have one of several forms, by the form with fewest unknown keys, then fewest problems. */
+/**
+ * Problems of a map that may have one of several forms. They are the problems for the form with the fewest unknown
+ * keys, and among those the one with the fewest problems.
+ */
 function inNearestAlternative(
   node: SchemaNode | undefined,
   value: unknown,

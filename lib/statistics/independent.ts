@@ -1,4 +1,4 @@
-/** The ratio of two samples that were not measured in the same rounds, by Welch's interval. Pure. */
+/** The ratio of two samples that were not measured in the same rounds, with Welch's interval. Pure. */
 import { mean, sampleVariance } from "simple-statistics";
 import type { ConfidenceInterval } from "./paired";
 import { MIN_PAIRS } from "./paired";
@@ -7,8 +7,8 @@ import { CONFIDENCE, ratioOf } from "./ratio";
 import { twoSidedT } from "./student";
 
 /**
- * The mean of `other` minus the mean of `base`, with Welch's interval: the samples may differ in their noise.
- * @returns undefined where either has fewer than three values
+ * The mean of `other` minus the mean of `base`, with Welch's interval. The two samples may have different noise.
+ * @returns undefined if one of them has fewer than three values
  */
 export function welchInterval(
   base: readonly number[],
@@ -29,7 +29,7 @@ export function welchInterval(
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
-/** `other` over `base`, each the repeats of one run. @param precision as `pairedRatio` has it */
+/** Ratio of `other` to `base`. Each of them is the list of repeats of one run. @param precision as for `pairedRatio` */
 export function independentRatio(base: readonly number[], other: readonly number[], precision: number): Ratio {
   const logs = [base, other].map((values) => values.filter((value) => value > 0).map(Math.log));
   const [before = [], after = []] = logs;

@@ -1,21 +1,22 @@
 /** Medians of few values, with confidence intervals. Pure. */
 import { medianSorted } from "simple-statistics";
 
-/** A median, and an interval that contains the true median with the given confidence. */
+/** A median with an interval that contains the true median with the given confidence. */
 export interface MedianInterval {
   readonly median: number;
   readonly low: number;
   readonly high: number;
-  /** 0 … 1; 0 for a single value. */
+  /** Confidence of the interval, 0 to 1; 0 for a single value. */
   readonly confidence: number;
 }
 
 const WANTED_CONFIDENCE = 0.95;
 
 /**
- * The interval between the k-th smallest and the k-th largest value, with the largest k that gives 95 %. The true
- * median lies outside with probability 2 · P(Binomial(n, ½) < k), for every distribution. Below six values even the
- * whole range has less than 95 %; the result is then the range, with its confidence.
+ * The interval between the k-th smallest and the k-th largest value, with the largest k that gives a confidence of 95
+ * %. For every distribution, the true median is outside the interval with probability 2 · P(Binomial(n, ½) < k). With
+ * fewer than six values, even the whole range has a lower confidence than 95 %. Then the result is the range, with its
+ * actual confidence.
  * @param values at least one
  */
 export function medianInterval(values: readonly number[]): MedianInterval {
@@ -32,7 +33,7 @@ export function medianInterval(values: readonly number[]): MedianInterval {
   };
 }
 
-/** 1 − 2 · P(Binomial(n, ½) < k). */
+/** Confidence of the interval: 1 − 2 · P(Binomial(n, ½) < k). */
 function coverage(n: number, k: number): number {
   let term = 0.5 ** n;
   let below = 0;

@@ -1,30 +1,33 @@
-/** Confidence intervals for the difference behind paired measurements. Pure. */
+/** Confidence intervals for the difference between paired measurements. Pure. */
 import { mean, medianSorted, sampleStandardDeviation } from "simple-statistics";
 import { twoSidedT } from "./student";
 
-/** An estimate, and an interval that contains the true value with a certain confidence. */
+/** An estimate with an interval that contains the true value with the given confidence. */
 export interface ConfidenceInterval {
   readonly estimate: number;
   readonly low: number;
   readonly high: number;
-  /** 0 to 1. */
+  /** Confidence of the interval, 0 to 1. */
   readonly confidence: number;
 }
 
-/** The fewest pairs for an interval. Two pairs give one of 12.7 standard errors, which says nothing. */
+/**
+ * The fewest pairs for an interval. With two pairs, the interval would be 12.7 standard errors on each side, which is
+ * too wide to be useful.
+ */
 export const MIN_PAIRS = 3;
 /**
- * From this number on, ranks are used. Their interval is hardly wider than Student's for normal noise, and much
- * narrower where one pair in ten is an outlier.
+ * The number of pairs from which ranks are used. For normal noise, an interval by ranks is hardly wider than Student's.
+ * If one pair in ten is an outlier, it is much narrower.
  */
 const RANKS_FROM = 7;
 
 /**
- * Below seven differences: Student's t around the mean. It keeps its confidence for other than normal noise too,
- * because the difference of two equally noisy values is symmetric. From seven on: Wilcoxon's signed ranks around the
- * median of all pairwise means (Hodges and Lehmann), which assumes only that symmetry. A bootstrap does not keep its
- * confidence for so few values: an interval of 95 % contains the truth in 82 % of the cases for five values, and in 90
- * % for ten.
+ * Interval for paired differences. Below seven differences, it is Student's t around the mean. It keeps its confidence
+ * also if the noise is not normal, because the difference of two equally noisy values is symmetric. From seven
+ * differences on, it is Wilcoxon's signed ranks around the median of all pairwise means (Hodges and Lehmann), which
+ * assumes only this symmetry. A bootstrap does not keep its confidence for so few values: an interval of 95 % contains
+ * the truth in 82 % of the cases for five values, and in 90 % for ten.
  * @param differences one from each round
  * @returns undefined for fewer than three
  */
@@ -35,7 +38,10 @@ export function pairedInterval(differences: readonly number[], confidence: numbe
     : signedRankInterval(differences, confidence);
 }
 
-/** @param values at least two */
+/**
+ * Interval by Student's t around the mean.
+ * @param values at least two
+ */
 export function studentInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const estimate = mean([...values]);
   const half =
@@ -43,7 +49,10 @@ export function studentInterval(values: readonly number[], confidence: number): 
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
-/** @param values at least as many as give the confidence: six for 95 % */
+/**
+ * Interval by Wilcoxon's signed ranks around the median of all pairwise means.
+ * @param values at least as many as the confidence needs: six for 95 %
+ */
 export function signedRankInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const walsh = Float64Array.from(
     values.flatMap((value, index) => values.slice(index).map((other) => (value + other) / 2)),
@@ -61,9 +70,9 @@ export function signedRankInterval(values: readonly number[], confidence: number
 const ranks = new Map<string, number>();
 
 /**
- * The greatest k such that the k-th smallest and the k-th greatest of the pairwise means miss the truth with at most
- * probability `tail`: 2 · P(W < k), from the exact distribution of the sum W of ranks that fall on one side. 0 where
- * there is none.
+ * The greatest k for which the interval between the k-th smallest and the k-th greatest pairwise mean misses the truth
+ * with at most probability `tail`: 2 · P(W < k). The distribution of W, the sum of the ranks on one side, is exact. 0
+ * if there is no such k.
  */
 export function signedRank(n: number, tail: number): number {
   const key = `${n} ${tail}`;
@@ -71,7 +80,8 @@ export function signedRank(n: number, tail: number): number {
   if (known !== undefined) return known;
   const most = (n * (n + 1)) / 2;
   /**
-   * In how many of the 2ⁿ ways of the signs the ranks sum up to the index; as parts of 2ⁿ, so that nothing overflows.
+   * For each sum of ranks (the index): the part of the 2ⁿ combinations of signs that give this sum. Parts instead of
+   * numbers, so that nothing overflows.
    */
   let parts: number[] = Array.from({ length: most + 1 }, (_, sum) => (sum === 0 ? 1 : 0));
   for (let rank = 1; rank <= n; rank++) parts = parts.map((part, sum) => (part + (parts[sum - rank] ?? 0)) / 2);

@@ -9,16 +9,16 @@ export interface Point {
   readonly y: number;
 }
 
-/** A fitted straight line. */
+/** A straight line that was fitted to points. */
 export interface LineFit {
   readonly slope: number;
   readonly intercept: number;
-  /** Standard errors; NaN for two points, which have no scatter. */
+  /** Standard error of the slope; NaN for two points, which have no scatter. */
   readonly slopeError: number;
   readonly interceptError: number;
 }
 
-/** The straight line of least squares. @returns undefined unless there are two different x */
+/** The least-squares line. @returns undefined unless there are two different x */
 export function fitLine(points: readonly Point[]): LineFit | undefined {
   const n = points.length;
   const meanX = points.reduce((sum, { x }) => sum + x, 0) / n;
@@ -36,22 +36,20 @@ export function fitLine(points: readonly Point[]): LineFit | undefined {
   };
 }
 
-/** A fitted power law. Exponent 1 is perfect scaling, 0 no scaling. */
+/** A fitted power law. An exponent of 1 means perfect scaling, 0 means no scaling. */
 export interface PowerLaw {
   readonly exponent: ConfidenceInterval;
-  /** y at x = 1. */
+  /** Value of y at x = 1. */
   readonly factor: number;
   readonly points: number;
 }
 
 /**
  * Fits y = a · x^p.
- * @param rounds points by round. A slow round shifts all its points, which changes a and not p. So with three rounds or
- * more,
- *   each gives an exponent, and the interval is Student's over these exponents. Fewer rounds are fitted together, and
- * the interval
- *   is that of the line, which assumes independent scatter.
- * @returns undefined where there are not two different x, or too few points for an interval
+ * @param rounds points by round. A slow round shifts all its points, which changes a but not p. With three or more
+ *   rounds, each round gives an exponent, and the interval is Student's interval over these exponents. With fewer
+ *   rounds, all points are fitted together, and the interval is the one of the line, which assumes independent scatter.
+ * @returns undefined if there are not two different x, or too few points for an interval
  */
 export function fitPowerLaw(rounds: readonly (readonly Point[])[], confidence: number): PowerLaw | undefined {
   const logs = rounds.map((points) =>

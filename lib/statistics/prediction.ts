@@ -1,11 +1,11 @@
-/** Predicts a measurement at another x from measured points, with its uncertainty. Pure. */
+/** Predicts a measurement at a different x from measured points, with its uncertainty. Pure. */
 import type { Point } from "./power-law";
 import { fitLine } from "./power-law";
 import { twoSidedT } from "./student";
 
 /**
- * An interval that contains the next measurement with this confidence: the scatter of one measurement, and the error of
- * the fit, which grows with the distance.
+ * A prediction with an interval that contains the next measurement with the given confidence. The interval combines the
+ * scatter of one measurement with the error of the fit, which grows with the distance from the measured points.
  */
 export interface Prediction {
   readonly estimate: number;
@@ -14,12 +14,12 @@ export interface Prediction {
   readonly confidence: number;
 }
 
-/** The fewest points for a prediction: two have no scatter. */
+/** The fewest points for a prediction. Two points are too few, because they have no scatter. */
 export const MIN_POINTS = 3;
 
 /**
- * By the straight line of least squares.
- * @returns undefined for fewer than three points, or where all have the same x
+ * Prediction by the least-squares line.
+ * @returns undefined for fewer than three points, or if all points have the same x
  */
 export function predictLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const line = fitLine(points);
@@ -35,10 +35,9 @@ export function predictLine(points: readonly Point[], x: number, confidence: num
 }
 
 /**
- * By the straight line with the smallest relative errors, for values whose scatter is proportional to them. All y must
- * be positive.
- * The interval begins at 0 or above.
- * @returns undefined as above
+ * Prediction by the line with the smallest relative errors, for values whose scatter is proportional to the values. All
+ * y must be positive. The interval begins at 0 or above.
+ * @returns undefined as for `predictLine`
  */
 export function predictRelativeLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const weighted = points.flatMap((point) => (point.y > 0 ? [{ ...point, weight: 1 / point.y ** 2 }] : []));
@@ -59,8 +58,9 @@ export function predictRelativeLine(points: readonly Point[], x: number, confide
 }
 
 /**
- * By y = a · x^p, fitted to logarithms. The interval is a factor in both directions. All x and y must be positive.
- * @returns undefined as above
+ * Prediction by y = a · x^p, fitted to logarithms. The interval is a factor in both directions. All x and y must be
+ * positive.
+ * @returns undefined as for `predictLine`
  */
 export function predictPowerLaw(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const logs = points.flatMap((point) =>
@@ -72,7 +72,7 @@ export function predictPowerLaw(points: readonly Point[], x: number, confidence:
     : { estimate: Math.exp(found.estimate), low: Math.exp(found.low), high: Math.exp(found.high), confidence };
 }
 
-/** The prediction of a value that follows from the predicted one. */
+/** The prediction of a value that is computed from the predicted one. */
 export function mapPrediction(
   { estimate, low, high, confidence }: Prediction,
   change: (value: number) => number,

@@ -1,17 +1,20 @@
-/** Random numbers from a seed: the same seed gives the same numbers on every machine. */
+/** Random numbers from a seed. The same seed gives the same numbers on every machine. */
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 
-/** Numbers drawn and dropped first: the first numbers of neighbouring seeds resemble each other. */
+/** Numbers that are drawn and discarded first, because the first numbers of neighboring seeds are similar. */
 const DROPPED = 64;
 
 /**
- * A generator of random numbers (xoroshiro128+ of pure-rand). It holds the distributions that load generators and
- * simulations need; pure-rand has only uniform ones. It is not fit for secrets.
+ * A generator of random numbers (xoroshiro128+ of pure-rand). It has the distributions that load generators and
+ * simulations need; pure-rand has only uniform ones. It is not suitable for secrets.
  */
 export class Random {
   readonly #generator: ReturnType<typeof xoroshiro128plus>;
 
-  /** @param stream streams of one seed never overlap: one for each worker and use */
+  /**
+   * @param stream number of the stream. Streams of the same seed never overlap, so each worker and each use can have
+   *   its own
+   */
   constructor(seed: number, stream = 0) {
     this.#generator = xoroshiro128plus(seed);
     for (let i = 0; i < DROPPED; i++) this.#generator.next();
@@ -19,7 +22,7 @@ export class Random {
   }
 
   /**
-   * A number from 0 to below 1 with 53 random bits: the high bits of two numbers, because the lowest bits of
+   * A number from 0 to below 1 with 53 random bits. They are the high bits of two numbers, because the lowest bits of
    * xoroshiro128+ are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021). pure-rand's
    * `uniformFloat64` takes the low bits and is not faster.
    */
@@ -32,26 +35,27 @@ export class Random {
     return Math.floor(this.uniform() * limit);
   }
 
-  /** Exponentially distributed with mean 1. */
+  /** A number from the exponential distribution with mean 1. */
   exponential(): number {
     return -Math.log(1 - this.uniform());
   }
 
   /**
-   * Normally distributed with mean 0 and variance 1 (Box–Muller transform; the second number of each pair is dropped).
+   * A number from the normal distribution with mean 0 and variance 1 (Box–Muller transform; the second number of each
+   * pair is discarded).
    */
   normal(): number {
     return Math.sqrt(2 * this.exponential()) * Math.cos(2 * Math.PI * this.uniform());
   }
 }
 
-/** A function that returns numbers from 0 to below 1, for callers that need nothing else of `Random`. */
+/** A function that returns numbers from 0 to below 1, for callers that need no other part of `Random`. */
 export function randomFrom(seed: number): () => number {
   const random = new Random(seed);
   return () => random.uniform();
 }
 
-/** The items in a random order; every order is equally likely (Fisher–Yates shuffle). */
+/** The items in random order. Every order is equally likely (Fisher–Yates shuffle). */
 export function shuffled<T>(items: readonly T[], random: () => number): T[] {
   const order = [...items];
   for (let last = order.length - 1; last > 0; last--) {

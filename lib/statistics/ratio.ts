@@ -2,27 +2,27 @@
 import type { ConfidenceInterval } from "./paired";
 import { pairedInterval } from "./paired";
 
-/** The part of studies whose interval contains the true ratio. */
+/** The fraction of studies whose interval contains the true ratio. */
 export const CONFIDENCE = 0.95;
 
 /**
- * Confidence of each interval, so that studies keep to `CONFIDENCE`: a study stops when its interval has become
- * narrow, and stops sooner where chance made it so. By simulation of the whole rule
+ * Confidence of each interval, chosen so that `CONFIDENCE` is correct for studies. A study stops when its interval is
+ * narrow enough, and chance can make it narrow too early. The value comes from a simulation of the whole rule
  * (tests/lib/statistics/coverage.test.ts).
  */
 export const STOPPING_CONFIDENCE = 0.965;
 
 /**
- * `no-difference`: the interval contains 1, and is narrow enough to exclude differences of more than twice the wanted
- * precision.
+ * Verdict on a ratio. `no-difference` means that the interval contains 1 and is narrow enough to exclude differences of
+ * more than twice the wanted precision.
  */
 export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-data";
 
 /** An estimated ratio. */
 export interface Ratio {
-  /** 1 is equal. Undefined without data. */
+  /** Estimate of the ratio; 1 means equal. Undefined without data. */
   readonly ratio: number | undefined;
-  /** Undefined for fewer than three rounds. */
+  /** Lower bound of the interval; undefined for fewer than three rounds. */
   readonly low: number | undefined;
   readonly high: number | undefined;
   readonly rounds: number;
@@ -36,9 +36,9 @@ export interface PairedValues {
 }
 
 /**
- * `other` over `base`. Logarithms are averaged: a ratio and its inverse then have the same verdict, and noise that
- * multiplies becomes noise that adds.
- * @param pairs one from each round in which both were measured
+ * Ratio of `other` to `base`. It is the mean of logarithms. So a ratio and its inverse have the same verdict, and
+ * multiplicative noise becomes additive.
+ * @param pairs one pair from each round in which both values were measured
  * @param precision the relative difference that matters: 0.05 is 5 %
  */
 export function pairedRatio(pairs: readonly PairedValues[], precision: number, asked = STOPPING_CONFIDENCE): Ratio {
@@ -51,7 +51,7 @@ export function pairedRatio(pairs: readonly PairedValues[], precision: number, a
   );
 }
 
-/** From an interval of logarithms. @param mean what the ratio is without one */
+/** Ratio from an interval of logarithms. @param mean logarithm of the ratio if there is no interval */
 export function ratioOf(
   interval: ConfidenceInterval | undefined,
   mean: number | undefined,
@@ -87,7 +87,7 @@ function halfWidth({ low, high }: Pick<ConfidenceInterval, "low" | "high">): num
   return (high - low) / 2;
 }
 
-/** Whether the interval is as narrow as wanted. */
+/** Whether the interval is as narrow as the precision requires. */
 export function isPrecise({ low, high }: Ratio, precision: number): boolean {
   return (
     low !== undefined &&
@@ -97,8 +97,8 @@ export function isPrecise({ low, high }: Ratio, precision: number): boolean {
 }
 
 /**
- * About how many rounds a precise interval takes: its width shrinks with the square root of the rounds. Undefined
- * without an interval.
+ * Approximate number of rounds for an interval with the wanted precision: its width shrinks with the square root of the
+ * rounds. Undefined without an interval.
  */
 export function roundsNeeded({ low, high, rounds }: Ratio, precision: number): number | undefined {
   if (low === undefined || high === undefined) return undefined;

@@ -1,7 +1,7 @@
 /**
  * Quantiles of Student's t distribution. Pure.
- * Not `@stdlib/stats-base-dists-t-quantile`: it agrees to 4e-10, but brings 220 packages (27 MB) and takes 0.2 s to
- * load.
+ * The package `@stdlib/stats-base-dists-t-quantile` is not used: its results agree to 4e-10, but it brings 220 packages
+ * (27 MB) and takes 0.2 s to load.
  */
 import { gammaln } from "simple-statistics";
 
@@ -42,7 +42,7 @@ export function twoSidedTail(t: number, degrees: number): number {
 }
 
 /**
- * The regularised incomplete beta function: by the continued fraction DLMF 8.17.22 where that converges fast, else by
+ * The regularised incomplete beta function: by the continued fraction DLMF 8.17.22 if that converges fast, otherwise by
  * reflection.
  */
 function incompleteBeta(x: number, a: number, b: number): number {
@@ -53,7 +53,7 @@ function incompleteBeta(x: number, a: number, b: number): number {
   return front * continuedFraction(x, a, b);
 }
 
-/** By Lentz's method. */
+/** The continued fraction by Lentz's method. */
 function continuedFraction(x: number, a: number, b: number): number {
   const nonZero = (value: number): number => (Math.abs(value) < 1e-300 ? 1e-300 : value);
   let c = 1;

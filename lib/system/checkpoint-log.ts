@@ -1,7 +1,7 @@
 /**
- * Checkpoint logs: files of JSON lines, first a header and then one entry a line. Each line is on disk before the next
- * one is written. A process that is killed loses only the entry that it had not written yet: `resume` cuts off an
- * unfinished last line. A lock beside the file keeps a second process from writing to it.
+ * Checkpoint logs: files of JSON lines with a header first and then one entry per line. Each line is on disk before the
+ * next one is written. If a process is killed, only the entry that it was writing is lost: `resume` removes an
+ * unfinished last line. A lock file next to the log prevents a second process from writing to it.
  */
 import {
   closeSync,
@@ -23,15 +23,15 @@ import { acquireProcessLock } from "./process-lock";
 export interface CheckpointLogContent<Header, Entry> {
   readonly header: Header;
   readonly entries: Entry[];
-  /** The length of all finished lines, bytes. */
+  /** Total length of all finished lines, bytes. */
   readonly completeBytes: number;
 }
 
-/** One kind of log: its place and what its lines hold. */
+/** One kind of log: its file name and the content of its lines. */
 export interface CheckpointLogKind<Header, Entry> {
-  /** Subject of such a log, for messages: `study`. */
+  /** Subject of these logs, for messages: `study`. */
   readonly subject: string;
-  /** The file's name, which ends in `.jsonl`. The lock's name is the same with `.lock`. */
+  /** The file's name, which ends in `.jsonl`. The lock has the same name with `.lock`. */
   readonly file: string;
   readonly header: z.ZodType<Header>;
   readonly entry: z.ZodType<Entry>;
@@ -42,19 +42,21 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   constructor(private readonly kind: CheckpointLogKind<Header, Entry>) {}
 
   /**
-   * Creates a log, and its directory where that is missing.
-   * @throws BadInput when a log exists or the directory cannot be used
+   * Creates a log, and its directory if it is missing.
+   * @throws BadInput if a log exists already, or if the directory cannot be used
    */
   create(directory: string, header: Header): CheckpointLog<Header, Entry> {
     const { subject, file } = this.kind;
     if (existsSync(join(directory, file)))
       throw new BadInput(`output directory ${directory}`, [
-        `it holds a ${subject} already; continue that with --resume, or name another directory`,
+        `it holds a ${subject} already; continue the ${subject} with --resume, or name a different directory`,
       ]);
     try {
       makeDirectory(directory);
     } catch (error) {
-      throw new BadInput(`output directory ${directory}`, [`${messageOf(error)}; name another with --output`]);
+      throw new BadInput(`output directory ${directory}`, [
+        `${messageOf(error)}; name a different directory with --output`,
+      ]);
     }
     return this.#locked(directory, (unlock) => {
       const log = new CheckpointLog<Header, Entry>(
@@ -71,7 +73,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
 
   /**
    * Opens an existing log to append to it.
-   * @throws BadInput when it is missing or unreadable, or another live process writes it
+   * @throws BadInput if the log is missing or unreadable, or if another live process writes it
    */
   resume(directory: string): CheckpointLog<Header, Entry> {
     const path = join(directory, this.kind.file);
@@ -109,7 +111,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   }
 
   /**
-   * The directory below `parent` with the newest log whose header is wanted. Logs that cannot be parsed are skipped.
+   * The directory below `parent` that has the newest log with a wanted header. Logs that cannot be parsed are skipped.
    */
   latest(parent: string, isWanted: (header: Header) => boolean): string | undefined {
     if (!existsSync(parent)) return undefined;
@@ -125,7 +127,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     return found.sort((a, b) => (a.timestamp < b.timestamp ? -1 : 1)).at(-1)?.directory;
   }
 
-  /** @param open makes the log that holds the lock until it is closed */
+  /** @param open creates the log, which keeps the lock until it is closed */
   #locked<T>(directory: string, open: (unlock: () => void) => T): T {
     const unlock = this.#lock(directory);
     try {
@@ -136,7 +138,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     }
   }
 
-  /** @returns what releases the lock */
+  /** @returns a function that releases the lock */
   #lock(directory: string): () => void {
     const path = join(directory, this.kind.file.replace(/\.jsonl$/, ".lock"));
     let release: (() => void) | undefined;
@@ -151,7 +153,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   }
 }
 
-/** A log that this process writes. */
+/** A log to which this process writes. */
 export class CheckpointLog<Header, Entry> {
   constructor(
     private readonly path: string,
@@ -161,18 +163,18 @@ export class CheckpointLog<Header, Entry> {
     private readonly unlock: () => void,
   ) {}
 
-  /** The entries so far, those of earlier processes included. */
+  /** All entries so far, including those of earlier processes. */
   get entries(): readonly Entry[] {
     return this.found;
   }
 
-  /** Appends an entry; it is on disk when this returns. @throws Failure when it cannot be written */
+  /** Appends an entry. When this returns, the entry is on disk. @throws Failure when it cannot be written */
   add(entry: Entry): void {
     this.writeLine(entry);
     this.found.push(entry);
   }
 
-  /** Appends a line that is not kept among the entries: the header. @throws Failure when it cannot be written */
+  /** Appends a line that is not one of the entries, such as the header. @throws Failure when it cannot be written */
   writeLine(line: Header | Entry): void {
     try {
       writeSync(this.file, `${JSON.stringify(line)}\n`);

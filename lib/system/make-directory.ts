@@ -4,8 +4,8 @@ import { dirname, resolve } from "node:path";
 import { codeOf } from "../errors";
 
 /**
- * Makes a directory and its missing parents, one at a time. Node's own recursive mkdir never returns below /proc, where
- * a directory's parent exists and mkdir answers that it does not.
+ * Makes a directory and its missing parents, one at a time. Node's own recursive mkdir never returns for a path below
+ * /proc: a directory's parent exists there, but mkdir reports that it does not.
  * @throws the operating system's error
  */
 export function makeDirectory(path: string): void {
@@ -15,13 +15,13 @@ export function makeDirectory(path: string): void {
     try {
       mkdirSync(each);
     } catch (error) {
-      // Another process may have made it since.
+      // Another process may have made the directory in the meantime.
       if (codeOf(error) !== "EEXIST") throw error;
     }
   }
 }
 
-/** @throws the operating system's error where the path cannot be looked at, such as ENOTDIR below a file */
+/** @throws the operating system's error if the path cannot be inspected, such as ENOTDIR below a file */
 function exists(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -1,14 +1,14 @@
-/** Package that runs: a checkout with its TypeScript, or the compiled code of the package that was installed. */
+/** The running package: a checkout with TypeScript, or the compiled code of an installed package. */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-/** Whether this is the package's compiled code, which lies in its folder `dist`. */
+/** Whether this is the package's compiled code, which is in its directory `dist`. */
 export const IS_PACKAGE = __filename.endsWith(".js");
 
 /** The directory of the checkout or of the installed package. It may be read-only. */
 export const ROOT = resolve(__dirname, ...(IS_PACKAGE ? ["..", "..", ".."] : ["..", ".."]));
 
-/** How a user starts the command; a command's name and options follow. */
+/** Beginning of a command line of this program. A command's name and options follow it. */
 export const COMMAND = IS_PACKAGE ? "npx valkey-measured" : "npm start --";
 
 const packageFile = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };

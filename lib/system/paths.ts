@@ -1,4 +1,4 @@
-/** Directories that this program writes to. */
+/** Directories to which this program writes. */
 import { createHash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, rmdirSync, statfsSync } from "node:fs";
 import { homedir } from "node:os";
@@ -6,36 +6,36 @@ import { isAbsolute, join, resolve } from "node:path";
 import { IS_PACKAGE, ROOT } from "./package";
 
 /**
- * The directory for unpacked packages and run directories, which can be created again: `.cache` in a checkout; for the
- * installed package a directory in the user's own cache, XDG_CACHE_HOME or else ~/.cache. VALKEY_MEASURED_CACHE sets
- * another one.
+ * The directory for unpacked packages and run directories, which can all be created again. In a checkout it is
+ * `.cache`. For the installed package it is a directory in the user's cache, which is XDG_CACHE_HOME or else ~/.cache.
+ * VALKEY_MEASURED_CACHE sets a different directory.
  */
 export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env, isPackage = IS_PACKAGE): string {
   const { VALKEY_MEASURED_CACHE: elsewhere = "", XDG_CACHE_HOME: ofUser = "" } = environment;
   if (elsewhere !== "") return resolve(elsewhere);
   if (!isPackage) return join(ROOT, ".cache");
-  // Relative paths are to be ignored, says the XDG Base Directory Specification.
+  // The XDG Base Directory Specification says that relative paths must be ignored.
   return join(isAbsolute(ofUser) ? ofUser : join(homedir(), ".cache"), "valkey-measured");
 }
 
-/** The parent of run directories. */
+/** The parent directory of all run directories. */
 export const runsDirectory = (): string => join(cacheDirectory(), "runs");
-/** Unpacked packages of the Valkey that commands use. */
+/** Unpacked packages of the Valkey versions that commands use. */
 export const packagesDirectory = (): string => join(cacheDirectory(), "packages");
 
 /**
- * Packages of engines to compare with. They are kept apart, because `findPrograms` takes whatever it finds in
- * `packagesDirectory`.
+ * Packages of engines to compare with. They are in a separate directory, because `findPrograms` uses everything that it
+ * finds in `packagesDirectory`.
  */
 export const comparisonPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
 
 const SHARED_MEMORY = "/dev/shm";
-/** Bytes. The shared memory of a container may be tiny. */
+/** Least free shared memory for runs, bytes. The shared memory of a container may be very small. */
 const MIN_FREE_BYTES = 256 * 1024 ** 2;
 
 /**
- * The directory for runs whose data should not wait for a disk and is not kept; undefined where shared memory has too
- * little room.
+ * The directory for runs whose data is not kept and should not wait for a disk; undefined if shared memory has too
+ * little space.
  */
 export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env): string | undefined {
   const directory = ownInSharedMemory(environment);
@@ -50,18 +50,18 @@ export function removeEmptyMemoryDirectory(): void {
   try {
     if (directory !== undefined && readdirSync(directory).length === 0) rmdirSync(directory);
   } catch {
-    // The directory does not exist, or another run has just started to use it.
+    // The directory does not exist, or a different run has just started to use it.
   }
 }
 
-/** All directories where killed runs may have left run directories. */
+/** All directories in which killed runs may have left run directories. */
 export function allRunsDirectories(): string[] {
   return [runsDirectory(), ownInSharedMemory(process.env)].filter((place) => place !== undefined);
 }
 
 /**
- * The directory of this cache and user in shared memory; undefined where another user owns that name, because all may
- * write there.
+ * The directory in shared memory for this cache and this user. Undefined if a different user owns a file of that name,
+ * which is possible because all users may write there.
  */
 function ownInSharedMemory(environment: NodeJS.ProcessEnv): string | undefined {
   const user = process.getuid?.();

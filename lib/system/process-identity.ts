@@ -3,17 +3,14 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { codeOf } from "../errors";
 
-/** A process, as opposed to a later one with the same pid. */
+/** Identity of a process. A later process with the same pid has a different identity. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /**
-   * When it started, in a form to compare only: boot and clock ticks on Linux, the start time as `ps` prints it
-   * elsewhere.
-   */
+  /** Start time, for comparisons only: boot ID and clock ticks on Linux, the start time printed by `ps` elsewhere. */
   readonly started: string;
 }
 
-/** The process that has this pid now; undefined where there is none, or only a zombie. */
+/** The process that has this pid now; undefined if there is none or if it is a zombie. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     const started =
@@ -24,13 +21,13 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   }
 }
 
-/** Whether this process still runs. */
+/** Whether exactly this process still runs. */
 export function isProcessAlive(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.started === identity.started;
 }
 
 /**
- * Sends a signal to this process, and never to a later one with its pid.
+ * Sends a signal to exactly this process, and never to a later one with the same pid.
  * @returns whether the signal was sent
  */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
@@ -38,15 +35,15 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
 }
 
 /**
- * Sends a signal to the process group that this process leads, or to the process where it leads none. The kernel gives
- * no new process the number of a group that still has members.
+ * Sends a signal to the process group that this process leads, or to the process itself if it leads no group. As long
+ * as a group has members, the kernel does not give its number to a new process.
  * @returns whether the signal was sent
  */
 export function signalProcessGroup(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
   return isProcessAlive(identity) && (sendSignal(-identity.pid, signal) || signalProcess(identity, signal));
 }
 
-/** @param target a pid, or a negative number for a process group @returns false where there is no such process */
+/** @param target a pid, or a negative number for a process group @returns false if there is no such process */
 export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(target, signal);
@@ -57,7 +54,7 @@ export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Parses a record that platforms/host/record-and-exec.sh wrote; undefined when the record is incomplete. */
+/** Parses a record that platforms/host/record-and-exec.sh wrote; undefined if the record is incomplete. */
 export function parseProcessRecord(text: string): ProcessIdentity | undefined {
   if (!text.endsWith("\n")) return undefined;
   const pid = Number.parseInt(text, 10);
@@ -65,7 +62,10 @@ export function parseProcessRecord(text: string): ProcessIdentity | undefined {
   return Number.isInteger(pid) && started !== undefined ? { pid, started } : undefined;
 }
 
-/** Field 22 of /proc/PID/stat, counted after the command's name, which may contain spaces and parentheses. */
+/**
+ * Start time in field 22 of /proc/PID/stat. Fields are counted after the command's name, because the name may contain
+ * spaces and parentheses.
+ */
 function startOnLinux(stat: string): string | undefined {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   const [state] = fields;
@@ -75,7 +75,7 @@ function startOnLinux(stat: string): string | undefined {
 }
 
 let boot: string | undefined;
-/** Ticks count from the boot, so a record from before a reboot must not match. */
+/** ID of the boot. Ticks count from the boot, so a record from before a reboot must not match. */
 function bootId(): string {
   boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   return boot;

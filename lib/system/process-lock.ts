@@ -1,11 +1,12 @@
 /**
- * A lock that a process holds by files beside what it protects. A process that was killed leaves its file behind; the
- * next one takes the lock over, and of many that try at once at most one succeeds.
+ * A lock that a process holds by a file next to the protected file. If a process is killed, its lock file stays, and
+ * the next process takes the lock over. If several processes try at the same time, at most one succeeds.
  *
- * Each file holds the identity of a process: PATH.1, and PATH.2 where PATH.1 was left behind. A file comes into being
- * whole, as a second link to one that is written already, and `link` fails where the name is taken: so each name has
- * one winner. A process that looked before another released the lock may win another name; each winner therefore looks
- * once more, and gives up where it sees a second one.
+ * Each lock file contains the identity of a process. It is PATH.1, or PATH.2 if a killed process left PATH.1, and so
+ * on. A process writes a draft and then creates the lock file as a second link to it. So the lock file is complete at
+ * once, and `link` fails if the name is taken: only one process can win a name. Two processes may win different names
+ * if one of them looked before the other released the lock. So each winner looks a second time, and gives up if it sees
+ * another holder.
  */
 import { randomBytes } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -18,9 +19,9 @@ const identitySchema = z.object({ pid: z.int(), started: z.string() });
 
 /**
  * Takes the lock for this process.
- * @param path the directory exists
- * @returns what releases it; undefined where a live process (this one included) holds it
- * @throws Error of the file system where files cannot be written there
+ * @param path path of the lock without the number; its directory must exist
+ * @returns a function that releases the lock; undefined if a live process holds it, which may be this one
+ * @throws Error of the file system if files cannot be written there
  */
 export function acquireProcessLock(path: string): (() => void) | undefined {
   const seen = generations(path);
@@ -40,7 +41,7 @@ export function acquireProcessLock(path: string): (() => void) | undefined {
 
 const fileOf = (path: string, generation: number): string => `${path}.${generation}`;
 
-/** The numbers of the files that are there. */
+/** The numbers of the lock files that exist. */
 function generations(path: string): number[] {
   const prefix = `${basename(path)}.`;
   const ends = readdirSync(dirname(path)).flatMap((name) =>
@@ -49,7 +50,7 @@ function generations(path: string): number[] {
   return ends.filter((end) => /^\d+$/.test(end)).map(Number);
 }
 
-/** @returns whether this process made the file, whole */
+/** @returns whether this process created the file, which is then complete */
 function create(path: string, generation: number): boolean {
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}`);
   writeFileSync(draft, JSON.stringify(identifyProcess(process.pid) ?? null), { flag: "wx" });
@@ -64,7 +65,7 @@ function create(path: string, generation: number): boolean {
   }
 }
 
-/** Whether the process that a file names is alive. A file that names none is held by none. */
+/** Whether the process whose identity is in a file is alive. A file without an identity counts as not held. */
 function isHeld(path: string, generation: number): boolean {
   try {
     return isProcessAlive(identitySchema.parse(JSON.parse(readFileSync(fileOf(path, generation), "utf8"))));

@@ -1,8 +1,8 @@
 import { renameSync, writeFileSync } from "node:fs";
 
 /**
- * Replaces a file as a whole: another process that opens it at any moment reads the former text or the new one, and never
- * a part. A process that is killed meanwhile leaves the former text.
+ * Replaces a file as a whole. Another process that opens the file at any moment reads either the former text or the new
+ * text, never a part of it. If this process is killed meanwhile, the former text stays.
  */
 export function replaceFile(path: string, text: string): void {
   const draft = `${path}.new`;

@@ -8,10 +8,10 @@ import type { VolumeSpeed } from "./offers/storage-classes";
 import { GP3_BASELINE, STORAGE_CLASSES } from "./offers/storage-classes";
 
 export interface CostLine {
-  /** Such as `r7g.large (servers)`. */
+  /** Name of the item, such as `r7g.large (servers)`. */
   readonly what: string;
   readonly count: number;
-  /** Sum for all of them; undefined where the table has no price. */
+  /** Price of all `count` items; undefined if the table has no price. */
   readonly usdPerHour: number | undefined;
 }
 
@@ -20,9 +20,9 @@ export interface Cost {
   /** Date of the price table; undefined without one. */
   readonly date: string | undefined;
   readonly lines: readonly CostLine[];
-  /** Sum of all lines with a price; undefined without any. */
+  /** Sum of all lines with a price; undefined if no line has one. */
   readonly usdPerHour: number | undefined;
-  /** Charges that the sum leaves out: lines without a price, and charges by use. */
+  /** Charges that are not in the sum: lines without a price, and charges by use. */
   readonly notCounted: readonly string[];
 }
 
@@ -31,12 +31,12 @@ export interface CostArgs {
   readonly prices: PriceTable | undefined;
   readonly machines: readonly MachineGroup[];
   readonly groups: readonly PodGroup[];
-  /** Spot machines cost at most what they cost on demand. */
+  /** Whether a pool uses spot machines. They are counted with their price on demand, which is the most they cost. */
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
-  /** GiB of one machine's root volume, by its pool. */
+  /** Size of a machine's root volume, GiB, by its pool. */
   readonly rootVolumeGib: (pool: MachineGroup["pool"]) => number;
   readonly natGateways: number;
-  /** Interface endpoints × zones. */
+  /** Number of interface endpoints times the number of zones. */
   readonly endpointZones: number;
   readonly controlPlaneTier: ControlPlaneTier;
   /** Number of KMS keys that the stack creates. */
@@ -83,7 +83,7 @@ export function costOf(args: CostArgs): Cost {
       ...(prices === undefined
         ? [`everything: there are no prices of ${region}`]
         : missing.map((what) => `${what}: no price in the table of ${region}`)),
-      "traffic between zones, through NAT and endpoints, and logs, which depend on use",
+      "logs, and traffic between zones and through NAT and endpoints, because they depend on use",
     ],
   };
 }
@@ -120,7 +120,7 @@ function volumeLines({ machines, groups, prices, rootVolumeGib }: CostArgs): Cos
   ];
 }
 
-/** Dollars per hour of gp3 volumes with so many GiB in total. */
+/** Price of gp3 volumes, dollars per hour. `gib` is their total size. */
 function volumePrice(
   prices: PriceTable | undefined,
   gib: number,
@@ -135,8 +135,8 @@ function volumePrice(
 }
 
 /**
- * Dollars per hour of traffic between zones. AWS charges both directions.
- * @returns undefined where the table has no price
+ * Price of traffic between zones, dollars per hour. AWS charges each byte twice, once for each direction.
+ * @returns undefined if the table has no price
  */
 export function crossZoneUsdPerHour(bytesPerSecond: number, prices: PriceTable | undefined): number | undefined {
   return prices?.crossZonePerGb === undefined ? undefined : (bytesPerSecond / 1e9) * 3600 * prices.crossZonePerGb * 2;

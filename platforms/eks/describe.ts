@@ -10,7 +10,10 @@ import { ANONYMOUS_PULLS, SECRET_CONTENT, secretCommand } from "./scale/image-pu
 import type { PolicyPeers } from "./scale/policy-peers";
 import type { SystemPlan } from "./scale/system-machines";
 
-/** Lines of text: machines by pool and zone, cost, quotas, notes. The caller formats the problems. */
+/**
+ * A plan as lines of text: machines by pool and zone, cost, quotas, notes. Problems are left out; the caller formats
+ * them.
+ */
 export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
   const { cost, network, volumes } = plan;
   return compact([
@@ -27,7 +30,7 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
       : `network: ${network.cidr}, private subnets ${network.zones.map(({ privateCidr }) => privateCidr).join(" ")}`,
     cost.usdPerHour === undefined || cost.date === undefined
       ? "cost: not known"
-      : `cost: $${formatUsd(cost.usdPerHour)} per hour, prices of ${cost.region} of ${cost.date}`,
+      : `cost: $${formatUsd(cost.usdPerHour)} per hour, prices of ${cost.region} on ${cost.date}`,
     ...indent(
       textTable(
         cost.lines.map(({ what, count, usdPerHour }) => [
@@ -39,7 +42,7 @@ export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
       ),
     ),
     ...cost.notCounted.map((what) => `  not counted: ${what}`),
-    "quotas of the account that are needed (what a new account has):",
+    "quotas that the plan needs (quota of a new account in brackets):",
     ...indent(
       textTable(
         plan.quotas.map(({ code, name, needed, usual }) => [
@@ -63,16 +66,16 @@ function describeSystem({ startedMachines, karpenter, dnsReplicas }: SystemPlan)
 
 function describePolicies({ pods, cidr }: PolicyPeers): string[] {
   if (cidr === null) return [];
-  const why = `EKS would send the addresses of ${formatCount(pods)} pods to every machine`;
-  return [`network policies: peers are the addresses of ${cidr}, because ${why}`];
+  const why = `EKS would otherwise send the addresses of ${formatCount(pods)} pods to every machine`;
+  return [`network policies: peers are all addresses of ${cidr}, because ${why}`];
 }
 
 function describeImages({ region, images: { hubImages, pulls, cache } }: Pick<EksPlan, "region" | "images">): string[] {
   if (cache === null || hubImages.length === 0) return [];
-  const rule = `Docker Hub lets an address without an account pull ${ANONYMOUS_PULLS} times in 6 hours`;
+  const rule = `without an account, Docker Hub allows ${ANONYMOUS_PULLS} pulls in 6 hours from one IP address`;
   return [
-    `images: ${hubImages.join(", ")} through a cache in ECR, for ${formatCount(pulls)} pulls; ${rule}`,
-    `  needed before pulumi up: an account at Docker Hub as the secret ${cache.credentialsSecret}, ${SECRET_CONTENT}:`,
+    `images: ${hubImages.join(", ")}, pulled ${formatCount(pulls)} times through a cache in ECR; ${rule}`,
+    `  needed before pulumi up: an account at Docker Hub, stored in the secret ${cache.credentialsSecret} as ${SECRET_CONTENT}:`,
     `  ${secretCommand(cache.credentialsSecret, region)}`,
   ];
 }
@@ -100,7 +103,7 @@ function machineTable(machines: readonly MachineGroup[], zones: readonly string[
   );
 }
 
-/** A line for machines with the pods of several groups. All other groups have machines of their own. */
+/** A line for machines that the pods of several groups share; nothing for machines of one group. */
 function describeShared({ type, groups, machines }: MachineSet): string[] {
   if (groups.length < 2) return [];
   const count = Object.values(machines).reduce((sum, each) => sum + each, 0);

@@ -1,48 +1,49 @@
-/** The addresses of a network's subnets, and how many machines they hold with prefix delegation. Pure. */
+/** The addresses of a network's subnets, and the number of machines with prefix delegation that fit in them. Pure. */
 import type { AddressBlock } from "../../lib/cidr";
 import { formatCidr, parseCidr, nthSubnet } from "../../lib/cidr";
 
-/** One zone's part of the network. */
+/** Subnets of one zone. */
 export interface ZoneNetwork {
-  /** For machines, pods, and the interfaces of the control plane and of AWS endpoints. */
+  /** Subnet for machines, pods, and the interfaces of the control plane and of AWS endpoints. */
   readonly privateCidr: string;
-  /** For NAT gateways and load balancers. */
+  /** Subnet for NAT gateways and load balancers. */
   readonly publicCidr: string;
-  /** Parts of the private subnet that are reserved for prefixes, so that single addresses never break them up. */
+  /** Parts of the private subnet that are reserved for prefixes, so that single addresses never fragment them. */
   readonly prefixCidrs: readonly string[];
 }
 
 export interface NetworkPlan {
   readonly cidr: string;
-  /** In the order of the zones. */
+  /** Subnets of each zone, in the order of the zones. */
   readonly zones: readonly ZoneNetwork[];
-  /** Addresses of each private subnet. */
+  /** Number of addresses in each private subnet. */
   readonly addressesPerZone: number;
 }
 
-/** A prefix that the VPC CNI gives a machine's pods: a /28. */
+/** Number of addresses in a prefix that the VPC CNI assigns to a machine's pods: a /28. */
 export const PREFIX_SIZE = 16;
 
-/** Spare addresses of each machine (WARM_IP_TARGET). A spare prefix each would double the demand. */
+/** Number of spare addresses of each machine (WARM_IP_TARGET). A spare prefix for each would double the demand. */
 export const WARM_ADDRESSES = 1;
 
-/** AWS reserves the first four addresses and the last of each subnet. */
+/** Number of addresses that AWS reserves in each subnet: the first four and the last one. */
 const RESERVED_BY_AWS = 5;
 
 /**
- * EKS recommends 16 addresses per subnet for the control plane's interfaces and upgrades. The endpoints of ECR (two)
- * and STS take one each.
+ * Number of addresses for other interfaces in each subnet. EKS recommends 16 for the control plane's interfaces and
+ * upgrades. The two endpoints of ECR and the one of STS take one each.
  */
 const OTHER_INTERFACES = 16 + 3;
 
-/** AWS's bounds of a network and of a subnet. */
+/** Prefix lengths of the largest network and the smallest subnet that AWS allows. */
 const LARGEST_VPC = 16;
 const SMALLEST_SUBNET = 28;
 
 /**
- * One private subnet per zone, as large as possible; then public subnets of at most 256 addresses from the next block.
- * @param cidr such as `10.0.0.0/16`
- * @param zoneCount at least 1
+ * Divides a network into one private subnet per zone, as large as possible, and public subnets of at most 256 addresses
+ * from the next block.
+ * @param cidr block of the network, such as `10.0.0.0/16`
+ * @param zoneCount number of zones, at least 1
  * @returns undefined when the block is larger than AWS allows, or too small for subnets in so many zones
  */
 export function planNetwork(cidr: string, zoneCount: number): NetworkPlan | undefined {
@@ -63,12 +64,12 @@ export function planNetwork(cidr: string, zoneCount: number): NetworkPlan | unde
   return { cidr: formatCidr(block), zones, addressesPerZone: 2 ** (32 - privateMask) };
 }
 
-/** Prefixes that a machine takes for so many pods with addresses of their own. */
+/** Number of prefixes that a machine takes for the given number of pods with addresses of their own. */
 export function prefixesNeeded(podAddresses: number): number {
   return Math.ceil((podAddresses + WARM_ADDRESSES) / PREFIX_SIZE);
 }
 
-/** Addresses and prefixes that the machines of one zone need. */
+/** Demand of one zone: the number of machines, which take one address each, and of prefixes. */
 export interface ZoneDemand {
   readonly machines: number;
   readonly prefixes: number;
@@ -84,7 +85,10 @@ export function zoneCapacity({ addressesPerZone }: NetworkPlan): ZoneDemand {
   };
 }
 
-/** The smallest network, /16 or smaller, whose subnets hold the demand in every zone; undefined where none does. */
+/**
+ * Prefix length of the smallest network, /16 at most, whose subnets have room for the demand in every zone; else
+ * undefined.
+ */
 export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number | undefined {
   for (let mask = 26; mask >= LARGEST_VPC; mask--) {
     const plan = planNetwork(`10.0.0.0/${mask}`, zoneCount);
@@ -96,8 +100,9 @@ export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number |
 }
 
 /**
- * All but the first sixteenth, as the four blocks that a reservation can name: 1/16, 1/8, 1/4 and 1/2. The ratio of
- * 15 to 1 is nearly that of prefixes to machines.
+ * Parts of a subnet for prefixes: everything except the first sixteenth. It is divided into four blocks that a
+ * reservation can name: 1/16, 1/8, 1/4 and 1/2 of the subnet. The ratio of 15 to 1 is close to the ratio of addresses
+ * in prefixes to machines.
  */
 function prefixParts(block: AddressBlock): AddressBlock[] {
   return [4, 3, 2, 1]

@@ -1,4 +1,4 @@
-/** The plan of a stack on EKS: machines, network, cost, quotas; or every reason why it is impossible. Pure. */
+/** The plan of a stack on EKS: machines, network, cost and quotas, or every reason why the plan is impossible. Pure. */
 import { compact } from "../../lib/compact";
 import { isSpot, SPOT_NOTE } from "./pools/capacity";
 import type { Cost } from "./cost";
@@ -27,30 +27,32 @@ import type { SystemArgs, SystemPlan } from "./scale/system-machines";
 import { planSystem, systemPodAddresses, systemProblems } from "./scale/system-machines";
 
 /**
- * NAT gateways: `one` is cheaper, `perZone` survives the loss of a zone. At least one is needed: Karpenter calls EC2
- * and IAM, and machines pull images.
+ * NAT gateways: `one` for the network is cheaper; `perZone`, one in each zone, survives the loss of a zone. At least
+ * one is needed, because Karpenter calls EC2 and IAM, and machines pull images.
  */
 export const NAT_STRATEGIES = ["one", "perZone"] as const;
 export type NatStrategy = (typeof NAT_STRATEGIES)[number];
 
-/** Interface endpoints. The endpoint of Amazon S3 is a gateway and free. */
+/**
+ * AWS services with an interface endpoint. The endpoint of Amazon S3 is not here: it is a gateway endpoint and free.
+ */
 export const INTERFACE_ENDPOINTS = ["ecr.api", "ecr.dkr", "sts"] as const;
 
 export interface EksPlanArgs {
-  /** Such as `us-west-2`. */
+  /** Region, such as `us-west-2`. */
   readonly region: string;
-  /** Names, in the order in which nodes are placed. */
+  /** Names of the zones, in the order in which nodes are placed. */
   readonly zones: readonly string[];
   readonly network:
     { readonly existing: true } | { readonly existing: false; readonly cidr: string; readonly nat: NatStrategy };
   readonly system: SystemArgs;
   readonly pools: Pools;
   readonly groups: readonly PodGroup[];
-  /** Machines for pods of no group. @default 0 */
+  /** Number of machines for pods that are in no group. @default 0 */
   readonly otherMachines?: number | undefined;
-  /** Tier of the control plane. @default as the machines and pods need */
+  /** Tier of the control plane. @default the tier that the numbers of machines and pods need */
   readonly controlPlaneTier?: ControlPlaneTier | undefined;
-  /** Cache of Docker Hub's images that the stack creates. @default none */
+  /** Cache for images of Docker Hub that the stack creates. @default none */
   readonly imageCache?: ImageCacheArgs | undefined;
   /** Whether the stack creates a KMS key. */
   readonly ownKey: boolean;
@@ -61,9 +63,9 @@ export interface EksPlan {
   readonly zones: readonly string[];
   readonly machines: readonly MachineGroup[];
   readonly system: SystemPlan;
-  /** The machines of the pools by what runs on them. */
+  /** Machines of the pools, by the groups of pods that run on them. */
   readonly sets: readonly MachineSet[];
-  /** Undefined with an existing network. */
+  /** Plan of the network; undefined for an existing network. */
   readonly network: NetworkPlan | undefined;
   readonly controlPlane: ControlPlanePlan;
   readonly policies: PolicyPeers;
@@ -71,16 +73,16 @@ export interface EksPlan {
   readonly volumes: { readonly count: number; readonly gib: number };
   readonly quotas: readonly QuotaNeed[];
   readonly cost: Cost;
-  /** Limits of the plan that a user should know. */
+  /** Notes about limits of the plan that a user should know. */
   readonly notes: readonly string[];
-  /** Every reason why the plan is impossible; empty when it is possible. */
+  /** Every reason why the plan is impossible; empty if it is possible. */
   readonly problems: readonly Problem[];
 }
 
 /** Size of a system machine's root volume, GiB. */
 export const SYSTEM_ROOT_GIB = 20;
 
-/** EKS takes subnets in two zones at least, and no region has more than six. */
+/** Bounds of the number of zones. EKS needs subnets in at least two zones, and no region has more than six zones. */
 const MIN_ZONES = 2;
 const MAX_ZONES = 6;
 
@@ -91,7 +93,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
   const started = pods.machines.reduce((sum, { count }) => sum + count, args.otherMachines ?? 0);
   const system = planSystem(args.system, started, prices);
   const machines = [...systemMachines(system, zones), ...pods.machines];
-  // Of an existing network the addresses are not known here.
+  // The NAT addresses of an existing network are not known here, so one is assumed.
   const addresses = wanted.existing ? "one" : wanted.nat;
   const podCount = groups.reduce((sum, group) => sum + group.pods.length, 0);
   const controlPlane = planControlPlane(started + system.machines, podCount, args.controlPlaneTier);
@@ -152,7 +154,7 @@ export function planEks(args: EksPlanArgs): EksPlan {
 function systemMachines(system: SystemPlan, zones: readonly string[]): MachineGroup[] {
   const { instanceType, machines } = system;
   const vcpus = machineType(instanceType)?.vcpus ?? 0;
-  // A managed group spreads over its zones in turn.
+  // A managed node group spreads its machines evenly over its zones.
   return zones.slice(0, machines).map((zone, index) => ({
     pool: "system",
     type: instanceType,
@@ -166,14 +168,14 @@ function systemMachines(system: SystemPlan, zones: readonly string[]): MachineGr
 function notesOf({ region, network, pools }: EksPlanArgs, prices: PriceTable | undefined): string[] {
   return compact([
     prices === undefined
-      ? `there are no prices of ${region}, so neither its cost nor what it offers is known before AWS is asked; regions with prices: ${PRICED_REGIONS.join(", ")}`
+      ? `there are no prices of ${region}, so its cost is not known, and its machine types are not known before AWS is asked; regions with prices: ${PRICED_REGIONS.join(", ")}`
       : undefined,
     network.existing
-      ? "the existing network's addresses are not known here; each machine takes one and its pods a /28 or more"
+      ? "the free addresses of the existing network are not known here; each machine takes one address, and its pods take a /28 or more"
       : undefined,
     isSpot(pools, "clients") ? SPOT_NOTE : undefined,
     !network.existing && network.nat === "one"
-      ? "one NAT gateway: when its zone fails, no other zone reaches what is outside"
+      ? "one NAT gateway: when its zone fails, machines in the other zones cannot reach anything outside the network"
       : undefined,
   ]);
 }
@@ -188,24 +190,24 @@ function zoneProblems(
   if (zones.length < MIN_ZONES)
     problems.push({
       path,
-      message: `${zones.length} are too few: EKS takes subnets in ${MIN_ZONES} zones at least, and one zone cannot keep replicas apart from their primaries`,
+      message: `${zones.length} are too few: EKS needs subnets in at least ${MIN_ZONES} zones, and one zone cannot keep replicas apart from their primaries`,
     });
   if (new Set(zones).size < zones.length) problems.push({ path, message: "a zone is named twice" });
   if (prices === undefined) return problems;
   if (zones.length > prices.zones)
-    problems.push({ path, message: `${zones.length} are more than ${region} has; at most ${prices.zones}` });
+    problems.push({ path, message: `${zones.length} are more than ${region} has; expected at most ${prices.zones}` });
   for (const type of new Set(machines.map((group) => group.type))) {
     const offered = prices.machines[type]?.zones;
     if (offered !== undefined && offered < Math.min(zones.length, prices.zones))
       problems.push({
         path,
-        message: `${type} is offered in ${offered} of ${region}'s zones and ${zones.length} are asked for; at most ${offered}, or another type`,
+        message: `${type} is offered in ${offered} zones of ${region}, and ${zones.length} zones are planned; expected at most ${offered} zones, or a different type`,
       });
   }
   return problems;
 }
 
-/** @param most zones of the region */
+/** @param most number of zones in the region */
 function networkProblems(
   { zones, network: wanted }: EksPlanArgs,
   plan: NetworkPlan | undefined,
@@ -221,8 +223,8 @@ function networkProblems(
   const mask = smallestMaskFor(busiest, Math.max(1, zones.length));
   const advice =
     mask === undefined
-      ? `no network that AWS allows (a /16) is large enough: plan for fewer machines${otherZones(machines, zones.length, most)}`
-      : `at least a /${mask}`;
+      ? `even the largest network that AWS allows (a /16) is too small: plan for fewer machines${otherZones(machines, zones.length, most)}`
+      : `expected at least a /${mask}`;
   const has =
     capacity === undefined
       ? `has no room for subnets in ${zones.length} zones`
@@ -230,12 +232,15 @@ function networkProblems(
   return [
     {
       path,
-      message: `${wanted.cidr} ${has}, and ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest; ${advice}`,
+      message: `${wanted.cidr} ${has}, and ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest zone; ${advice}`,
     },
   ];
 }
 
-/** Numbers of zones that would hold the same machines. Subnets are powers of two, so more zones may hold fewer. */
+/**
+ * Numbers of zones with room for the same machines. Sizes of subnets are powers of two, so more zones may have less
+ * room.
+ */
 function otherZones(machines: readonly MachineGroup[], zones: number, most: number): string {
   const all = [...demandByZone(machines).values()].reduce(
     (sum, each) => ({ machines: sum.machines + each.machines, prefixes: sum.prefixes + each.prefixes }),
@@ -252,7 +257,7 @@ function otherZones(machines: readonly MachineGroup[], zones: number, most: numb
   return fitting.length === 0 ? "" : `, or for ${fitting.join(" or ")} zones`;
 }
 
-/** Demand of each zone with machines. */
+/** Demand of each zone that has machines. */
 export function demandByZone(machines: readonly MachineGroup[]): Map<string, ZoneDemand> {
   const zones = new Map<string, ZoneDemand>();
   for (const { zone, count, podAddresses } of machines) {
@@ -262,7 +267,7 @@ export function demandByZone(machines: readonly MachineGroup[]): Map<string, Zon
   return zones;
 }
 
-/** Highest demand of any zone, for each measure. */
+/** Highest number of machines, and highest number of prefixes, that any zone needs. */
 function demandOf(machines: readonly MachineGroup[]): ZoneDemand {
   const zones = [...demandByZone(machines).values()];
   return {

@@ -9,22 +9,22 @@ export interface QuotaNeed {
   readonly code: string;
   readonly name: string;
   readonly needed: number;
-  /** Value in a new account. */
+  /** Value of the quota in a new account. */
   readonly usual: number;
 }
 
 export interface QuotaArgs {
   readonly machines: readonly MachineGroup[];
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
-  /** GiB of all gp3 volumes, with root volumes. */
+  /** Total size of all gp3 volumes, including root volumes, GiB. */
   readonly volumeGib: number;
-  /** In the busiest zone, and in all zones. */
+  /** Number of NAT gateways in the zone that has most, and in all zones. */
   readonly natGateways: { readonly perZone: number; readonly total: number };
-  /** Network interfaces besides the machines'. */
+  /** Number of network interfaces that do not belong to machines. */
   readonly otherInterfaces: number;
 }
 
-/** Assumes one interface per machine, whose prefixes hold all of its pods. */
+/** Quotas that a plan needs. One network interface per machine is assumed: its prefixes have addresses for all pods. */
 export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInterfaces }: QuotaArgs): QuotaNeed[] {
   const vcpusOf = (spot: boolean): number =>
     machines.filter(({ pool }) => isSpot(pool) === spot).reduce((sum, group) => sum + group.count * group.vcpus, 0);
@@ -66,7 +66,7 @@ export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInte
   ]);
 }
 
-/** @param granted the account's values by code; a quota that is missing could not be read and is not judged */
+/** @param granted the account's values by code. A quota without a value could not be read and is not judged */
 export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<string, number>): Problem[] {
   return needs.flatMap(({ service, code, name, needed }) => {
     const value = granted.get(code);
@@ -77,7 +77,7 @@ export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<
             path: [],
             message:
               `the account's quota ${code} (${service}: ${name}) is ${value} and the plan needs ${needed}; ` +
-              "ask AWS for more or plan for less",
+              "ask AWS for a higher quota, or plan for less",
           },
         ];
   });

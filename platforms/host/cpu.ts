@@ -2,19 +2,19 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus } from "node:os";
 
-/** CPU seconds at one moment; undefined where the system does not tell. */
+/** CPU seconds at one moment; undefined if the system does not report them. */
 export interface CpuSample {
   readonly atMs: number;
   /** CPU time of one process, seconds. */
   readonly processSeconds: number | undefined;
-  /** CPU time of the whole machine: busy, and stolen by other guests of its host. */
+  /** CPU time of the whole machine: busy time, and time stolen by other virtual machines on the same host. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 
-/** Clock ticks per second in /proc: Linux fixes them for user space. */
+/** Clock ticks per second in /proc. Linux uses a fixed number in its interface to user space. */
 const TICKS = 100;
 
-/** Samples a process and the machine. @param atMs dates the sample */
+/** Samples a process and the machine. @param atMs time of the sample */
 export function sampleCpu(pid: number, atMs: number): CpuSample {
   return { atMs, processSeconds: processSeconds(pid), machine: machineSeconds() };
 }
@@ -69,12 +69,15 @@ export function cpuWithin(samples: readonly CpuSample[], fromMs: number, toMs: n
   };
 }
 
-/** Cores that this process and its children may use, by affinity mask and control group quota. */
+/**
+ * Number of cores that this process and its children may use, according to the affinity mask and the control group's
+ * quota.
+ */
 export function availableCores(): number {
   return Math.min(availableParallelism(), quotaCores() ?? Infinity);
 }
 
-/** The quota of control group v2, else of v1; undefined without a quota. */
+/** Quota of the control group (v2, otherwise v1), cores; undefined without a quota. */
 function quotaCores(): number | undefined {
   const read = (file: string): number[] => {
     try {

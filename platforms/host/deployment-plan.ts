@@ -1,5 +1,5 @@
 /**
- * Parts of a deployment on this machine: its servers, their zones and their settings. Pure but for random
+ * Parts of a deployment on this machine: its servers, their zones and their settings. Pure, except for random
  * addresses.
  */
 import { randomInt } from "node:crypto";
@@ -14,26 +14,26 @@ import { LOOPBACK } from "./ports";
 import type { ServerPlan } from "./server-config";
 import type { PlacedServer } from "./server-records";
 
-/** A deployment to be made on this machine. */
+/** A deployment to create on this machine. */
 export interface HostDeploymentPlan {
   readonly name: string;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /** @default a new one */
+  /** Password of the servers. @default a new one */
   readonly password?: string | undefined;
-  /** Labels: this machine has no zones of its own. */
+  /** Names of zones. They are only labels of nodes, because one machine has no zones. */
   readonly zones: readonly string[];
-  /** Whether each zone has its own loopback address (Linux), so that faults can partition zones. @default false */
+  /** Whether each zone has its own loopback address, so that faults can partition zones. Needs Linux. @default false */
   readonly zoneAddresses?: boolean | undefined;
   /**
-   * The size of a separate file system for each server's data, bytes (needs root).
+   * Size of a separate file system for each server's data, bytes. Needs root.
    * @default the run directory's file system
    */
   readonly diskBytes?: number | undefined;
   /** Sentinels that promote a replica when the primary fails, in replication mode. @default no Sentinels */
   readonly sentinel?: SentinelSettings | undefined;
-  /** The CPUs that each node may use, in the order of the nodes. @default all CPUs */
+  /** CPUs that each node may use, in the order of the nodes. @default all CPUs */
   readonly cpus?: readonly string[] | undefined;
 }
 
@@ -43,10 +43,12 @@ export interface PlacedServerPlan {
   readonly zone: string;
 }
 
-/** Valkey's default, set explicitly: formation changes it for a while and restores it from here. */
+/**
+ * Valkey's default node timeout. It is set explicitly, because formation changes it for a time and restores this value.
+ */
 const DEFAULT_NODE_TIMEOUT = "15000";
 
-/** Directive to value, for every server of the deployment. */
+/** Values by name of the directive, for every server of the deployment. */
 export function hostDirectives({ mode, settings }: HostDeploymentPlan): Map<string, string> {
   const wanted = toDirectives(settings);
   if (mode === "cluster" && !wanted.has("cluster-node-timeout")) {
@@ -92,8 +94,8 @@ export function planServers(
 }
 
 /**
- * The servers that a deployment lacks for a larger shape.
- * @param present the servers that run, at least one; the new ones have the same settings
+ * The servers to add to a deployment for a larger shape.
+ * @param present the running servers, at least one. New servers get the same settings
  */
 export function planAddedServers(
   deployment: string,
@@ -114,8 +116,8 @@ export function planAddedServers(
 }
 
 /**
- * A random loopback address for each zone. Other runs hardly have the same ones, so a partition of zones affects no
- * other run.
+ * A random loopback address for each zone. Other runs very rarely get the same ones, so a partition of zones does not
+ * affect them.
  */
 function zoneAddresses(zones: readonly string[]): Map<string, string> {
   const [high, low] = [randomInt(1, 255), randomInt(1, 255)];

@@ -1,4 +1,4 @@
-/** The platform `host`: deployments whose servers are processes on this machine, all within one run. */
+/** The platform `host`: deployments of one run. Their servers are processes on this machine. */
 import { randomBytes } from "node:crypto";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -43,12 +43,12 @@ export class Host {
     this.#launcher = new ServerLauncher(run, programs, this.#registry);
   }
 
-  /** Aborted, with a Failure as its reason, when a server exits although nothing stopped it. */
+  /** Signal that is aborted, with a Failure as its reason, when a server exits although nothing stopped it. */
   get unexpectedExit(): AbortSignal {
     return this.#launcher.unexpectedExit;
   }
 
-  /** Starts the servers of a deployment, which do not know each other yet. @throws Failure; the signal's reason */
+  /** Starts the servers of a deployment. They do not know each other yet. @throws Failure; the signal's reason */
   async start(plan: HostDeploymentPlan, signal: AbortSignal): Promise<Deployment> {
     const password = plan.password ?? randomBytes(24).toString("hex");
     const { servers, sentinels } = planServers(plan, password);
@@ -59,11 +59,11 @@ export class Host {
   }
 
   /**
-   * Continues a deployment whose servers another process started in this run. Stops servers that were not up yet when
-   * that process was killed, because nothing knows them.
-   * @param plan as the servers were started; its shape may be another one
-   * @param formerPassword tried where a server refuses the plan's
-   * @returns the deployment with the servers that run, however many
+   * Continues a deployment that an earlier process started in this run. Servers that were not up yet when that process
+   * was killed are stopped, because they have no record.
+   * @param plan the plan with which the servers were started; only the shape may differ
+   * @param formerPassword password to try if a server refuses the plan's password
+   * @returns the deployment with all running servers
    */
   async adopt(plan: HostDeploymentPlan & { readonly password: string }, formerPassword?: string): Promise<Deployment> {
     const { name, mode, password } = plan;
@@ -91,7 +91,9 @@ export class Host {
     };
   }
 
-  /** Forms a started deployment. Replicas' configuration files then name the primary, for a later start. */
+  /**
+   * Forms a started deployment. In replication mode it writes the primary to the replicas' files, for a later start.
+   */
   async form(deployment: Deployment, shape: Shape, options: FormationOptions): Promise<FormationResult> {
     const result = await form(deployment, shape, options);
     await setZones(deployment);
@@ -107,7 +109,7 @@ export class Host {
   }
 
   /**
-   * Gives running servers other values of directives, in their configuration files too.
+   * Sets directives on running servers and in their configuration files.
    * @throws Failure when a server refuses a value; nothing has changed then
    */
   async configure(
@@ -116,14 +118,15 @@ export class Host {
     polling: Polling & { readonly timeoutMs: number },
   ): Promise<void> {
     await applySettings(deployment, changes, polling);
-    // Of a repeated directive the last line counts, but lines of `save` add up.
+    // If a directive is repeated, the last line counts. But several lines of `save` add up, so they are cleared first.
     const text = (changes.has("save") ? 'save ""\n' : "") + formatConfigFile(changes);
     for (const { directory } of this.servers(deployment.name)) appendFileSync(join(directory, "valkey.conf"), text);
   }
 
   /**
-   * Gives running servers and Sentinels another password, in the servers' configuration files too. Connections stay.
-   * @param deployment whose servers accept its password or the former one
+   * Changes the password of running servers and Sentinels, and in the servers' configuration files. Connections stay
+   * open.
+   * @param deployment deployment whose servers accept its password or the former one
    */
   async changePassword(deployment: Deployment, password: string): Promise<void> {
     const credentials = { password, users: {} };
@@ -140,8 +143,8 @@ export class Host {
   }
 
   /**
-   * Gives a formed deployment another shape: starts the servers it lacks, resizes it while it serves, and stops the
-   * last servers where there are too many. A call after an interruption continues the resize.
+   * Changes the shape of a formed deployment: starts missing servers, resizes the deployment while it serves, and stops
+   * the last servers if there are too many. After an interruption a second call continues the change.
    * @returns the deployment in its new shape
    */
   async resize(
@@ -165,21 +168,21 @@ export class Host {
   async #remove({ server }: PlacedServer): Promise<void> {
     await stopServer(server);
     await unmountDisk(this.run, server.dataDirectory);
-    // A later server of that name starts without data.
+    // So that a later server with this name starts without data.
     rmSync(server.directory, { recursive: true, force: true });
   }
 
-  /** The file with a deployment's password, readable by this user only. */
+  /** Path of the file with a deployment's password. Only this user can read it. */
   passwordFile(deployment: string): string {
     return join(this.run.path, deployment, "password");
   }
 
-  /** The nodes that run, including those that an interrupted resize has not added or removed yet. */
+  /** The running nodes, including nodes that an interrupted resize has not added or removed yet. */
   nodes(deployment: string): DeploymentNode[] {
     return this.#registry.list("servers", deployment).map(toNode);
   }
 
-  /** The Sentinels that run. */
+  /** The running Sentinels. */
   sentinels(deployment: string): DeploymentNode[] {
     return this.#registry.list("sentinels", deployment).map(toNode);
   }
@@ -189,25 +192,25 @@ export class Host {
     return this.#registry.list("servers", deployment).map(({ server }) => server);
   }
 
-  /** Stops every process of the run and removes its directory; does nothing when the run is kept. */
+  /** Stops every process of the run and removes its directory. Does nothing if the run is kept. */
   async stop(): Promise<void> {
     if (this.run.kept) return;
     this.#launcher.expectAllExits();
     await stopRun(this.run.path);
   }
 
-  /** Sends a signal to servers. @returns when they have ended, or at once where the signal does not end them */
+  /** Sends a signal to servers. @returns when they have ended, or at once if the signal does not end them */
   async signal(deployment: string, names: readonly string[], signal: ServerSignal): Promise<void> {
     if (endsServer(signal)) this.expectExit(deployment, names);
     await signalServers(this.#registry.named(deployment, names), signal);
   }
 
-  /** From now on, the exit of these servers is expected, whatever causes it. */
+  /** Marks the exit of these servers as expected from now on, whatever its cause is. */
   expectExit(deployment: string, names: readonly string[]): void {
     this.#launcher.expectExit(this.#registry.named(deployment, names));
   }
 
-  /** Starts servers that have ended again, with the data they had; leaves running servers as they are. */
+  /** Starts ended servers again, with the data that they had. Running servers are not changed. */
   async restart(
     deployment: string,
     names: readonly string[],
@@ -219,7 +222,7 @@ export class Host {
   }
 }
 
-/** Sets each server's zone, so that `verify` finds it there later. Servers before 8.1 have no such directive. */
+/** Sets the zone on each server, so that `verify` can read it later. Servers before 8.1 do not have this directive. */
 async function setZones(deployment: Deployment): Promise<void> {
   await Promise.all(
     deployment.nodes.map(async (node) => {

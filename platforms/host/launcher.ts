@@ -1,4 +1,4 @@
-/** Starts the servers of a run, and reports those that exit although nothing stopped them. */
+/** Starts the servers of a run, and reports servers that exit although nothing stopped them. */
 import type { Endpoint } from "../../valkey/node";
 import type { PlacedServerPlan } from "./deployment-plan";
 import type { ProcessExit } from "./processes";
@@ -10,15 +10,15 @@ import { recordServer } from "./server-records";
 import type { ServerProcess, ServerStart } from "./servers";
 import { startServers, unexpectedExitFailure } from "./servers";
 
-/** How servers are started again. */
+/** Options for servers that are started again. */
 export interface RestartOptions {
-  /** Whether they return with other ports, as pods return with other addresses. */
+  /** Whether they get new ports, as pods get new addresses. */
   readonly newAddresses: boolean;
-  /** @default the programs of the host */
+  /** Programs to start. @default the programs of the host */
   readonly programs?: Programs | undefined;
-  /** Directives in place of those they had. @default the same ones */
+  /** Directives of the servers, instead of their former ones. @default the former ones */
   readonly directives?: ReadonlyMap<string, string> | undefined;
-  /** The primary that they replicate, in replication mode. */
+  /** Primary that they replicate, in replication mode. */
   readonly replicaOf?: Endpoint | undefined;
 }
 
@@ -34,12 +34,12 @@ export class ServerLauncher {
     private readonly registry: ServerRegistry,
   ) {}
 
-  /** Aborted, with a Failure as its reason, when a registered server exits unexpectedly. */
+  /** Signal that is aborted, with a Failure as its reason, when a registered server exits unexpectedly. */
   get unexpectedExit(): AbortSignal {
     return this.#unexpectedExit.signal;
   }
 
-  /** @throws Failure when a server does not start; the signal's reason */
+  /** Starts and registers servers. @throws Failure when a server does not start; the signal's reason */
   async start(
     role: ServerRole,
     deployment: string,
@@ -52,7 +52,7 @@ export class ServerLauncher {
     this.registry.add(role, deployment, placed);
   }
 
-  /** Starts servers again that have ended, with the data they had. @throws as `start` */
+  /** Starts ended servers again, with the data that they had. @throws as `start` */
   async restart(
     deployment: string,
     ended: readonly ServerProcess[],
@@ -63,12 +63,12 @@ export class ServerLauncher {
     this.registry.replace(deployment, await this.#launch(starts, signal, options.programs));
   }
 
-  /** From now on, the exit of these servers is expected, whatever causes it. */
+  /** Marks the exit of these servers as expected from now on, whatever its cause is. */
   expectExit(servers: readonly ServerProcess[]): void {
     for (const server of servers) this.#expected.add(server);
   }
 
-  /** From now on, the exit of every server is expected. */
+  /** Marks the exit of every server as expected from now on. */
   expectAllExits(): void {
     this.#expectsAll = true;
   }
@@ -86,7 +86,7 @@ export class ServerLauncher {
   }
 }
 
-/** Sentinels keep what they know in their own file, so their plan stays the same. */
+/** The start of an ended server. A Sentinel keeps its state in its own file, so its plan does not change. */
 function restartOf({ plan, port, busPort }: ServerProcess, options: RestartOptions): ServerStart {
   const { newAddresses, directives = plan.directives, replicaOf } = options;
   return {

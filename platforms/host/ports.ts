@@ -17,28 +17,29 @@ const FIRST_UNPRIVILEGED = 1024;
 const LAST = 65535;
 
 /**
- * The larger part of the unprivileged ports outside the ephemeral range. The kernel may give a port of that range to an
- * outgoing connection between the moment it is found free and the moment a server binds it.
+ * Ports below or above the ephemeral range, whichever are more; privileged ports are left out. Ports in the ephemeral
+ * range are avoided, because the kernel may use such a port for an outgoing connection after it was found free and
+ * before a server binds it.
  */
 export function portsOutside(ephemeral: PortRange): PortRange {
   const below = { low: FIRST_UNPRIVILEGED, high: Math.min(ephemeral.low - 1, LAST) };
   const above = { low: Math.max(ephemeral.high + 1, FIRST_UNPRIVILEGED), high: LAST };
   const size = (range: PortRange): number => range.high - range.low + 1;
   const best = size(below) >= size(above) ? below : above;
-  // Where the ephemeral range leaves too few ports, all of them are used.
+  // If the ephemeral range leaves too few ports, all unprivileged ports are used.
   return size(best) >= 1000 ? best : { low: FIRST_UNPRIVILEGED, high: LAST };
 }
 
-/** Every port of the range once: upwards from `start`, then from the lowest one. */
+/** Every port of the range once: from `start` upwards, and then from the lowest one. */
 export function* portsFrom(range: PortRange, start: number): Generator<number> {
   const size = range.high - range.low + 1;
   for (let offset = 0; offset < size; offset++) yield range.low + ((start - range.low + offset) % size);
 }
 
 /**
- * Finds free ports. The search begins at a random port, so that simultaneous runs rarely find the same ones. A port may
- * still be taken before it is bound; then the caller looks for another.
- * @throws Failure when too few are free
+ * Finds free ports. The search begins at a random port, so that simultaneous runs rarely find the same ports. A port
+ * may still be taken before the server binds it; then the caller must search again.
+ * @throws Failure when too few ports are free
  */
 export async function findFreePorts(count: number): Promise<number[]> {
   const range = portsOutside(ephemeralPorts());
@@ -67,7 +68,7 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** The kernel's range for outgoing connections; IANA's range where the kernel's is unknown. */
+/** The kernel's range of ports for outgoing connections; IANA's range if the kernel's is unknown. */
 function ephemeralPorts(): PortRange {
   try {
     const [low, high] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").trim().split(/\s+/).map(Number);

@@ -6,19 +6,19 @@ import type { ProcessIdentity } from "../../lib/system/process-identity";
 import { isProcessAlive, sendSignal } from "../../lib/system/process-identity";
 import type { RunDirectory } from "./run-directory";
 
-/** How a process ended: its exit code or the signal that ended it. */
+/** End of a process: its exit code, or the signal that ended it. */
 export interface ProcessExit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A process that was started by this process or, where `child` is undefined, by an earlier one. */
+/** A process that this process started or, if `child` is undefined, an earlier one. */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
-  /** Resolves when the process has ended and its output is drained; never rejects. */
+  /** Promise that resolves when the process has ended and all its output has been read. It never rejects. */
   readonly ended: Promise<ProcessExit>;
-  /** Undefined where another process started it. */
+  /** The child process; undefined if an earlier process started it. */
   readonly child?: ChildProcess;
 }
 
@@ -28,9 +28,9 @@ export interface RecordedProcess extends RunningProcess {
 }
 
 /**
- * Sends a signal to the process group of a child of this process. Takes microseconds: the kernel gives a child's pid to
- * no other process before this process has read the child's exit, so nothing has to be looked up. Does nothing when the
- * child has ended or the process is not a child of this one.
+ * Sends a signal to the process group of a child of this process. It takes only microseconds, because the pid need not
+ * be checked: the kernel does not reuse a child's pid before this process has read the child's exit. Does nothing if
+ * the child has ended or the process is not a child of this one.
  */
 export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -40,8 +40,8 @@ export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTO
 const ENDED_POLL_MS = 50;
 
 /**
- * Observes a process that another process started. Its exit status is unknown. The observation does not keep this
- * process running.
+ * Observes a process that an earlier process started. Its exit status cannot be known. The observation does not keep
+ * this process from ending.
  */
 export function adoptProcess(name: string, identity: ProcessIdentity): RunningProcess {
   const ended = new Promise<ProcessExit>((resolve) => {
@@ -54,16 +54,19 @@ export function adoptProcess(name: string, identity: ProcessIdentity): RunningPr
   return { name, pid: identity.pid, ended };
 }
 
-/** See its head. `$1` is the file for the record, `$2 …` the command. */
+/**
+ * Path of the script that records a process; its first lines explain it. `$1` is the file for the record, `$2 …` the
+ * command.
+ */
 export const RECORD_AND_EXEC = join(__dirname, "record-and-exec.sh");
 
-/** Keeps the records of processes with the same name apart. */
+/** Number that distinguishes the records of processes with the same name. */
 let serial = 0;
 
 /**
- * Starts a command that is recorded in the run directory, so that a later run can stop it when this process is killed.
- * The command has its own session: Ctrl-C on the terminal reaches this process only.
- * @param command the program's path. `args` are visible to other users and must contain no secrets
+ * Starts a command and records it in the run directory, so that a later run can stop it if this process is killed. The
+ * command has its own session, so Ctrl-C on the terminal does not reach it.
+ * @param command path of the program. Other users can see `args`, so they must not contain secrets
  * @param options `env` replaces the environment of this process
  * @throws Error when no process can be started; a program that does not exist ends with exit status 127
  */
@@ -94,8 +97,8 @@ export function startRecorded(
 }
 
 /**
- * A command that runs on certain CPUs only, by taskset.
- * @param cpus as taskset takes them: `0,2-3`; undefined is all CPUs
+ * A command that runs only on certain CPUs, by taskset.
+ * @param cpus CPUs in the notation of taskset, such as `0,2-3`; undefined for all CPUs
  */
 export function pinnedCommand(
   cpus: string | undefined,
@@ -105,7 +108,7 @@ export function pinnedCommand(
   return cpus === undefined ? [command, ...args] : ["taskset", "-c", cpus, command, ...args];
 }
 
-/** `exit status 1` or `SIGKILL`. */
+/** An exit as text, such as `exit status 1` or `SIGKILL`. */
 export function formatExit(exit: ProcessExit): string {
   return exit.signal ?? `exit status ${exit.code ?? "unknown"}`;
 }

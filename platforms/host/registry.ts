@@ -1,15 +1,15 @@
-/** The servers and Sentinels of a run that this process knows, by deployment. */
+/** The servers and Sentinels of a run, by deployment, as far as this process knows them. */
 import { hostname } from "node:os";
 import type { DeploymentNode } from "../../valkey/node";
 import type { PlacedServer } from "./server-records";
 import type { ServerProcess } from "./servers";
 
-/** `servers` hold data; `sentinels` watch them. */
+/** Role of a process: `servers` have data; `sentinels` watch servers. */
 export type ServerRole = "servers" | "sentinels";
 
 const ROLES: readonly ServerRole[] = ["servers", "sentinels"];
 
-/** Holds the servers of each deployment in the order of their numbers. */
+/** Registry of the servers of each deployment, in the order of their numbers. */
 export class ServerRegistry {
   readonly #all = {
     servers: new Map<string, readonly PlacedServer[]>(),
@@ -21,7 +21,7 @@ export class ServerRegistry {
     return this.#all[role].get(deployment) ?? [];
   }
 
-  /** Puts these in place of what was registered. */
+  /** Replaces the registered servers by these. */
   set(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
     this.#all[role].set(deployment, servers);
   }
@@ -31,7 +31,7 @@ export class ServerRegistry {
     this.set(role, deployment, [...this.list(role, deployment), ...servers]);
   }
 
-  /** Puts each restarted server in the place of the one with the same name. */
+  /** Replaces each server by the restarted one with the same name. */
   replace(deployment: string, restarted: readonly ServerProcess[]): void {
     const byName = new Map(restarted.map((server) => [server.plan.name, server]));
     for (const role of ROLES) {
@@ -49,7 +49,7 @@ export class ServerRegistry {
     return this.#servers(deployment).filter(({ plan }) => names.includes(plan.name));
   }
 
-  /** Whether this very process is registered. */
+  /** Whether this object is registered. After a restart the server's former object is not. */
   has(server: ServerProcess): boolean {
     return this.#servers(server.plan.deployment).includes(server);
   }

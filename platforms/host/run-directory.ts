@@ -1,11 +1,11 @@
 /**
- * The directory of one run on this machine: the process that runs it, the processes that it started, their data and
- * logs.
+ * The directory of one run on this machine. It contains records of the process that runs it and of the processes that
+ * it started, and their data and logs.
  *
- *   RUNS/ID/run.json            the identity of the process that runs it, the stack, whether the deployment is kept
- *   RUNS/ID/processes/NAME      a process that the run started, recorded by that process itself
- *   RUNS/ID/processes.closed/   the same, once the run is being stopped
- *   RUNS/ID/side-effects/NAME   dropped packets or a mounted file system, see side-effects.ts
+ *   RUNS/ID/run.json            identity of the process that runs it, the stack, and whether the deployment is kept
+ *   RUNS/ID/processes/NAME      record of a process that the run started, written by that process itself
+ *   RUNS/ID/processes.closed/   the folder `processes` after the run has begun to stop
+ *   RUNS/ID/side-effects/NAME   record of dropped packets or of a mounted file system, see side-effects.ts
  *   RUNS/ID/DEPLOYMENT/NODE/    a node's configuration, data and log
  */
 import { randomBytes } from "node:crypto";
@@ -38,9 +38,9 @@ export type RunInfo = z.infer<typeof runSchema>;
 const OPEN = "processes";
 const CLOSED = "processes.closed";
 
-/** How long a process that has begun to record itself may take to write a line, milliseconds. */
+/** Time limit for a process that has begun to record itself to write its line, milliseconds. */
 const RECORDING_MS = 2000;
-/** How long a process may take to end after SIGTERM, and after SIGKILL, milliseconds. */
+/** Time limits for a process to end after SIGTERM, and after SIGKILL, milliseconds. */
 const GRACE_MS = 2000;
 const KILL_TIMEOUT_MS = 8_000;
 const POLL_MS = 20;
@@ -64,7 +64,7 @@ export class RunDirectory {
       .replace(/[-:]|\..*/g, "")
       .replace("T", "-")}-${randomBytes(2).toString("hex")}`;
     const path = join(runs, id);
-    // It has a hidden name until run.json exists: another run would take it for an abandoned one.
+    // The directory has a hidden name until run.json exists. Otherwise a different run could consider it abandoned.
     const hidden = join(runs, `.${id}`);
     try {
       mkdirSync(join(hidden, OPEN), { recursive: true, mode: 0o700 });
@@ -79,12 +79,12 @@ export class RunDirectory {
 
   /**
    * Continues a run.
-   * @throws Failure when the directory holds none
+   * @throws Failure when the directory does not contain a run
    */
   static open(path: string): RunDirectory {
     const info = readInfo(path);
     if (info === undefined) throw new Failure(`directory ${path} holds no run`);
-    // The process that was stopping it was killed, or failed.
+    // The process that was stopping the run was killed, or failed.
     if (!existsSync(join(path, OPEN)))
       unlessGone(() => {
         renameSync(join(path, CLOSED), join(path, OPEN));
@@ -113,19 +113,19 @@ export class RunDirectory {
     return this.info.kept;
   }
 
-  /** The file in which a process of this name records itself. */
+  /** Path of the file in which a process with this name records itself. */
   processRecord(name: string): string {
     return join(this.path, OPEN, name);
   }
 
-  /** The directory of a node, readable by this user only. */
+  /** Directory of a node, which only this user can read. It is created if it does not exist. */
   nodeDirectory(deployment: string, node: string): string {
     const path = join(this.path, deployment, node);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return path;
   }
 
-  /** Keeps the deployment running when this process ends; later runs do not stop it either. */
+  /** Keeps the deployment running after this process has ended. Later runs do not stop it either. */
   keep(): void {
     this.info = { ...this.info, kept: true };
     writeInfo(this.path, this.info);
@@ -149,19 +149,19 @@ function readInfo(path: string): RunInfo | undefined {
   }
 }
 
-/** The recorded processes of a run that still run. */
+/** Recorded processes of a run that are still running. */
 export function runningProcesses(path: string): ProcessIdentity[] {
   return runningRecords(path).map(({ identity }) => identity);
 }
 
-/** The same, with the names under which they were started. */
+/** Recorded processes of a run that are still running, with the names under which they were started. */
 export function runningRecords(path: string): { readonly name: string; readonly identity: ProcessIdentity }[] {
   return records(path).flatMap(({ name, identity }) =>
     identity !== undefined && isProcessAlive(identity) ? [{ name, identity }] : [],
   );
 }
 
-/** The records of a run; `identity` is undefined where the record is not complete yet. */
+/** Records of a run; `identity` is undefined if a record is not complete yet. */
 function records(path: string): { readonly name: string; readonly identity: ProcessIdentity | undefined }[] {
   return [OPEN, CLOSED].flatMap((place) => {
     const directory = join(path, place);
@@ -172,7 +172,7 @@ function records(path: string): { readonly name: string; readonly identity: Proc
   });
 }
 
-/** @param otherwise the result where the file or directory does not exist any more */
+/** @param otherwise result if the file or directory does not exist any more */
 function unlessGone<T>(act: () => T, otherwise: T): T {
   try {
     return act();
@@ -182,7 +182,10 @@ function unlessGone<T>(act: () => T, otherwise: T): T {
   }
 }
 
-/** Keeps processes from recording themselves, and so from becoming servers, unless the run is opened again. */
+/**
+ * Prevents further processes of the run from recording themselves, and so from becoming servers, until the run is
+ * opened again.
+ */
 async function closeRecords(path: string): Promise<void> {
   unlessGone(() => {
     renameSync(join(path, OPEN), join(path, CLOSED));
@@ -193,16 +196,16 @@ async function closeRecords(path: string): Promise<void> {
 
 /**
  * Stops the recorded processes of a run, also frozen ones, by SIGTERM and after a grace period by SIGKILL. Undoes the
- * side effects of faults, and removes the directory. Does not affect other processes. Two simultaneous calls do no
+ * side effects of faults, and removes the directory. Other processes are not affected. Two simultaneous calls do no
  * harm.
  * @returns the number of processes that it stopped
- * @throws Failure when a process outlives SIGKILL; the directory stays
+ * @throws Failure when a process survives SIGKILL; the directory is kept then
  */
 export async function stopRun(path: string): Promise<number> {
   await closeRecords(path);
   const living = runningProcesses(path);
   for (const identity of living) signalProcess(identity, "SIGTERM");
-  // To the whole group: a server that was frozen while it saved has a frozen child.
+  // Sent to the whole group, because a server that was frozen during a save has a frozen child.
   for (const identity of living) signalProcessGroup(identity, "SIGCONT");
   const haveEnded = (): boolean => !living.some(isProcessAlive);
   if (!(await holdsInTime(haveEnded, { timeoutMs: GRACE_MS, intervalMs: POLL_MS }))) await killAll(living, path);
@@ -211,7 +214,7 @@ export async function stopRun(path: string): Promise<number> {
   return living.length;
 }
 
-/** @throws Failure naming the processes that outlive SIGKILL */
+/** @throws Failure naming the processes that survive SIGKILL */
 async function killAll(processes: readonly ProcessIdentity[], path: string): Promise<void> {
   const haveEnded = (): boolean => {
     const rest = processes.filter(isProcessAlive);
@@ -220,13 +223,13 @@ async function killAll(processes: readonly ProcessIdentity[], path: string): Pro
   };
   if (await holdsInTime(haveEnded, { timeoutMs: KILL_TIMEOUT_MS, intervalMs: POLL_MS })) return;
   const pids = processes.filter(isProcessAlive).map(({ pid }) => pid);
-  throw new Failure(`processes ${pids.join(", ")} of ${path} outlive SIGKILL`);
+  throw new Failure(`processes ${pids.join(", ")} of ${path} still run after SIGKILL`);
 }
 
 /**
- * Stops the processes that killed runs left behind. Does not affect runs that are kept, and runs whose process is
- * alive.
- * @param runs every directory that holds run directories
+ * Stops the processes that killed runs have left behind. Runs that are kept, and runs whose process is alive, are not
+ * affected.
+ * @param runs all directories that contain run directories
  * @returns the number of processes that it stopped
  */
 export async function stopAbandonedRuns(...runs: readonly string[]): Promise<number> {

@@ -12,23 +12,23 @@ import type { Programs } from "./programs/programs";
 /** A server to start. */
 export interface ServerPlan {
   readonly deployment: string;
-  /** The node's name, unique in the run. */
+  /** Name of the node, unique in the run. */
   readonly name: string;
   readonly cluster: boolean;
-  /** Told to clients by servers that have the directive. @default none */
+  /** Zone. Servers that have the directive for it report it to clients. @default none */
   readonly zone?: string | undefined;
-  /** Whether it is a Sentinel: the same program, without data. @default false */
+  /** Whether the server is a Sentinel: the same program, without data. @default false */
   readonly sentinel?: boolean | undefined;
-  /** The address that it listens on and connects from. */
+  /** Address on which the server listens and from which it connects. */
   readonly host: string;
   readonly password: string;
-  /** Directive to value, as CONFIG GET prints them. */
+  /** Values by name of the directive, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
-  /** The size of a separate file system for its data, bytes. @default the run directory's file system */
+  /** Size of a separate file system for the server's data, bytes. @default the run directory's file system */
   readonly diskBytes?: number | undefined;
-  /** The primary that it replicates from its start, in replication mode. */
+  /** Primary that the server replicates from its start, in replication mode. */
   readonly replicaOf?: Endpoint | undefined;
-  /** The CPUs that it may use, as taskset takes them. @default all CPUs */
+  /** CPUs that the server may use, in the notation of taskset. @default all CPUs */
   readonly cpus?: string | undefined;
 }
 
@@ -40,14 +40,14 @@ export interface ServerLocation {
   readonly busPort: number;
 }
 
-/** The directive by which a replica shows its password. */
+/** Name of the directive with the password that a replica sends to its primary. */
 export function primaryPasswordDirective({ product }: Pick<Programs, "product">): string {
   return product === "redis" ? "masterauth" : "primaryauth";
 }
 
 /**
  * The text of a server's configuration file.
- * @param programs decide the directives: a server does not start with an unknown one
+ * @param programs decide which directives are included: a server does not start with an unknown directive
  */
 export function serverConfig(
   plan: ServerPlan,
@@ -65,8 +65,9 @@ export function serverConfig(
   const own = new Map(
     compact([
       ["bind", plan.host],
-      // Only for an address that the kernel would not choose: a bound source address takes its own port for every bus link, and a
-      // hundred nodes would use up all ports. Unbound connections to different nodes share ports.
+      // Only for an address that the kernel would not choose by itself. With a bound source address every link of the
+      // cluster bus takes its own port, so a hundred nodes would use up all ports. Without it, connections to different
+      // nodes can share a port.
       plan.host === LOOPBACK ? undefined : (["bind-source-addr", plan.host] as const),
       ["port", String(port)],
       ["protected-mode", "yes"],
@@ -75,7 +76,7 @@ export function serverConfig(
       ["dir", dataDirectory],
       ["logfile", join(directory, "log")],
       ["daemonize", "no"],
-      // The data is deleted after the run: no snapshot, and no waiting for replicas, at the end.
+      // The data is deleted after the run, so a server that stops neither saves a snapshot nor waits for replicas.
       ["shutdown-on-sigterm", "nosave now force"],
       ["shutdown-on-sigint", "nosave now force"],
       ...(plan.cluster
@@ -91,7 +92,7 @@ export function serverConfig(
       plan.replicaOf && (["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const),
     ]),
   );
-  // This directive is derived, not configured, so it is left out where the server does not know it.
+  // This directive is derived and not configured, so it is left out if the server does not know it.
   const known = [...plan.directives].filter(
     ([name]) => name !== PING_INTERVAL_DIRECTIVE || supportsPingInterval(version),
   );

@@ -1,4 +1,4 @@
-/** Records each running server in `node.json` beside its data, so that a later process can continue the run. */
+/** Records each running server in `node.json` in the node's directory, so that a later process can continue the run. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
@@ -25,8 +25,8 @@ export function recordServer({ server: { directory, port, busPort }, zone }: Pla
 }
 
 /**
- * The running servers of a deployment, in the order of their numbers. `halfStarted` are its processes without such a
- * record: the process that started them was killed before they accepted connections.
+ * The running servers of a deployment, in the order of their numbers. `halfStarted` are processes of the deployment
+ * without a `node.json`: the process that started them was killed before they accepted connections.
  */
 export function findRecordedServers(
   run: RunDirectory,

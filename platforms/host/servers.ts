@@ -22,7 +22,7 @@ export interface ServerProcess {
   readonly port: number;
   readonly busPort: number | undefined;
   readonly directory: string;
-  /** The directory of its data: `directory`, or a file system mounted in it. */
+  /** Directory of the server's data: `directory`, or a file system that is mounted in it. */
   readonly dataDirectory: string;
   readonly process: RunningProcess;
 }
@@ -30,19 +30,19 @@ export interface ServerProcess {
 /** A server to start, for the first time or again. */
 export interface ServerStart {
   readonly plan: ServerPlan;
-  /** @default free ports */
+  /** Ports of the server. @default free ports */
   readonly ports?: readonly [port: number, busPort: number] | undefined;
 }
 
-/** How many times a server may find its port taken. */
+/** Number of times that a server may find its port taken. */
 const PORT_ATTEMPTS = 5;
 const START_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 2000;
 
 /**
- * Starts servers in parallel, and returns when all of them accept connections. A server whose port was taken meanwhile
- * gets another port.
- * @param onExit called when one of them ends later, for whatever reason
+ * Starts servers in parallel, and returns when all of them accept connections. If a server's port is taken in the
+ * meantime, the server gets a different port.
+ * @param onExit called when one of the servers ends later, for any reason
  * @throws Failure when a server ends or does not answer in time; the others continue to run until the run is stopped
  */
 export async function startServers(
@@ -101,7 +101,7 @@ function launch(
   const { directory } = places;
   const config = join(directory, "valkey.conf");
   for (const file of ["log", "output"]) rmSync(join(directory, file), { force: true });
-  // A Sentinel writes its state into its configuration file. With the same port it continues from there.
+  // A Sentinel keeps its state in its configuration file. If its port is unchanged, it continues with that file.
   if (plan.sentinel !== true || !keepsPort(config, port))
     writeFileSync(
       config,
@@ -130,7 +130,7 @@ function keepsPort(config: string, port: number): boolean {
   }
 }
 
-/** Waits until a server answers. @returns undefined when it does; its exit when it ends instead */
+/** Waits until a server answers. @returns undefined when it answers; its exit if it ends instead */
 async function acceptsConnections(server: ServerProcess, signal: AbortSignal): Promise<ProcessExit | undefined> {
   let exit: ProcessExit | undefined;
   void server.process.ended.then((ended) => (exit = ended));
@@ -142,7 +142,7 @@ async function acceptsConnections(server: ServerProcess, signal: AbortSignal): P
   );
 }
 
-/** Whether this process answers on the port, and not another program that has taken the port. */
+/** Whether this process answers on the port, and not a different program that has taken the port. */
 async function answers({ plan, port, process }: ServerProcess): Promise<boolean> {
   try {
     const connection = await connect(plan.name, { host: plan.host, port }, { password: plan.password });
@@ -168,7 +168,7 @@ export async function stopServer({ process }: Pick<ServerProcess, "process">): P
   clearTimeout(kill);
 }
 
-/** Names the server, its exit and the last lines of its log. */
+/** Failure that names the server, its exit and the last lines of its log. */
 export function unexpectedExitFailure(server: ServerProcess, exit: ProcessExit): Failure {
   const { plan, port, process } = server;
   const which = `${plan.name} (port ${port}, pid ${process.pid})`;
@@ -182,7 +182,7 @@ function quoteLog(server: ServerProcess): string {
     : `; the last lines of its log:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }
 
-/** The end of its output, which it prints before it opens its log, and of its log. */
+/** The last lines of the server's output, which it prints before it opens its log, and of its log. */
 function logTail(server: ServerProcess): string {
   return ["output", "log"].map((name) => readTail(join(server.directory, name))).join("");
 }

@@ -1,6 +1,7 @@
 /**
- * Changes that faults make on this machine besides processes: dropped packets and mounted file systems. Each side effect
- * is recorded in the run directory before it takes effect, so that whichever process stops the run can undo it:
+ * Changes that faults make on this machine in addition to processes: dropped packets and mounted file systems. Each
+ * side effect is recorded in the run directory before it takes effect, so that any process that stops the run can undo
+ * it:
  *
  *   RUNS/ID/side-effects/NAME   one side effect
  */
@@ -15,21 +16,21 @@ import { replaceFile } from "../../lib/system/replace-file";
 
 const run = promisify(execFile);
 
-/** A run, as far as side effects need it. */
+/** The properties of a run that side effects need. */
 interface Run {
   readonly id: string;
   readonly path: string;
 }
 
 const sideEffectSchema = z.discriminatedUnion("kind", [
-  /** Packets from one address to the other are dropped. */
+  /** A partition: packets from one address to the other are dropped. */
   z.strictObject({ kind: z.literal("partition"), from: z.string(), to: z.string(), comment: z.string() }),
   z.strictObject({ kind: z.literal("mount"), path: z.string() }),
 ]);
 type SideEffect = z.infer<typeof sideEffectSchema>;
 type PartitionRule = Extract<SideEffect, { kind: "partition" }>;
 
-/** The folder of a run directory that holds the records. */
+/** Name of the folder in a run directory with the records. */
 export const SIDE_EFFECTS = "side-effects";
 
 let serial = 0;
@@ -41,7 +42,7 @@ function record(path: string, effect: SideEffect): void {
   replaceFile(file, JSON.stringify(effect));
 }
 
-/** Why zones cannot be partitioned on this machine; undefined where they can. */
+/** Reason why zones cannot be partitioned on this machine; undefined if they can. */
 export function unmetPartitionPrecondition(): string | undefined {
   if (process.platform !== "linux") return "needs Linux, to partition loopback addresses";
   if (process.getuid?.() !== 0) return "needs root, for iptables";
@@ -49,14 +50,14 @@ export function unmetPartitionPrecondition(): string | undefined {
   return hasIptables ? undefined : "needs iptables";
 }
 
-/** Why a server cannot have a small disk on this machine; undefined where it can. */
+/** Reason why a server cannot have a small disk on this machine; undefined if it can. */
 export function unmetDiskPrecondition(): string | undefined {
   if (process.platform !== "linux") return "needs Linux, for a small tmpfs";
   return process.getuid?.() === 0 ? undefined : "needs root, to mount a small tmpfs";
 }
 
 /**
- * Mounts a file system of this size in memory; does nothing where one is mounted already.
+ * Mounts a file system of this size in memory. Does nothing if one is mounted there already.
  * @returns the path
  * @throws Failure when it cannot be mounted
  */
@@ -68,7 +69,7 @@ export async function mountDisk({ path: home }: Run, path: string, bytes: number
   return path;
 }
 
-/** Unmounts the file system that `mountDisk` mounted there, if any. The processes that used it have ended. */
+/** Unmounts the file system that `mountDisk` mounted there, if any. Processes that used it must have ended. */
 export async function unmountDisk({ path: home }: Run, path: string): Promise<void> {
   for (const { effect, file } of recorded(home)) {
     if (effect.kind === "mount" && effect.path === path) await undo(effect, file);
@@ -86,7 +87,7 @@ function isMounted(path: string): boolean {
 
 /**
  * Drops all packets between two sets of addresses of this run, in both directions. No other traffic is affected.
- * @throws Failure when a rule cannot be added; `healNetwork` removes those that were
+ * @throws Failure when a rule cannot be added; `healNetwork` removes the rules that were added
  */
 export async function partitionNetwork(
   { id, path }: Run,
@@ -104,7 +105,10 @@ export async function partitionNetwork(
   for (const rule of rules) await system("iptables", ["-w", "5", "-I", "INPUT", ...ruleArguments(rule)]);
 }
 
-/** Ends every partition of the run. @throws Failure when a rule cannot be removed: its record and later ones stay */
+/**
+ * Ends every partition of the run.
+ * @throws Failure when a rule cannot be removed; its record and later ones are kept
+ */
 export async function healNetwork({ path: home }: Run): Promise<void> {
   for (const { effect, file } of recorded(home)) if (effect.kind === "partition") await undo(effect, file);
 }
@@ -114,9 +118,9 @@ function ruleArguments({ from, to, comment }: PartitionRule): string[] {
 }
 
 /**
- * Undoes everything that is recorded in a run directory. A second call does no harm. The processes of the run have
- * ended, because file systems in use cannot be unmounted.
- * @throws Failure when a side effect cannot be undone; its record stays
+ * Undoes all side effects that are recorded in a run directory. A second call does no harm. The processes of the run
+ * must have ended, because file systems in use cannot be unmounted.
+ * @throws Failure when a side effect cannot be undone; its record is kept
  */
 export async function removeSideEffects(path: string): Promise<void> {
   for (const { effect, file } of recorded(path)) await undo(effect, file);
@@ -139,7 +143,7 @@ async function undo(effect: SideEffect, file: string): Promise<void> {
   rmSync(file, { force: true });
 }
 
-/** Time for threads of a process that has ended to let go of its files: a busy machine takes a while. */
+/** Time limit for threads of an ended process to release their files, milliseconds. A busy machine takes a while. */
 const RELEASE_MS = 10_000;
 
 /** @throws Failure when the file system is still in use after `RELEASE_MS` */
@@ -157,18 +161,18 @@ async function unmount(path: string): Promise<void> {
   if (!(await holdsInTime(isUnmounted, { timeoutMs: RELEASE_MS }))) throw failure;
 }
 
-/** Removes a rule, which may exist several times or not at all. @throws Failure when it may still exist */
+/** Removes a rule. It may exist several times, or not at all. @throws Failure when it may still exist */
 async function removeRules(rule: PartitionRule): Promise<void> {
   while (await system("iptables", ["-w", "5", "-D", "INPUT", ...ruleArguments(rule)], NO_SUCH_RULE));
 }
 
 /**
- * The exit status of iptables where a rule does not exist. 4 means that another process has the lock, or a missing
- * permission.
+ * Exit status of iptables if a rule does not exist. 4 would mean that a different process has the lock, or that a
+ * permission is missing.
  */
 const NO_SUCH_RULE = 1;
 
-/** @returns false where the command ended with the expected status @throws Failure when it failed otherwise */
+/** Runs a command. @returns false if it failed with the `expected` status @throws Failure when it failed otherwise */
 async function system(command: string, args: readonly string[], expected = 0): Promise<boolean> {
   try {
     await run(command, [...args]);

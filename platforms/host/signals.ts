@@ -1,11 +1,11 @@
-/** Signals to servers of this machine. */
+/** Signals to servers on this machine. */
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
 import type { ServerProcess } from "./servers";
 
-/** The signals that faults send to servers. */
+/** Signals that faults send to servers. */
 export type ServerSignal = "SIGKILL" | "SIGTERM" | "SIGSTOP" | "SIGCONT";
 
-/** Whether a server that gets the signal ends. */
+/** Whether the signal ends a server. */
 export function endsServer(signal: ServerSignal): boolean {
   return signal === "SIGKILL" || signal === "SIGTERM";
 }
@@ -15,7 +15,7 @@ export function hasExited({ process }: ServerProcess): boolean {
   return identifyProcess(process.pid) === undefined;
 }
 
-/** Sends a signal to servers. @returns when they have ended, or at once where the signal does not end them */
+/** Sends a signal to servers. @returns when they have ended, or at once if the signal does not end them */
 export async function signalServers(servers: readonly ServerProcess[], signal: ServerSignal): Promise<void> {
   for (const { process } of servers) {
     const identity = identifyProcess(process.pid);

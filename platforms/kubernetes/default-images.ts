@@ -1,4 +1,7 @@
-/** Container images that are used if a configuration names none. Pinned, so that what runs is known. */
+/**
+ * Container images that are used if a configuration names none. They are pinned, so that it is known which versions
+ * run.
+ */
 import type { Engine } from "../../valkey/settings/engines";
 
 /** Image of the Valkey servers and of valkey-benchmark. */
@@ -11,14 +14,14 @@ export const SERVER_IMAGES: Readonly<Record<Engine, string>> = {
   dragonfly: "docker.dragonflydb.io/dragonflydb/dragonfly:v1.37.2",
 };
 
-/** Image of HAProxy 3.1 or newer, in front of a primary with Sentinels. */
+/** Image of HAProxy 3.1 or newer, for the proxies in front of a primary with Sentinels. */
 export const PROXY_IMAGE = "docker.io/library/haproxy:3.2.26";
 
 /** Image of oliver006/redis_exporter. */
 export const EXPORTER_IMAGE = "ghcr.io/oliver006/redis_exporter:v1.86.0";
 
-/** Image for the open-loop load generator: any with Node 20 and a shell. */
+/** Image for the open-loop load generator. Any image with Node 20 or newer and a shell works. */
 export const NODE_IMAGE = "docker.io/library/node:22.20.0-bookworm-slim";
 
-/** Image for memtier_benchmark: any with version 2 and a shell. */
+/** Image for memtier_benchmark. Any image with its version 2 and a shell works. */
 export const MEMTIER_IMAGE = "docker.io/redislabs/memtier_benchmark:2.4.2";

@@ -1,4 +1,4 @@
-/** A deployment whose nodes are pods, which are found by their labels and reached by port-forwards. */
+/** A deployment whose nodes are pods. They are found by their labels and reached through port-forwards. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
 import type { Connection } from "../../valkey/connection";
@@ -24,31 +24,31 @@ import { Semaphore } from "../../lib/semaphore";
 
 /** A deployment to find in a Kubernetes cluster. */
 export interface PodDeploymentPlan {
-  /** For messages and results. */
+  /** Name of the deployment in messages and results. */
   readonly name: string;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly namespace: string;
   readonly pods: PodSelection;
-  /** The container that runs Valkey. @default each pod's first one */
+  /** Name of the container that runs Valkey. @default each pod's first one */
   readonly container?: string | undefined;
-  /** @default 6379 */
+  /** Port of the servers. @default 6379 */
   readonly port?: number | undefined;
-  /** The zones that the pods should be spread over. @default those of their machines */
+  /** Zones over which the pods should be spread. @default those of their machines */
   readonly zones?: readonly string[] | undefined;
-  /** The values that directives must have on every node, as CONFIG GET prints them. */
+  /** Values that directives must have on every node, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
-  /** Rules of all users but `default`, by name. @default users are not looked at */
+  /** ACL rules of all users except `default`, by name of the user. @default users are not verified */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** Kernel settings that the platform promises of the machines. @default nothing, and machines are not inspected */
+  /** Expected kernel settings of the machines. @default nothing, and machines are not inspected */
   readonly tuning?: ExpectedTuning | undefined;
-  /** Paths of TLS files are those of this machine. */
+  /** Password and TLS files to connect with. Paths of TLS files are paths on this machine. */
   readonly access: NodeAccess;
-  /** The Secret with the files of TLS, in the servers' namespace. @default no TLS */
+  /** Name of the Secret with the TLS files, in the servers' namespace. @default no TLS */
   readonly tlsSecret?: string | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
-  /** The Services at which clients connect. @default Services are not looked at */
+  /** Services to which clients connect. @default Services are not verified */
   readonly ways?: readonly ClientWay[] | undefined;
   /** The pods of Sentinels. @default no Sentinels */
   readonly sentinels?:
@@ -58,24 +58,29 @@ export interface PodDeploymentPlan {
 /** A deployment with the facts that only pods have. */
 export interface PodDeployment extends Deployment {
   readonly namespace: string;
-  /** Labels that all its pods have, and no other pod. */
+  /** Labels that select all pods of the deployment and no others. */
   readonly labels: Labels;
-  /** The image of the container that runs Valkey. */
+  /** Image of the container that runs Valkey. */
   readonly image: string;
-  /** The memory request of that container; undefined where it has none. */
+  /** Memory request of the container that runs Valkey; undefined if it has none. */
   readonly memoryBytes: number | undefined;
-  /** The Secret with the files of TLS, in its namespace; undefined without TLS. */
+  /** Name of the Secret with the TLS files, in the deployment's namespace; undefined without TLS. */
   readonly tlsSecret: string | undefined;
-  /** As `connect`, with a time limit of its own in milliseconds. @throws as `connect` */
+  /** Connects to a node as `connect` does, with a given time limit in milliseconds. @throws as `connect` */
   readonly dial: (node: DeploymentNode, timeoutMs: number | undefined) => Promise<Connection>;
 }
 
-/** The limit of port-forwards that are opened at the same time. The number of open ones has no limit. */
+/**
+ * Number of port-forwards that may be in the process of opening at the same time. The number of open ones has no limit.
+ */
 const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
-/** How long servers that run may take to answer when it is known that others do not run, milliseconds. */
+/** Time limit for running servers to answer, if it is known that others do not run, milliseconds. */
 const RUNNING_PART_MS = 15_000;
-/** How long servers may take to load the certificate of a Secret that has changed: kubelets look once a minute or so. */
+/**
+ * Time limit for servers to load the certificate of a Secret that has changed, milliseconds. Kubelets check Secrets
+ * about once a minute.
+ */
 const CERTIFICATE_MS = 120_000;
 
 /**
@@ -109,7 +114,8 @@ export async function awaitPodDeployment(
 }
 
 /**
- * The pods that run at this moment, as a deployment of fewer nodes and without Sentinels. Their servers need not answer.
+ * The pods that run at this moment, as a deployment that may have fewer nodes and has no Sentinels. Their servers need
+ * not answer.
  * @throws as `awaitPodDeployment`
  */
 export async function runningPartOf(kubernetes: KubernetesClient, plan: PodDeploymentPlan): Promise<PodDeployment> {
@@ -120,17 +126,17 @@ export async function runningPartOf(kubernetes: KubernetesClient, plan: PodDeplo
   return deploymentOf(kubernetes, plan, labels, running);
 }
 
-/** Servers that run, and why others do not. */
+/** The running servers, and the reason why others do not run. */
 export interface RunningPart {
   readonly deployment: PodDeployment;
-  /** Undefined where all of them run. */
+  /** Reason why some servers do not run; undefined if all run. */
   readonly why: string | undefined;
 }
 
 /**
- * Waits until all pods run, or until it is known that they do not, and then until the servers that run answer.
+ * Waits until all pods run, or until it is known why some do not, and then until the running servers answer.
  * @throws BadInput as `awaitPodDeployment`
- * @throws Failure when a server that runs does not answer
+ * @throws Failure when a running server does not answer
  */
 export async function awaitRunningPart(
   kubernetes: KubernetesClient,
@@ -152,7 +158,7 @@ export async function awaitRunningPart(
   const certified = Date.now() + Math.min(CERTIFICATE_MS, waiting.timeoutMs ?? POD_TIMEOUT_MS);
   const found = await poll(
     async () => {
-      // A container that exits again and again runs now and then.
+      // Read again each time, because a container that keeps exiting runs only now and then.
       const deployment = await runningPartOf(kubernetes, plan);
       const answers = await Promise.all(
         deployment.nodes.map((node) => answersNow(deployment, node, deadline, certified, waiting.report)),
@@ -161,13 +167,13 @@ export async function awaitRunningPart(
     },
     { intervalMs: ANSWER_POLL_MS, signal },
   );
-  // The last attempt throws.
+  // The last attempt has thrown if a running server did not answer.
   const deployment = found ?? (await runningPartOf(kubernetes, plan));
   const running = deployment.nodes.length;
   return { deployment, why: running === count ? undefined : (why ?? `${running} of ${count} servers run`) };
 }
 
-/** @param watchers pods of Sentinels, which are reached in the same way */
+/** @param watchers pods of Sentinels; they are reached in the same way */
 async function deploymentOf(
   kubernetes: KubernetesClient,
   {
@@ -225,7 +231,7 @@ async function deploymentOf(
   };
 }
 
-/** Reads what the server's container of a node sees of its machine. */
+/** Function that reads the settings of a node's machine, as the server's container sees them. */
 function machineReader(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -237,7 +243,7 @@ function machineReader(
   return ({ name, machine }) => reader.read({ namespace, pod: name, container: server.get(name) ?? "", machine });
 }
 
-/** Waits for the pods of Sentinels; there are none without. */
+/** Waits for the pods of Sentinels. Without Sentinels the result is empty. */
 async function sentinelPods(
   kubernetes: KubernetesClient,
   { namespace, sentinels }: PodDeploymentPlan,
@@ -248,7 +254,9 @@ async function sentinelPods(
   return awaitPods(kubernetes, { namespace, labels, count: sentinels.settings.count }, waiting);
 }
 
-/** Waits until a server answers: its container may run before it listens, and a busy machine may answer late. */
+/**
+ * Waits until a server answers. Its container may run before the server listens, and a busy machine may answer late.
+ */
 async function awaitAnswer(
   deployment: Deployment,
   node: DeploymentNode,
@@ -263,7 +271,7 @@ async function awaitAnswer(
 }
 
 /**
- * @param certified until when a certificate that is not accepted may change
+ * @param certified time until which the server may still load a new certificate, if its certificate is not accepted
  * @throws Failure when the server does not answer after the deadline, or for a reason that no later attempt changes
  */
 async function answersNow(
@@ -281,7 +289,8 @@ async function answersNow(
     const until = isCertificateProblem(cause) ? certified : deadline;
     const mayChange = cause instanceof PortForwardBroken || isTimeout(cause) || isCertificateProblem(cause);
     if (!mayChange || Date.now() > until) throw error;
-    if (isCertificateProblem(cause)) report?.(`${messageOf(error)}; it may have yet to load another`, true);
+    if (isCertificateProblem(cause))
+      report?.(`${messageOf(error)}; the server may not have loaded a new certificate yet`, true);
     return false;
   }
 }

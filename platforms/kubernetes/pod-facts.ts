@@ -1,4 +1,4 @@
-/** Facts that the specification and the machine of a pod tell of its server. */
+/** Facts about a server that are in its pod's specification and in its machine's description. */
 import type { V1Container, V1Pod } from "@kubernetes/client-node";
 import type { NodeAccess, DeploymentNode } from "../../valkey/node";
 import type { KubernetesClient } from "./api/client";
@@ -29,7 +29,7 @@ export async function nodesOf(
   });
 }
 
-/** Expects the pod's stable name in its certificate, because its address changes. */
+/** Access to a pod. With TLS its certificate must contain the pod's stable name, because its address changes. */
 export function accessOf(pod: V1Pod, access: NodeAccess, clusterDomain = CLUSTER_DOMAIN): NodeAccess {
   const { tls } = access;
   const { subdomain, hostname = resourceName(pod) } = pod.spec ?? {};
@@ -40,13 +40,13 @@ export function accessOf(pod: V1Pod, access: NodeAccess, clusterDomain = CLUSTER
   };
 }
 
-/** @param container its name. @default the pod's first */
+/** The container that runs Valkey. @param container name of the container. @default the pod's first */
 export function serverOf(pod: V1Pod | undefined, container: string | undefined): V1Container | undefined {
   const containers = pod?.spec?.containers ?? [];
   return container === undefined ? containers[0] : containers.find(({ name }) => name === container);
 }
 
-/** Bytes; undefined where it asks for none. */
+/** Memory request or limit of a container, bytes; undefined if it has none. */
 export function memoryOf(container: V1Container | undefined, which: "requests" | "limits"): number | undefined {
   const asked = container?.resources?.[which]?.["memory"];
   return asked === undefined ? undefined : parseQuantity(asked);

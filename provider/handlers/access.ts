@@ -1,4 +1,6 @@
-/** Lets users log in by new passwords beside the former ones, before anything else of the deployment changes. */
+/**
+ * Makes servers accept new passwords in addition to the former ones, before anything else of the deployment changes.
+ */
 import { compact } from "../../lib/compact";
 import { BadInput, Failure, isCausedBy, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -31,29 +33,29 @@ import { waitOptions } from "../protocol/waiting";
 
 export interface AccessInputs extends Credentials {
   readonly target: DeploymentReference;
-  /** How long two passwords are valid: see `PasswordRetirement`. */
+  /** Time for which both passwords are valid, seconds: see `PasswordRetirement`. */
   readonly overlapSeconds: number;
-  /** Time limit for nodes to answer. */
+  /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;
 }
 
 export interface AccessOutputs {
-  /** When nodes were last told, ISO 8601; empty when never. */
+  /** Time when users and passwords were last set on the nodes, ISO 8601; empty if never. */
   readonly changedAt: string;
-  /** Differences that `pulumi refresh` found, a sentence each; empty when there are none. */
+  /** Differences that `pulumi refresh` found, a sentence each; empty if there are none. */
   readonly drift: readonly string[];
 }
 
-/** Nodes that do not answer within this do not run. */
+/** Seconds within which nodes must answer. */
 const MOST_SECONDS = 60;
 /**
- * The kubelet writes a changed Secret into running pods when it looks at each pod again: after 60 s, and up to half as
- * long again at random. Probes and preStop scripts have the former password until then.
+ * Shortest overlap, seconds. The kubelet writes a changed Secret into running pods when it syncs each pod again. That
+ * takes 60 s plus a random time of up to 30 s. Until then probes and preStop scripts use the former password.
  */
 export const MIN_OVERLAP_SECONDS = 90;
 const MAX_OVERLAP_SECONDS = 3600;
 
-/** Rules by user. A preview knows them where a password has yet to be made. */
+/** ACL rules by name of the user. A preview knows them even if a password is not generated yet. */
 function rulesIn(target: DeploymentReference | undefined): DesiredRules {
   return target?.platform === "kubernetes" ? (target.users ?? {}) : {};
 }
@@ -62,7 +64,7 @@ function problemsOf({ target, password, users = {}, overlapSeconds }: Partial<Ac
   const isPlain = target?.platform === "kubernetes" && target.sentinel !== undefined;
   const passwords = Object.entries(users).map(([name, user]) => [`users.${name}.password`, user.password] as const);
   const problems = [["password", password] as const, ...passwords].flatMap(([property, value]): InputProblem[] => {
-    // A value that another resource has yet to make is undefined.
+    // A value from a resource that does not exist yet is undefined.
     const problem = typeof value === "string" ? passwordProblem(value, isPlain && property === "password") : undefined;
     return problem === undefined ? [] : [{ property, reason: problem }];
   });
@@ -81,12 +83,12 @@ function problemsOf({ target, password, users = {}, overlapSeconds }: Partial<Ac
   )
     problems.push({
       property: "passwordOverlapSeconds",
-      reason: `is ${overlapSeconds}; expected ${least} to ${most}: pods read a new password up to ${least} s late`,
+      reason: `is ${overlapSeconds}; expected ${least} to ${most}, because pods read a new password up to ${least} s late`,
     });
   return problems;
 }
 
-/** @throws Failure when nodes do not run, or accept neither password */
+/** @throws Failure when nodes do not run, or accept neither the new nor the former password */
 async function openNodes(olds: AccessInputs, password: string, context: HandlerContext): Promise<Deployment> {
   const options = waitOptions(olds.target.name, Math.min(olds.timeoutSeconds, MOST_SECONDS), context);
   try {
@@ -94,8 +96,8 @@ async function openNodes(olds: AccessInputs, password: string, context: HandlerC
   } catch (error) {
     if (error instanceof BadInput) throw error;
     const remedy = isCausedBy(error, PasswordRefused)
-      ? "it is neither the new password nor the one on record, so somebody changed it on the servers: " +
-        "give the one that the servers accept as `password`"
+      ? "servers accept neither the new password nor the last known one, so somebody changed it on the servers: " +
+        "set `password` to the password that the servers accept"
       : "users and passwords change on all nodes or on none: run the update again when all nodes answer";
     throw new Failure(`${messageOf(error)}\nNothing has changed; ${remedy}`, { cause: error });
   }
@@ -119,7 +121,10 @@ async function tellNodes(
   return { changedAt: new Date().toISOString(), drift: [] };
 }
 
-/** Users that are configured no more, and those that somebody made by hand beside configured ones. */
+/**
+ * Names of users to delete: users that are no longer configured and, if any user is configured, users that somebody
+ * created by hand.
+ */
 async function removedUsers(
   former: readonly AccessInputs[],
   { users }: AccessInputs,
@@ -130,17 +135,24 @@ async function removedUsers(
   return [...names].filter((name) => name !== DEFAULT_USER && !isOwnUser(name) && !(name in users));
 }
 
-/** Whether a server of an earlier update runs, ready or not. Where none does, they read their users when they start. */
+/**
+ * Whether any server of an earlier update runs, ready or not. If none does, servers read their users when they start.
+ */
 async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
   if (target.platform !== "kubernetes") return true;
   return (await runningServers(await openKubernetesClient(target), target)).length > 0;
 }
 
 /**
- * A failure before the first server is told leaves at most the Secret of the overlap. One after it leaves servers that accept the
- * new passwords beside the former ones, users with new rules on some servers, and, on some, a primary's password that all servers accept
- * already. Nothing else of the deployment has changed. The next update tells all servers again; `PasswordRetirement` then has them
- * refuse the passwords that were taken back, and deletes the Secret.
+ * Sets users and passwords on all running servers. State after a failure:
+ *
+ * - Before the first server was changed: at most the Secret of the overlap exists.
+ * - Later: some servers accept the new passwords in addition to the former ones, have new rules of users, or use the
+ * new
+ *   password for the connection to their primary, which all servers accept by then.
+ *
+ * Nothing else of the deployment has changed. The next update sets users and passwords on all servers again. After that
+ * `PasswordRetirement` makes servers refuse passwords that are no longer wanted, and deletes the Secret.
  */
 export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
   check: (_olds, news) => Promise.resolve(problemsOf(news)),
@@ -159,7 +171,7 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
       const deployment = await openDeployment(target, password, { timeoutMs: 15_000, signal });
       return { changedAt, drift: await differingAccess(deployment, { password, users }) };
     } catch (error) {
-      // The check of the topology reports what does not answer. What an earlier refresh found is not known to be mended.
+      // DeploymentVerification reports nodes that do not answer. Drift that an earlier refresh found may still exist.
       return { changedAt, drift: isCausedBy(error, PasswordRefused) ? [messageOf(error)] : drift };
     }
   },
@@ -171,8 +183,8 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
     return [
       ...others.map(
         (whose) =>
-          `a new password${whose}: valid on ${nodes} beside the old one, which is revoked after ` +
-          `${overlapSeconds} s; no restart, clients see nothing if they use the new one by then`,
+          `a new password${whose}: set on ${nodes}; the old password stays valid for ${overlapSeconds} s; ` +
+          "no restart, no effect on clients that use the new password by then",
       ),
       ...describeUsers(rulesIn(olds.target), rulesIn(target), nodes),
     ];
@@ -186,14 +198,12 @@ function hasOtherPassword({ users: before }: AccessInputs, users: Users, name: s
 
 /** Changes of users, a sentence each. */
 function describeUsers(before: DesiredRules, after: DesiredRules, nodes: string): string[] {
-  // As measured: docs/access.md.
-  const nothing = "in about 20 s; no restart, other clients see nothing";
+  // The time is measured: docs/access.md.
+  const nothing = "in about 20 s; no restart, no effect on other clients";
   const told = Object.entries(after).flatMap(([name, rules]) => {
     const former = before[name];
     if (former === rules) return [];
-    return [
-      `user ${name}: ${former === undefined ? "added" : "may do other things"} on ${nodes}, ${rules}, ${nothing}`,
-    ];
+    return [`user ${name}: ${former === undefined ? "added" : "gets new rules"} on ${nodes} (${rules}), ${nothing}`];
   });
   const removed = Object.keys(before).filter((name) => !(name in after));
   return [

@@ -1,4 +1,4 @@
-/** Learns where clients outside reach a deployment, and has the nodes of a cluster tell them. */
+/** Finds the addresses for clients outside the Kubernetes cluster, and makes the nodes of a cluster announce them. */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
 import type { ExternalEndpoint } from "../../platforms/kubernetes/access/external-endpoints";
@@ -16,37 +16,37 @@ import { waitOptions } from "../protocol/waiting";
 export interface ExternalAddressesInputs {
   readonly target: KubernetesReference;
   readonly password: string;
-  /** Null where nobody outside connects. */
+  /** Access for clients outside the Kubernetes cluster; null if there is none. */
   readonly external: ExternalRequest | null;
   /** Image of the servers. */
   readonly image: string;
-  /** Revision of the pods: a new one restarts them, perhaps on other machines. */
+  /** Revision of the pods. A new revision restarts them, perhaps on different machines. */
   readonly revision: string;
-  /** Time limit for Services to get addresses, and then for nodes to learn them. */
+  /** Time limit for Services to get addresses, and after that for nodes to announce them, seconds. */
   readonly timeoutSeconds: number;
 }
 
 export interface ExternalRequest {
   readonly type: "LoadBalancer" | "NodePort";
-  /** Names: of a cluster one for each pod, in their order. */
+  /** Names of the Services. In cluster mode there is one for each pod, in the order of the pods. */
   readonly services: readonly string[];
 }
 
 export interface ExternalAddressesOutputs {
   /** `HOST:PORT` of each Service. */
   readonly endpoints: readonly string[];
-  /** Files that the server of each pod includes when it starts, by name; none in replication mode. */
+  /** Files by name. The server of each pod includes its file when it starts. Empty in replication mode. */
   readonly files: Readonly<Record<string, string>>;
-  /** Differences that `pulumi refresh` found, a sentence each; empty when there are none. */
+  /** Differences that `pulumi refresh` found, a sentence each; empty if there are none. */
   readonly drift: readonly string[];
 }
 
 const NOTHING: ExternalAddressesOutputs = { endpoints: [], files: {}, drift: [] };
-/** For a look that changes nothing. */
+/** Time limit for a refresh, which changes nothing, milliseconds. */
 const LOOK_MS = 15_000;
-/** Has ready-cluster.sh look whether the pod is on another machine. */
+/** Line in a pod's file that tells ready-cluster.sh to announce the address of the pod's machine. */
 const MACHINE = "# machine\n";
-/** The first with `cluster-announce-client-port`, or the one before it: 9.0 was not tried. */
+/** Lowest major version for node ports. 9.1 has `cluster-announce-client-port`; whether 9.0 has it was not tested. */
 const NODE_PORT_MAJOR = 9;
 
 const podName = ({ statefulSet }: KubernetesReference, index: number): string => `${statefulSet}-${index}`;
@@ -96,8 +96,9 @@ async function apply(inputs: ExternalAddressesInputs, context: HandlerContext): 
 }
 
 /**
- * A failure leaves some nodes of a cluster that give clients the new addresses and others that give the former ones; all of them lead to
- * their nodes as long as their Services exist. The next update tells all nodes, also that nobody outside connects any more.
+ * Sets the announced addresses on all nodes. After a failure some nodes of a cluster announce the new addresses and
+ * others the former ones. All these addresses work as long as their Services exist. The next update sets the addresses
+ * on all nodes, or removes them if there is no access from outside any more.
  */
 export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddressesOutputs> = {
   check: (_olds, { target, external, image }) => {
@@ -110,7 +111,7 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
             {
               property: "external.type",
               reason:
-                `nodes of ${image ?? ""} cannot give clients another port than their own: NodePort needs Valkey 9.1. ` +
+                `nodes of ${image ?? ""} cannot give clients a port that differs from their own: NodePort needs Valkey 9.1. ` +
                 "Expected LoadBalancer, or a newer image",
             },
           ]
@@ -122,9 +123,9 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
     const nodes = `${nodeCount(target.shape)} running nodes`;
     return [
       external === null
-        ? `clients are given the addresses of pods again, by ${nodes}; no restart, and clients outside cannot connect any more`
-        : `clients, inside as well, are given the addresses of Services of the type ${external.type}, by ${nodes}; ` +
-          "no restart, connections stay",
+        ? `${nodes} give clients the addresses of pods again; no restart, and clients outside the Kubernetes cluster cannot connect any more`
+        : `${nodes} give all clients, also inside the Kubernetes cluster, the addresses of Services of the type ` +
+          `${external.type}; no restart, connections stay open`,
     ];
   },
   create: async (inputs, context) => ({
@@ -150,7 +151,7 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
         drift: await announcementDrift(deployment, wanted, target.tls !== undefined),
       };
     } catch {
-      // The check of the topology reports what does not answer.
+      // DeploymentVerification reports nodes that do not answer.
       return { endpoints, files, drift };
     }
   },

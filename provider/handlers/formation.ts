@@ -10,22 +10,24 @@ import { waitOptions } from "../protocol/waiting";
 export interface FormationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Time when nodes were last emptied: they need a new formation. Undefined when never */
+  /** Time when nodes were last emptied, ISO 8601. After that the cluster needs a new formation. Undefined if never */
   readonly emptiedAt?: string | undefined;
-  /** Time limit of the formation. */
+  /** Time limit of the formation, seconds. */
   readonly timeoutSeconds: number;
 }
 
 export interface FormationOutputs {
-  /** From running nodes to a cluster that serves. */
+  /** Time from running nodes to a cluster that serves. */
   readonly milliseconds: number;
-  /** Problems that `pulumi refresh` found and a new formation repairs, a sentence each; empty when there are none. */
+  /** Problems that `pulumi refresh` found and a new formation repairs, a sentence each; empty if there are none. */
   readonly drift: readonly string[];
 }
 
 /**
- * A failure leaves a cluster that is formed in part, or slots between their former and their new primaries, all served; directives that
- * are changed meanwhile are restored, after an interruption too. The next update goes on from what the nodes say, also to the former shape.
+ * Forms the cluster. After a failure the cluster is formed in part, or some slots have moved to their new primaries and
+ * others have not; all slots are served. Directives that the formation changes for a time are restored, also after an
+ * interruption. The next update continues from the state that the nodes report, even if it goes back to the former
+ * shape.
  */
 export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   recordsAttempts: true,

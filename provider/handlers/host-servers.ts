@@ -17,15 +17,15 @@ import { canonicalJson } from "../protocol/engine-values";
 import type { ResourceHandler } from "../protocol/resource-handler";
 
 export interface HostServersInputs {
-  /** Another plan needs a replacement. */
+  /** Plan of the deployment. A change of the plan replaces the deployment. */
   readonly plan: Omit<HostDeploymentPlan, "password" | "shape" | "settings">;
-  /** Running servers take others, but for those that need a restart. */
+  /** Settings of the servers. A change is set on running servers; settings that need a restart are refused. */
   readonly settings: ServerSettings;
   readonly shape: Shape;
   readonly password: string;
-  /** Project, stack and deployment: the owner of the run directory. */
+  /** Owner of the run directory: project, stack and deployment. */
   readonly owner: string;
-  /** Time limit of a change of the shape. */
+  /** Time limit for a change of the shape, seconds. */
   readonly timeoutSeconds: number;
 }
 
@@ -33,16 +33,18 @@ export interface HostServersOutputs {
   readonly target: DeploymentReference;
   /** Version of valkey-server, such as `9.1.2`. */
   readonly version: string;
-  /** The run directory. */
+  /** Path of the run directory. */
   readonly directory: string;
 }
 
 const ADVICE = "destroy or replace the deployment (pulumi up --replace)";
 
 /**
- * A failure of `create` stops what it started. One of `update` leaves servers with the former or the new password (some with both),
- * settings that some servers have, or slots between their former and their new primaries, all served, with added servers that run. The
- * next update sets password and settings on all servers and goes on with the shape, also with the former ones.
+ * Starts, changes and stops the servers. If `create` fails, it stops the servers that it started. If `update` fails, it
+ * may leave servers with the former password, the new one or both, new settings on some servers only, added servers
+ * that run, and slots of which only some have moved to their new primaries; all slots are served. The next update sets
+ * password and settings on all servers and continues the change of the shape, even if it goes back to the former
+ * values.
  */
 export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   replaceOn: ["plan"],
@@ -50,7 +52,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     const { owner, shape } = inputs;
     const runs = runsDirectory();
     await stopAbandonedRuns(...allRunsDirectories());
-    // An interrupted update leaves runs of this owner that are not in the state.
+    // An interrupted update may have left runs of this owner that are not in the state.
     for (const { path, info } of RunDirectory.list(runs)) if (info.stack === owner) await stopRun(path);
     const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
     const run = RunDirectory.create(runs, owner);
@@ -66,13 +68,13 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   },
   check: (olds, { plan, settings, shape }) => {
     if (olds === undefined || plan === undefined || settings === undefined) return Promise.resolve([]);
-    // Servers with another plan are new ones.
+    // A changed plan starts new servers.
     if (canonicalJson(plan) !== canonicalJson(olds.plan)) return Promise.resolve([]);
     const names = restartChanges(directivesOf(olds), directivesOf({ plan, settings, shape: shape ?? olds.shape }));
     if (names.length === 0) return Promise.resolve([]);
     const reason =
-      `a running server does not take ${names.join(", ")}, and a restart on the platform host loses the data. ` +
-      "Undo the change; or destroy the deployment first (pulumi destroy), with its data";
+      `a running server cannot take a new value of ${names.join(", ")}, and a restart on the platform host loses the data. ` +
+      "Undo the change; or destroy the deployment and its data first (pulumi destroy)";
     return Promise.resolve([{ property: "settings", reason }]);
   },
   describeChange: (olds, { plan, settings = olds.settings, password }) => {
@@ -81,7 +83,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     const nodes = nodeCount(olds.shape);
     return compact([
       ...describeSettingsChange(directivesOf(olds), directivesOf({ ...olds, settings }), nodes),
-      password === olds.password ? undefined : `a new password: on ${nodes} running nodes, without a restart`,
+      password === olds.password ? undefined : `a new password: set on ${nodes} running nodes, without a restart`,
     ]);
   },
   recordsAttempts: true,
@@ -90,7 +92,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
     const host = new Host(RunDirectory.open(directory), programs);
     const former = [olds, ...attempts];
-    // The password that was tried last may be the only one by now.
+    // The password of the last failed update may be the only one that servers accept now.
     const formerPassword = former.map((each) => each.password).findLast((each) => each !== password);
     if (formerPassword !== undefined)
       await host.changePassword(await host.adopt(hostPlan({ ...olds, password }), formerPassword), password);
@@ -130,7 +132,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   },
 };
 
-/** @throws Failure naming the servers that stay but no longer run */
+/** @throws Failure naming the servers of the new shape that no longer run */
 function requireServers(
   { plan, target }: HostServersInputs & HostServersOutputs,
   { nodes }: Deployment,

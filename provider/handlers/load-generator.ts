@@ -24,37 +24,40 @@ import type { MeasuredDeployment } from "../../benchmarks/results/measured-cost"
 /** A deployment to measure. */
 export interface MeasuredTarget {
   readonly target: DeploymentReference | ExternalServers;
-  /** Undefined where the servers have none. */
+  /** Password of the servers; undefined if they have none. */
   readonly password?: string | undefined;
-  /** Null where the deployment forms without help. */
+  /** Time that the formation took, milliseconds; null if there was no formation step. */
   readonly formationMs: number | null;
 }
 
 export interface LoadGeneratorInputs {
   readonly targets: readonly MeasuredTarget[];
   readonly stack: string;
-  /** Measured after the workload's tests. @default none */
+  /** Mixed workloads. They are measured after the workload's tests. @default none */
   readonly mixes?: readonly MixedWorkload[] | undefined;
-  /** Where the load generators run; only their number counts on this machine. @default one, apart from the servers */
+  /**
+   * Number and placement of the load generators. On this machine only the number has an effect.
+   * @default one, apart from the servers
+   */
   readonly clients?: RunnerPlan | undefined;
-  /** Time limit for pods to run. */
+  /** Time limit for pods to start, seconds. */
   readonly timeoutSeconds: number;
 }
 
-/** Deployments to measure, and what sends load to them. */
+/** Deployments to measure, and the drivers of the load generators. */
 export interface LoadGenerator {
   readonly deployments: readonly (Deployment & Pick<MeasuredDeployment, "memoryBytes">)[];
   readonly runner: ValkeyBenchmarkDriver;
-  /** For mixed workloads. */
+  /** Drivers for mixed workloads. */
   readonly loadDrivers: Pick<LoadDrivers, "openLoop" | "memtier">;
-  /** Machines that the servers run on, in Kubernetes; else none. */
+  /** Machines that the servers run on, if they run in Kubernetes; otherwise empty. */
   readonly machines: readonly Machine[];
-  /** Null where the servers' image contains valkey-benchmark. */
+  /** Origin of valkey-benchmark on this machine; null if the servers' image contains it. */
   readonly programs: { readonly version: string; readonly source: string } | null;
   readonly close: () => Promise<void>;
 }
 
-/** @throws Failure, BadInput when a target cannot be reached or no valkey-benchmark is found */
+/** @throws Failure or BadInput when a target cannot be reached or valkey-benchmark is not found */
 export async function openLoadGenerator(inputs: LoadGeneratorInputs, signal: AbortSignal): Promise<LoadGenerator> {
   const pods = inputs.targets.flatMap(({ target, password }) =>
     target.platform === "kubernetes" ? [{ target, password }] : [],
@@ -62,7 +65,7 @@ export async function openLoadGenerator(inputs: LoadGeneratorInputs, signal: Abo
   if (pods.length === 0) return openProcesses(inputs, signal);
   if (pods.length < inputs.targets.length)
     throw new Failure(
-      "deployments in Kubernetes and servers elsewhere cannot be measured together: load generators run as pods or here",
+      "deployments in Kubernetes and servers elsewhere cannot be measured together: load generators run either as pods or on this machine",
     );
   return openJobs(pods, inputs, signal);
 }
@@ -118,7 +121,7 @@ async function openJobs(
     pods.map(({ target, password }) => openPodDeployment(kubernetes, target, password, { timeoutMs, signal })),
   );
   const plan = clients ?? { runners: 1, sharing: false };
-  // Said before anything is started.
+  // Problems are reported before anything is started.
   for (const deployment of deployments) withAuthority(plan, deployment);
   const options = { plan, deployments, timeoutMs };
   const runner = await ValkeyBenchmarkJobDriver.open(kubernetes, options, signal);

@@ -1,4 +1,4 @@
-/** Raises maxmemory on running servers whose pods have the memory for it. */
+/** Raises maxmemory on running servers if their pods have enough memory. */
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
 import { applySettings } from "../../valkey/apply-settings";
@@ -8,20 +8,20 @@ import type { HandlerContext, ResourceHandler } from "../protocol/resource-handl
 import { waitOptions } from "../protocol/waiting";
 
 export interface MaxmemoryInputs {
-  /** With the directives that every node is to have. */
+  /** The deployment, with the directives that every node must have. */
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Those directives of `target` that wait for memory. */
+  /** Directives of `target` that are set only when pods have enough memory. */
   readonly directives: Readonly<Record<string, string>>;
-  /** Memory limit of each pod, as Kubernetes writes it. */
+  /** Memory limit of each pod, as a Kubernetes quantity. */
   readonly memoryLimit: string;
-  /** Time limit for nodes to answer. */
+  /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;
 }
 
 /**
- * Nodes that have the values already are told nothing. When it is interrupted, the next update sets what is missing; when the change is
- * taken back instead, `Settings` lowers maxmemory again before the pods lose their memory.
+ * Sets the directives on nodes that do not have them yet. If it is interrupted, the next update sets the rest. If the
+ * change is undone instead, `Settings` lowers maxmemory again before the pods get less memory.
  */
 async function setOnNodes(
   { target, password, directives, memoryLimit, timeoutSeconds }: MaxmemoryInputs,
@@ -35,7 +35,7 @@ async function setOnNodes(
 }
 
 export const handler: ResourceHandler<MaxmemoryInputs, object> = {
-  // The files of new servers have them.
+  // New servers have the directives in their files, so nothing needs to be set on them.
   create: async (inputs, context) => ({ id: inputs.target.name, outputs: await setOnNodes(inputs, context) }),
   update: (_id, _olds, news, context) => setOnNodes(news, context),
   silentInputs: ["target", "password", "timeoutSeconds"],

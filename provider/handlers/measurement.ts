@@ -1,4 +1,4 @@
-/** Measures verified deployments and writes the results. */
+/** Measures deployments that pass verification, and writes the results. */
 import { isAbsolute, relative, resolve } from "node:path";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import { measureAll } from "../../benchmarks/run/measure-all";
@@ -22,35 +22,38 @@ import type { LoadGenerator, LoadGeneratorInputs, MeasuredTarget } from "./load-
 import { openLoadGenerator } from "./load-generator";
 
 export interface MeasurementInputs extends LoadGeneratorInputs {
-  /** Named tests. The key space is fitted to the deployments. */
+  /** Named tests. The number of keys is adjusted to the deployments. */
   readonly workload: Workload;
-  /** Whether connections and threads that primaries cannot share evenly are adjusted, instead of refused. */
+  /**
+   * Whether numbers of connections and threads that primaries cannot share evenly are adjusted; otherwise they are
+   * refused.
+   */
   readonly adjustLoad: boolean;
   readonly repeats: number;
-  /** Searched for after everything else. @default no search */
+  /** Search for the capacity, after everything else. @default no search */
   readonly capacity?: CapacitySearch | undefined;
-  /** The program's current directory, absolute: this process may run in another one. */
+  /** Absolute path of the program's current directory. This process may run in a different one. */
   readonly directory: string;
-  /** Directory for the artifacts, absolute or from `directory`. @default results/TIME */
+  /** Directory for the results' files, absolute or relative to `directory`. @default results/TIME */
   readonly output?: string | undefined;
-  /** Kept in the results. */
+  /** Description of the measurement that is kept in the results. */
   readonly configuration: unknown;
   /** Change this number to measure again. */
   readonly trigger: number;
 }
 
 export interface MeasurementOutputs {
-  /** Without latency distributions, which results.json has. */
+  /** Results without latency distributions. The file results.json has these too. */
   readonly results: MeasuredResults;
   readonly comparison: readonly Comparison[];
-  /** summary.txt */
+  /** Text of summary.txt. */
   readonly summary: string;
-  /** Path of the report: from `directory` where it is inside, else absolute. */
+  /** Path of the report: relative to `directory` if it is inside, otherwise absolute. */
   readonly report: string;
 }
 
 export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
-  // A new directory of results does not make a new measurement.
+  // A changed directory of results does not repeat the measurement.
   silentInputs: ["directory", "output"],
   check: (_olds, { targets, workload, mixes, capacity, adjustLoad }) => {
     if (targets === undefined || workload === undefined) return Promise.resolve([]);
@@ -94,7 +97,7 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
   },
 };
 
-/** Relative where it is inside, so that a state does not depend on where the program lies. */
+/** The path, relative if it is inside the directory, so that the state does not depend on the program's location. */
 function pathFrom(directory: string, path: string): string {
   const short = relative(directory, path);
   return short.startsWith("..") || isAbsolute(short) ? path : short;
@@ -113,7 +116,7 @@ async function measure(
   const verified = await Promise.all(
     load.deployments.map(async (deployment) => {
       const measured = targets.find(({ target }) => target.name === deployment.name);
-      // A pod that started since the last update has been told by nobody.
+      // A pod that started after the last update does not know its zone yet.
       if (measured?.target.platform === "kubernetes") await tellZones(deployment);
       const external = measured?.target.platform === "external" ? measured.target : undefined;
       const verification = await verify(deployment, external?.skippedAssertions);
@@ -127,7 +130,7 @@ async function measure(
   );
   for (const { verification, formationMs } of verified) collector.addTopology(verification, formationMs);
   requirePass(verified.map(({ verification }) => verification));
-  // Only now are the shapes of external servers known.
+  // The shapes of external servers are known only after verification.
   const found = verified.map(({ deployment: { name, mode, shape }, verification }) => ({
     name,
     mode,
@@ -144,7 +147,7 @@ async function measure(
   );
 }
 
-/** Bytes that the deployment sets itself; undefined where it sets no limit. */
+/** maxmemory of a deployment, bytes; 0 without a limit, undefined for external servers. */
 function maxmemoryOf(target: MeasuredTarget["target"]): number | undefined {
   return target.platform === "external" ? undefined : Number(target.directives["maxmemory"] ?? 0);
 }

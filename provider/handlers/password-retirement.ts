@@ -1,4 +1,4 @@
-/** Takes former passwords away, once everybody had the time to use the new ones. */
+/** Revokes former passwords, after pods and clients had time to switch to the new ones. */
 import { messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -14,17 +14,17 @@ import { waitOptions } from "../protocol/waiting";
 
 export interface PasswordRetirementInputs extends Credentials {
   readonly target: DeploymentReference;
-  /** When nodes were last told of users and passwords: see `Access`. */
+  /** Time when users and passwords were last set on the nodes, ISO 8601: see `Access`. */
   readonly changedAt: string;
-  /** How long former passwords stay valid after the new ones are published. */
+  /** Time for which former passwords stay valid after the new ones are published, seconds. */
   readonly overlapSeconds: number;
-  /** Port of the metrics exporters beside the servers; null without them. */
+  /** Port of the servers' metrics exporters; null without exporters. */
   readonly exporterPort: number | null;
-  /** Time limit for nodes to answer. */
+  /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;
 }
 
-/** Exporters read their password when they start, and when they are told to. */
+/** Makes the exporters read their password again. Without this they read it only when they start. */
 async function reloadExporters(
   { target, exporterPort }: PasswordRetirementInputs,
   { nodes }: Deployment,
@@ -51,7 +51,10 @@ function openNodes(
   return openDeployment(target, password, waitOptions(target.name, timeoutSeconds, context), olds.password);
 }
 
-/** Whether pods and clients may still read another password than the one that stays, and servers accept it. */
+/**
+ * Whether a different password than the wanted one may still be in use: the Secret of the overlap has it, or servers
+ * accept it.
+ */
 async function isOverlapping(
   olds: PasswordRetirementInputs,
   news: PasswordRetirementInputs,
@@ -67,15 +70,16 @@ async function isOverlapping(
 }
 
 /**
- * A failure or an interruption leaves former passwords valid, on some servers or on all, and perhaps the Secret of the overlap. The
- * next update begins the overlap anew while a server accepts a further password or the Secret exists.
+ * Waits for the overlap and then revokes former passwords. After a failure or an interruption former passwords are
+ * still valid, on some servers or on all, and the Secret of the overlap may still exist. The next update waits for the
+ * whole overlap again if the Secret exists or a server accepts a further password.
  */
 export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, news, context) => {
     const { target, overlapSeconds } = news;
     if (!passwordsDiffer(olds, news) && news.changedAt === olds.changedAt) return {};
-    // Not what this resource has seen counts, but what is published: a new password may have been taken back.
+    // The inputs are not enough to decide: a new password may have been published and undone since the last success.
     const overlaps = passwordsDiffer(olds, news) || (await isOverlapping(olds, news, context));
     if (overlaps) {
       context.report(`${target.name}: the former and the new password are valid for ${overlapSeconds} s from now`);
@@ -88,7 +92,7 @@ export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
     await retireOtherPasswords(deployment, news);
     return {};
   },
-  // An overlap that was interrupted leaves it.
+  // An interrupted overlap may have left its Secret.
   delete: async (_id, { target }, context) => {
     if (target.platform !== "kubernetes") return;
     const kubernetes = await openForDeletion(target, `passwords of ${target.name}`, context);

@@ -8,7 +8,7 @@ export interface PasswordInputs {
 }
 
 export interface PasswordOutputs {
-  /** 48 hexadecimal digits. */
+  /** Password of 48 hexadecimal digits. */
   readonly password: string;
 }
 

@@ -1,4 +1,6 @@
-/** Waits for the pods of a StatefulSet. */
+/**
+ * Rolls out the pods of a StatefulSet: waits until all have the newest revision, and restarts them if that is needed.
+ */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openPodDeployment } from "../../platforms/deployment-reference";
 import { areLed, designatedPod } from "../../platforms/kubernetes/access/primary-lead";
@@ -15,25 +17,30 @@ import type { StorageRequest } from "../updates/volume-refusals";
 export interface RolloutInputs {
   readonly target: KubernetesReference;
   readonly password: string;
-  /** Changes with the pod template. */
+  /** Checksum that changes with the pod template. */
   readonly revision: string;
-  /** Volume of each pod. Different volumes need a new StatefulSet, which takes the pods over. */
+  /** Volume of each pod. A change of it needs a new StatefulSet, which takes over the pods. */
   readonly storage: StorageRequest;
-  /** Time limit for pods to start. A change that restarts pods has a minute more for each. */
+  /** Time limit for pods to start, seconds. A change that restarts pods gets one more minute for each pod. */
   readonly timeoutSeconds: number;
 }
 
-/** A pod hands over its slots, stops, starts, catches up, and passes its readiness probe. */
+/** Time limit for the restart of one pod: it hands over its slots, stops, starts, catches up, and becomes ready. */
 const SECONDS_PER_RESTART = 60;
 
 export interface RolloutOutputs {
-  /** Time when all pods were as wanted, ISO 8601. Undefined in the state of a former version */
+  /**
+   * Time when the roll-out was complete, ISO 8601. Undefined in a state that an earlier version of this package wrote
+   */
   readonly rolledOutAt?: string | undefined;
-  /** True where a refresh found pods of another template that only an update restarts, or clients that are led elsewhere. */
+  /**
+   * True if a refresh found pods of an outdated template, which only an update restarts, or Services that do not route
+   * to the designated primary.
+   */
   readonly unfinished?: true | undefined;
 }
 
-/** @param before what pods may be of, besides the inputs */
+/** @param before former references, and those of failed updates: running pods may still be of them */
 async function rollOut(
   inputs: RolloutInputs,
   timeoutSeconds: number,
@@ -57,24 +64,25 @@ async function rollOut(
   const moves = isLed(target) ? new PrimaryMoves(kubernetes, target, password, options) : undefined;
   if (before.length > 0) await moves?.settle();
   const restartNext = target.sentinel === undefined ? moves?.restartNext : undefined;
-  // Nodes with TLS and nodes without do not talk to each other: see `TlsCheck`.
+  // Nodes with TLS cannot talk to nodes without TLS, so all restart at once: see `TlsCheck`.
   const atOnce = former.some(({ tls }) => (tls === undefined) !== (target.tls === undefined));
   const nodes = nodeCount(shape);
   const plan: RolloutPlan = { namespace, statefulSet, container, nodes, atOnce, repair, restartNext };
   await awaitRollout(kubernetes, plan, options);
   if (target.sentinel !== undefined && before.length > 0) {
     const { sentinels, ...deployment } = await openPodDeployment(kubernetes, target, password, options);
-    // There may be fewer pods or Sentinels than before.
+    // There may be fewer pods or Sentinels than before, so Sentinels must forget those that are gone.
     if (sentinels !== undefined) await forgetGone(deployment, sentinels, options);
   }
   return { rolledOutAt: new Date().toISOString() };
 }
 
 /**
- * A failure leaves pods of the former and of the new template, each with its data and part of the deployment, and a StatefulSet that
- * waits to restart the next pod. Where the program was killed while a primary handed over, nobody can write for some minutes (docs/failures.md).
- * Some Sentinels may have forgotten the nodes that are gone, and others not. The next update waits for its own
- * template on all pods, also if that is the former one.
+ * Rolls out the pods. After a failure some pods have the former template and others the new one. All have their data
+ * and are part of the deployment, and the StatefulSet waits to restart the next pod. If the program was killed while a
+ * primary handed over, clients cannot write for some minutes (docs/failures.md). Some Sentinels may have forgotten
+ * nodes that are gone, and others not. The next update brings all pods to its own template, even if that is the former
+ * one.
  */
 export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   create: async (inputs, context) => {
@@ -82,7 +90,8 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
     return { id: inputs.target.name, outputs };
   },
   recordsAttempts: true,
-  // An update that was killed has left its template, and no attempt, in the state.
+  // A killed update leaves its template in the Kubernetes cluster, but no attempt in the state. So a refresh looks for
+  // it.
   read: async (_id, { target, rolledOutAt, unfinished }) => {
     if (!isLed(target)) return { rolledOutAt };
     try {
@@ -93,7 +102,7 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
         (target.sentinel !== undefined || (await outdatedPods(kubernetes, target)).length === 0);
       return { rolledOutAt, ...(isDone ? {} : { unfinished: true }) };
     } catch {
-      // The check of the topology reports what does not answer. What an earlier refresh found is not known to be mended.
+      // DeploymentVerification reports nodes that do not answer. Drift that an earlier refresh found may still exist.
       return { rolledOutAt, unfinished };
     }
   },
@@ -107,11 +116,13 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
     target === undefined || revision === undefined || revision === olds.revision
       ? []
       : (target.tls === undefined) !== (olds.target.tls === undefined)
-        ? [`${nodeCount(target.shape)} nodes restart at once; clients are cut off until they run again`]
+        ? [`${nodeCount(target.shape)} nodes restart at once; clients are cut off until the nodes run again`]
         : [describeRestarts(target)],
 };
 
-/** Seconds that one node takes as measured (docs/findings.md), without the time to pull an image and to load data. */
+/**
+ * Measured seconds for the restart of one node (docs/findings.md), without the time to pull an image and to load data.
+ */
 const USUAL_SECONDS = { cluster: 12, watched: 12, replication: 6 } as const;
 
 function describeRestarts(target: KubernetesReference): string {

@@ -1,4 +1,6 @@
-/** Readies a deployment for what it loses: empties nodes that leave, moves a primary that leaves, and stops Sentinels that leave. */
+/**
+ * Prepares a deployment for the loss of nodes: empties leaving nodes, moves a leaving primary, stops leaving Sentinels.
+ */
 import { compact } from "../../lib/compact";
 import { Failure, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -22,31 +24,35 @@ import { waitOptions } from "../protocol/waiting";
 export interface ScaleInInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Time limit of the change. */
+  /** Time limit of the change, seconds. */
   readonly timeoutSeconds: number;
 }
 
 export interface ScaleInOutputs {
-  /** Time when nodes were last emptied, or perhaps were, ISO 8601: a new formation is due. Undefined when never */
+  /**
+   * Time when nodes were last emptied, or may have been emptied by a failed update, ISO 8601. After that the cluster
+   * needs a new formation. Undefined if never
+   */
   readonly emptiedAt?: string | undefined;
 }
 
-/** The nodes of the former shape that run, and the names of those that do not. */
+/** The running nodes of the former shape, and the names of nodes of this shape that do not run. */
 interface FormerNodes {
   readonly deployment: Deployment;
   readonly absent: readonly string[];
 }
 
-/** Names of the nodes, in the order in which a smaller shape keeps them: Kubernetes deletes the pods with the highest ordinals. */
+/** Names of the nodes. A smaller shape keeps the first ones: Kubernetes deletes the pods with the highest ordinals. */
 function nodeNames(target: DeploymentReference): string[] {
   if (target.platform === "endpoints") return target.nodes.map(({ name }) => name);
   return Array.from({ length: nodeCount(target.shape) }, (_, ordinal) => `${target.statefulSet}-${ordinal}`);
 }
 
 /**
- * Opens the nodes of the former shape. Those that leave need not run where no member knows them: they never joined. Others are waited
- * for, so that they hand over what they have; one that does not run then may leave where the others have all slots.
- * @throws Failure where a node that stays does not run, or where slots are with nodes that do not run
+ * Opens the nodes of the former shape. A leaving node that no member knows has never joined, so it need not run. The
+ * function waits for all other nodes, so that leaving ones can hand over their slots. A leaving node that still does
+ * not run then may leave if the others have all slots.
+ * @throws Failure if a node that stays does not run, or if a node that does not run has slots
  */
 async function openFormerNodes(
   target: DeploymentReference,
@@ -71,13 +77,15 @@ async function openFormerNodes(
     const { states } = await withConnections(deployment, readMemberStates);
     if (unknownNodes(states).length > 0 && !ownAllSlots(states))
       throw new Failure(
-        `${target.name}: slots are with nodes that do not run, and no other node has their data. Start ${listNames(absent)} again, ` +
+        `${target.name}: nodes that do not run own slots, and no other node has the data of these slots. Start ${listNames(absent)} again, ` +
           `or undo the change of the shape (${why ?? "they do not run"})`,
       );
   }
   return { deployment, absent };
 
-  /** The nodes that run, where all that stay are among them and nobody knows any other; without waiting. */
+  /**
+   * The running nodes, if they include all nodes that stay and know no other node; otherwise undefined. Does not wait.
+   */
   async function nodesThatJoined(): Promise<FormerNodes | undefined> {
     if (target.platform !== "kubernetes") return undefined;
     const deployment = await openRunningPart(await openKubernetesClient(target), target, password);
@@ -94,7 +102,10 @@ async function openFormerNodes(
   }
 }
 
-/** Moves a primary that leaves, as long as the servers run without Sentinels: those that come find it where it is then. */
+/**
+ * Moves a leaving primary to a pod that stays, if the servers run without Sentinels now or afterwards. Sentinels that
+ * are added later find the primary at its new place.
+ */
 async function keepPrimary(
   former: readonly DeploymentReference[],
   target: DeploymentReference,
@@ -104,26 +115,27 @@ async function keepPrimary(
   if (former.every(({ shape }) => nodeCount(shape) <= nodeCount(target.shape))) return;
   const led = former.find((each) => each.platform === "kubernetes" && isLed(each));
   if (led?.platform !== "kubernetes" || !isLed(led) || target.platform !== "kubernetes") return;
-  // Sentinels have a replica take over when a pod stops.
+  // With Sentinels a replica takes over when the pod stops.
   if (led.sentinel !== undefined && target.sentinel !== undefined) return;
   const kubernetes = await openKubernetesClient(target);
   if ((await findStatefulSet(kubernetes, led)) === undefined) return;
   await new PrimaryMoves(kubernetes, { ...led, shape: target.shape }, password, options).keep();
 }
 
-/** Sentences about a primary that fails, once Sentinels come or go. */
+/** Sentences about the effect of a failed primary, if Sentinels are added or removed. */
 function describeSentinels(before: DeploymentReference, after: DeploymentReference): string[] {
   if (before.platform !== "kubernetes" || after.platform !== "kubernetes") return [];
   if ((before.sentinel === undefined) === (after.sentinel === undefined)) return [];
   return after.sentinel === undefined
-    ? ["Sentinels leave: the primary stays where it is, and no replica takes over any more when it fails"]
-    : ["Sentinels come: a replica takes over when the primary fails, and clients connect through proxies"];
+    ? ["Sentinels are removed: the primary stays where it is, and no replica takes over when the primary fails"]
+    : ["Sentinels are added: a replica takes over when the primary fails, and clients connect through proxies"];
 }
 
 /**
- * A failure leaves slots anywhere between their former and their new primaries, all served, and emptied nodes outside the cluster. The
- * next update with fewer nodes goes on; one with the former number has `Formation` take the nodes in again. Sentinels that leave are stopped
- * then, and nobody fails over; they run again once the change is taken back.
+ * Prepares the deployment. After a failure some slots have moved to their new primaries and others have not; all slots
+ * are served. Emptied nodes are outside the cluster. If the next update also wants fewer nodes, it continues. If it
+ * wants the former number, `Formation` adds the nodes to the cluster again. Sentinels that leave may be stopped
+ * already, so that no replica takes over when the primary fails. They run again when the change is undone.
  */
 export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
   describeChange: ({ target: before }, { target: after = before }) => {
@@ -153,7 +165,9 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
     const nodes = deployment.nodes.filter(({ name }) => stays.has(name));
     const leaving = deployment.nodes.filter(({ name }) => !stays.has(name));
     if (absent.length > 0)
-      context.report(`${target.name}: ${listNames(absent)} leave without running; the others have all slots`);
+      context.report(
+        `${target.name}: ${listNames(absent)} leave although they do not run; the other nodes have all slots`,
+      );
     const staying = { ...deployment, shape: target.shape, nodes };
     await tightenBudgets(target);
     await form(staying, target.shape, { leaving, absent, timeoutMs: options.timeoutMs, signal: context.signal });

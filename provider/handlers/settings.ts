@@ -17,29 +17,30 @@ import { hasMemory } from "../updates/memory-limit";
 import { waitOptions } from "../protocol/waiting";
 
 export interface SettingsInputs {
-  /** With the directives that every node has or is to have. */
+  /** The deployment, with the directives that every node must have. */
   readonly target: DeploymentReference;
   readonly password: string;
   /**
-   * Memory limit of each pod, as Kubernetes writes it. A higher maxmemory is not set on a pod with a lower limit: `Maxmemory` sets
-   * it when the pods have their new limit. @default pods have no limit
+   * Memory limit of each pod, as a Kubernetes quantity. On pods that still have a lower limit, this resource does not
+   * raise maxmemory; `Maxmemory` does when the pods have their new limit.
+   * @default pods have no limit
    */
   readonly memoryLimit?: string | undefined;
-  /** Time limit for nodes to answer. */
+  /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;
 }
 
 export interface SettingsOutputs {
-  /** Whether a server could not be told, because it did not run. */
+  /** Whether a server did not get the settings, because it did not run. */
   readonly pending: boolean;
-  /** Differences that `pulumi refresh` found, a sentence each; empty when there are none. */
+  /** Differences that `pulumi refresh` found, a sentence each; empty if there are none. */
   readonly drift: readonly string[];
 }
 
-/** Servers that do not run by then read their settings when they start. */
+/** Seconds to wait for servers. Servers that do not run by then read their settings when they start. */
 const MOST_SECONDS = 60;
 const UNCHANGED: SettingsOutputs = { pending: false, drift: [] };
-/** Decides which of its files a server reads when it starts. */
+/** Directive that decides whether a server reads its append-only file or its snapshot when it starts. */
 const APPEND_ONLY = "appendonly";
 
 const directivesOf = ({ target }: SettingsInputs): ReadonlyMap<string, string> =>
@@ -48,7 +49,7 @@ const directivesOf = ({ target }: SettingsInputs): ReadonlyMap<string, string> =
 const raisesLimit = (before: string | undefined, after: string | undefined): boolean =>
   before !== undefined && after !== undefined && parseQuantity(after) > parseQuantity(before);
 
-/** @throws Failure when a server refuses a value, or runs and cannot be told; nothing has changed then */
+/** @throws Failure when a server refuses a value, or runs and does not answer; nothing has changed then */
 async function setOnNodes(
   { target, timeoutSeconds }: SettingsInputs,
   { password, memoryLimit }: SettingsInputs,
@@ -58,7 +59,7 @@ async function setOnNodes(
   const options = waitOptions(target.name, Math.min(timeoutSeconds, MOST_SECONDS), context);
   const part = await openRunningServers(target, password, options);
   if (part === undefined) {
-    // Without servers there is no data either, unless they exist and do not run.
+    // If the StatefulSet exists but no server runs, there may be data.
     if (needsAll && (await serversExist(target))) throw appendOnlyRefusal(target.name, "no server runs");
     context.report(`${target.name}: no server runs; servers read their settings when they start`);
     return { pending: true, drift: [] };
@@ -74,11 +75,14 @@ async function setOnNodes(
   return { pending: true, drift: [] };
 }
 
-/** A server that was not told starts with files that are old, or with none, and its replicas copy that. */
+/**
+ * The refusal to change `appendonly`. A server that did not get the change would start with an outdated file or without
+ * one, and its replicas would copy that data.
+ */
 function appendOnlyRefusal(name: string, why: string): Failure {
   return new Failure(
-    `${name}: ${APPEND_ONLY} can change only while every server runs and is told: a server that starts with it on does not read its ` +
-      "snapshot, and one that starts with it off does not read its append-only file. Nothing has changed. Undo the change of " +
+    `${name}: ${APPEND_ONLY} can change only while every server runs: a server that starts with ${APPEND_ONLY} on does not read its ` +
+      "snapshot, and a server that starts with it off does not read its append-only file. Nothing has changed. Undo the change of " +
       `${APPEND_ONLY}, or run the update again when all servers run (${why})`,
   );
 }
@@ -90,15 +94,16 @@ async function serversExist(target: DeploymentReference): Promise<boolean> {
   );
 }
 
-/** Whether servers are to read other files than before when they start. */
+/** Whether servers will read different files than before when they start. */
 function changesFiles(olds: SettingsInputs, target: DeploymentReference): boolean {
   const [before = "no", after = "no"] = [olds.target, target].map(({ directives }) => directives[APPEND_ONLY]);
   return before !== after;
 }
 
 /**
- * A failure before the first CONFIG SET leaves all servers as they were; one after it, servers with the new values and files with the
- * former ones. Where a server refuses a value, all get their former ones back. The next update sets what it wants on all servers.
+ * Sets directives on all running servers. A failure before the first CONFIG SET changes nothing. After a later failure
+ * servers may have the new values, and files have the former ones. If a server refuses a value, all servers get their
+ * former values back. The next update sets its own values on all servers.
  */
 export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: UNCHANGED }),
@@ -122,7 +127,7 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
       const { live } = splitDirectives(directivesOf({ target, password, ...state }));
       return { pending, drift: await differingSettings(deployment, live) };
     } catch {
-      // The check of the topology reports what does not answer. What an earlier refresh found is not known to be mended.
+      // DeploymentVerification reports nodes that do not answer. Drift that an earlier refresh found may still exist.
       return { pending, drift };
     }
   },

@@ -8,7 +8,7 @@ export interface VolumeDeletionWaitInputs {
   /** The text of a kubeconfig without secrets. */
   readonly kubeconfig: string;
   readonly namespace: string;
-  /** Time limit for the volumes to go. */
+  /** Time limit for the volumes to be deleted, seconds. */
   readonly timeoutSeconds: number;
 }
 

@@ -14,19 +14,20 @@ import type { StoredDeployment } from "../updates/volume-refusals";
 import { volumeRefusals, volumesOf, zoneChange } from "../updates/volume-refusals";
 
 export interface VolumesInputs extends StoredDeployment {
-  /** Time limit for volumes to grow. */
+  /** Time limit for volumes to grow, seconds. */
   readonly timeoutSeconds: number;
 }
 
 /**
- * A failure leaves some volumes larger than others, or no StatefulSet: its pods then run without it, and a ConfigMap has its copy. The
- * next update asks for the rest, and makes the StatefulSet again with the size that it wants, also with the former one. Volumes that have
- * grown stay: a smaller size is refused then.
+ * Grows volumes and recreates the StatefulSet. After a failure some volumes may be larger than others. The StatefulSet
+ * may be missing: then its pods run without it, and a ConfigMap has a copy of it. The next update grows the remaining
+ * volumes and recreates the StatefulSet with its own size, even if that is the former one. Volumes that have grown
+ * cannot shrink, so a size below theirs is refused.
  */
 export const handler: ResourceHandler<VolumesInputs, object> = {
   check: async (olds, { target, storage }, { report }): Promise<readonly InputProblem[]> => {
     if (storage !== undefined && !(parseQuantity(storage.size) > 0))
-      return [{ property: "storage.size", reason: `"${storage.size}" is not a size; expected one such as 20Gi` }];
+      return [{ property: "storage.size", reason: `"${storage.size}" is not a size; expected a size such as 20Gi` }];
     if (olds === undefined || target === undefined || storage === undefined) return [];
     return (await inspectOrReport(target.name, report, () => volumeRefusals(olds, { target, storage }))) ?? [];
   },
@@ -41,18 +42,18 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     return compact([
       grows
         ? `${nodeCount(target.shape)} volumes grow from ${had.size} to ${storage.size} in about half a minute; no node restarts, ` +
-          `clients see nothing: StatefulSet ${target.statefulSet} is made again around its pods`
+          `no effect on clients: StatefulSet ${target.statefulSet} is recreated and keeps its pods`
         : undefined,
       ...leaving.map(
         (nodes) =>
-          `${nodes} start elsewhere, one after the other, in new volumes, and copy their data from others before the next one leaves`,
+          `${nodes} move to other zones, one after the other, with new volumes; each copies its data from other nodes before the next one moves`,
       ),
     ]);
   },
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   recordsAttempts: true,
   update: async (_id, olds, { target, storage, timeoutSeconds }, context) => {
-    // A preview may have been without access.
+    // Checked again, because a preview may have had no access to the Kubernetes cluster.
     const refused = await volumeRefusals(olds, { target, storage });
     if (refused.length > 0)
       throw new BadInput(
@@ -67,7 +68,8 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     await recreateStatefulSet(kubernetes, volumes, storage, options);
     return {};
   },
-  // After the servers. An update that was killed before the StatefulSet was made again left pods that nobody owns.
+  // Runs after the servers are deleted. If an update was killed before it recreated the StatefulSet, pods without an
+  // owner are left.
   delete: async (_id, { target, storage }, context) => {
     const kubernetes = await openForDeletion(target, `volumes of ${target.name}`, context);
     if (kubernetes !== undefined)

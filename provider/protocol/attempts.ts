@@ -1,27 +1,28 @@
 /**
- * Inputs of failed updates, which the state of a resource keeps beside the inputs of the last update that
- * succeeded. Going back to these is then a change, which undoes what the attempts may have done.
+ * Inputs of failed updates (attempts). The state of a resource keeps them in addition to the inputs of the last update
+ * that succeeded. So an update that goes back to the last successful inputs counts as a change, and undoes the effects
+ * of the attempts.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Values } from "./engine-values";
 import { canonicalJson } from "./engine-values";
 
-/** Name of the property. */
+/** Name of the property in the state that has the attempts. */
 export const ATTEMPTS = "attempts";
 
-/** Splits what the engine has of a resource. */
+/** Splits the values that Pulumi has of a resource into its state and its attempts. */
 export function takeAttempts(values: Values): { readonly state: Values; readonly attempts: readonly Values[] } {
   const { [ATTEMPTS]: attempts = [], ...state } = values;
   return { state, attempts: attempts as readonly Values[] };
 }
 
-/** The attempts with a further one. */
+/** The attempts, with one more at the end. */
 export function addAttempt(attempts: readonly Values[], inputs: Values): readonly Values[] {
   const added = canonicalJson(inputs);
   return [...attempts.filter((each) => canonicalJson(each) !== added), inputs];
 }
 
-/** A failed update, as Pulumi's server of providers passes it on: the engine keeps the properties in the state. */
+/** A failed update, in the form that Pulumi's provider server expects. Pulumi keeps the properties in the state. */
 export class UpdateFailed extends Failure {
   readonly reasons: readonly string[];
 

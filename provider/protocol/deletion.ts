@@ -1,16 +1,19 @@
-/** The API server at which a handler deletes something, and what to do when the Kubernetes cluster is gone. */
+/** Access to the API server for a handler that deletes something, also if the Kubernetes cluster is gone. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { KubeconfigSelection } from "../../platforms/kubernetes/api/client";
 import { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { HandlerContext } from "./resource-handler";
 
-/** By which Pulumi's Kubernetes provider is told the same of its objects. */
+/**
+ * Environment variable that says that an unreachable cluster is gone. Pulumi's Kubernetes provider uses the same one.
+ */
 const GONE = "PULUMI_K8S_DELETE_UNREACHABLE";
 
 /**
  * @param what what is to be deleted, for messages
- * @returns undefined when the cluster cannot be reached and is said to be gone: then nothing is left to delete
- * @throws Failure with the way to say so
+ * @returns undefined when the cluster cannot be reached and the variable says that it is gone: nothing is left to
+ * delete
+ * @throws Failure when the cluster cannot be reached; it explains the variable
  */
 export async function openForDeletion(
   selection: KubeconfigSelection,

@@ -1,4 +1,4 @@
-/** Values as Pulumi's engine sends them to a provider: JSON in which secrets and unknown values are marked. */
+/** Values in the form in which Pulumi sends them to a provider: JSON with marks for secrets and unknown values. */
 import * as pulumi from "@pulumi/pulumi";
 
 const { deserializeProperty, isRpcSecret, specialSecretSig, specialSigKey, unwrapRpcSecret } =
@@ -10,18 +10,18 @@ const { deserializeProperty, isRpcSecret, specialSecretSig, specialSigKey, unwra
     readonly specialSecretSig: string;
   };
 
-/** Inputs and outputs of any resource. */
+/** Inputs or outputs of any resource. */
 export type Values = Readonly<Record<string, unknown>>;
 
 /** Properties as plain JSON. */
 export interface PlainValues {
-  /** Without those that are not known yet. */
+  /** Properties whose values are known. */
   readonly values: Values;
-  /** Names of those that are, or contain, a secret. */
+  /** Names of properties that are, or contain, a secret. */
   readonly secrets: ReadonlySet<string>;
 }
 
-/** @param properties as the engine sends them; undefined where it sends none */
+/** @param properties properties in the form in which Pulumi sends them; undefined if it sends none */
 export function plainValues(properties: Values | undefined): PlainValues {
   const secrets = new Set<string>();
   const values: Record<string, unknown> = {};
@@ -34,7 +34,7 @@ export function plainValues(properties: Values | undefined): PlainValues {
   return { values, secrets };
 }
 
-/** The engine's values of plain ones. JSON has no undefined, so keys that are undefined are left out. */
+/** Plain values in Pulumi's form. Properties that are undefined are left out, because JSON has no undefined. */
 export function engineValues(values: Values, secrets: ReadonlySet<string>): Values {
   const json = JSON.parse(JSON.stringify(values)) as Values;
   return Object.fromEntries(
@@ -45,7 +45,7 @@ export function engineValues(values: Values, secrets: ReadonlySet<string>): Valu
   );
 }
 
-/** JSON with sorted keys: the state keeps no order. */
+/** JSON with sorted keys, to compare values: the state does not keep the order of keys. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, each: unknown) =>
     typeof each === "object" && each !== null && !Array.isArray(each)

@@ -1,8 +1,11 @@
-/** Checks of things that may not exist yet: a preview needs no API server that answers. */
+/** Checks in a preview. They may fail to read what they check, because a preview must work without an API server. */
 import { messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 
-/** @returns what `look` finds; undefined when it cannot look, which is reported. The update looks again, and fails then */
+/**
+ * @returns the result of `look`; undefined if it fails, which is reported. The update looks again, and fails if that
+ * fails
+ */
 export async function inspectOrReport<T>(
   name: string,
   report: ReportProgress,

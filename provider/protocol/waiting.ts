@@ -1,19 +1,21 @@
-/** How a handler waits for pods and volumes: with a time limit, until the update is cancelled, and not in silence. */
+/** Options for a handler that waits: a time limit, an end when the update is cancelled, and progress messages. */
 import type { ReportProgress, WaitOptions } from "../../lib/progress";
 import type { HandlerContext } from "./resource-handler";
 
-/** A wait that ends before this is not worth a line. Milliseconds. */
+/** Milliseconds before the first message. A shorter wait prints none. */
 const FIRST_REPORT_MS = 10_000;
-/** Milliseconds between lines with different reasons, and with the same one. */
+/** Shortest time between two messages with different reasons, and with the same reason, milliseconds. */
 const CHANGE_MS = 10_000;
 const REPEAT_MS = 60_000;
 
-/** @param name of what is waited for, which begins each line */
+/** @param name name of the deployment that the handler waits for; each message begins with it */
 export function waitOptions(name: string, timeoutSeconds: number, { signal, report }: HandlerContext): WaitOptions {
   return { timeoutMs: timeoutSeconds * 1000, signal, report: throttled(name, timeoutSeconds, report) };
 }
 
-/** Passes on the first reason after a while, then another reason soon, and the same reason once a minute. */
+/**
+ * Limits messages: the first comes after 10 s, a different reason after another 10 s, the same reason once a minute.
+ */
 function throttled(name: string, timeoutSeconds: number, report: ReportProgress): ReportProgress {
   const began = Date.now();
   let last: { readonly reason: string; readonly at: number } | undefined;

@@ -1,4 +1,6 @@
-/** Disruption budgets of a cluster, which follow its shards. Other deployments keep the budget that they come with. */
+/**
+ * Disruption budgets of clusters, which depend on the shards. Deployments in replication mode keep their first budget.
+ */
 import { compact } from "../../lib/compact";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
@@ -6,7 +8,10 @@ import { evictOneAtATime, evictOneOfEach } from "../../platforms/kubernetes/pods
 import { disruptionGroups } from "../../valkey/topology/disruption-groups";
 import type { Verification } from "../../valkey/verification/verify";
 
-/** Lets one pod of a cluster be evicted at a time: its nodes may move to other shards. @throws Failure as the API server */
+/**
+ * Allows the eviction of one pod of a cluster at a time, because nodes may move to other shards now.
+ * @throws Failure when the API server refuses the change
+ */
 export async function tightenBudgets(target: DeploymentReference): Promise<void> {
   if (target.platform !== "kubernetes" || target.mode !== "cluster") return;
   const { namespace, statefulSet: name } = target;
@@ -14,9 +19,9 @@ export async function tightenBudgets(target: DeploymentReference): Promise<void>
 }
 
 /**
- * Lets as many pods of a cluster be evicted at a time as its shards allow.
- * @param verification that passes
- * @throws Failure as the API server
+ * Allows the eviction of as many pods of a cluster at a time as its shards allow.
+ * @param verification a verification that passed
+ * @throws Failure when the API server refuses the change
  */
 export async function loosenBudgets(target: DeploymentReference, { facts, verdict }: Verification): Promise<void> {
   if (target.platform !== "kubernetes" || target.mode !== "cluster") return;

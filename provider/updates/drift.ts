@@ -1,4 +1,4 @@
-/** Drift that `pulumi refresh` finds: whether a deployment still is as it was formed and verified. */
+/** Drift that `pulumi refresh` finds: differences from the deployment that was formed and verified. */
 import { compact } from "../../lib/compact";
 import { messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -12,26 +12,28 @@ import { failbacks } from "../../valkey/resize/resize-roles";
 import { groupByZone } from "../../valkey/topology/placement";
 import type { Shape } from "../../valkey/topology/placement";
 
-/** Milliseconds that pods may take to answer, and that a deployment in the middle of a failover may take to settle. */
+/** Milliseconds for pods to answer, and for a deployment during a failover to settle. */
 const ANSWER_MS = 15_000;
 const SETTLING_MS = 5_000;
 
-/** The deployment as its nodes tell it now. */
+/** The present state of a deployment, as its nodes report it. */
 export interface Inspection {
-  /** Undefined where the nodes could not be asked. */
+  /** Verification of the present state; undefined if the nodes could not be reached. */
   readonly verification: Verification | undefined;
-  /** A sentence for each reason why it no longer is what was verified; empty when it is. */
+  /** Differences from the verified deployment, a sentence each; empty if there are none. */
   readonly drift: readonly string[];
 }
 
-/** Comparison and end of an inspection. */
+/** Options of an inspection. */
 export interface InspectionOptions {
   /** Data that an earlier verification saw. @default data is not compared */
   readonly former?: SeenData | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Never throws: a refresh has to show a deployment that is broken or gone. */
+/**
+ * Inspects a deployment. It never throws, because a refresh must be able to show a deployment that is broken or gone.
+ */
 export async function inspectDeployment(
   target: DeploymentReference,
   password: string,
@@ -53,8 +55,9 @@ export async function inspectDeployment(
 }
 
 /**
- * A cluster of which failovers have left one zone with more primaries than an even spread gives it. It passes
- * verification, but the loss of that zone may leave too few primaries to elect others; the next formation hands back.
+ * Drift of a cluster in which failovers have left a zone with more primaries than an even spread would. Such a cluster
+ * passes verification. But if that zone fails, too few primaries may be left to elect new ones. The next formation
+ * moves primaries back.
  */
 function unevenPrimaries({ facts, verdict }: Verification, shape: Shape): string[] {
   if (facts.mode !== "cluster") return [];

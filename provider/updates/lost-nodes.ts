@@ -1,6 +1,7 @@
 /**
- * Nodes that come back without their data while a roll-out goes on: in a new volume, because the former one lies in a zone that the
- * deployment leaves, or because they have no volume. A roll-out goes on to the next node when such a node has its copy again.
+ * Nodes that come back without their data during a roll-out. They have no volume, or they get a new one because the
+ * former one is in a zone that the deployment leaves. The roll-out continues with the next node when such a node has
+ * copied its data again.
  */
 import type { V1Pod } from "@kubernetes/client-node";
 import { messageOf } from "../../lib/errors";
@@ -20,7 +21,7 @@ import { returnedEmpty } from "../../valkey/resize/resize-facts";
 import { listNames } from "../../valkey/verification/assertion";
 import type { WaitOptions } from "../../lib/progress";
 
-/** Between two looks, milliseconds. */
+/** Shortest time between two checks, milliseconds. */
 const LOOK_MS = 2_000;
 
 export interface LostNodesPlan {
@@ -28,13 +29,13 @@ export interface LostNodesPlan {
   readonly password: string;
   /** Name of the StatefulSet's template of claims. */
   readonly template: string;
-  /** Where the deployment ran before. */
+  /** Zones of the deployment before the change. */
   readonly formerZones: readonly string[];
 }
 
 /**
- * Deletes volumes in zones that the deployment leaves, and lets nodes that came back empty join, both only while other nodes hold all
- * data.
+ * Deletes volumes in zones that the deployment leaves, and adds nodes that came back empty to the cluster again. It
+ * does both only while the other nodes have all data.
  */
 export class LostNodeRepair {
   readonly #added: boolean;
@@ -42,7 +43,7 @@ export class LostNodeRepair {
   #nextLook = Date.now() + LOOK_MS;
   #waitsFor: string | undefined;
 
-  /** @param say told of each node that moves */
+  /** @param say is called with a message for each node that moves */
   constructor(
     private readonly kubernetes: KubernetesClient,
     private readonly plan: LostNodesPlan,
@@ -60,7 +61,7 @@ export class LostNodeRepair {
       const stranded = this.#moves ? await this.#replaceStranded() : undefined;
       this.#waitsFor = stranded ?? (run ? await this.#joinEmpty(pods) : undefined);
     } catch (error) {
-      // Nodes that stop or start in this moment do not answer; the next look finds more.
+      // Nodes that are stopping or starting do not answer; the next check finds more.
       this.options.signal.throwIfAborted();
       this.#waitsFor = messageOf(error);
     }
@@ -68,7 +69,7 @@ export class LostNodeRepair {
     return this.#waitsFor;
   };
 
-  /** @returns the reason why nodes cannot move yet; undefined if every node that has to move does so, or no node has to */
+  /** @returns why nodes cannot move yet; undefined if no node has to move, or all have started to move */
   async #replaceStranded(): Promise<string | undefined> {
     const { namespace, statefulSet, container, zones, name } = this.plan.target;
     const volumes = { namespace, statefulSet, template: this.plan.template };
@@ -82,9 +83,9 @@ export class LostNodeRepair {
       : `zone ${zone} is no longer one of ${name}`;
     const event = `${listNames(stranded.map(({ pod }) => pod))} cannot start: ${why}`;
     if (!(await this.#othersHoldAllData(stranded)))
-      return `${event}, and the nodes that run do not have all of its data. Put the former zones back, or wait for a failover`;
+      return `${event}, and the nodes that run do not have all data of the deployment. Put the former zones back, or wait for a failover`;
     for (const each of stranded) await replaceStranded(this.kubernetes, volumes, each);
-    this.say(`${event}; it starts empty elsewhere, and copies its data from the others`);
+    this.say(`${event}; it starts empty in a different zone, and copies its data from other nodes`);
     return undefined;
   }
 
@@ -107,7 +108,7 @@ export class LostNodeRepair {
       return undefined;
     } catch (error) {
       this.options.signal.throwIfAborted();
-      // Others may look for the node that it was for a while yet: its failure is agreed on after the node timeout.
+      // The others may not have agreed yet that the former node failed: that takes the node timeout.
       return `${empty}: came back without data and cannot join yet (${messageOf(error)})`;
     }
   }

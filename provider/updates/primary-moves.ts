@@ -1,4 +1,7 @@
-/** The primary of a deployment without Sentinels: it hands over before its pod restarts or leaves, and clients are led to its successor. */
+/**
+ * Moves of the primary in a deployment without Sentinels. Before the primary's pod restarts or leaves, a different
+ * server takes over, and the Services route clients to it.
+ */
 import { Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
@@ -15,9 +18,10 @@ import { nodeCount } from "../../valkey/topology/placement";
 import type { WaitOptions } from "../../lib/progress";
 
 /**
- * Time in which all machines follow a change of a Service or of its pods, milliseconds: kube-proxy changes rules once a second. Before a
- * primary hands over, so that its clients are led elsewhere at once; and after that, because the former primary refuses connections, while
- * nobody would answer them where its pod is gone.
+ * Time in which all machines apply a change of a Service or of its pods, milliseconds: kube-proxy changes its rules
+ * once a second. The program waits for this time before a primary hands over, so that clients reach the new primary at
+ * once. It waits again afterwards: until then the former primary refuses connections, which is better for clients than
+ * a pod that is gone and does not answer.
  */
 const SETTLED_MS = 1_500;
 
@@ -28,7 +32,7 @@ export interface LedTarget extends KubernetesReference {
 
 export const isLed = (target: KubernetesReference): target is LedTarget => target.lead !== undefined;
 
-/** Moves the primary of a deployment, and leads to it. */
+/** Moves the primary of a deployment, and routes clients to it. */
 export class PrimaryMoves {
   constructor(
     private readonly kubernetes: KubernetesClient,
@@ -38,8 +42,8 @@ export class PrimaryMoves {
   ) {}
 
   /**
-   * Leads clients to the proxies or, without Sentinels, to the designated pod, which takes over where an interrupted update has left another
-   * as the primary.
+   * Routes clients to the proxies or, without Sentinels, to the designated pod. If an interrupted update has left a
+   * different pod as the primary, the designated pod takes over first.
    */
   async settle(): Promise<void> {
     const { kubernetes, target } = this;
@@ -54,7 +58,7 @@ export class PrimaryMoves {
     await leadClients(kubernetes, target, designated);
   }
 
-  /** Servers restart one after the other, the primary last, once another has taken over. */
+  /** Chooses the next pod to restart. The primary comes last, after a different server has taken over. */
   readonly restartNext: RestartNext = async (outdated) => {
     const running = await this.#open();
     const primary = await primaryOf(running);
@@ -72,8 +76,9 @@ export class PrimaryMoves {
   };
 
   /**
-   * Has a pod that stays take over if the primary's pod leaves, also if that pod has the role only for a time (start-replication.sh).
-   * @throws Failure when the servers do not have exactly one primary, or no pod that stays runs: data could be gone
+   * If the primary's pod leaves, makes a pod that stays take over. It does so even if the leaving pod is the primary
+   * only for a time (start-replication.sh).
+   * @throws Failure when there is not exactly one primary, or no pod that stays runs, because data could be lost
    */
   async keep(): Promise<void> {
     const { target, kubernetes } = this;
@@ -91,8 +96,8 @@ export class PrimaryMoves {
   }
 
   /**
-   * Designates the primary that Sentinels have elected, after they have stopped. If no server runs, it only stops them.
-   * @param stop stops them
+   * Stops the Sentinels, and then designates the primary that they elected. If no server runs, it only stops them.
+   * @param stop stops the Sentinels
    * @throws Failure when the servers do not have exactly one primary in time
    */
   async designateElected(stop: () => Promise<void>): Promise<void> {
@@ -101,7 +106,7 @@ export class PrimaryMoves {
     const deadline = new Deadline(running.name, running.nodes.length, this.options, "ready to run without Sentinels");
     await awaitSolePrimary(running, deadline);
     await stop();
-    // They may have failed over until then.
+    // The Sentinels may have failed over before they stopped.
     const { name } = await awaitSolePrimary(running, deadline);
     await designate(this.kubernetes, this.target, name);
   }
@@ -111,11 +116,15 @@ export class PrimaryMoves {
     return openRunningPart(this.kubernetes, servers, this.password);
   }
 
-  /** If this stops before another pod is designated, the former primary takes its role back (ready-replication.sh). */
+  /**
+   * Makes a pod the primary. If this is interrupted before that pod is designated, the former primary takes its role
+   * back (ready-replication.sh).
+   */
   async #move(running: Deployment, to: string): Promise<void> {
     const { kubernetes, target, options } = this;
     const lead = async (): Promise<void> => {
-      // In this order: the former primary keeps out when clients are led to another.
+      // In this order, because the former primary takes its role back only if the Service does not route to a different
+      // primary.
       await again(async () => {
         await leadClients(kubernetes, target, to);
         await designate(kubernetes, target, to);
@@ -127,7 +136,7 @@ export class PrimaryMoves {
   }
 }
 
-/** Nobody can write until this has succeeded. */
+/** Makes a change, and tries again if it fails. Clients cannot write until it has succeeded. */
 async function again(change: () => Promise<unknown>): Promise<void> {
   for (let left = 5; ; left--) {
     try {
@@ -141,10 +150,10 @@ async function again(change: () => Promise<unknown>): Promise<void> {
 }
 
 const leavesWithData = (name: string): string =>
-  `${name} cannot lose pods now, because data could be gone with them: it needs exactly one primary that runs, and a pod that stays and ` +
-  `runs. Start its servers again, or undo the change of the shape`;
+  `pods of ${name} cannot be removed now, because data could be lost with them: exactly one primary must run, and so must at least one pod ` +
+  `that stays. Start the servers of ${name} again, or undo the change of the shape`;
 
-/** Name of the only primary among servers that run; undefined where there is none, or more than one. */
+/** Name of the only primary among the running servers; undefined if there is no primary or more than one. */
 async function primaryOf(running: Deployment): Promise<string | undefined> {
   return findSolePrimary(running).then(
     ({ name }) => name,

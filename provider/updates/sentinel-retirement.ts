@@ -1,4 +1,7 @@
-/** Sentinels that leave a deployment on Kubernetes: before its servers change, the Sentinels stop, and the primary is designated. */
+/**
+ * Removal of Sentinels from a deployment on Kubernetes. Before the servers change, the Sentinels stop, and the primary
+ * is designated.
+ */
 import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
@@ -8,17 +11,19 @@ import type { WaitOptions } from "../../lib/progress";
 
 /** A change of a deployment. */
 export interface SentinelChange {
-  /** The deployment before the change, and as failed updates tried to make it. */
+  /** References to the deployment before the change, and to the deployments that failed updates wanted. */
   readonly former: readonly DeploymentReference[];
   readonly target: DeploymentReference;
   readonly password: string;
 }
 
 /**
- * Sentinels that leave are stopped before servers start without them: they would elect others than the designated primary.
- * Where such a change is taken back, they run again. Where the program is killed half-way, nobody fails over until the next update, or
- * until a refresh finds that they are gone.
- * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary; the Sentinels run again then
+ * Stops Sentinels that leave before servers start without them, because they could elect a different primary than the
+ * designated one. If such a change is undone, they run again. If the program is killed half-way, no replica takes over
+ * from a failed primary until the next update, or until an update after a refresh that finds that the Sentinels are
+ * gone.
+ * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary; the Sentinels run again
+ * then
  */
 export async function settleSentinels(
   { former, target, password }: SentinelChange,
@@ -34,7 +39,7 @@ export async function settleSentinels(
     return;
   }
   const watched = pods.find(({ sentinel }) => sentinel !== undefined);
-  // An update that failed early may have made nothing.
+  // An update that failed early may have created no StatefulSet.
   if (watched === undefined || !isLed(watched) || (await findStatefulSet(kubernetes, watched)) === undefined) return;
   try {
     await new PrimaryMoves(kubernetes, watched, password, options).designateElected(() => scale(watched, 0));

@@ -18,7 +18,7 @@ import {
 import { listNames } from "../../valkey/verification/assertion";
 import type { InputProblem } from "../protocol/resource-handler";
 
-/** Storage that servers shall have. */
+/** Wanted storage of the servers. */
 export interface StorageRequest extends DesiredVolume {
   /** Name of the StatefulSet's template of claims. */
   readonly template: string;
@@ -33,13 +33,13 @@ export interface StoredDeployment {
   readonly storage: StorageRequest;
 }
 
-/** Zones that a deployment leaves, and new ones. */
+/** Zones that a deployment leaves, and zones that are new. */
 export interface ZoneChange {
   readonly lost: readonly string[];
   readonly gained: readonly string[];
 }
 
-/** Difference of two lists of zones. */
+/** Difference between two lists of zones. */
 export function zoneChange(before: readonly string[], after: readonly string[]): ZoneChange {
   return {
     lost: before.filter((zone) => !after.includes(zone)),
@@ -55,7 +55,7 @@ export function volumesOf({
   return { namespace, statefulSet, template };
 }
 
-/** A change, and what there is before it. */
+/** A change, and the volumes that exist before it. */
 interface Change {
   readonly kubernetes: KubernetesClient;
   readonly before: StoredDeployment;
@@ -65,9 +65,9 @@ interface Change {
   readonly bound: readonly V1PersistentVolumeClaim[];
 }
 
-const ANOTHER_WAY = "deploy a second stack and move the data; or destroy this one first, with its data";
+const ANOTHER_WAY = "deploy a second stack and move the data; or destroy this deployment and its data first";
 
-/** @returns why a change cannot be made; reads the Kubernetes API only for changes of volumes */
+/** @returns why a change cannot be made. The Kubernetes API is read only if the change affects volumes */
 export async function volumeRefusals(before: StoredDeployment, after: StoredDeployment): Promise<InputProblem[]> {
   const [had, wanted] = [before.storage, after.storage];
   const moves = after.target.namespace !== before.target.namespace;
@@ -107,7 +107,7 @@ function switchRefusal({ target: { name }, storage: { ephemeral } }: StoredDeplo
     : "volumes cannot become storage that is lost with the pod";
   return {
     property: "storage.ephemeral",
-    reason: `${change}: Kubernetes makes all pods of ${name} anew at once, without their data. Undo the change; or ${ANOTHER_WAY}`,
+    reason: `${change}: Kubernetes would recreate all pods of ${name} at once, without their data. Undo the change; or ${ANOTHER_WAY}`,
   };
 }
 
@@ -122,14 +122,17 @@ function describeClass(className: string | undefined): string {
   return className === undefined ? "the default class" : `class ${className}`;
 }
 
-/** Nodes move to other zones by copying their data from others: see `LostNodeRepair`. */
+/**
+ * Reason why zones cannot change. Nodes move to other zones by copying their data from other nodes: see
+ * `LostNodeRepair`.
+ */
 async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promise<InputProblem | undefined> {
   const { name, shape, zones } = before.target;
   const { lost, gained } = zoneChange(zones, after.target.zones);
   const zoneOf = await zonesOfVolumes(kubernetes, bound);
   const inZone = groupBy(bound.map(resourceName), (claim) => zoneOf.get(claim));
   const there = lost.flatMap((zone) => inZone.get(zone) ?? []);
-  // Until nodes have moved to a new zone, none starts where two are.
+  // While the new zone has no node, no pod can start in a zone that already has two, so those nodes may have to move.
   const crowds = [...inZone].flatMap(([zone, claims]) => (zone === undefined || claims.length < 2 ? [] : claims));
   const tooMany = gained.length === 0 ? [] : crowds;
   // A node without replicas would lose its data.
@@ -140,7 +143,7 @@ async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promis
     property: "target.zones",
     reason:
       `zones cannot ${change}: nodes of ${name} would have to move, and no replica could take over from them (${listNames(mayNotMove)}): ` +
-      `a pod cannot run in another zone than its volume. Keep the zones; add replicas first; or ${ANOTHER_WAY}`,
+      `a pod can run only in the zone of its volume. Keep the zones; add replicas first; or ${ANOTHER_WAY}`,
   };
 }
 
@@ -160,7 +163,7 @@ async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
   if (unbound !== undefined)
     return refusedSize(
       `volumes of ${had} cannot grow to ${wanted} while ${resourceName(unbound)} has no volume yet: ` +
-        "finish the change that made it, and grow the volumes then",
+        "finish the change that added it first, and then grow the volumes",
     );
   const why = await whyFixedSize(change);
   return why === undefined
@@ -170,7 +173,7 @@ async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
 
 const refusedSize = (reason: string): InputProblem => ({ property: "storage.size", reason });
 
-/** Why a storage class does not let its volumes grow; undefined if all do. */
+/** Reason why a storage class does not allow its volumes to grow; undefined if all do. */
 async function whyFixedSize({ kubernetes, claims }: Change): Promise<string | undefined> {
   for (const name of new Set(claims.map(({ spec }) => spec?.storageClassName ?? ""))) {
     const reading = kubernetes.storage.readStorageClass({ name });
@@ -185,12 +188,12 @@ async function whyFixedSize({ kubernetes, claims }: Change): Promise<string | un
   return undefined;
 }
 
-/** Why volumes cannot be replaced by new ones. */
+/** Reason why volumes cannot be replaced by new ones. */
 function whyNotReplaced(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
-  return `${heldBy(name, bound)}, and new ones start empty. Undo the change; or ${ANOTHER_WAY}`;
+  return `${heldBy(name, bound)}, and new volumes start empty. Undo the change; or ${ANOTHER_WAY}`;
 }
 
 function heldBy(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
   const [first] = bound;
-  return `the ${bound.length} volumes of ${name}${first === undefined ? "" : ` (${resourceName(first)} …)`} hold its data`;
+  return `the ${bound.length} volumes of ${name}${first === undefined ? "" : ` (${resourceName(first)} …)`} hold the data`;
 }

@@ -1,4 +1,4 @@
-/** `docs/components.md`: each component with its arguments, its outputs and an example. Pure. */
+/** Generates `docs/components.md`: each component with its arguments, its outputs and an example. Pure. */
 import { compact } from "../../lib/compact";
 import type { ComponentModel, ComponentModels, NamedType, Property, Shape, Value } from "./model";
 import { meaning, reachable } from "./model";
@@ -7,17 +7,19 @@ const INTRODUCTION = `# Components
 
 <!-- Made by npm run docs from plugin/components.ts and the classes that it lists. Change it there. -->
 
-Programs in TypeScript import the classes from this package. Programs in every Pulumi language have them by
-\`pulumi package add PATH/plugin\`, where PATH is a copy of this repository or of the installed package.
-The repository's folder \`examples/\` has a program in each language, one for a test (\`automation-api\`) and one for an EKS cluster that exists.
+Programs in TypeScript import the classes from this package. Programs in every Pulumi language get them with
+\`pulumi package add PATH/plugin\`. PATH is the path of a copy of this repository, or of the installed package.
+The folder \`examples/\` of the repository has a program in each language, a program for a test (\`automation-api\`), and a program for an
+existing EKS cluster.
 
 An argument of the type \`Input\` may come from another resource. Every other argument must be known while the program runs,
-because it decides which objects exist. All wrong arguments are reported at once, each with its path, by \`pulumi preview\`. The names are
-TypeScript's; \`timeoutSeconds\` is \`timeout_seconds\` in Python. Directives under \`settings\` have Valkey's names in every language.
+because it decides which objects exist. \`pulumi preview\` reports all wrong arguments at once, each with its path. This page uses the names of
+TypeScript. Other languages have their own form of them: \`timeoutSeconds\` is \`timeout_seconds\` in Python. Directives under \`settings\` have
+Valkey's names in every language.
 
-Where a program in TypeScript gives a component itself, such as a target of \`BenchmarkJob\`, other languages give its outputs:
-\`{ reference: \${orders.reference}, password: \${orders.password}, formationMs: \${orders.formationMs} }\` in YAML. A \`reference\` is
-opaque: programs only pass it on.
+Some arguments take a component, such as a target of \`BenchmarkJob\`. A program in TypeScript gives the component itself. Other languages give
+its outputs: \`{ reference: \${orders.reference}, password: \${orders.password}, formationMs: \${orders.formationMs} }\` in YAML. Programs
+only pass a \`reference\` on, and do not read it.
 `;
 
 /** The whole page. */

@@ -1,10 +1,10 @@
-/** Components as their TypeScript declarations describe them: arguments, outputs and the types of both. Plain data. */
+/** The components' arguments, outputs and types, read from their TypeScript declarations. Plain data. */
 
 export type Shape =
   | { readonly kind: "string" | "number" | "boolean" | "any" }
   | { readonly kind: "list" | "map"; readonly of: Value }
   | { readonly kind: "union"; readonly of: readonly Shape[] }
-  /** An entry of `ComponentModels.types`. */
+  /** Name of an entry in `ComponentModels.types`. */
   | { readonly kind: "named"; readonly name: string };
 
 export interface Value {
@@ -14,20 +14,20 @@ export interface Value {
 }
 
 export interface Property extends Value {
-  /** In TypeScript, such as `io-threads`. */
+  /** Name in TypeScript, such as `io-threads`. */
   readonly name: string;
   readonly description: string;
-  /** Value of an absent property, in words; undefined where the declaration has no `@default`. */
+  /** Value of an absent property, as text; undefined if the declaration has no `@default`. */
   readonly standard: string | undefined;
   readonly isRequired: boolean;
   readonly isSecret: boolean;
 }
 
-/** Objects whose properties depend on the value of one property, as a union of interfaces declares them. */
+/** Forms of a union of interfaces: the value of one property decides which other properties an object has. */
 export interface Forms {
-  /** The property whose value names the form. */
+  /** Name of the property whose value names the form. */
   readonly by: string;
-  /** Properties of each form, without the one that names it. */
+  /** Properties of each form, without the property that names the form. */
   readonly of: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
 }
 
@@ -37,16 +37,16 @@ export type NamedType =
       readonly kind: "object";
       readonly description: string;
       readonly properties: readonly Property[];
-      /** @default the properties of all objects are the same */
+      /** Forms of the type. @default the properties of all objects are the same */
       readonly forms?: Forms | undefined;
     };
 
 export interface ComponentModel {
   readonly name: string;
   readonly description: string;
-  /** TypeScript. */
+  /** Example in TypeScript. */
   readonly example: string;
-  /** Path in the repository of the file that declares it. */
+  /** Path, in the repository, of the file that declares the component. */
   readonly path: string;
   readonly inputs: readonly Property[];
   readonly outputs: readonly Property[];
@@ -57,13 +57,13 @@ export interface ComponentModels {
   readonly types: ReadonlyMap<string, NamedType>;
 }
 
-/** Purpose of a property: in its own words, or in those of its type. */
+/** Description of a property: its own, or that of its type. */
 export function meaning({ description, shape }: Property, types: ReadonlyMap<string, NamedType>): string {
   if (description !== "" || shape.kind !== "named") return description;
   return types.get(shape.name)?.description ?? "";
 }
 
-/** Names of the types of properties, and of what these contain. */
+/** Names of the types of properties, and of all types that these contain. */
 export function reachable(
   properties: readonly Property[],
   types: ReadonlyMap<string, NamedType>,

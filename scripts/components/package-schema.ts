@@ -1,4 +1,7 @@
-/** `plugin/schema.json`: the components as Pulumi describes packages, from which it makes libraries for each language. Pure. */
+/**
+ * Generates `plugin/schema.json`: Pulumi's package schema of the components. Pulumi makes libraries for each language
+ * from it. Pure.
+ */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { camelCase } from "../../plugin/property-names";
@@ -15,7 +18,7 @@ export function packageSchema({ components, types }: ComponentModels): object {
     displayName: "Valkey",
     description,
     license,
-    // Pulumi's registry files packages by the first two.
+    // Pulumi's registry uses the first two keywords to sort packages into kinds and categories.
     keywords: ["kind/component", "category/database", ...keywords],
     language: Object.fromEntries(LANGUAGES.map((each) => [each, { respectSchemaVersion: true }])),
     types: Object.fromEntries([...types].map(([name, type]) => [token(name), typeSpec(type, types)])),
@@ -37,7 +40,7 @@ function resourceSpec(component: ComponentModel, { components, types }: Componen
     inputProperties: properties(inputs, types),
     requiredInputs: required(inputs),
     properties: properties(
-      // What an output holds is known when the output is.
+      // All values inside an output become known at the same time as the output, so none is plain.
       outputs.map((each) => ({ ...each, isPlain: false })),
       types,
     ),
@@ -45,7 +48,7 @@ function resourceSpec(component: ComponentModel, { components, types }: Componen
   };
 }
 
-/** Description that ends with the example, which Pulumi's registry shows below it. */
+/** Description that ends with the example. Pulumi's registry shows the example below the description. */
 function withExample({ description, example }: ComponentModel, components: ComponentModels["components"]): string {
   const used = components.filter(({ name }) => example.includes(`new ${name}(`));
   const code = [...importsOf(used), "", example].join("\n");
@@ -66,7 +69,7 @@ function typeSpec(type: NamedType, types: ComponentModels["types"]): object {
   const { forms } = type;
   const renamed = type.properties.filter(({ name }) => name !== camelCase(name));
   const names = Object.fromEntries(renamed.map(({ name }) => [camelCase(name), name]));
-  // For this provider itself: it checks forms, and gives components the names that they know.
+  // Data for this provider itself: it checks forms, and translates names of properties into those in TypeScript.
   const own = { ...(forms === undefined ? {} : { forms }), ...(renamed.length === 0 ? {} : { names }) };
   return {
     type: "object",
@@ -77,7 +80,7 @@ function typeSpec(type: NamedType, types: ComponentModels["types"]): object {
   };
 }
 
-/** With a name, because `allkeys-lru` is none. */
+/** A value of an enum, with a name, because a value such as `allkeys-lru` cannot be a name in most languages. */
 function enumValue(value: string): object {
   const name = camelCase(value);
   return { name: `${name.charAt(0).toUpperCase()}${name.slice(1)}`, value };

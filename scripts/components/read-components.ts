@@ -1,4 +1,4 @@
-/** Reads what `plugin/components.ts` lists, as TypeScript's compiler understands it. */
+/** Reads the components that `plugin/components.ts` lists, with TypeScript's compiler. */
 import { join, relative } from "node:path";
 import ts from "typescript";
 import { compact } from "../../lib/compact";
@@ -10,7 +10,10 @@ import { innerType, TypeReader } from "./type-reader";
 
 const LIST = join(ROOT, "plugin/components.ts");
 
-/** @throws Failure naming every declaration that other languages cannot express, and every one without a description */
+/**
+ * Reads all components.
+ * @throws Failure naming every declaration that other languages cannot express, and every one without a description
+ */
 export function readComponents(): ComponentModels {
   const { config } = ts.readConfigFile(join(ROOT, "tsconfig.json"), (path) => ts.sys.readFile(path)) as {
     config: unknown;
@@ -35,7 +38,7 @@ export function readComponents(): ComponentModels {
   return models;
 }
 
-/** @param symbol an entry of the list: a function that loads the class */
+/** Reads one component. @param symbol an entry of the list: a function that loads the class */
 function readComponent(checker: ts.TypeChecker, reader: TypeReader, symbol: ts.Symbol): ComponentModel {
   const { name } = symbol;
   const loaded = checker.getTypeOfSymbol(symbol).getCallSignatures()[0]?.getReturnType();
@@ -60,7 +63,7 @@ function readComponent(checker: ts.TypeChecker, reader: TypeReader, symbol: ts.S
   };
 }
 
-/** Public, declared by this project, and an `Output`. */
+/** Whether a property is an output of the component: it is public, declared by this project, and an `Output`. */
 function isOutput(checker: ts.TypeChecker, symbol: ts.Symbol): boolean {
   const [declaration] = symbol.declarations ?? [];
   if (declaration === undefined || declaration.getSourceFile().fileName.includes("/node_modules/")) return false;
@@ -70,7 +73,7 @@ function isOutput(checker: ts.TypeChecker, symbol: ts.Symbol): boolean {
   return innerType(type, checker) !== type;
 }
 
-/** The text of an exported constant's value in this project's own files. */
+/** Text of the value of a constant in this project's own files. */
 function constantText(program: ts.Program, name: string): string | undefined {
   for (const file of program.getSourceFiles()) {
     if (file.fileName.includes("/node_modules/")) continue;

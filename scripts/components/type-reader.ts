@@ -1,9 +1,9 @@
-/** Reads types of arguments and outputs through TypeScript's compiler. */
+/** Reads types of arguments and outputs with TypeScript's compiler. */
 import ts from "typescript";
 import { camelCase } from "../../plugin/property-names";
 import type { Forms, NamedType, Property, Shape, Value } from "./model";
 
-/** Utility types, which say nothing about what their argument is. */
+/** Names of utility types. Only their argument says what the type is. */
 const UTILITIES: readonly string[] = ["Partial", "Required", "Readonly", "Omit", "Pick", "NonNullable"];
 const WRAPPERS: readonly string[] = ["Input", "Output", ...UTILITIES];
 
@@ -15,11 +15,11 @@ export class TypeReader {
 
   constructor(
     private readonly checker: ts.TypeChecker,
-    /** The text of a constant that the program declares; undefined for other names. */
+    /** Text of the value of a constant that the program declares; undefined for other names. */
     private readonly constant: (name: string) => string | undefined,
   ) {}
 
-  /** @param owner begins the names of types that have none of their own */
+  /** Reads the properties of a type. @param owner prefix for the names of types that have no name of their own */
   properties(type: ts.Type, owner: string): Property[] {
     return type.getProperties().map((symbol) => this.property(symbol, owner));
   }
@@ -46,7 +46,7 @@ export class TypeReader {
     return symbol === undefined ? "" : text(symbol.getDocumentationComment(this.checker));
   }
 
-  /** Replaces the name of a constant by its value. */
+  /** The text of `@default`; if it is the name of a constant, the constant's value. */
   #resolved(standard: string): string {
     return standard.replace(/^`?([A-Z][A-Z0-9_]+)`?$/, (whole, name: string) => this.constant(name) ?? whole);
   }
@@ -71,7 +71,8 @@ export class TypeReader {
       if (item !== undefined) return { kind: "list", of: this.#value(item, `${path}[]`, singular(name)) };
     }
     const values = checker.getIndexTypeOfType(type, ts.IndexKind.String);
-    // Names beside which there may be any other are checked when the component is constructed.
+    // A type with some known names and any others is a map here. The names are checked when the component is
+    // constructed.
     if (values !== undefined) return { kind: "map", of: this.#value(values, `${path}.NAME`, singular(name)) };
     if (type.getProperties().length === 0 && type.getCallSignatures().length === 0) return { kind: "any" };
     if (type.getCallSignatures().length === 0 && (type.flags & ts.TypeFlags.Object) !== 0)
@@ -80,7 +81,10 @@ export class TypeReader {
     return { kind: "any" };
   }
 
-  /** Whether programs only pass it on, from an output of one component to an argument of another: `@opaque`. */
+  /**
+   * Whether the type has the tag `@opaque`: programs only pass its values from one component's output to another's
+   * argument.
+   */
   #isOpaque(type: ts.Type): boolean {
     return (type.isUnion() ? type.types : [type]).every((each) =>
       this.#declaration(each)
@@ -96,7 +100,7 @@ export class TypeReader {
       this.problems.push(`${path}: a union of values and several objects; let one object have a property for each`);
       return { kind: "any" };
     }
-    // `true | false` is one type.
+    // Duplicates are removed, because `true | false` becomes twice the same type.
     const shapes = type.types.map((each) => JSON.stringify(this.#shape(each, path, name)));
     return { kind: "union", of: [...new Set(shapes)].map((each) => JSON.parse(each) as Shape) };
   }
@@ -110,12 +114,12 @@ export class TypeReader {
     }));
   }
 
-  /** A second type of the same name has the name of its place. */
+  /** Reads an object type. If a different type with its name exists already, it gets a name from its place. */
   #object(type: ts.Type, place: string): Shape {
     const known = this.#objects.get(type);
     if (known !== undefined) return { kind: "named", name: known };
     const declaration = this.#declaration(type);
-    // Libraries for other languages add `Args` where they need it.
+    // Libraries for other languages add `Args` to names themselves.
     const wanted = (declaration?.name ?? place).replace(/Args$/, "");
     this.#objects.set(type, wanted);
     const read = (name: string): NamedType => ({
@@ -129,7 +133,7 @@ export class TypeReader {
     return this.#named(name, () => read(name));
   }
 
-  /** One object type for a union of several, whose forms a property tells apart. */
+  /** One object type for a union of object types. The value of a property distinguishes the forms. */
   #formsOf(type: ts.UnionType, path: string, ownName: string): Shape {
     const by = this.#discriminator(type.types);
     if (by === undefined) {
@@ -187,7 +191,9 @@ export class TypeReader {
     return literal.isStringLiteral() ? literal.value : undefined;
   }
 
-  /** Registers a type once. Its name is taken before its properties are read: a type may contain itself. */
+  /**
+   * Registers a type once. Its name is registered before its properties are read, because a type may contain itself.
+   */
   #named(name: string, read: () => NamedType): Shape {
     if (!this.types.has(name)) {
       this.types.set(name, { kind: "object", description: "", properties: [] });
@@ -196,7 +202,7 @@ export class TypeReader {
     return { kind: "named", name };
   }
 
-  /** The declaration of a type; undefined for types without a name. */
+  /** Declaration of a type; undefined for types without a name. */
   #declaration(type: ts.Type): ts.Symbol | undefined {
     const { aliasSymbol, aliasTypeArguments = [] } = type;
     if (aliasSymbol !== undefined) {
@@ -209,7 +215,9 @@ export class TypeReader {
     return isNamed ? symbol : undefined;
   }
 
-  /** The name in a declaration such as `?: Name | undefined` or `Output<Name>`, which the compiler may forget. */
+  /**
+   * Name in a declaration such as `?: Name | undefined` or `Output<Name>`. The compiler's type may have lost this name.
+   */
   #declaredName({ valueDeclaration }: ts.Symbol): string | undefined {
     if (valueDeclaration === undefined) return undefined;
     if (!ts.isPropertySignature(valueDeclaration) && !ts.isPropertyDeclaration(valueDeclaration)) return undefined;
@@ -229,7 +237,7 @@ function nameIn(node: ts.TypeNode): string | undefined {
   return WRAPPERS.includes(name) ? nameIn(inner) : undefined;
 }
 
-/** The value's type inside `Input` and `Output`; the type itself where it is neither. */
+/** Type of the value inside `Input` or `Output`; for other types the type itself. */
 export function innerType(type: ts.Type, checker: ts.TypeChecker): ts.Type {
   const parts = type.isUnionOrIntersection() ? type.types : [type];
   for (const part of parts) {
@@ -243,7 +251,7 @@ export function innerType(type: ts.Type, checker: ts.TypeChecker): ts.Type {
   return type;
 }
 
-/** One line per paragraph. */
+/** Text of a documentation comment, one line per paragraph. */
 function text(parts: readonly ts.SymbolDisplayPart[] | undefined): string {
   return ts
     .displayPartsToString(parts === undefined ? [] : [...parts])

@@ -1,4 +1,4 @@
-/** Sentinels and settings that follow from a deployment's size and zones. Pure. */
+/** Sentinels and settings that are derived from a deployment's size and zones. Pure. */
 import { requestedSentinels } from "../../valkey/sentinel/sentinel-request";
 import { nodeCount } from "../../valkey/topology/placement";
 import { supportsPingInterval, derivedSettings } from "../../valkey/planning/derived-settings";
@@ -10,7 +10,7 @@ import type { DeploymentConfig } from "./schema/deployments";
 import { DEFAULT_SENTINELS } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";
 
-/** The deployment with its Sentinels, or `false`, where it leaves them to the project. */
+/** The deployment. If its `sentinel` is not configured, it is set to the default Sentinels or to `false`. */
 export function withDerivedSentinels(
   name: string,
   deployment: DeploymentConfig,
@@ -25,7 +25,8 @@ export function withDerivedSentinels(
 }
 
 /**
- * The deployment with derived settings where it names none. Servers of this machine get those that their version knows.
+ * The deployment, with derived settings in place of settings that are not configured. Servers on this machine get only
+ * settings that their version knows.
  */
 export function withDerivedSettings(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
   const sized = withDerivedMemory(deployment, platform);
@@ -44,7 +45,7 @@ function withDerivedMemory(deployment: DeploymentConfig, platform: PlatformConfi
   return demand === undefined ? deployment : { ...deployment, settings: withinMemory(demand) };
 }
 
-/** The version at the beginning of an image's tag; empty where there is none. */
+/** Version at the beginning of an image's tag; empty if there is none. */
 function imageVersion(image: string): string {
   return /:(\d+\.\d+[^/]*)$/.exec(image.split("@")[0] ?? "")?.[1] ?? "";
 }

@@ -1,5 +1,6 @@
 /**
- * From a stack's raw configuration to a StackConfig: parsed, validated, derived. All problems are found at once. Pure.
+ * Turns a stack's raw configuration into a StackConfig: parses, validates and derives values. It finds all problems at
+ * once. Pure.
  */
 import { BadInput } from "../../lib/errors";
 import { studyTreatments } from "../plan/benchmark-plans";
@@ -15,10 +16,11 @@ import { crossFieldProblems } from "./validation/cross-field";
 import { studyProblems } from "./validation/study";
 
 /**
+ * The configuration of a stack.
  * @param source name of the configuration in errors, such as `stack local`
- * @param raw sections by name, as `readStackFile` or pulumi.Config gives them
- * @param machine cores and memory of the machine, which the platform `host` runs on
- * @throws BadInput with every problem: of the schema, and between fields of whatever parts are valid
+ * @param raw sections by name, from `readStackFile` or pulumi.Config
+ * @param machine cores and memory of this machine, on which the platform `host` runs
+ * @throws BadInput with every problem of the schema, and with every problem between fields in the valid parts
  */
 export function parseConfig(
   source: string,
@@ -49,7 +51,7 @@ export function parseConfig(
   };
 }
 
-/** Sections whose deployments say whether they have Sentinels: problems between fields depend on it. */
+/** The sections with derived Sentinels: problems between fields depend on whether a deployment has Sentinels. */
 function withSentinels(sections: Sections): Sections {
   const { platform, deployments } = sections;
   if (platform === undefined) return sections;
@@ -58,7 +60,7 @@ function withSentinels(sections: Sections): Sections {
 }
 
 /**
- * The benchmark of servers that no stack describes: defaults and options.
+ * The benchmark for servers without a stack file: the defaults with the options' values.
  * @throws BadInput with every problem
  */
 export function parseBenchmark(
@@ -79,7 +81,7 @@ function validate(
   overrides: OptionOverrides,
 ): string[] {
   const { benchmark, study, capacity, areWorkloadsValid } = sections;
-  // A workload with a problem may be the one that the search names.
+  // If a workload has a problem, it may be the one that the search names, so the name is not checked.
   const isCapacityKnown = overrides.workload === undefined && areWorkloadsValid;
   const known = {
     ...sections,

@@ -1,4 +1,4 @@
-/** From a stack's configuration to the plans of its deployments, workloads and treatments. Pure. */
+/** Turns a stack's configuration into the plans of its deployments, workloads and treatments. Pure. */
 import { searchOf } from "../../benchmarks/capacity/capacity-schema";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
 import type { Treatment } from "../../benchmarks/studies/factors";
@@ -18,25 +18,25 @@ import type { HostConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";
 import type { StudySectionConfig } from "../config/schema/study";
 
-/** Primaries and replicas of a deployment. */
+/** Shape of a deployment: the numbers of primaries, and of replicas per primary. */
 export function configuredShape(deployment: DeploymentConfig): Shape {
   return deployment.mode === "cluster"
     ? { primaries: deployment.primaries, replicasPerPrimary: deployment.replicasPerPrimary }
     : { primaries: 1, replicasPerPrimary: deployment.replicas };
 }
 
-/** The upstream chart that a deployment is installed by; undefined where its pods are those of this project. */
+/** Upstream chart that installs a deployment; undefined if this project deploys the pods itself. */
 export function configuredChart(deployment: DeploymentConfig): ChartConfig | undefined {
   return deployment.mode === "replication" ? deployment.chart : undefined;
 }
 
-/** Sentinels of a deployment; undefined where it has none. */
+/** Sentinels of a deployment; undefined if it has none. */
 export function configuredSentinels(deployment: DeploymentConfig): SentinelSettings | undefined {
   if (deployment.mode !== "replication" || typeof deployment.sentinel !== "object") return undefined;
   return sentinelSettings(sentinelRequest(deployment.sentinel));
 }
 
-/** Sentinels by the names of this program, from those of sentinel.conf. */
+/** Translates options with names of sentinel.conf into the names of this program. */
 export function sentinelRequest({ count, quorum, ...timeouts }: SentinelConfig): SentinelRequest {
   return {
     ...{ count, quorum },
@@ -45,7 +45,7 @@ export function sentinelRequest({ count, quorum, ...timeouts }: SentinelConfig):
   };
 }
 
-/** Every deployment of a stack on this machine. */
+/** Plans of all deployments of a stack on this machine. */
 export function hostPlans(
   platform: HostConfig,
   { deployments }: Pick<StackConfig, "deployments">,
@@ -60,20 +60,20 @@ export function hostPlans(
   }));
 }
 
-/** A deployment as loads are held against it. */
+/** The properties of a deployment that loads are checked against. */
 export function loadedDeployment([name, deployment]: readonly [string, DeploymentConfig]): LoadedDeployment {
   const { mode, settings } = deployment;
   return { name, mode, shape: configuredShape(deployment), maxmemory: settings.maxmemory };
 }
 
-/** The mixed workloads of a stack, with key spaces that every deployment can have. */
+/** The mixed workloads of a stack, with numbers of keys that suit every deployment. */
 export function configuredMixedWorkloads(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">,
 ): MixedWorkload[] {
   return mixedWorkloads(config.benchmark, config.workloads, hasCluster(config));
 }
 
-/** The open-loop workloads among them. */
+/** The open-loop workloads of a stack. */
 export function openLoopWorkloads(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments">,
 ): OpenLoopWorkload[] {
@@ -83,7 +83,8 @@ export function openLoopWorkloads(
 }
 
 /**
- * The search of the section `capacity`; undefined without the section, or where options leave no open-loop workload.
+ * The search of the section `capacity`. Undefined without this section, or if command-line options leave no open-loop
+ * workload.
  */
 export function configuredCapacitySearch(
   config: Pick<StackConfig, "benchmark" | "workloads" | "deployments" | "capacity">,
@@ -93,12 +94,15 @@ export function configuredCapacitySearch(
   return searchOf(capacity, openLoopWorkloads(config));
 }
 
-/** Whether any deployment is a cluster, so that key spaces must fit one. */
+/** Whether any deployment is a cluster, so that numbers of keys must suit a cluster. */
 export function hasCluster({ deployments }: Pick<StackConfig, "deployments">): boolean {
   return Object.values(deployments).some(({ mode }) => mode === "cluster");
 }
 
-/** The benchmark's workload with the key space that every deployment can have and, with `adjustLoad`, an even load. */
+/**
+ * The benchmark's workload, with a number of keys that suits every deployment and, if `adjustLoad` is true, an even
+ * load.
+ */
 export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "benchmark" | "deployments">): Workload {
   const clusters = Object.values(deployments).flatMap((deployment) =>
     deployment.mode === "cluster" ? [deployment.primaries] : [],
@@ -113,7 +117,8 @@ export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "be
 }
 
 /**
- * A study's treatments: every combination of levels, on each deployment, with one key space that all of them can have.
+ * The treatments of a study: every combination of levels on every deployment. All have the same number of keys, which
+ * suits every deployment.
  */
 export function studyTreatments({
   deployments,

@@ -1,4 +1,4 @@
-/** A stack's plan in words, the same in a preview, in `plan` and in the outputs. Pure. */
+/** A stack's plan as text. It is the same in a preview, in the command `plan` and in the outputs. Pure. */
 import { compact } from "../../lib/compact";
 import type { Prediction } from "../../lib/statistics/prediction";
 import { counted, formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
@@ -21,11 +21,11 @@ import type {
 } from "./stack-plan-types";
 import { COMMAND } from "../../lib/system/package";
 
-/** Up to so many shards are listed one by one; of more, the first few. */
+/** Highest number of shards of which all are listed, and the number that is listed if there are more. */
 const MAX_LISTED_SHARDS = 6;
 const FEW_SHARDS = 3;
 
-/** A line per fact, indented where it belongs to the line before. */
+/** Lines of text, one per fact. A line is indented if it belongs to the line before it. */
 export function describePlan(plan: StackPlan): string[] {
   const { deployments, failures, eks, duration, notes } = plan;
   const own = notes.filter((note) => eks?.notes.includes(note) !== true);
@@ -61,7 +61,7 @@ function describeDeployment(plan: DeploymentPlan): string[] {
   ]);
 }
 
-/** Name, engine, mode, shape and places of the nodes. */
+/** First line of a deployment: name, engine, mode, shape and zones of the nodes. */
 function headOf({ name, engine, mode, chart, shape, zones, pods }: DeploymentPlan): string {
   const { primaries, replicasPerPrimary } = shape;
   const replicas = counted(replicasPerPrimary, "replica");
@@ -76,18 +76,18 @@ function headOf({ name, engine, mode, chart, shape, zones, pods }: DeploymentPla
   return `${name}: ${kind}${by} of ${roles}, ${nodes} over ${over} ${places.join(", ")}`;
 }
 
-/** The data that each pod may have, and what the rest of its memory is for. */
+/** Lines about the memory of each pod: the part for data, and the purposes of the rest. */
 function describeLimit({ settings, memory }: DeploymentPlan): string[] {
   if (memory === null) return [];
   const wanted = Number(settings["maxmemory"] ?? 0);
-  const own = wanted === memory.maxmemory ? "" : `${formatBytes(wanted)}; the pod carries `;
+  const own = wanted === memory.maxmemory ? "" : `${formatBytes(wanted)}; the pod has room for `;
   return [`  maxmemory: ${own}${describeMemory(memory)}`];
 }
 
 function describeOversubscription({ settings, pods, memory }: DeploymentPlan): string {
   const cpus = pods === null ? "" : ` on ${pods.limits.cpu} CPUs`;
   const isTight = memory !== null && Number(settings["maxmemory"] ?? 0) > memory.maxmemory;
-  const data = isTight ? ", more data than the memory limit carries" : "";
+  const data = isTight ? ", more data than the memory limit has room for" : "";
   return `  oversubscribed on purpose: ${settings["io-threads"] ?? "1"} io-threads${cpus}${data}`;
 }
 
@@ -101,9 +101,9 @@ function describeShards({ shards }: DeploymentPlan): string[] {
 }
 
 function describeBus(bus: NonNullable<DeploymentPlan["bus"]>): string {
-  const messages = `${formatCount(bus.messagesPerNode)} messages of ${formatBytes(bus.messageBytes)}`;
-  const perNode = `at most ${formatBytes(bus.bytesPerNode)}/s sent by each node in ${messages}`;
-  return `  cluster bus at rest: ${perNode}, ${formatBytes(bus.bytes)}/s in all`;
+  const messages = `${formatCount(bus.messagesPerNode)} messages a second of ${formatBytes(bus.messageBytes)}`;
+  const perNode = `at most ${formatBytes(bus.bytesPerNode)}/s sent by each node (${messages})`;
+  return `  cluster bus without failures: ${perNode}, ${formatBytes(bus.bytes)}/s by all nodes together`;
 }
 
 function sentinelLine({ name, sentinel, pods }: DeploymentPlan): string[] {
@@ -117,10 +117,10 @@ function describeLarge({ forecast, descriptors, measured }: LargeClusterPlan): s
   const range = ({ estimate, low, high }: Prediction, format: (value: number) => string): string =>
     `${format(estimate)} (${format(Math.max(0, low))} to ${format(high)})`;
   const inSeconds = (value: number): string => `${value >= 10 ? Math.round(value) : value.toFixed(1)} s`;
-  const source = `${formatList(sizes.map(String), sizes.length)} nodes of Valkey ${version} on ${cores} cores`;
-  const bus = `bus at rest ${range(forecast.busBytesPerNode, formatBytes)}/s per node`;
+  const source = `clusters of ${formatList(sizes.map(String), sizes.length)} nodes of Valkey ${version} on ${cores} cores`;
+  const bus = `bus traffic without failures ${range(forecast.busBytesPerNode, formatBytes)}/s per node`;
   const files = `${range(forecast.descriptors, formatCount)} open files`;
-  const memory = `${range(forecast.residentBytes, formatBytes)} of memory each before clients and data`;
+  const memory = `${range(forecast.residentBytes, formatBytes)} of memory per node, without clients and data`;
   const formation = `formation in ${range(forecast.formationSeconds, inSeconds)}`;
   const verification = `verification in ${range(forecast.verificationSeconds, inSeconds)}`;
   const outage = `outage of ${range(forecast.outageSeconds, inSeconds)} after the loss of a primary`;
@@ -128,7 +128,7 @@ function describeLarge({ forecast, descriptors, measured }: LargeClusterPlan): s
   return [
     `  predicted with 95 % confidence from ${source}: ${bus}, ${files} and ${memory}`,
     `  ${formation} and ${verification} with all nodes on ${cores} cores, faster on several machines; ${outage} ${timeout}`,
-    `  each server needs ${formatCount(descriptors)} open files (ulimit -n): the bus's connections count as clients`,
+    `  each server needs ${formatCount(descriptors)} open files (ulimit -n), because connections of the bus count as clients`,
   ];
 }
 
@@ -180,14 +180,14 @@ function describeMixed(workload: WorkloadConfig): string {
 function describeCapacity({ capacity, jobs }: MeasurementPlan): string[] {
   if (capacity === null) return [];
   const { objective, workload, initialRate, maxRate, precision, probes } = capacity;
-  const rates = `from ${formatCount(initialRate)}/s to ${formatCount(maxRate)}/s at most, to ${precision * 100} %`;
-  const loads = `of each deployment in about ${formatCount(probes)} loads${jobs === null ? "" : ", a Job each"}`;
+  const rates = `from ${formatCount(initialRate)}/s to at most ${formatCount(maxRate)}/s, with a precision of ${precision * 100} %`;
+  const loads = `for each deployment by about ${formatCount(probes)} loads${jobs === null ? "" : ", each in a Job"}`;
   return [`then the highest load of ${workload} at which ${objective}: ${rates}, ${loads}`];
 }
 
 function describeStudy({ treatments, varied, precision, budget }: StudyPlan): string {
   const factors = Object.entries(varied).map(([factor, levels]) => `${factor} ${levels.join(", ")}`);
-  const goal = `until each comparison is known to ${precision * 100} %, ${formatDuration(budget)} at most`;
+  const goal = `until each comparison has a precision of ${precision * 100} %, or for ${formatDuration(budget)}`;
   return `study of ${treatments} treatments (${factors.join(" × ")}), ${goal}`;
 }
 

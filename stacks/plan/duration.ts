@@ -1,4 +1,4 @@
-/** Estimated duration of a stack from nothing to results, by part. Pure. */
+/** Estimated time from an empty stack to its results, by part. Pure. */
 import { compact } from "../../lib/compact";
 import { nodeCount } from "../../valkey/topology/placement";
 import { keyFamilies } from "../../benchmarks/workloads/named-tests";
@@ -8,31 +8,35 @@ import type { PlatformConfig } from "../config/schema/platform";
 import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan-types";
 import type { Duration } from "./stack-plan-types";
 
-/** "Valkey on EKS" reports 30 minutes for the platform on EKS, and 5 for a deployment on it. */
+/**
+ * Time to create the platform on EKS, and to deploy pods. The published document "Valkey on EKS" reports 30 minutes and
+ * 5 minutes.
+ */
 const EKS_SECONDS = 30 * 60;
 const PODS_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 2, kubernetes: 60, eks: 5 * 60 };
-/** Additional time per hundred nodes: machines and pods start in parallel, with a limit. */
+/** Additional time per hundred nodes. Machines and pods start in parallel, but not all at once. */
 const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = {
   host: 10,
   kubernetes: 60,
   eks: 120,
 };
 
-/** Overhead of a measurement: the start of a process, or of a Job with its pods. */
+/** Time that a measurement takes in addition to its load: to start a process, or a Job with its pods. */
 const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 1, kubernetes: 8, eks: 12 };
 const REFERENCE_LOAD_SECONDS = 1;
 
-/** Round trip to a server: through the API server's port-forward, or on this machine including the write. */
+/**
+ * Time of a round trip to a server: through a port-forward of the API server, or on this machine, including the write.
+ */
 const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0.03, kubernetes: 0.1, eks: 0.1 };
 
 /**
- * Assumed requests per second of a primary, for measurements of a number of requests: the lowest rate of "Valkey on
- * EKS",
- * and the rate without pipelining.
+ * Assumed requests per second of a primary, for measurements of a fixed number of requests. With pipelining it is the
+ * lowest rate in the published document "Valkey on EKS".
  */
 const REQUESTS_PER_SECOND = { pipelined: 400_000, single: 100_000 };
 
-/** Estimates how long a stack takes from nothing to results. */
+/** Estimates the time from an empty stack to its results. */
 export function planDuration(
   platform: PlatformConfig["type"],
   deployments: readonly DeploymentPlan[],
@@ -89,8 +93,8 @@ function lengthOf({ length, pipeline, rate }: Workload, primaries: number): numb
   return length.requests / Math.min(served, rate ?? Infinity);
 }
 
-/** Prefill of a deployment, on all primaries in parallel. @param families number of keys of each key family */
+/** Time to prefill a deployment, on all primaries in parallel. @param families number of keys of each key family */
 function prefill(platform: PlatformConfig["type"], families: readonly number[], primaries: number): number {
-  // Written, then counted.
+  // Twice, because keys are written and then counted.
   return families.reduce((sum, keys) => sum + 2 * (keys / primaries / KEYS_IN_FLIGHT) * TRIP_SECONDS[platform], 0);
 }

@@ -1,4 +1,4 @@
-/** From a stack's configuration to the plan of machines on EKS. Pure; loads no SDK. */
+/** Turns a stack's configuration into the plan of machines on EKS. Pure; loads no SDK. */
 import { compact } from "../../lib/compact";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { EksPlan, EksPlanArgs } from "../../platforms/eks/plan";
@@ -28,7 +28,7 @@ import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-s
 /** The deployments and the load that run on the platform. */
 export interface EksLoad {
   readonly deployments: Readonly<Record<string, DeploymentConfig>>;
-  /** Undefined where nothing is measured, and no load generator runs. */
+  /** Measurements; undefined if nothing is measured, so that no load generator runs. */
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
 }
@@ -38,12 +38,12 @@ export function eksLoad({ deployments, measures, benchmark, workloads }: StackCo
   return { deployments, benchmark: measures ? benchmark : undefined, workloads };
 }
 
-/** The plan of machines, network, volumes, quotas and cost, with every problem. */
+/** Plan of machines, network, volumes, quotas and cost, with every problem. */
 export function eksPlan(platform: EksPlatformConfig, load: EksLoad): EksPlan {
   return planEks(eksPlanArgs(platform, load));
 }
 
-/** The arguments of that plan. */
+/** Arguments of the plan on EKS. */
 export function eksPlanArgs(platform: EksPlatformConfig, { deployments, benchmark, workloads }: EksLoad): EksPlanArgs {
   const { region, network, system, pools, cluster, imageCache } = platform;
   return {
@@ -92,7 +92,7 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
     zones: placement.zones,
     cpuMilli: server.cpuMilli + exporter.cpuMilli,
     memoryMiB: server.memoryMiB + exporter.memoryMiB,
-    // Other classes are refused elsewhere.
+    // A class that is not known is refused elsewhere.
     volume: storage.ephemeral
       ? undefined
       : {
@@ -106,7 +106,7 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
   });
 }
 
-/** Sentinels and proxies, on machines of the servers' pool. */
+/** Groups of Sentinels and proxies. They run on machines of the servers' pool. */
 function watcherGroups(name: string, deployment: DeploymentConfig, platform: EksPlatformConfig): PodGroup[] {
   const sentinel = configuredSentinels(deployment);
   if (sentinel === undefined) return [];
@@ -141,7 +141,7 @@ function watcherGroups(name: string, deployment: DeploymentConfig, platform: Eks
   ];
 }
 
-/** Load generators of one measurement: Jobs run one after the other. */
+/** Group of the load generators of one measurement. Only one measurement runs at a time. */
 function clientGroup(
   platform: EksPlatformConfig,
   deployments: EksLoad["deployments"],

@@ -1,4 +1,4 @@
-/** Images of a stack's pods, by their names in the configuration or by others. Pure; loads no SDK. */
+/** Images of a stack's pods, under their names in the configuration or under names in a cache. Pure; loads no SDK. */
 import { compact } from "../../lib/compact";
 import { EXPORTER_IMAGE, MEMTIER_IMAGE, NODE_IMAGE, PROXY_IMAGE } from "../../platforms/kubernetes/default-images";
 import type { DeploymentConfig } from "../config/schema/deployments";
@@ -20,7 +20,9 @@ export function proxyImage({ proxyImage: own }: PodPlatform): string {
   return own ?? PROXY_IMAGE;
 }
 
-/** Images of a load generator's pod: valkey-benchmark of the servers' image, and the sidecars of the workloads. */
+/**
+ * Images of a load generator's pod: the servers' image with valkey-benchmark, and the images for the mixed workloads.
+ */
 export function clientImages(
   platform: PodPlatform,
   deployments: Deployments,
@@ -38,7 +40,7 @@ export function clientImages(
   ]);
 }
 
-/** The platform and its deployments with every image under the name that `rename` gives it. */
+/** The platform and its deployments, with every image's name changed by `rename`. */
 export function withImages<C extends { readonly deployments: Deployments }>(
   platform: EksPlatformConfig,
   config: C,

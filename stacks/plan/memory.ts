@@ -1,4 +1,4 @@
-/** The memory of a deployment's pods, as far as their servers obey `maxmemory`. Pure. */
+/** The memory of a deployment's pods, if their servers obey `maxmemory`. Pure. */
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { MemoryDemand } from "../../valkey/planning/memory-plan";
 import type { DeploymentConfig } from "../config/schema/deployments";
@@ -6,7 +6,10 @@ import type { PlatformConfig } from "../config/schema/platform";
 import { configuredShape } from "./benchmark-plans";
 import { isPodPlatform, podSettings } from "./pods";
 
-/** Undefined on this machine, whose memory all servers share, and for Dragonfly, which forks no child. */
+/**
+ * Memory that a deployment's servers need in their pods. Undefined on this machine, because all servers share its
+ * memory, and for Dragonfly, which does not fork.
+ */
 export function memoryDemand(platform: PlatformConfig, deployment: DeploymentConfig): MemoryDemand | undefined {
   const { engine, mode, settings } = deployment;
   if (!isPodPlatform(platform) || engine === "dragonfly") return undefined;

@@ -1,4 +1,4 @@
-/** Settings of pods: the platform's, with the differences of each deployment. Pure. */
+/** Settings of pods: the platform's settings, overridden by those of each deployment. Pure. */
 import { SERVER_IMAGES } from "../../platforms/kubernetes/default-images";
 import type { Toleration } from "../../platforms/kubernetes/pods/pods";
 import { toDirectives } from "../../valkey/settings/settings";
@@ -22,10 +22,10 @@ import type { EksPlatformConfig } from "../config/schema/eks";
 import { zoneNames } from "../config/schema/eks";
 import type { KubernetesConfig } from "../config/schema/kubernetes";
 
-/** Platforms whose servers are pods. */
+/** A platform on which servers are pods. */
 export type PodPlatform = KubernetesConfig | EksPlatformConfig;
 
-/** Label that every provider gives its machines. */
+/** Label of machines with their type. Every cloud provider sets it. */
 const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
 
 interface Amounts {
@@ -33,7 +33,7 @@ interface Amounts {
   readonly memory: string;
 }
 
-/** Settings of a deployment's pods: the platform's with the deployment's differences. */
+/** Settings of a deployment's pods: the platform's settings, overridden by the deployment's. */
 export interface PodSettings {
   readonly image: string;
   readonly resources: { readonly requests: Amounts; readonly limits: Amounts };
@@ -44,17 +44,17 @@ export interface PodSettings {
     readonly ephemeral: boolean;
   };
   readonly placement: Placement;
-  /** Undefined where there are no pools. */
+  /** Name of the pool; undefined on a platform without pools. */
   readonly pool: PoolName | undefined;
   readonly instanceType: string | undefined;
 }
 
-/** Whether servers are pods on a platform. */
+/** Whether servers on this platform are pods. */
 export function isPodPlatform(platform: PlatformConfig): platform is PodPlatform {
   return platform.type !== "host";
 }
 
-/** Names of the platform's zones, as the machines' labels have them. */
+/** Names of the platform's zones, as in the labels of machines. */
 export function platformZones(platform: PlatformConfig): readonly string[] {
   return platform.type === "eks" ? zoneNames(platform) : platform.zones;
 }
@@ -65,7 +65,7 @@ export function deploymentZones(platform: PlatformConfig, { pods }: Pick<Deploym
   return platform.type === "eks" ? zoneNames({ region: platform.region, zones: pods.zones }) : pods.zones;
 }
 
-/** The settings of a deployment's pods. */
+/** Settings of a deployment's pods. */
 export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentConfig, "engine" | "pods">): PodSettings {
   const { engine, pods } = deployment;
   const pool = platform.type === "eks" ? (pods?.pool ?? "servers") : undefined;
@@ -90,8 +90,8 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
 }
 
 /**
- * Where machines are started for pods, a preference is a requirement: Karpenter starts a machine for each pod, and the
- * scheduler would put two pods on the first one that is ready.
+ * Rules for the spread over machines. On EKS `preferred` becomes `required`. Otherwise Karpenter would start a machine
+ * for each pod, but the scheduler would place two pods on the first machine that is ready.
  */
 function spreadOf({ type, hostAntiAffinity }: PodPlatform): Pick<Placement, "hostAntiAffinity" | "ownMachines"> {
   if (type !== "eks") return { hostAntiAffinity };
@@ -126,7 +126,9 @@ export function runnerZones({ region, zones, clients: { zone } }: EksPlatformCon
   return zoneNames({ region, zones: zone === undefined ? zones : [zone] });
 }
 
-/** Load generators as pods. Undefined keys are left out, because Kubernetes' objects have none. */
+/**
+ * Plan of load generators as pods. Undefined properties are left out, because Kubernetes' objects must not have them.
+ */
 export function runnerPlan(platform: PodPlatform, runners: number, otherEngines: boolean): RunnerPlan {
   const { clients, image, imagePullPolicy, imagePullSecrets } = platform;
   return {
@@ -137,7 +139,7 @@ export function runnerPlan(platform: PodPlatform, runners: number, otherEngines:
     sharing: platform.type === "kubernetes" && platform.clients.shareMachines,
     ...(clients.requests === undefined ? {} : { resources: { requests: clients.requests } }),
     ...placeOfRunners(platform),
-    // Other engines' images bring no valkey-benchmark.
+    // Images of other engines do not contain valkey-benchmark, so the platform's image is used.
     ...(otherEngines ? { image } : {}),
     ...(clients.images === undefined ? {} : { images: withoutUndefinedKeys(clients.images) }),
   };
@@ -159,14 +161,14 @@ function placeOfRunners(platform: PodPlatform): Pick<RunnerPlan, "nodeSelector" 
   };
 }
 
-/** A copy without undefined keys, which Kubernetes' types do not allow. */
+/** A copy without undefined properties, because Kubernetes' types do not allow them. */
 export function withoutUndefinedKeys<T extends object>(value: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>;
   };
 }
 
-/** The reference to a deployment's pods, without the access to the cluster. */
+/** Reference to a deployment's pods, without kubeconfig and context. */
 export function podTarget(
   name: string,
   deployment: DeploymentConfig,
@@ -189,7 +191,9 @@ export function podTarget(
   );
 }
 
-/** Settings that a deployment's machines promise its servers; undefined where the machines are not the platform's own. */
+/**
+ * Expected kernel settings of a deployment's machines; undefined if the platform does not start the machines itself.
+ */
 export function expectedServerTuning(platform: PodPlatform, deployment: DeploymentConfig): ExpectedTuning | undefined {
   if (platform.type !== "eks") return undefined;
   const { pool = "servers", resources } = podSettings(platform, deployment);
@@ -197,7 +201,7 @@ export function expectedServerTuning(platform: PodPlatform, deployment: Deployme
   return expectedTuning(platform.pools[pool]?.tuning ?? UNTUNED, { wholeCpus: wholeCpus(resources), backlog });
 }
 
-/** CPUs that a kubelet with static CPUs gives to only one server; undefined where it shares them. */
+/** Number of exclusive CPUs that a kubelet with static CPUs gives a server; undefined if the server shares CPUs. */
 export function wholeCpus(resources: PodSettings["resources"]): number | undefined {
   const cpus = parseQuantity(resources.limits.cpu);
   return isGuaranteed(resources) && Number.isInteger(cpus) ? cpus : undefined;

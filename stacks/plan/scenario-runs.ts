@@ -1,4 +1,4 @@
-/** From the section `failures` to scenarios, planned on each deployment before anything runs. Pure. */
+/** Turns the section `failures` into scenarios, and plans them on each deployment before anything runs. Pure. */
 import type { Fault, HealTime } from "../../faults/plan/fault";
 import type { Scenario } from "../../faults/plan/scenario";
 import { describeFault } from "../../faults/plan/fault";
@@ -18,16 +18,16 @@ import { deploymentZones, isPodPlatform } from "./pods";
 import type { StackConfig } from "../config/schema/stack";
 import type { ScenarioConfig } from "../config/schema/failures";
 
-/** How long WAIT waits, milliseconds. */
+/** Time limit of the command WAIT, milliseconds. */
 const WAIT_MS = 1000;
 
-/** A deployment to be broken, as far as it is known before there is any. */
+/** A deployment into which faults are injected, as far as it is known before it exists. */
 export type SubjectPlan = Pick<HostDeploymentPlan, "name" | "mode" | "shape" | "settings" | "zones" | "sentinel"> & {
-  /** Whether all nodes share this machine, or pods have several. */
+  /** Whether all nodes run on this machine, or pods run on several machines. */
   readonly machines: "one" | "several";
 };
 
-/** Deployments in pods that scenarios can run on: those of Valkey. */
+/** Deployments in pods on which scenarios can run: only those of Valkey. */
 export function podSubjectPlans(
   platform: PodPlatform,
   { deployments }: Pick<StackConfig, "deployments">,
@@ -46,8 +46,8 @@ export function podSubjectPlans(
 }
 
 /**
- * Every scenario of the stack on its deployments, with the reason where its platform or this user's rights do not allow
- * it.
+ * Every scenario of the stack on its deployments. A scenario that the platform or this user's rights do not allow has
+ * the reason why it is skipped.
  */
 export function planScenarios(
   config: Pick<StackConfig, "platform" | "deployments" | "failures">,
@@ -63,15 +63,15 @@ export function planScenarios(
   );
 }
 
-/** A scenario with its repeats and the deployments that it is meant for. */
+/** A scenario with the number of its repeats and its deployments. */
 export interface PlannedScenario {
   readonly scenario: Scenario;
   readonly repeats: number;
-  /** Names; undefined is every deployment that the fault can be injected into. */
+  /** Names of deployments; undefined means every deployment into which the fault can be injected. */
   readonly deployments: readonly string[] | undefined;
 }
 
-/** From one entry of the section `failures` to a scenario. */
+/** The scenario of one entry in the section `failures`. */
 export function plannedScenario(name: string, config: ScenarioConfig): PlannedScenario {
   const {
     rate,
@@ -139,12 +139,12 @@ function when(seconds: number | undefined): HealTime {
 export interface PlannedScenarioRun {
   readonly planned: PlannedScenario;
   readonly deployment: string;
-  /** Undefined where it is not skipped. */
+  /** Reason why the scenario is skipped; undefined if it is not. */
   readonly skipReason: string | undefined;
   readonly lines: readonly string[];
 }
 
-/** Every scenario on every deployment it is meant for, planned on the deployment as it will be formed. */
+/** Plans every scenario on each of its deployments. The plan assumes the topology that formation will create. */
 export function planScenarioRuns(
   scenarios: readonly PlannedScenario[],
   plans: readonly SubjectPlan[],
@@ -179,7 +179,7 @@ function subjectOf(plan: SubjectPlan, settings: ReadonlyMap<string, string>): De
     shards:
       mode === "cluster" ? planCluster(placed, shape).shards : [{ primary: names[0] ?? "", replicas: names.slice(1) }],
     zoneOf: new Map(placed.map(({ name, zone }) => [name, zone])),
-    // The scheduler decides the machine of a pod.
+    // The scheduler decides the machine of a pod later, so it has no name yet.
     machineOf: new Map(
       names.map((name) => [name, plan.machines === "one" ? "this machine" : `the machine of ${name}`]),
     ),

@@ -1,4 +1,4 @@
-/** The shape of a stack's plan. */
+/** Types of a stack's plan. */
 import type { Engine } from "../../valkey/settings/engines";
 import type { FaultKind } from "../../faults/plan/fault";
 import type { ClusterForecast } from "../../valkey/planning/forecast";
@@ -14,79 +14,82 @@ import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
 
-/** Version of the plan's format. A change that older readers would misread raises it. */
+/** Version of the plan's format. It increases with every change that older programs would misread. */
 export const PLAN_VERSION = 1;
 
-/** The plan of a stack, as JSON prints it. */
+/** The plan of a stack. `plan --json` prints it. */
 export interface StackPlan {
   readonly version: typeof PLAN_VERSION;
   readonly stack: string;
   readonly platform: PlatformConfig["type"];
-  /** Names, in the order in which they are filled. */
+  /** Names of the zones, in the order in which nodes are placed. */
   readonly zones: readonly string[];
   readonly deployments: readonly DeploymentPlan[];
-  /** Null where nothing is measured. */
+  /** Measurements; null if nothing is measured. */
   readonly measurement: MeasurementPlan | null;
-  /** The study of npm start -- study; null where the stack has no section `study`. */
+  /** Study that `npm start -- study` runs; null if the stack has no section `study`. */
   readonly study: StudyPlan | null;
-  /** The scenarios of npm start -- break, with the reason where one is skipped. */
+  /** Scenarios that `npm start -- break` runs. A scenario that is skipped has the reason. */
   readonly failures: readonly FailurePlan[];
-  /** Machines, network, quotas and cost; null on other platforms than eks. */
+  /** Machines, network, quotas and cost; null on platforms other than eks. */
   readonly eks: Omit<EksPlan, "problems"> | null;
   readonly duration: Duration;
-  /** Remarks on the plan. */
+  /** Notes on the plan. */
   readonly notes: readonly string[];
 }
 
-/** One deployment: shape, places, settings and pods. */
+/** Plan of one deployment: shape, zones, settings and pods. */
 export interface DeploymentPlan {
   readonly name: string;
   readonly engine: Engine;
   readonly mode: DeploymentConfig["mode"];
-  /** Version or directory of the upstream chart that installs the deployment; null where the pods are those of this project. */
+  /**
+   * Version or directory of the upstream chart that installs the deployment; null if this project deploys the pods
+   * itself.
+   */
   readonly chart: string | null;
   readonly shape: Shape;
-  /** Nodes in each zone. */
+  /** Number of nodes in each zone. */
   readonly zones: Readonly<Record<string, number>>;
-  /** Replicas and slots of each primary. On Kubernetes the scheduler may place other names. */
+  /** Replicas and slots of each primary. On Kubernetes the scheduler may place the pods differently. */
   readonly shards: readonly ShardPlan[];
   readonly settings: Readonly<Record<string, string>>;
   readonly oversubscribed: boolean;
   /** Division of the memory limit of each pod; null on the host and for Dragonfly. */
   readonly memory: MemoryPlan | null;
-  /** Consequences of each event, in the order of severity; empty on the host. */
+  /** Consequences of each kind of failure, in the order of severity; empty on the host. */
   readonly survives: readonly Survival[];
-  /** Null on the host. */
+  /** Pods of the deployment; null on the host. */
   readonly pods: PodsPlan | null;
-  /** Highest traffic of the cluster bus at rest; null outside cluster mode. */
+  /** Highest traffic of the cluster bus without load of clients; null in replication mode. */
   readonly bus:
     | (BusTraffic & {
-        /** Between zones, at AWS's price; null where none is known. */ readonly usdPerHour: number | null;
+        /** Cost of the traffic between zones; null if no price is known. */ readonly usdPerHour: number | null;
       })
     | null;
-  /** Sentinels of the deployment; null without. */
+  /** Sentinels of the deployment; null without Sentinels. */
   readonly sentinel: SentinelSettings | null;
-  /** Forecast for a large cluster; null for others. */
+  /** Forecast for a large cluster; null for other deployments. */
   readonly largeCluster: LargeClusterPlan | null;
 }
 
-/** Forecast for a large cluster, with the measured clusters that it is extrapolated from. */
+/** Forecast for a large cluster, and the measured clusters from which it is extrapolated. */
 export interface LargeClusterPlan {
-  /** Extrapolated from measured clusters. */
+  /** Forecast, extrapolated from the measured clusters. */
   readonly forecast: ClusterForecast;
-  /** Open files that each server must be allowed. */
+  /** Number of open files that each server needs. */
   readonly descriptors: number;
   /** Machine, version and sizes of the measured clusters. */
   readonly measured: { readonly cores: number; readonly version: string; readonly sizes: readonly number[] };
 }
 
-/** Pods of a deployment, all alike. */
+/** Pods of a deployment. All are equal. */
 export interface PodsPlan {
   readonly count: number;
   readonly image: string;
   readonly requests: { readonly cpu: string; readonly memory: string };
   readonly limits: { readonly cpu: string; readonly memory: string };
-  /** The volume of each pod; null without. */
+  /** Volume of each pod; null without volumes. */
   readonly volume: { readonly size: string; readonly className: string | null } | null;
   readonly pool: string | null;
   readonly instanceType: string | null;
@@ -99,45 +102,45 @@ export interface MeasurementPlan {
   /** Mixed workloads by name, measured after the tests. */
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
   readonly rounds: number;
-  /** The search that follows the measurements; null without. */
+  /** Search for the capacity, after the measurements; null without a search. */
   readonly capacity: CapacityPlan | null;
-  /** (Tests + workloads) × deployments × rounds. */
+  /** Number of measurements: (tests + workloads) × deployments × rounds. */
   readonly count: number;
-  /** Load generators that run at the same time, each with the workload's clients. */
+  /** Number of load generators that run at the same time. Each has the workload's number of clients. */
   readonly runners: number;
   /**
-   * Jobs before any search: one per measurement and reference load, and one that detects the load generator's features.
-   * Null on the host.
+   * Number of Jobs, without those of a search: one for each measurement and each reference load, and one that detects
+   * the load generator's features. Null on the host.
    */
   readonly jobs: number | null;
 }
 
 /** Search for the capacity of every deployment. */
 export interface CapacityPlan {
-  /** A percentile with its highest allowed value: `p99 ≤ 2 ms`. */
+  /** A latency percentile with its highest allowed value, such as `p99 ≤ 2 ms`. */
   readonly objective: string;
   readonly workload: string;
   readonly initialRate: number;
   readonly maxRate: number;
   readonly precision: number;
   /**
-   * Estimated number of offered loads per deployment: doublings up to the highest rate, halvings down to the precision,
-   * confirmations, and loads over more connections.
+   * Estimated number of offered loads per deployment: the rate is doubled up to the highest one, the interval is halved
+   * down to the precision, the result is confirmed, and some loads are repeated over more connections.
    */
   readonly probes: number;
   readonly seconds: number;
 }
 
-/** A scenario on a deployment. */
+/** Plan of a scenario on a deployment. */
 export interface FailurePlan {
   readonly scenario: string;
   readonly deployment: string;
   readonly fault: FaultKind;
-  /** Why the scenario is skipped; null where it is not. */
+  /** Reason why the scenario is skipped; null if it is not. */
   readonly skipReason: string | null;
 }
 
-/** Study of a stack. */
+/** Plan of a stack's study. */
 export interface StudyPlan {
   /** Number of combinations of levels. */
   readonly treatments: number;
@@ -149,7 +152,7 @@ export interface StudyPlan {
 
 /** Estimated duration. */
 export interface Duration {
-  /** Duration of all parts. */
+  /** Total duration of all parts. */
   readonly seconds: number;
   readonly parts: readonly { readonly what: string; readonly seconds: number }[];
 }

@@ -1,6 +1,6 @@
 /**
- * The plan of a stack as plain data: what it creates, takes and costs. For previews, for `plan` and its `--json`. Reads
- * nothing but whether this user may cut networks on this machine.
+ * The plan of a stack as plain data: its resources, duration and cost. It is for previews, and for the command `plan`
+ * and its `--json`. The only thing that it reads from this machine is whether this user may partition networks.
  */
 import { installedChart } from "../../components/kubernetes/deployment/chart-values";
 import { formatObjective } from "../../benchmarks/capacity/objective";
@@ -52,7 +52,7 @@ import type {
 } from "./stack-plan-types";
 import { PLAN_VERSION } from "./stack-plan-types";
 
-/** The plan of a stack from its parsed configuration. */
+/** Plans a stack from its parsed configuration. */
 export function planStack(stack: string, config: StackConfig): StackPlan {
   const { platform, measures } = config;
   const eks = platform.type === "eks" ? eksPlan(platform, eksLoad(config)) : undefined;
@@ -81,7 +81,7 @@ export function planStack(stack: string, config: StackConfig): StackPlan {
   };
 }
 
-/** A configuration with problems comes to no plan. */
+/** The plan on EKS without its list of problems, which is always empty here. */
 function withoutProblems(plan: EksPlan): Omit<EksPlan, "problems"> {
   return Object.fromEntries(Object.entries(plan).filter(([key]) => key !== "problems")) as Omit<EksPlan, "problems">;
 }
@@ -90,7 +90,7 @@ function planDeployment(name: string, deployment: DeploymentConfig, platform: Pl
   const shape = configuredShape(deployment);
   const zones = deploymentZones(platform, deployment);
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${name}-${index}`);
-  // Pods are spread evenly, and roles given afterwards; processes are placed by their roles.
+  // Pods are spread evenly, and get their roles afterwards. Processes are placed by their roles.
   const placed =
     deployment.mode === "cluster" && !isPodPlatform(platform)
       ? rotateOverZones(names, shape, zones)
@@ -206,9 +206,8 @@ function planCapacity(config: StackConfig): CapacityPlan | null {
   } = search;
   const doublings = Math.max(0, Math.ceil(Math.log2(maxRate / initialRate))) + 1;
   const halvings = Math.max(0, Math.ceil(Math.log2(Math.log(2) / Math.log(1 + precision))));
-  // Half of the halvings fail, and a failed load is offered again. A majority of confirmations settles the answer and
-  // the
-  // load above it.
+  // Half of the halvings miss the objective, and such a load is offered again. The result and the next higher load each
+  // need a majority of the confirmations.
   const offered = doublings + 1 + Math.ceil(1.5 * halvings) + 2 * (Math.floor(confirmations / 2) + 1);
   return {
     objective: formatObjective(objective),
@@ -241,12 +240,13 @@ function notesOf(
   const notes: string[] = [];
   const { platform, benchmark } = config;
   if (platform.type === "eks" && platform.cluster.publicAccessCidrs.length === 0) {
-    const remedy = "run Pulumi there, or name its block in valkey:platform.cluster.publicAccessCidrs";
-    notes.push(`the API server is reached from inside the network only: ${remedy}`);
+    const remedy =
+      "run Pulumi inside it, or name the address block of Pulumi's machine in valkey:platform.cluster.publicAccessCidrs";
+    notes.push(`only the network of the cluster reaches the API server: ${remedy}`);
   }
   for (const [name, deployment] of Object.entries(config.deployments)) {
     if (!sharesCpus(platform, deployment)) continue;
-    notes.push(`${name} shares its CPUs: staticCpus needs whole CPUs, with requests equal to limits`);
+    notes.push(`${name} shares CPUs with other pods: staticCpus needs whole CPUs, with requests equal to limits`);
   }
   notes.push(...storageNotes(config));
   if (isPodPlatform(platform) && platform.tls === undefined) {
@@ -257,8 +257,8 @@ function notesOf(
   const workload = measurement?.workload ?? benchmark;
   if (workload.clients !== benchmark.clients || workload.threads !== benchmark.threads) {
     const wanted = `${benchmark.clients} on ${benchmark.threads}`;
-    const rule = `the nearest to ${wanted} that every cluster can share evenly`;
-    notes.push(`${workload.clients} clients on ${workload.threads} threads are ${rule}`);
+    const rule = "because the primaries of every cluster can share these evenly";
+    notes.push(`${workload.clients} clients on ${workload.threads} threads instead of ${wanted}, ${rule}`);
   }
   for (const { name, survives } of deployments) {
     const warning = survivalWarning(survives);
@@ -266,16 +266,13 @@ function notesOf(
   }
   for (const { name, bus, shape } of deployments) {
     if (bus === null || nodeCount(shape) < LARGE_CLUSTER_NODES) continue;
-    const most =
-      bus.usdPerHour === null
-        ? "at rest, up to its traffic between zones"
-        : `at rest, at most $${Math.round(bus.usdPerHour)} per hour between zones`;
-    notes.push(`the cost leaves out the cluster bus of ${name}: ${most}`);
+    const most = bus.usdPerHour === null ? "" : `: without failures at most $${Math.round(bus.usdPerHour)} per hour`;
+    notes.push(`the cost does not include the traffic of the cluster bus of ${name} between zones${most}`);
   }
   return notes;
 }
 
-/** Whether a deployment shares its CPUs on machines that could give it whole ones. */
+/** Whether a deployment's servers share CPUs although their machines could give them exclusive CPUs. */
 function sharesCpus(platform: PlatformConfig, deployment: DeploymentConfig): boolean {
   if (platform.type !== "eks") return false;
   const { pool = "servers", resources } = podSettings(platform, deployment);

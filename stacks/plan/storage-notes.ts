@@ -1,4 +1,4 @@
-/** Notes on the volumes of clusters, and on what pods without one lose. Pure. */
+/** Notes on the volumes of clusters, and on the losses of pods without a volume. Pure. */
 import { formatCount } from "../../lib/units";
 import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
@@ -7,7 +7,7 @@ import type { StackConfig } from "../config/schema/stack";
 import { configuredShape } from "./benchmark-plans";
 import { isPodPlatform, podSettings } from "./pods";
 
-/** A remark for each kind of storage, with the clusters that have it. */
+/** A note for each kind of storage, with the names of the clusters that use it. */
 export function storageNotes({ platform, deployments }: Pick<StackConfig, "platform" | "deployments">): string[] {
   if (!isPodPlatform(platform)) return [];
   const clusters = new Map<string, string[]>();
@@ -21,20 +21,20 @@ export function storageNotes({ platform, deployments }: Pick<StackConfig, "platf
 }
 
 function lossOf(deployment: DeploymentConfig): string {
-  const kept = keepsKeys(deployment) ? "keys and nodes.conf lie" : "nodes.conf, all that is written, lies";
+  const kept = keepsKeys(deployment) ? "keys and nodes.conf are" : "nodes.conf, the only file that is written, is";
   const { replicasPerPrimary } = configuredShape(deployment);
   const then =
     replicasPerPrimary > 0
-      ? "while the rest of its shard serves; it joins again by itself"
-      : "and nothing serves its slots; pulumi up --refresh takes the pod in";
-  return `${kept} on the machines' disks: a pod that is deleted comes back as a new node without keys, ${then}`;
+      ? "The rest of its shard serves meanwhile, and the new node joins by itself"
+      : "No node serves its slots until pulumi up --refresh adds the new node to the cluster";
+  return `${kept} on the disks of the machines: a pod that is deleted comes back as a new node without keys. ${then}`;
 }
 
-/** Undefined where volumes hold keys, and for clusters that are not large. */
+/** Note on volumes that contain no keys; undefined if they contain keys, and for clusters that are not large. */
 function needlessVolumes(deployment: DeploymentConfig): string | undefined {
   const count = nodeCount(configuredShape(deployment));
   if (keepsKeys(deployment) || count < LARGE_CLUSTER_NODES) return undefined;
-  return `${formatCount(count)} volumes contain only nodes.conf; pods: { storage: { ephemeral: true } } makes none`;
+  return `${formatCount(count)} volumes contain only nodes.conf; with pods: { storage: { ephemeral: true } } there are no volumes`;
 }
 
 function keepsKeys({ settings }: DeploymentConfig): boolean {

@@ -1,4 +1,4 @@
-/** Events that the deployments of a stack survive. Pure. */
+/** Consequences of failures for the deployments of a stack. Pure. */
 import type { Survival } from "../../valkey/planning/survival";
 import { survivals } from "../../valkey/planning/survival";
 import type { DeploymentConfig } from "../config/schema/deployments";
@@ -6,7 +6,7 @@ import type { PlatformConfig } from "../config/schema/platform";
 import { configuredChart, configuredSentinels, configuredShape } from "./benchmark-plans";
 import { deploymentZones, isPodPlatform, podSettings } from "./pods";
 
-/** Empty on this machine, whose servers are there to be measured and leave nothing behind. */
+/** Consequences for one deployment. Empty on this machine: its servers are only for measurements and keep no data. */
 export function plannedSurvivals(platform: PlatformConfig, deployment: DeploymentConfig): readonly Survival[] {
   if (!isPodPlatform(platform)) return [];
   const { engine, mode, settings } = deployment;

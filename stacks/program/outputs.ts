@@ -1,6 +1,6 @@
 /**
- * Stack outputs: results.json's shape, with how to reach what was deployed and the comparison drawn. Nothing secret.
- * Latency distributions are left to results.json: Pulumi prints every output at every update.
+ * Stack outputs: the addresses of the deployments, and the content of results.json with the comparison. They contain no
+ * secrets. Latency distributions are only in results.json, because Pulumi prints every output at every update.
  */
 import { z } from "zod";
 import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
@@ -9,7 +9,7 @@ import { resultsSchema } from "../../benchmarks/results/schema";
 import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import { topologySchema } from "../../valkey/verification/topology-record";
 import type { StackPlan } from "../plan/stack-plan-types";
-/** Version of the outputs' format. A change that older readers would misread raises it. */
+/** Version of the outputs' format. It increases with every change that older programs would misread. */
 export const OUTPUTS_VERSION = 1;
 
 const endpointSchema = z.strictObject({
@@ -29,7 +29,7 @@ export const outputsSchema = z.strictObject({
   planned: z
     .strictObject({
       region: z.string(),
-      /** By the region's price table; null without one. */
+      /** Cost by the region's price table; null without a table. */
       usdPerHour: z.number().nullable(),
       pricesOf: z.string().nullable(),
       notCounted: z.array(z.string()),
@@ -37,21 +37,21 @@ export const outputsSchema = z.strictObject({
       volumes: z.strictObject({ count: z.number(), gib: z.number() }),
     })
     .nullable(),
-  /** Consequences of each event, by deployment; empty lists on the platform `host`. */
+  /** Consequences of each kind of failure, by deployment; empty lists on the platform `host`. */
   survives: z.record(
     z.string(),
     z.array(z.strictObject({ event: z.string(), loss: z.string(), lost: z.string(), out: z.string() })),
   ),
   /** Topology and verdict of each deployment. */
   topologies: z.array(topologySchema),
-  /** Null where the stack asks for no measurements. */
+  /** Results of the measurements; null if the stack does not measure. */
   results: resultsSchema.nullable(),
   comparison: z.array(comparisonSchema),
 });
 /** The stack output `valkey`, parsed. */
 export type StackOutputs = z.infer<typeof outputsSchema>;
 
-/** The stack outputs. @throws ZodError when a value has another shape, which is an internal error */
+/** The stack outputs. @throws ZodError when a value does not match the schema, which is an internal error */
 export function stackOutputs(
   { stack, eks, deployments }: Pick<StackPlan, "stack" | "eks" | "deployments">,
   endpoints: readonly EndpointOutput[],

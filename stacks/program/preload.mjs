@@ -1,12 +1,13 @@
 /**
- * Loaded by Node before the Pulumi program (`nodeargs` in Pulumi.yaml), so that a preview starts sooner.
+ * Node loads this file before the Pulumi program (`nodeargs` in Pulumi.yaml), so that a preview starts sooner.
  *
- * Pulumi's SDK loads the TypeScript compiler and npm's dependency resolver with its first file. It needs them only to
- * serialize functions into the state, and the resources of this project have none. Both are loaded when one of their members is first used.
+ * Pulumi's SDK loads the TypeScript compiler and npm's dependency resolver as soon as it is imported. It needs them
+ * only to serialize functions into the state, and the resources of this project have no functions. So this file delays
+ * both: each is loaded when one of its members is first used.
  */
 import Module from "node:module";
 
-// Node 22 and later keep compiled code on disk.
+// Node 22 and later can keep compiled code on disk.
 Module.enableCompileCache?.();
 
 const SLOW_MODULES = new Set(["typescript", "@npmcli/arborist"]);
@@ -14,7 +15,7 @@ const load = Module._load;
 
 Module._load = function (request, parent, isMain) {
   if (!SLOW_MODULES.has(request)) return load.call(this, request, parent, isMain);
-  // Fails here, and not later, where the module is not installed: Pulumi then has a TypeScript of its own.
+  // If the module is not installed, this fails here and not later. Pulumi then uses its own copy of TypeScript.
   Module._resolveFilename(request, parent, isMain);
   let loaded;
   const module = () => (loaded ??= load.call(this, request, parent, isMain));

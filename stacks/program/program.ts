@@ -31,7 +31,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   const topologies = pulumi.all(verified.map(({ topology }) => topology));
   const verifiedAt = pulumi.all(verified.map(({ verifiedAt }) => verifiedAt));
   return {
-    // Targets and topologies are public; results are made of them and of figures.
+    // Not secret: references and topologies are public, and results contain only these and measured values.
     valkey: pulumi
       .all([endpoints, topologies, benchmark?.results, benchmark?.comparison])
       .apply(([where, topologies, results, comparison]) =>
@@ -47,7 +47,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   };
 }
 
-/** Endpoints for clients outside the Kubernetes cluster, by deployment; no output where there are none. */
+/** URLs for clients outside the Kubernetes cluster, by deployment. If there are none, the output does not exist. */
 function externalUrls(deployed: Deployed["deployments"], { deployments }: StackConfig): Record<string, unknown> {
   const urls = deployed
     .filter(({ name }) => deployments[name]?.external !== undefined)
@@ -55,7 +55,7 @@ function externalUrls(deployed: Deployed["deployments"], { deployments }: StackC
   return urls.length === 0 ? {} : { externalUrls: pulumi.secret(Object.fromEntries(urls)) };
 }
 
-/** Passwords of users beside `default`, by deployment; no output where there are none. */
+/** Passwords of users other than `default`, by deployment. If there are none, the output does not exist. */
 function userPasswords(deployed: Deployed["deployments"]): Record<string, unknown> {
   const all = deployed.flatMap(({ name, userPasswords: each }) => (each === undefined ? [] : [[name, each] as const]));
   return all.length === 0 ? {} : { userPasswords: pulumi.secret(Object.fromEntries(all)) };
@@ -99,15 +99,15 @@ function benchmarkArgs(
           )
         : undefined,
     timeoutSeconds: verification.timeout,
-    // The directory of results does not belong to what is measured.
+    // The directory for results is left out, because it does not describe the measurement.
     configuration: { ...config, benchmark: { ...benchmark, output: undefined } },
   };
 }
 
-/** A verdict from before the program started comes from the state. */
+/** Time at which the program started. A verdict with an earlier time comes from the state. */
 const STARTED_AT = new Date().toISOString();
 
-/** Verdicts and results as text. Printed before the outputs, with a line for verdicts of earlier updates. */
+/** Verdicts and results as text, with a line about verdicts of earlier updates. It is printed before the outputs. */
 function summaryOf([topologies, times, results]: readonly [
   readonly TopologyRecord[],
   readonly string[],
@@ -126,7 +126,7 @@ function endpointOf(target: DeploymentReference): EndpointOutput {
   return { deployment: target.name, mode: target.mode, addresses: addressesOf(target) };
 }
 
-/** `HOST:PORT`, the first one for clients that take one. */
+/** Addresses of a deployment, `HOST:PORT`. Clients that accept only one address use the first. */
 function addressesOf(target: DeploymentReference): string[] {
   return target.platform === "endpoints"
     ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint))
@@ -144,7 +144,7 @@ function urlOf({ reference, password }: Deployed["deployments"][number]["compone
   });
 }
 
-/** A platform's modules are loaded only by stacks that use it: some of them take seconds. */
+/** Deploys on the stack's platform. Only the modules of this platform are loaded, because some take seconds to load. */
 async function deploy(stack: string, config: StackConfig): Promise<Deployed> {
   const { platform } = config;
   switch (platform.type) {

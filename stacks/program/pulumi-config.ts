@@ -1,4 +1,4 @@
-/** The one place that reads pulumi.Config. */
+/** Reads pulumi.Config. No other file does. */
 import { totalmem } from "node:os";
 import * as pulumi from "@pulumi/pulumi";
 import { availableCores } from "../../platforms/host/cpu";
@@ -7,11 +7,11 @@ import type { StackConfig } from "../config/schema/stack";
 import { SECTIONS } from "../config/schema/stack";
 import { CONFIG_NAMESPACE } from "../config/sections/stack-file";
 
-/** @throws BadInput with every problem */
+/** The configuration of the stack. @throws BadInput with every problem */
 export function readPulumiConfig(stack: string): StackConfig {
   const config = new pulumi.Config(CONFIG_NAMESPACE);
   const prefix = `${CONFIG_NAMESPACE}:`;
-  // Known sections and whatever else stands in the namespace, so that a misspelt one is an error here too.
+  // All known sections and all other keys of the namespace, so that a misspelt section is an error here too.
   const names = new Set([
     ...Object.keys(SECTIONS),
     ...Object.keys(pulumi.runtime.allConfig()).flatMap((key) =>
@@ -27,7 +27,7 @@ export function readPulumiConfig(stack: string): StackConfig {
   return parseConfig(`stack ${stack}`, raw, { cores: availableCores(), memoryBytes: totalmem() });
 }
 
-/** Sections are JSON; the schema refuses plain text. */
+/** A section. Sections are JSON; other text is returned as it is, and the schema refuses it. */
 function read(config: pulumi.Config, name: string): unknown {
   const text = config.get(name);
   if (text === undefined) return undefined;

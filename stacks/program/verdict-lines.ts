@@ -2,14 +2,14 @@
 import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import { verdictLine } from "../../valkey/verification/format";
 
-/** A verdict as the state has it. */
+/** A verdict and the time of its verification, from the state. */
 export interface DatedVerdict {
   readonly topology: TopologyRecord;
-  /** ISO 8601. */
+  /** Time of the verification, ISO 8601. */
   readonly verifiedAt: string;
 }
 
-/** `VERIFY cluster: PASS — all 19 assertions hold; verified at 2026-07-20T10:00:00.000Z.` */
+/** Lines such as `VERIFY cluster: PASS — all 19 assertions hold; verified at 2026-07-20T10:00:00.000Z.` */
 export function datedVerdictLines(verdicts: readonly DatedVerdict[]): string[] {
   return verdicts.map(({ topology: { deployment, verdict }, verifiedAt }) =>
     verdictLine({ deployment, ...verdict }, verifiedAt),
@@ -17,9 +17,9 @@ export function datedVerdictLines(verdicts: readonly DatedVerdict[]): string[] {
 }
 
 /**
- * Lines on verdicts that this update did not make: a verdict stays in the state until an input of its check changes.
- * @param startedAt of the update, ISO 8601
- * @returns no line where every verdict is of this update
+ * Line about verdicts from earlier updates. A verdict stays in the state until an input of its verification changes.
+ * @param startedAt time at which this update started, ISO 8601
+ * @returns no line if every verdict is from this update
  */
 export function oldVerdictLines(verdicts: readonly DatedVerdict[], startedAt: string): string[] {
   const old = verdicts.filter(({ verifiedAt }) => verifiedAt < startedAt).map(({ topology }) => topology.deployment);

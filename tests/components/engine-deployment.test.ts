@@ -40,7 +40,7 @@ describe("EngineDeployment", () => {
   });
 
   it.each<[string, Partial<EngineDeploymentArgs>, RegExp]>([
-    ["Dragonfly as a cluster", { engine: "dragonfly", settings: {} }, /dragonfly has no clusters here/],
+    ["Dragonfly as a cluster", { engine: "dragonfly", settings: {} }, /runs dragonfly without cluster mode/],
     ["an image without a tag", { image: "redis" }, /tag/],
     ["settings that the deployment decides", { settings: { port: 1 } }, /settings\.port/],
   ])("refuses %s", async (_what, args, message) => {

@@ -72,7 +72,7 @@ describe("a cluster that is reached from outside", () => {
         "orders:",
         '  - external.sourceRanges: "10.0.0" is not a block of addresses; expected one such as 203.0.113.0/24',
         '  - external.sourceRanges: "10.0.0.0/33" is not a block of addresses; expected one such as 203.0.113.0/24',
-        "  - external.sourceRanges: only load balancers take them; for node ports set the firewall of the machines",
+        "  - external.sourceRanges: only load balancers apply source ranges; for node ports set the firewall of the machines",
       ].join("\n"),
     );
     const long = "a".repeat(52);
@@ -81,7 +81,7 @@ describe("a cluster that is reached from outside", () => {
     ).resolves.toBeDefined();
     await expect(
       evaluateProgram(() => new ValkeyReplication(long, { replicas: 1, zones, external: { type: "NodePort" } })),
-    ).rejects.toThrow(`a Service would be named ${long}-read-external; at most 63 characters`);
+    ).rejects.toThrow(`a Service would be named ${long}-read-external; its name may have at most 63 characters`);
   });
 });
 

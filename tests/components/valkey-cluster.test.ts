@@ -82,7 +82,7 @@ describe("a whole cluster", () => {
     expect(maxmemory).toBeGreaterThan(0.4 * 2 ** 30);
     const tooMuch = { settings: { maxmemory: maxmemory + 1 } };
     await expect(declare(tooMuch)).rejects.toThrow(
-      /settings\.maxmemory: .*; the pod carries .* of the limit of 1\.0 GiB/,
+      /settings\.maxmemory: .*; the pod has room for .* of the limit of 1\.0 GiB/,
     );
     expect((await directives({ ...tooMuch, oversubscribed: true }))["maxmemory"]).toBe(String(maxmemory + 1));
   });
@@ -185,7 +185,7 @@ describe("a whole cluster", () => {
       evaluateProgram(() => new ValkeyCluster("orders", { shape, zones, ...args }));
     const passwordSecret = { name: "login", key: "ca.crt" };
     await expect(declare({ passwordSecret, password: "0123456789abcdef", passwordVersion: 1 })).rejects.toThrow(
-      /passwordSecret: excludes password\n.*passwordSecret: excludes passwordVersion/,
+      /passwordSecret: cannot be set together with password\n.*passwordSecret: cannot be set together with passwordVersion/,
     );
     const data = { "ca.crt": Buffer.from("authority").toString("base64") };
     expect(valueIn("orders", data, "login", "ca.crt")).toBe("authority");

@@ -93,9 +93,17 @@ describe("ValkeyReplication", () => {
   it.each<[string, Partial<ValkeyReplicationArgs>, RegExp]>([
     ["an even number", { sentinel: { count: 4 } }, /sentinel\.count: 4; expected an odd number/],
     ["too many", { sentinel: { count: 11 } }, /sentinel\.count: 11; expected a whole number from 3 to 9/],
-    ["a quorum of more than there are", { sentinel: { quorum: 5 } }, /sentinel\.quorum: 5 of 3 Sentinels; at most 3/],
+    [
+      "a quorum of more than there are",
+      { sentinel: { quorum: 5 } },
+      /sentinel\.quorum: 5 of 3 Sentinels; expected at most 3/,
+    ],
     ["no replica", { sentinel: {}, replicas: 0, zones: ["a"] }, /sentinel: sessions has no replica that a failover/],
-    ["two zones", { sentinel: {}, zones: ["a", "b"] }, /sentinel: with 2 zones the loss of one can take the majority/],
+    [
+      "two zones",
+      { sentinel: {}, zones: ["a", "b"] },
+      /sentinel: with 2 zones, the loss of one zone can take the majority/,
+    ],
   ])("refuses Sentinels with %s", async (_what, args, message) => {
     await expect(declare(args)).rejects.toThrow(message);
   });

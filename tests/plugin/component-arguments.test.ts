@@ -134,10 +134,10 @@ describe("arguments of a component", () => {
       "resources.limits: missing",
       "settings.databases: expected a string or a number or a boolean",
       "shape.primaries: expected a number",
-      "shape.replicaPerPrimary: unknown; did you mean replicasPerPrimary?",
+      "shape.replicaPerPrimary: unknown argument; did you mean replicasPerPrimary?",
       "shape.replicasPerPrimary: missing",
       "tls: expected an object",
-      "zone: unknown; did you mean zones?",
+      "zone: unknown argument; did you mean zones?",
       "zones: missing",
     ]);
   });
@@ -148,7 +148,7 @@ describe("arguments of a component", () => {
     ["yes", ["sentinel: expected a boolean or an object"]],
     [
       { count: "5", quorums: 3 },
-      ["sentinel.count: expected a number", "sentinel.quorums: unknown; did you mean quorum?"],
+      ["sentinel.count: expected a number", "sentinel.quorums: unknown argument; did you mean quorum?"],
     ],
   ])("may be a value or an object: %j", async (sentinel, expected) => {
     expect(await problemsOf(REPLICATION, { replicas: 2, zones, sentinel })).toEqual(expected);
@@ -193,7 +193,7 @@ describe("arguments of a component", () => {
     expect(await problemsOf(CLUSTER, inputs)).toEqual([]);
     expect(await problemsOf(CLUSTER, { shape, zones: unknown, image: pulumi.secret("valkey") })).toEqual([
       "image: cannot be a secret",
-      "zones: must be known while the program runs, not an output to come",
+      "zones: must be known while the program runs; expected a value, not an output that is known later",
     ]);
   });
 });

@@ -35,7 +35,7 @@ describe("a preview", () => {
     const inputs = { target: target(3, { maxmemory: 1, hz: 50 }), password: "p", timeoutSeconds: 60 };
     const news = target(3, { maxmemory: 2, "io-threads": 4, hz: 50 });
     expect(settings.describeChange?.(inputs, { target: news })).toEqual([
-      "maxmemory 2: set on 6 running nodes within seconds; no restart, clients see nothing",
+      "maxmemory 2: set on 6 running nodes within seconds; no restart, no effect on clients",
       "io-threads: set by a restart of 6 nodes",
     ]);
     expect(settings.describeChange?.(inputs, { target: inputs.target })).toEqual([]);
@@ -58,7 +58,7 @@ describe("a preview", () => {
     ]);
     expect(
       rollout.describeChange?.(inputs, { target: { ...inputs.target, tls: { secretName: "tls" } }, revision: "2" }),
-    ).toEqual(["6 nodes restart at once; clients are cut off until they run again"]);
+    ).toEqual(["6 nodes restart at once; clients are cut off until the nodes run again"]);
     // Another shape alone restarts nothing.
     expect(rollout.describeChange?.(inputs, { ...inputs, target: target(4) })).toEqual([]);
   });
@@ -69,10 +69,10 @@ describe("a preview", () => {
     const off = { ...common, external: null };
     const on = { ...common, external: { type: "NodePort", services } } as const;
     expect(externalAddresses.describeChange?.(off, on)).toEqual([
-      "clients, inside as well, are given the addresses of Services of the type NodePort, by 6 running nodes; no restart, connections stay",
+      "6 running nodes give all clients, also inside the Kubernetes cluster, the addresses of Services of the type NodePort; no restart, connections stay open",
     ]);
     expect(externalAddresses.describeChange?.(on, off)).toEqual([
-      "clients are given the addresses of pods again, by 6 running nodes; no restart, and clients outside cannot connect any more",
+      "6 running nodes give clients the addresses of pods again; no restart, and clients outside the Kubernetes cluster cannot connect any more",
     ]);
     expect(externalAddresses.describeChange?.(on, on)).toEqual([]);
     const refused = async (news: object): Promise<unknown> =>
@@ -81,7 +81,7 @@ describe("a preview", () => {
       {
         property: "external.type",
         reason:
-          "nodes of valkey:8.1.1 cannot give clients another port than their own: NodePort needs Valkey 9.1. " +
+          "nodes of valkey:8.1.1 cannot give clients a port that differs from their own: NodePort needs Valkey 9.1. " +
           "Expected LoadBalancer, or a newer image",
       },
     ]);
@@ -93,7 +93,7 @@ describe("a preview", () => {
   it("says that another image is looked at before pods are replaced", () => {
     const inputs = { target: target(), password: "p", image: "valkey:8.1.1", pod: {}, timeoutSeconds: 60 };
     expect(imageCheck.describeChange?.(inputs, { ...inputs, image: "valkey:9.1.2" })).toEqual([
-      "image valkey:8.1.1 becomes valkey:9.1.2, which one pod runs first: nothing changes where it is not Valkey",
+      "image valkey:8.1.1 becomes valkey:9.1.2; one pod runs the new image first, and nothing changes if it is not Valkey",
     ]);
     expect(imageCheck.describeChange?.(inputs, { ...inputs, password: "q" })).toEqual([]);
   });
@@ -112,8 +112,8 @@ describe("a preview", () => {
       password: "the first password",
     };
     expect(access.describeChange?.(inputs, { ...inputs, password: "the second password" })).toEqual([
-      "a new password: valid on 6 running nodes beside the old one, which is revoked after 120 s; " +
-        "no restart, clients see nothing if they use the new one by then",
+      "a new password: set on 6 running nodes; the old password stays valid for 120 s; " +
+        "no restart, no effect on clients that use the new password by then",
     ]);
     expect(access.describeChange?.(inputs, inputs)).toEqual([]);
     const problems = async (changes: Partial<typeof inputs> | object): Promise<unknown> =>
@@ -123,7 +123,7 @@ describe("a preview", () => {
     expect(await problems({ password: 'any "quoted" password' })).toEqual([]);
     expect(await problems({ password: "p", overlapSeconds: 10 })).toEqual([
       "password: has 1 characters; expected at least 16",
-      "passwordOverlapSeconds: is 10; expected 90 to 3600: pods read a new password up to 90 s late",
+      "passwordOverlapSeconds: is 10; expected 90 to 3600, because pods read a new password up to 90 s late",
     ]);
     expect(await problems({ password: "two lines,\nof which one" })).toEqual(["password: has control characters"]);
     const replication = target(1, {}, "replication");
@@ -132,7 +132,7 @@ describe("a preview", () => {
     const sentinel = { statefulSet: "orders-sentinel", port: 26_379, settings: timing };
     const watched = { target: { ...replication, sentinel }, password: "with a space in it" };
     expect(await problems(watched)).toEqual([
-      "password: has other characters than letters, digits, `.`, `_` and `-`, which Sentinels cannot keep",
+      "password: has characters other than letters, digits, `.`, `_` and `-`, which Sentinels cannot store",
     ]);
     // Sentinels log in as `default` only.
     const app = { rules: "+@read ~app:*", password: "with a space too" };
@@ -142,9 +142,10 @@ describe("a preview", () => {
   it("says that nodes move to other zones", () => {
     const within = (zones: readonly string[]): KubernetesReference => ({ ...target(), zones });
     const inputs = { target: within(["a", "b", "c"]), storage: storage("1Gi"), timeoutSeconds: 60 };
-    const how = "one after the other, in new volumes, and copy their data from others before the next one leaves";
-    const left = `zones lose c: nodes there start elsewhere, ${how}`;
-    const gained = `zones gain d: nodes of fuller zones start elsewhere, ${how}`;
+    const how =
+      "one after the other, with new volumes; each copies its data from other nodes before the next one moves";
+    const left = `zones lose c: nodes there move to other zones, ${how}`;
+    const gained = `zones gain d: nodes of fuller zones move to other zones, ${how}`;
     expect(volumes.describeChange?.(inputs, { target: within(["a", "b"]) })).toEqual([left]);
     expect(volumes.describeChange?.(inputs, { target: within(["a", "b", "c", "d"]) })).toEqual([gained]);
     expect(volumes.describeChange?.(inputs, { target: within(["d", "a", "b"]) })).toEqual([left, gained]);
@@ -156,7 +157,7 @@ describe("a preview", () => {
   it("says how many volumes grow", () => {
     const inputs = { target: target(), storage: storage("1Gi"), timeoutSeconds: 60 };
     expect(volumes.describeChange?.(inputs, { storage: storage("2Gi") })).toEqual([
-      "6 volumes grow from 1Gi to 2Gi in about half a minute; no node restarts, clients see nothing: StatefulSet orders is made again around its pods",
+      "6 volumes grow from 1Gi to 2Gi in about half a minute; no node restarts, no effect on clients: StatefulSet orders is recreated and keeps its pods",
     ]);
     expect(volumes.describeChange?.(inputs, { storage: storage("1024Mi") })).toEqual([]);
   });
@@ -173,13 +174,13 @@ describe("a preview", () => {
     };
     const news = to({ app: { rules: "+get ~app:*", password: "the app's second" }, late: app });
     const rules = [
-      "user app: may do other things on 6 running nodes, +get ~app:*, in about 20 s; no restart, other clients see nothing",
-      "user late: added on 6 running nodes, +@read ~app:*, in about 20 s; no restart, other clients see nothing",
-      "user old: deleted on 6 running nodes, and its connections are closed, in about 20 s; no restart, other clients see nothing",
+      "user app: gets new rules on 6 running nodes (+get ~app:*), in about 20 s; no restart, no effect on other clients",
+      "user late: added on 6 running nodes (+@read ~app:*), in about 20 s; no restart, no effect on other clients",
+      "user old: deleted on 6 running nodes, and its connections are closed, in about 20 s; no restart, no effect on other clients",
     ];
     expect(access.describeChange?.(inputs, { ...inputs, ...news })).toEqual([
-      "a new password of app: valid on 6 running nodes beside the old one, which is revoked after 120 s; " +
-        "no restart, clients see nothing if they use the new one by then",
+      "a new password of app: set on 6 running nodes; the old password stays valid for 120 s; " +
+        "no restart, no effect on clients that use the new password by then",
       ...rules,
     ]);
     // The password of a user who is added may have yet to be made.
@@ -202,16 +203,19 @@ describe("a preview", () => {
       "orders: all servers are replaced, and their data is deleted",
     ]);
     expect(hostServers.describeChange?.(inputs, { ...inputs, settings: { maxmemory: 2 } })).toEqual([
-      "maxmemory 2: set on 6 running nodes within seconds; no restart, clients see nothing",
+      "maxmemory 2: set on 6 running nodes within seconds; no restart, no effect on clients",
     ]);
     expect(hostServers.describeChange?.(inputs, { ...inputs, password: "another" })).toEqual([
-      "a new password: on 6 running nodes, without a restart",
+      "a new password: set on 6 running nodes, without a restart",
     ]);
     expect(await hostServers.check?.(inputs, { ...inputs, settings: { maxmemory: 2 } }, HANDLER_CONTEXT)).toEqual([]);
     expect(
       await hostServers.check?.(inputs, { ...inputs, settings: { "io-threads": 2 } }, HANDLER_CONTEXT),
     ).toMatchObject([
-      { property: "settings", reason: expect.stringMatching(/does not take io-threads, .* loses the data/) as string },
+      {
+        property: "settings",
+        reason: expect.stringMatching(/cannot take a new value of io-threads, .* loses the data/) as string,
+      },
     ]);
   });
 });

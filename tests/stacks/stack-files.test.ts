@@ -120,7 +120,7 @@ describe("billion", () => {
       "cluster-require-full-coverage": "no",
       "cluster-allow-reads-when-down": "yes",
     });
-    expect(describePlan(plan).join("\n")).toMatch(/cluster bus at rest: at most .*MiB\/s sent by each node/);
+    expect(describePlan(plan).join("\n")).toMatch(/cluster bus without failures: at most .*MiB\/s sent by each node/);
   });
 
   it("says before anything runs which of its failures its platform cannot have, and why", () => {
@@ -148,7 +148,7 @@ describe("billion", () => {
     ]);
     const told = describePlan(plan).join("\n");
     expect(told).toContain("fault scenarios (npm start -- break kind): gone, many\n");
-    expect(told).toMatch(/ {2}skipped: still on cluster: the API server cannot pause a pod's processes/);
+    expect(told).toMatch(/ {2}skipped: still on cluster: the API server cannot pause the processes of a pod/);
     expect(describePlan(planOf("kind")).join("\n")).not.toContain("fault scenarios");
   });
 
@@ -258,10 +258,10 @@ describe("npm start -- plan", () => {
           ),
         )
       ).output;
-    expect(await output()).not.toContain("shares its CPUs");
+    expect(await output()).not.toContain("shares CPUs with other pods");
     expect(
       await output("platform.resources.requests.memory=56Gi", "deployments.billion.settings.io-threads=5"),
-    ).toContain("note: billion shares its CPUs");
+    ).toContain("note: billion shares CPUs with other pods");
   });
 
   it("takes other values for once, and says what it cannot understand of them", async () => {

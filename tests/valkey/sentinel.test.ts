@@ -56,7 +56,7 @@ describe("the verdict on Sentinels", () => {
     [
       "one is in TILT mode",
       { sentinels: [sentinel(0, { tilted: true }), sentinel(1), sentinel(2)] },
-      { "sentinels-watch": "r-sentinel-0: is in TILT mode: it was delayed, and fails over nothing for 30 s" },
+      { "sentinels-watch": "r-sentinel-0: is in TILT mode, because it was delayed: it starts no failover for 30 s" },
     ],
     [
       "there is not exactly one primary",

@@ -10,10 +10,11 @@ import type { Credentials } from "./users";
 import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf } from "./users";
 
 /**
- * Makes every node accept the passwords, beside those that it accepts, and gives every user its rules. Replication and
- * Sentinels use the new password from then on. A call after an interruption ends the same.
- * @param removed names of users to delete, whose connections end
- * @throws Failure when a node cannot be told; all passwords that were accepted before still are
+ * Makes every node accept the wanted passwords in addition to those that it accepts already, and gives every user its
+ * rules. From then on, replication and Sentinels use the new password. After an interruption, calling it again gives
+ * the same result.
+ * @param removed names of users to delete; their connections end
+ * @throws Failure when a command to a node fails; all passwords that were accepted before are still accepted
  */
 export async function addAccess(
   deployment: Deployment,
@@ -26,14 +27,14 @@ export async function addAccess(
     await Promise.all(
       nodes.map(async (node) => {
         for (const { name, rules, password } of users) {
-          // `default` keeps what it may do.
+          // The rights of `default` stay as they are.
           const rights = name === DEFAULT_USER ? ["on"] : [...NO_RIGHTS, ...splitRules(rules)];
           await node.call("ACL", "SETUSER", name, ...rights, `>${password}`);
         }
         if (removed.length > 0) await node.call("ACL", "DELUSER", ...removed);
       }),
     );
-    // Only now does every node accept it. Redis has only this name of the directive.
+    // By now, every node accepts the new password. Redis knows the directive only under this name.
     await Promise.all(nodes.map((node) => node.config("SET", "masterauth", credentials.password)));
   });
   await withSentinels(deployment, async (sentinel) => {
@@ -46,9 +47,12 @@ export async function addAccess(
   });
 }
 
-/** From now on nodes and Sentinels accept these passwords and no others. Connections stay. @throws Failure as `addAccess` */
+/**
+ * Makes nodes and Sentinels accept these passwords and no others. Connections stay open.
+ * @throws Failure as `addAccess`
+ */
 export async function retireOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<void> {
-  // A node that restarted since may not have them all.
+  // A node that restarted in the meantime may lack some of the passwords.
   await addAccess(deployment, credentials, []);
   await withConnections(deployment, async (connections) => {
     await Promise.all(
@@ -64,7 +68,7 @@ export async function retireOtherPasswords(deployment: Deployment, credentials: 
   });
 }
 
-/** Whether a node or a Sentinel accepts a password beside that of its user. */
+/** Whether any node or Sentinel accepts a password other than the wanted one of the user. */
 export async function acceptsOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<boolean> {
   const accepted = await acceptedPasswords(deployment);
   const nodesDo = everyUser(credentials).some(({ name, password }) =>
@@ -88,7 +92,7 @@ export async function acceptedPasswords(deployment: Deployment): Promise<Readonl
 }
 
 /**
- * Tries the rules on one node, on a user who cannot log in.
+ * Tries the rules on one node, on a temporary user who cannot log in.
  * @throws Failure naming every user whose rules the server refuses; nothing has changed then
  */
 export async function requireAcceptableRules(deployment: Deployment, { users }: Credentials): Promise<void> {
@@ -102,13 +106,15 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
       if (refused !== undefined) refusals.push(`users.${name}.rules "${rules}": ${refused}`);
     }
     if (refusals.length === 0) return;
-    throw new Failure(`${deployment.name}: the servers refuse rules, and nothing has changed: ${refusals.join("; ")}`);
+    throw new Failure(
+      `${deployment.name}: the servers refuse rules of users, and nothing has changed: ${refusals.join("; ")}`,
+    );
   } finally {
     node.disconnect();
   }
 }
 
-/** Differences from what is wanted, a sentence for each node or Sentinel and user; empty when there are none. */
+/** Differences from the wanted access, one sentence for each node or Sentinel and user; empty if there are none. */
 export async function differingAccess(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
   return [
     ...(await differencesOfNodes(deployment, credentials)),
@@ -137,7 +143,10 @@ async function differencesOfSentinels(deployment: Deployment, { password }: Cred
   return compact(answers);
 }
 
-/** A user that does not exist has no password to compare. */
+/**
+ * Difference between a user's passwords on a server and the wanted one, as a phrase. Undefined if they are equal, and
+ * if the user does not exist.
+ */
 async function passwordProblem(
   connection: Connection,
   { name, password }: { readonly name: string; readonly password: string },
@@ -146,11 +155,14 @@ async function passwordProblem(
   if (reply === null) return undefined;
   const index = (reply as unknown[]).indexOf("passwords");
   const hashes = ((reply as unknown[])[index + 1] as string[] | undefined) ?? [];
-  if (!hashes.includes(passwordHash(password))) return `the user ${name} has another password`;
+  if (!hashes.includes(passwordHash(password))) return `the user ${name} has a different password`;
   return hashes.length > 1 ? `the user ${name} has ${hashes.length} passwords` : undefined;
 }
 
-/** Sentinels write only some of what they are told to their file, so that a restart would bring the former passwords back. */
+/**
+ * Makes a Sentinel write its configuration file. Without this, it writes only some of its changes, and a restart would
+ * bring the former passwords back.
+ */
 async function keep(sentinel: Connection): Promise<void> {
   await sentinel.call("SENTINEL", "FLUSHCONFIG");
 }

@@ -8,8 +8,9 @@ import { DEFAULT_USER, isOwnUser, OWN_USERS } from "./users";
 export type DesiredRules = Readonly<Record<string, string>>;
 
 /**
- * Differences of users and rules, a phrase each; empty when there are none. A server prints rules in its own words, so the
- * wanted ones are compared as those of a user who exists for a moment and cannot log in.
+ * Differences between a node's users and rules and the wanted ones, one phrase each; empty if there are none. A server
+ * prints rules in its own words. So the wanted rules are given to a temporary user who cannot log in, and what the
+ * server prints for both is compared.
  */
 export async function userProblems(node: Connection, wanted: DesiredRules): Promise<readonly string[]> {
   const names = ((await node.call("ACL", "USERS")) as unknown[]).map(String);
@@ -17,7 +18,7 @@ export async function userProblems(node: Connection, wanted: DesiredRules): Prom
   const problems = unknown.map((name) => `has a user ${name}`);
   for (const [name, rules] of Object.entries(wanted)) {
     if (!names.includes(name)) problems.push(`has no user ${name}`);
-    else if (await rulesDiffer(node, name, rules)) problems.push(`${name} has other rules`);
+    else if (await rulesDiffer(node, name, rules)) problems.push(`${name} has different rules`);
   }
   return problems;
 }
@@ -27,7 +28,10 @@ async function rulesDiffer(node: Connection, name: string, rules: string): Promi
   return await withTrialUser(node, rules, async (trial) => (await readRules(node, trial)) !== found);
 }
 
-/** All but flags and passwords. A user who may log in without a password, or not at all, differs from any other. */
+/**
+ * A user's rules as the server prints them, for a comparison; without flags and passwords. A user who can log in
+ * without a password, or cannot log in at all, never equals a wanted user.
+ */
 async function readRules(node: Connection, name: string): Promise<string> {
   const user = new Map(Object.entries(groupPairs((await node.call("ACL", "GETUSER", name)) as unknown[])));
   const flags = user.get("flags") as readonly string[];
@@ -42,7 +46,7 @@ function groupPairs(reply: readonly unknown[]): Record<string, unknown> {
   return Object.fromEntries(pairs);
 }
 
-/** Objection of the server to the rules; undefined when it accepts them. */
+/** Error message with which the server refuses the rules; undefined if it accepts them. */
 export async function refusalOf(node: Connection, rules: string): Promise<string | undefined> {
   try {
     await withTrialUser(node, rules, () => Promise.resolve());

@@ -1,16 +1,16 @@
-/** Users of the servers beside `default`, and what their passwords and rules may be. Pure. */
+/** Users of the servers in addition to `default`, and what their passwords and rules may be. Pure. */
 import { createHash } from "node:crypto";
 
 export interface User {
-  /** As of ACL SETUSER: `+@read ~app:*`. */
+  /** Rules in the syntax of ACL SETUSER: `+@read ~app:*`. */
   readonly rules: string;
   readonly password: string;
 }
 
-/** By name, without `default`. */
+/** Users by name, without `default`. */
 export type Users = Readonly<Record<string, User>>;
 
-/** Everybody who may log in. */
+/** All users who may log in, with their passwords. */
 export interface Credentials {
   /** Password of the user `default`, who may do everything. */
   readonly password: string;
@@ -19,7 +19,7 @@ export interface Credentials {
 
 export const DEFAULT_USER = "default";
 
-/** Prefix of the names of users that this project creates for a while. */
+/** Prefix of the names of users that this project creates for a short time. */
 export const OWN_USERS = "valkey-measured-";
 
 export const isOwnUser = (name: string): boolean => name.startsWith(OWN_USERS);
@@ -33,16 +33,16 @@ export function rulesOf({
   return Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules]));
 }
 
-/** Takes away all that a user may do, so that the rules after it are all there are. */
+/** Rules that remove every right of a user, so that only the rules that follow them apply. */
 export const NO_RIGHTS = ["on", "clearselectors", "resetkeys", "resetchannels", "-@all"] as const;
 
-/** `default` first. */
+/** All users with their names; `default` comes first. */
 export function everyUser({ password, users }: Credentials): (User & { readonly name: string })[] {
   const others = Object.entries(users).map(([name, user]) => ({ name, ...user }));
   return [{ name: DEFAULT_USER, rules: "~* &* +@all", password }, ...others];
 }
 
-/** A password as servers keep and print it. */
+/** Hash of a password, in the form in which servers keep and print it. */
 export function passwordHash(password: string): string {
   return createHash("sha256").update(password).digest("hex");
 }
@@ -63,44 +63,46 @@ export function aclFile(
     .join("");
 }
 
-/** Whether a user that both have has another password. */
+/** Whether a user who exists before and after has a different password. */
 export function passwordsDiffer(before: Credentials, after: Credentials): boolean {
   const former = new Map(everyUser(before).map(({ name, password }) => [name, password]));
   return everyUser(after).some(({ name, password }) => (former.get(name) ?? password) !== password);
 }
 
-/** Servers check some hundred thousand passwords in a second, so that a short one can be guessed. */
+/**
+ * Least length of a password. Servers check some hundred thousand passwords in a second, so a short one can be guessed.
+ */
 const MIN_PASSWORD = 16;
 
 /**
- * Problem of a password; undefined when there is none.
- * @param isPlain whether Sentinels write it to their files, which they do without quotes
+ * Problem of a password; undefined if there is none.
+ * @param isPlain whether Sentinels write the password to their files; they write it without quotes
  */
 export function passwordProblem(password: string, isPlain: boolean): string | undefined {
   if (password.length < MIN_PASSWORD) return `has ${password.length} characters; expected at least ${MIN_PASSWORD}`;
   if (isPlain && !/^[\w.-]+$/.test(password))
-    return "has other characters than letters, digits, `.`, `_` and `-`, which Sentinels cannot keep";
+    return "has characters other than letters, digits, `.`, `_` and `-`, which Sentinels cannot store";
   return /[\u0000-\u001f\u007f]/.test(password) ? "has control characters" : undefined;
 }
 
-/** Problem of the name of a user; undefined when there is none. */
+/** Problem of a user's name; undefined if there is none. */
 export function userNameProblem(name: string): string | undefined {
-  if (name === DEFAULT_USER) return "has all rights; its password is the deployment's";
-  if (isOwnUser(name)) return `is a name of ours: users that begin with ${OWN_USERS} are deleted`;
+  if (name === DEFAULT_USER) return "is the user with all rights, whose password is the password of the deployment";
+  if (isOwnUser(name)) return `is a reserved name: this program deletes users with names that begin with ${OWN_USERS}`;
   return /^[A-Za-z0-9][\w.-]{0,62}$/.test(name)
     ? undefined
-    : "expected letters, digits, `.`, `_` and `-`, at most 63, a letter or digit first";
+    : "expected letters, digits, `.`, `_` and `-`, at most 63 characters, a letter or digit first";
 }
 
-/** Problem of rules that shows before a server sees them; undefined when there is none. */
+/** Problem of rules that can be found without a server; undefined if there is none. */
 export function rulesProblem(rules: string): string | undefined {
   if (rules.trim() === "" || /[\n\r"']/.test(rules))
     return "expected one line of rules, such as `+@read ~app:*`, without quotes";
   const refused = rules
     .split(/\s+/)
     .filter((word) => /^([><#!]|(no|reset)pass$|reset$|on$|off$|sanitize|skip)/i.test(word));
-  // A refused word may be a password.
+  // The message does not repeat the refused word, because it may be a password.
   return refused.length === 0
     ? undefined
-    : "expected only commands, keys and channels: passwords and on, off, reset are not rules";
+    : "expected only rules for commands, keys and channels: passwords and on, off, reset are not allowed";
 }

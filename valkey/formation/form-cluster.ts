@@ -1,4 +1,4 @@
-/** Carries out the plan of a cluster, in parallel, and waits until all nodes agree and all replication links are up. */
+/** Carries out the plan of a cluster in parallel, and waits until all nodes agree and all replication links are up. */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
@@ -27,20 +27,23 @@ import {
 } from "../membership/members";
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
-/** Valkey's default node timeout, milliseconds: at this one, no node counts as failed because forming keeps it busy. */
+/**
+ * Valkey's default node timeout, milliseconds. It is long enough that no node is considered failed while formation
+ * keeps it busy.
+ */
 const PATIENT_TIMEOUT_MS = 15_000;
 
 /**
- * The node timeout while forming, milliseconds, for servers that always ping at half the node timeout (Redis 7, which
- * lacks `cluster-ping-interval`).
+ * The node timeout during formation, milliseconds, for servers that always ping at half the node timeout (Redis 7,
+ * which lacks `cluster-ping-interval`).
  */
 function formationNodeTimeoutMs(nodes: number): number {
   return Math.min(PATIENT_TIMEOUT_MS, Math.max(1000, 20 * nodes));
 }
 
 /**
- * Forms the cluster of a plan. A cluster that serves all slots already is resized while it serves, or left alone if it
- * has the wanted shape. Settings that are changed to be fast are restored, after a failure too.
+ * Forms the cluster of a plan. A cluster that serves all slots already is resized while it serves; if it has the wanted
+ * shape, it is not changed. Settings that formation changes for speed are restored at the end, also after a failure.
  * @throws Failure with what blocks the formation, or with what was missing when the time was up
  */
 export async function formCluster(
@@ -81,8 +84,9 @@ async function complete(
     const pings = new PingAccelerator(settings, deadline, members.length);
     await execute(steps, members, { settings, deadline, pings });
     await Promise.all(members.map((member) => pings.poll([member], () => missingSlots(member, members.length))));
-    // A primary that was alone serves only after a node timeout, of 5 s at most. A timeout that has passed since it
-    // started lets it serve at once, and is still many ping intervals long.
+    // A primary that was alone serves only after one node timeout, or after 5 s if the timeout is longer. With a
+    // timeout as long as this formation has taken so far, it serves at once. That timeout is still many ping intervals
+    // long.
     if (hasPingInterval) await setNodeTimeout(Math.min(5000, Math.max(500, Math.floor(deadline.elapsedMs))));
     await Promise.all(members.map((member) => pings.poll([member], () => missingService(member))));
     await deadline.poll(async () => {
@@ -99,11 +103,13 @@ function pingInterval(milliseconds: number): ReadonlyMap<string, string> {
   return new Map([["cluster-ping-interval", String(milliseconds)]]);
 }
 
-/** Makes members that missed an announcement ping the others more often, because the replies repeat it. */
+/**
+ * Makes members that missed an announcement ping the others more often. The replies to pings repeat what was announced.
+ */
 class PingAccelerator {
   readonly #accelerated = new Set<Member>();
   readonly #intervalMs: number;
-  /** How long an announcement may take, before members are made to ping more often. */
+  /** Time that an announcement may take before members are made to ping more often, milliseconds. */
   readonly #announcementMs: number;
 
   constructor(
@@ -115,7 +121,10 @@ class PingAccelerator {
     this.#announcementMs = Math.max(1000, this.#intervalMs);
   }
 
-  /** Polls until nothing is missing, and accelerates the members when that takes longer than an announcement does. */
+  /**
+   * Polls until nothing is missing. If that takes longer than an announcement should, makes the members ping more
+   * often.
+   */
   async poll(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
     const began = performance.now();
     await this.deadline.poll(async () => {
@@ -147,7 +156,7 @@ async function execute(
   { settings, deadline, pings }: FormationContext,
 ): Promise<void> {
   const member = memberNamed(members);
-  // One Promise.all for both lists: if one fails, no rejection of the other is left unhandled.
+  // One Promise.all covers both lists, so that no rejection is unhandled if the other list fails.
   const [, epochsSet] = await Promise.all([
     Promise.all(
       steps.addSlots.map(({ node, ranges }) =>
@@ -167,7 +176,7 @@ async function execute(
   for (const primary of toBump) await member(primary).connection.cluster("BUMPEPOCH");
 }
 
-/** @returns false when the node has met another node since its view was read: a MEET was still under way */
+/** @returns false when the node has met another node since its view was read, because a MEET was still under way */
 async function setEpoch({ connection }: Member, epoch: number): Promise<boolean> {
   try {
     await connection.cluster("SET-CONFIG-EPOCH", epoch);
@@ -178,7 +187,10 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
   }
 }
 
-/** Whether the node knows all nodes, and sees all slots served. */
+/**
+ * Description of what the node does not know yet, nodes or served slots; undefined if it knows all nodes and sees all
+ * slots served.
+ */
 async function missingSlots(member: Member, nodes: number): Promise<string | undefined> {
   const info = await readClusterInfo(member);
   const unmet = missingNodes(member, info, nodes);

@@ -12,7 +12,7 @@ import { Deadline } from "../membership/deadline";
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
- * Makes every other node a replica of `primary`. Nodes that follow it already are not changed.
+ * Makes every other node a replica of `primary`. Does not change nodes that follow it already.
  * @throws Failure when a node that would become a replica holds keys of its own, or when links are not up in time
  */
 export async function formReplication(
@@ -65,10 +65,13 @@ async function refuseKeys(node: DeploymentNode, connection: Connection, primary:
 
 async function missingLink({ name }: DeploymentNode, connection: Connection): Promise<string | undefined> {
   const link = parseInfo(await connection.info("replication")).get("master_link_status");
-  return link === "up" ? undefined : `${name}'s link to its primary is ${link ?? "not there"}`;
+  return link === "up" ? undefined : `${name}'s link to its primary is ${link ?? "missing"}`;
 }
 
-/** The primary counts a replica as online a moment after the replica's link is up. */
+/**
+ * Message while the primary counts too few replicas as online; undefined when it counts enough. It counts a replica a
+ * moment after the replica's link is up.
+ */
 async function missingReplicas(
   { name }: DeploymentNode,
   connection: Connection,

@@ -1,4 +1,4 @@
-/** Forms a deployment of either mode from running nodes, and resizes one that is formed. */
+/** Forms a deployment of either mode from running nodes, and resizes a deployment that is formed already. */
 import { BadInput } from "../../lib/errors";
 import type { Deployment } from "../deployment";
 import { formSentinels } from "../sentinel/form-sentinels";
@@ -14,19 +14,21 @@ import { awaitPrimary } from "../membership/replication-primary";
 /**
  * Gives a deployment the wanted shape:
  *
- * - replication is formed around the node that is the primary; in a new deployment all are, and it is the first one;
+ * - replication is formed around the node that is the primary. In a new deployment all nodes are primaries, and the
+ *   first one is chosen;
  * - an unformed cluster is formed by its plan;
  * - a cluster that serves all slots is resized while it serves, without losing a key;
- * - a cluster of the wanted shape of which failovers have left most primaries in one zone hands them back;
+ * - in a cluster of the wanted shape, if failovers have moved most primaries into one zone, some replicas in other
+ *   zones take over;
  * - any other deployment that has the wanted shape is not changed.
  *
- * A call that was stopped or killed at any point is continued by the next call.
- * @param deployment with all nodes of the wanted shape, including new ones. Nodes that leave a cluster are
- *   `options.leaving`; they must run until this function returns. (A replica of replication can be stopped without
- *   further ado.)
+ * If a call is stopped or killed at any point, the next call continues from there.
+ * @param deployment has all nodes of the wanted shape, including new ones. Nodes that leave a cluster are in
+ *   `options.leaving`; they must run until this function returns. (In replication mode, a replica can simply be
+ *   stopped.)
  * @throws BadInput when the number of nodes does not fit the shape, a zone is unknown, or the zones do not separate
  *   replicas from their primaries
- * @throws Failure when forming would lose keys or break another cluster, or when the time is up
+ * @throws Failure when forming would lose keys or damage a different cluster, or when the time is up
  */
 export async function form(
   deployment: Deployment,

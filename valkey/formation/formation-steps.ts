@@ -1,4 +1,4 @@
-/** The difference between the nodes as they are and the cluster as it is planned. Pure. */
+/** The difference between the present nodes and the planned cluster. Pure. */
 import type { ClusterPlan, ShardPlan } from "../topology/cluster-plan";
 import type { PlacedNode, Shape } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
@@ -14,21 +14,21 @@ export interface FormationSteps {
   /** Whether some nodes have not met all others. */
   readonly meet: boolean;
   readonly replicate: readonly { readonly node: string; readonly primary: string }[];
-  /** Primaries of which a new replica may be known by a larger epoch than theirs: see `firstEpochs`. */
+  /** Primaries with a new replica that some node may know with a larger epoch than the primary's: see `firstEpochs`. */
   readonly bumpEpoch: readonly string[];
 }
 
-/** Whether the cluster has the wanted shape, and what to do where it has not. */
+/** Whether the cluster has the wanted shape, and if not, what to do. */
 export type FormationState =
   | { readonly kind: "formed" }
   | { readonly kind: "incomplete"; readonly steps: FormationSteps }
-  /** Continuing could lose keys, or break another cluster. */
+  /** Continuing could lose keys, or damage a different cluster. */
   | { readonly kind: "blocked"; readonly reasons: readonly string[] };
 
 /**
- * Compares nodes with their plan. A cluster of the wanted shape is formed whichever of its nodes are primaries, because
- * failovers may have happened since. A cluster that was formed in part is completed as planned, or around its present
- * primaries when those are as many as wanted.
+ * Compares nodes with their plan. A cluster of the wanted shape counts as formed no matter which of its nodes are
+ * primaries, because failovers may have happened. A partly formed cluster is completed as planned. If it has as many
+ * primaries as wanted but not the planned ones, it is completed around its present primaries.
  */
 export function formationState(plan: ClusterPlan, shape: Shape, states: readonly MemberState[]): FormationState {
   const reasons = [...unknownNodes(states), ...conflictingSlots(states)];
@@ -59,14 +59,14 @@ function isFormed(states: readonly MemberState[], shape: Shape): boolean {
   );
 }
 
-/** A shard that the steps are to make. */
+/** A shard that the steps are to create. */
 interface TargetShard {
   readonly primary: string;
   readonly replicas: readonly string[];
   readonly slots: readonly SlotRange[];
 }
 
-/** The plan, where the slots assigned so far follow it; else the shards that exist, completed. */
+/** The plan's shards if the slots assigned so far follow the plan; otherwise the existing shards, completed. */
 function chooseTarget(
   plan: ClusterPlan,
   shape: Shape,
@@ -86,7 +86,7 @@ function chooseTarget(
   return { reasons: [...misplaced, ...replicas] };
 }
 
-/** Slots that a node serves and the plan gives to another one, as a reason. */
+/** Slots that a node serves although the plan gives them to a different node, as a reason. */
 function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: ClusterPlan): string[] {
   const outside = subtractRanges(selfEntry(state).slots, shard === undefined ? [] : [shard.slots]);
   const [first] = outside;
@@ -98,8 +98,8 @@ function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: 
 }
 
 /**
- * Shards around the present primaries: replicas keep their primary, nodes without a role fill the open places, and the
- * primary with the fewest slots gets the unassigned ones.
+ * Shards around the present primaries. Replicas keep their primary, nodes without a role fill the open places, and the
+ * primary with the fewest slots gets the unassigned slots.
  */
 function completeShards(owners: readonly MemberState[], states: readonly MemberState[], shape: Shape): TargetShard[] {
   const slotsOf = (owner: MemberState): readonly SlotRange[] => selfEntry(owner).slots;
@@ -110,7 +110,7 @@ function completeShards(owners: readonly MemberState[], states: readonly MemberS
   const kept = new Map(owners.map((owner) => [owner.name, replicasOf(owner)]));
   const withRole = new Set([...owners, ...[...kept.values()].flat()]);
   const free = states.filter((state) => !withRole.has(state));
-  // Each open place is a primary with one replica to assign.
+  // Each open place appears as a primary that needs one replica.
   const places = owners.flatMap((owner): PlacedNode[] => {
     const open = shape.replicasPerPrimary - (kept.get(owner.name)?.length ?? 0);
     return Array.from({ length: open }, (_, place) => ({ name: `${owner.name}/${place}`, zone: owner.zone }));
@@ -127,7 +127,7 @@ function completeShards(owners: readonly MemberState[], states: readonly MemberS
   }));
 }
 
-/** Nodes that would lose keys of their own as replicas, as reasons. */
+/** Nodes that hold keys of their own and would lose them by becoming replicas, as reasons. */
 function replicasWithKeys(shards: readonly TargetShard[], states: readonly MemberState[]): string[] {
   const byName = new Map(states.map((state) => [state.name, state]));
   return shards.flatMap(({ primary, replicas }) =>
@@ -167,10 +167,10 @@ function stepsTowards(shards: readonly TargetShard[], states: readonly MemberSta
 }
 
 /**
- * A different epoch for every node, all replicas' below all primaries'. Nodes that meet with equal epochs resolve the
- * collision by raising theirs again and again. A node that knows a future replica by a larger epoch than its
- * primary's ignores what the replica announces later, and the two never agree. (A server takes a first epoch only while
- * it knows no other node.)
+ * A different epoch for every node; all replicas have lower epochs than all primaries. If nodes meet with equal epochs,
+ * they resolve the collision by raising their epochs again and again. If a node knows a future replica with a larger
+ * epoch than the epoch of its primary, it ignores what the replica announces later, and the two never agree. (A server
+ * accepts a first epoch only while it knows no other node.)
  */
 function firstEpochs(shards: readonly TargetShard[]): { node: string; epoch: number }[] {
   const order = [...shards.flatMap(({ replicas }) => replicas), ...shards.map(({ primary }) => primary)];

@@ -1,4 +1,4 @@
-/** Has a replica take over from the primary in order, in replication mode where no Sentinel decides. */
+/** Makes a replica take over from the primary in an orderly way, in replication mode without Sentinels. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
@@ -12,39 +12,49 @@ import type { FormationOptions } from "../membership/deadline";
 import { Deadline } from "../membership/deadline";
 import { announcedEndpoint } from "../membership/replication-primary";
 
-/** How a primary hands over. */
+/** A hand-over of the primary's role. */
 export interface HandOverPlan {
   /** The node that takes over. */
   readonly to: string;
-  /** Called once that node is the primary, and nobody can connect to the former one. @returns once clients are led to it */
+  /**
+   * Called once that node is the primary and clients cannot connect to the former primary.
+   * @returns once clients are led to the new primary
+   */
   readonly lead: () => Promise<void>;
 }
 
-/** Time for which clients are refused while a node takes over, milliseconds. After that the former primary takes writes again, for a moment. */
+/**
+ * Time for which clients are refused while a node takes over, milliseconds. After that, the former primary takes writes
+ * again for a moment.
+ */
 const REFUSED_MS = 3_000;
 const ACKNOWLEDGE_MS = 500;
-/** Each attempt cuts clients off. */
+/** Most attempts; each one disconnects the clients. */
 const ATTEMPTS = 5;
 const RETRY_MS = 2_000;
 const POLL_MS = 20;
-/** Bytes of the replication stream that a node gets in far less time. */
+/** Bytes of the replication stream that a node receives in far less time than clients are refused. */
 const CLOSE_BYTES = 1_000_000;
-/** Addresses of the server's own pod. Its script `ready-replication.sh` opens it again, were this to stop half-way. */
+/**
+ * Value of `bind` with which a server listens to its own pod only. If this program stops half-way, the pod's script
+ * `ready-replication.sh` makes the server listen to clients again.
+ */
 const CLOSED = "127.0.0.1 -::1";
 const OPEN = "* -::*";
 
 /**
- * Clients are cut off from the former primary, and refused until `lead` has led them to the node: none of them writes to a replica. Where
- * this stops half-way, the former primary or the node is the primary, with every write.
- * @throws Failure when the node does not answer, is not linked to the only primary in time, or does not take over; the former primary then
- *   takes writes again
+ * Makes a node the primary without losing a write. Clients are disconnected from the former primary, and refused until
+ * `lead` has led them to the new one, so that no client writes to a replica. If the hand-over stops half-way, either
+ * the former primary or the node is the primary, and it has every write.
+ * @throws Failure when the node does not answer, is not linked to the only primary in time, or does not take over; the
+ *   former primary then takes writes again
  */
 export function handOver(
   deployment: Deployment,
   { to, lead }: HandOverPlan,
   options: FormationOptions = {},
 ): Promise<void> {
-  const deadline = new Deadline(deployment.name, deployment.nodes.length, options, "ready for another primary");
+  const deadline = new Deadline(deployment.name, deployment.nodes.length, options, "ready for a new primary");
   return withEveryNode(deployment, async (attempts) => {
     const connections = new Map(
       attempts.flatMap(({ node, connection }) => (connection === undefined ? [] : [[node.name, connection] as const])),
@@ -53,7 +63,7 @@ export function handOver(
     const own = connections.get(to);
     if (target === undefined || own === undefined)
       throw new Failure(
-        `${to}, which is to be the primary, does not answer. Nothing has changed: run this again when it does`,
+        `${to} is to become the primary, but it does not answer. Nothing has changed: try again when it answers`,
       );
     const endpoint = await announcedEndpoint(deployment, target);
     const untilReady = (): Promise<void> =>
@@ -63,7 +73,7 @@ export function handOver(
     if (former === undefined) throw new Failure(`${deployment.name} has no primary any more`);
     if (former === own) return lead();
     const open = await openAddresses(former);
-    // The former primary connects to it; an earlier hand-over that stopped half-way may have left it closed.
+    // The former primary will connect to the new one, which an earlier, interrupted hand-over may have left closed.
     await own.call("CONFIG", "SET", "bind", await openAddresses(own));
     try {
       for (let attempt = 1; !(await takeOver(own, former, endpoint)); attempt++) {
@@ -73,35 +83,35 @@ export function handOver(
         await untilReady();
       }
       await lead();
-      // They follow a name that led to it before.
+      // Replicas reconnect to the Service's name, which led to the former primary before.
       await former.call("CLIENT", "KILL", "TYPE", "replica").catch(() => undefined);
     } finally {
-      // It may have ended, or restart next.
+      // The former primary may have ended already, or it restarts next.
       await former.call("CONFIG", "SET", "bind", open).catch(() => undefined);
     }
   });
 }
 
-/** Addresses on which a server listens while it is open. */
+/** Addresses on which a server listens when it is open to clients. */
 async function openAddresses(server: Connection): Promise<string> {
   const bind = parseFlatReply(await server.config("GET", "bind")).get("bind") ?? "";
   return bind === CLOSED ? OPEN : bind;
 }
 
-/** @returns whether the node is the primary; if not, the former one is, and refuses clients */
+/** @returns whether the node is the primary; if not, the former primary still is, and refuses clients */
 async function takeOver(own: Connection, former: Connection, { host, port }: Endpoint): Promise<boolean> {
   const isPrimary = (): Promise<boolean> =>
     readInfo(own).then(
       hasPrimaryRole,
-      // It may be busy for a moment.
+      // The node may be busy for a moment.
       () => false,
     );
   await former.call("CONFIG", "SET", "bind", CLOSED);
   await former.call("CLIENT", "KILL", "TYPE", "normal");
   await former.call("CLIENT", "KILL", "TYPE", "pubsub");
-  // Replicas say once a second how far they are; FAILOVER waits for that, and WAIT asks them.
+  // Replicas report their offsets once a second, and FAILOVER waits for these reports. WAIT asks for them at once.
   await former.wait(infoNumber(await readInfo(former), "connected_slaves") ?? 0, ACKNOWLEDGE_MS);
-  // Refused where the node has asked for it itself (ready-replication.sh).
+  // The primary refuses this if the node itself has asked for the failover already (ready-replication.sh).
   await former.call("FAILOVER", "TO", host, port, "TIMEOUT", REFUSED_MS).catch(() => undefined);
   const until = performance.now() + REFUSED_MS;
   while (performance.now() < until) {
@@ -110,7 +120,7 @@ async function takeOver(own: Connection, former: Connection, { host, port }: End
   }
   await former.call("FAILOVER", "ABORT").catch(() => undefined);
   if (!(await isPrimary()) && hasPrimaryRole(await readInfo(former))) return false;
-  // Its answer came too late. Nobody has written to the former primary meanwhile.
+  // The node's answer came too late. In the meantime, no client has written to the former primary.
   await former.call("REPLICAOF", host, port);
   return true;
 }
@@ -132,7 +142,7 @@ async function primariesAmong(connections: Connections): Promise<Connection[]> {
   return compact(names.map((name) => connections.get(name)));
 }
 
-/** Why a node cannot take over yet. @param announced by which its primary knows it */
+/** Why a node cannot take over yet. @param announced endpoint by which its primary knows it */
 function notReady(name: string, announced: Endpoint, roles: ReadonlyMap<string, Info>): string | undefined {
   const primaries = [...roles].filter(([, info]) => hasPrimaryRole(info));
   const [only] = primaries;

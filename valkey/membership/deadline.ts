@@ -1,22 +1,23 @@
-/** Waits for a deployment to become what it should be, under one time limit for all that is waited for. */
+/** Waits until a deployment is in a wanted state. One time limit covers everything that is waited for. */
 import { Failure, messageOf } from "../../lib/errors";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
 import type { DeploymentNode } from "../node";
 
-/** How a deployment is formed or resized. */
+/** Options for forming or resizing a deployment. */
 export interface FormationOptions {
-  /** The time limit for all of it, milliseconds. @default 60000, and 500 more per node */
+  /** Time limit for the whole operation, milliseconds. @default 60000, and 500 more per node */
   readonly timeoutMs?: number;
   /** Stops the formation; a later call continues it. */
   readonly signal?: AbortSignal;
   /**
-   * Nodes that leave the cluster, beside the deployment's own: their slots are moved, and all other nodes forget them.
+   * Nodes that leave the cluster; they are not among the deployment's own nodes. Their slots are moved, and all other
+   * nodes forget them.
    */
   readonly leaving?: readonly DeploymentNode[];
   /**
-   * Names of further leaving nodes that do not run, which the others know by their host names. The others forget those that have failed
-   * and serve no slots; any other is a reason to change nothing.
+   * Names of further leaving nodes that do not run. The others know them by their host names. They forget those that
+   * are marked as failed and serve no slots. If any of them is in a different state, nothing is changed.
    */
   readonly absent?: readonly string[];
   readonly report?: ReportProgress;
@@ -24,12 +25,12 @@ export interface FormationOptions {
 
 /** Result of a formation. */
 export interface FormationResult {
-  /** False when the deployment had the wanted shape already, and nothing was changed. */
+  /** False if the deployment already had the wanted shape, so that nothing was changed. */
   readonly changed: boolean;
   readonly milliseconds: number;
 }
 
-/** A time limit, and the polling of nodes until they report the expected state or the time is up. */
+/** A time limit with the polling of nodes: until they report the expected state, or until the time is up. */
 export class Deadline {
   readonly #began = performance.now();
   readonly #timeoutMs: number;
@@ -37,9 +38,9 @@ export class Deadline {
   #deadline: number;
 
   /**
-   * @param nodes how many nodes are polled. The interval between polls grows with it, because replies cost the nodes
-   *   time
-   * @param goal for the error message: what the deployment has not become when the time is up
+   * @param nodes how many nodes are polled. The interval between polls grows with this number, because replies cost the
+   *   nodes time
+   * @param goal for the error message: the state that the deployment has not reached when the time is up
    */
   constructor(
     private readonly deployment: string,
@@ -49,7 +50,7 @@ export class Deadline {
       | "formed"
       | "resized"
       | "ready to be resized"
-      | "ready for another primary"
+      | "ready for a new primary"
       | "ready to run without Sentinels" = "formed",
   ) {
     this.#timeoutMs = options.timeoutMs ?? 60_000 + 500 * nodes;
@@ -80,14 +81,14 @@ export class Deadline {
     await poll(check, { intervalMs: this.#pollMs, signal: this.options.signal });
   }
 
-  /** Grants the whole time again, at the end of one step of several. */
+  /** Starts the time limit again, at the end of one step of several. */
   restart(): void {
     this.#deadline = performance.now() + this.#timeoutMs;
   }
 
   /**
-   * As `poll`, and grants the whole time again whenever what is missing changes: for steps that take longer with more
-   * data.
+   * Like `poll`, but starts the time limit again whenever the missing part changes: for steps that take longer with
+   * more data.
    */
   async pollWhileProgressing(missing: () => Promise<string | undefined>): Promise<void> {
     let last: string | undefined;
@@ -101,8 +102,8 @@ export class Deadline {
 }
 
 /**
- * A command that timed out is sent again: on a busy machine, the deadline is the limit and not the timeout of one
- * command.
+ * Text for a command that timed out, which is sent again: on a busy machine, the deadline is the limit, not the timeout
+ * of one command.
  */
 function timeoutMessage(error: unknown): string {
   if (/Command timed out/.test(messageOf(error))) return messageOf(error);

@@ -1,14 +1,17 @@
-/** Makes nodes that know no others meet: every node meets one node, the hub, which then announces all nodes to all. */
+/**
+ * Makes nodes that do not know each other meet. Every node meets one node, the hub, which then announces all nodes to
+ * all.
+ */
 import type { Deadline } from "./deadline";
 import type { Member } from "./members";
 import { meetNode, missingNodes, readClusterInfo } from "./members";
 import type { TemporarySettings } from "./temporary-settings";
 
 /**
- * Settings of the hub while it announces the nodes. A node learns of others by gossip: a random part of what the sender
- * knows. When all nodes gossip alike, most of it is known already, and 200 nodes on two cores do little else. So only
- * the hub gossips, all that it knows (100 percent of the nodes in each message, from Valkey 9; a tenth before), and
- * pings as often as nodes check their links.
+ * Settings of the hub while it announces the nodes. A node learns of others by gossip: messages that describe a random
+ * part of the nodes that the sender knows. When all nodes gossip equally, most of the gossip repeats what the receiver
+ * knows already, and 200 nodes on two cores do little else. So only the hub gossips, about all nodes that it knows (100
+ * percent in each message from Valkey 9, a tenth before), and it pings as often as nodes check their links.
  */
 const ANNOUNCING: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "100"],
@@ -16,34 +19,37 @@ const ANNOUNCING: ReadonlyMap<string, string> = new Map([
 ]);
 const LITTLE_GOSSIP = ["cluster-message-gossip-perc", "1"] as const;
 
-/** The number of nodes that are asked first whether they know all others, because replies cost the nodes time. */
+/**
+ * Number of nodes that are asked first whether they know all others. Asking only some of them saves the time that
+ * replies cost the nodes.
+ */
 const SAMPLE = 8;
 
 /**
- * Milliseconds between pings of nodes that have announced themselves. A node that makes a link announces its role and
- * slots at once, so that later pings are not needed; a node that missed an announcement is made to ping more often.
- * Grows as the number of links does.
+ * Milliseconds between pings of nodes that have announced themselves. A node announces its role and slots as soon as it
+ * makes a link, so later pings are not needed. A node that missed an announcement is made to ping more often. The
+ * interval grows with the number of links.
  */
 export function slowPingIntervalMs(nodes: number): number {
   return Math.min(60_000, Math.max(250, Math.round(nodes ** 2 / 4)));
 }
 
-/** Half of Valkey's default node timeout, its default interval between pings, milliseconds. */
+/** Half of Valkey's default node timeout, which is its default interval between pings, milliseconds. */
 const MAX_FAST_PING_INTERVAL_MS = 7500;
 
 /**
- * Milliseconds between pings of nodes that are to learn of changes soon. The number of pings grows with nodes² /
- * interval, so the interval grows with the cluster, up to Valkey's default. That is at most 200 pings per second of a
- * node, and 15,000 of all nodes, which two cores can answer. At 40,000 per second, 200 nodes on two cores never get to
- * know each other.
+ * Milliseconds between pings of nodes that are to learn of changes soon. The number of pings is proportional to nodes²
+ * / interval, so the interval grows with the cluster, up to Valkey's default. This gives at most 200 pings per second
+ * from one node and 15,000 from all nodes, which two cores can answer. At 40,000 per second, 200 nodes on two cores
+ * never learn of each other.
  */
 export function fastPingIntervalMs(nodes: number): number {
   return Math.min(MAX_FAST_PING_INTERVAL_MS, Math.max(250, 5 * nodes, Math.round(nodes ** 2 / 15)));
 }
 
 /**
- * Makes all members meet, and waits until each knows all others.
- * @param settings of the members, which this function changes and the caller restores
+ * Makes all members meet, and waits until each of them knows all others.
+ * @param settings settings of the members; this function changes them and the caller restores them
  * @throws Failure naming a node that does not know all others when the time is up
  */
 export async function meetAll(
@@ -56,7 +62,7 @@ export async function meetAll(
   const quiet = new Map([["cluster-ping-interval", String(slowPingIntervalMs(members.length))], LITTLE_GOSSIP]);
   await settings.set(quiet);
   await Promise.all(others.map((member) => meetNode(member, hub.node)));
-  // The hub announces the nodes once it knows all of them; before that it would have to announce them twice.
+  // The hub starts to announce only when it knows all nodes; otherwise it would have to announce them twice.
   await deadline.poll(() => missingAfterHandshake(hub, members.length));
   await settings.set(ANNOUNCING, [hub.connection]);
   const sample = members.filter((_member, index) => index % Math.ceil(members.length / SAMPLE) === 0);
@@ -67,7 +73,7 @@ export async function meetAll(
   await settings.set(quiet, [hub.connection]);
 }
 
-/** Whether the node knows all nodes, those in handshake not counted. */
+/** Message while the node does not know all nodes, not counting those in handshake; undefined when it does. */
 async function missingAfterHandshake({ node, connection }: Member, nodes: number): Promise<string | undefined> {
   const lines = String(await connection.cluster("NODES")).split("\n");
   const known = lines.filter((line) => line !== "" && !line.includes("handshake")).length;

@@ -1,6 +1,6 @@
 /**
- * Report of each node of a cluster that is being formed or resized, and the reasons not to touch the cluster.
- * Pure.
+ * The state of each node of a cluster that is being formed or resized, as the node reports it, and the reasons not to
+ * change the cluster. Pure.
  */
 import type { ClusterView, KnownNode } from "../topology/cluster-view";
 import { countSlots, formatRanges, subtractRanges } from "../topology/slots";
@@ -22,8 +22,8 @@ export function selfEntry({ view }: MemberState): KnownNode {
 }
 
 /**
- * Nodes in the members' views that are not part of the deployment, each as a reason not to touch the cluster. A node in
- * handshake is not part of any cluster yet, and does not count.
+ * Nodes in the members' views that are not part of the deployment, each as a reason not to change the cluster. A node
+ * in handshake does not count, because it is not part of any cluster yet.
  * @param isExcused whether an entry is known to be a former identity of a member
  */
 export function unknownNodes(
@@ -45,7 +45,7 @@ export function unknownNodes(
   return [...reasons];
 }
 
-/** Slots that two nodes claim, as reasons: if these nodes met, one of the two would drop its keys. */
+/** Slots that two nodes claim, as reasons: if these nodes met, one of them would drop its keys. */
 export function conflictingSlots(states: readonly MemberState[]): string[] {
   const claims = states.map((state) => ({ name: state.name, slots: selfEntry(state).slots }));
   const owners = claims.filter(({ slots }) => slots.length > 0);

@@ -1,4 +1,4 @@
-/** The nodes of a cluster that is being formed or resized: the commands to them, and what they report. */
+/** The nodes of a cluster that is being formed or resized: the commands sent to them, and their reports. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { readKeyCount } from "../databases";
@@ -16,7 +16,7 @@ export interface Member {
   readonly id: string;
 }
 
-/** Looks members up by name. The lookup throws for a name that no member has: a defect of the program. */
+/** Looks members up by name. The lookup throws for an unknown name, which is an error of this program. */
 export function memberNamed(members: readonly Member[]): (name: string) => Member {
   const byName = new Map(members.map((member) => [member.node.name, member]));
   return (name) => {
@@ -54,9 +54,9 @@ export async function meetNode(
 }
 
 /**
- * Sends CLUSTER REPLICATE.
- * @returns what is missing while the replica does not know its primary yet; undefined once the command succeeded
- * @throws Failure when the server refuses for another reason
+ * Sends CLUSTER REPLICATE. The replica refuses it while it does not know its primary yet.
+ * @returns what is missing, if the replica does not know its primary yet; undefined if the command succeeded
+ * @throws Failure when the server refuses for a different reason
  */
 export async function replicate(replica: Member, primary: Member): Promise<string | undefined> {
   const names = { replica: replica.node.name, primary: primary.node.name };
@@ -71,18 +71,23 @@ export async function replicate(replica: Member, primary: Member): Promise<strin
   }
 }
 
-/** CLUSTER INFO, keys to values. */
+/** CLUSTER INFO as a map from keys to values. */
 export async function readClusterInfo({ connection }: Member): Promise<ReadonlyMap<string, string>> {
   return parseInfo(await connection.cluster("INFO"));
 }
 
-/** Whether the node knows all nodes, including those in handshake. @param info its CLUSTER INFO */
+/**
+ * Message while the node does not know all nodes, counting those in handshake; undefined when it does.
+ * @param info its CLUSTER INFO
+ */
 export function missingNodes({ node }: Member, info: ReadonlyMap<string, string>, nodes: number): string | undefined {
   const known = infoNumber(info, "cluster_known_nodes");
   return known === nodes ? undefined : `${node.name} knows ${known ?? "?"} of ${nodes} nodes`;
 }
 
-/** Whether the node sees all slots served, and whether its link to its primary is up. */
+/**
+ * Message while the node does not see all slots served, or while its link to its primary is down; undefined otherwise.
+ */
 export async function missingService({ node, connection }: Member): Promise<string | undefined> {
   const [clusterText, replicationText] = await Promise.all([
     connection.cluster("INFO"),
@@ -115,13 +120,13 @@ export function membersWithDifferentView(members: readonly Member[], views: read
   return members.filter((_member, index) => views[index]?.topology.fingerprint !== common);
 }
 
-/** Reads the views and describes how they disagree; undefined when they agree. */
+/** Reads the views and describes how they disagree; undefined if they agree. */
 export async function readDisagreement(members: readonly Member[]): Promise<string | undefined> {
   return describeDisagreement(members, await readViews(members));
 }
 
 /**
- * Whether the members see the same cluster, with all of its nodes healthy and linked.
+ * Message while the members do not see the same cluster with all of its nodes healthy and linked.
  * @param views of the members, in their order
  * @returns undefined when they do
  */
@@ -134,7 +139,7 @@ export function describeDisagreement(members: readonly Member[], views: readonly
   const seeing = withView(({ unhealthy }) => unhealthy.length > 0);
   if (seeing.length > 0)
     return `${seeing.length} nodes see an unhealthy node, for example ${seeing[0]?.node.name ?? ""}`;
-  // On a busy machine a bus link may break; the nodes restore it soon, and learn nothing over it until then.
+  // On a busy machine, a bus link may break. The nodes soon restore it, but learn nothing over it until then.
   const unlinked = withView((view) => view.unlinked.length > 0);
   if (unlinked.length > 0) {
     return `${unlinked.length} nodes lack a bus link to another node, for example ${unlinked[0]?.node.name ?? ""}`;

@@ -1,4 +1,4 @@
-/** The primary of a deployment in replication mode, by the roles that its nodes report. */
+/** The primary of a deployment in replication mode, found by the roles that its nodes report. */
 import { Failure } from "../../lib/errors";
 import { withConnections } from "../connections";
 import { keysInAllDatabases } from "../databases";
@@ -7,11 +7,11 @@ import type { DeploymentNode, Endpoint } from "../node";
 import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
 import type { Deadline } from "./deadline";
 
-/** Part of a node that decides whether it is the primary. */
+/** The facts about a node that decide whether it is the primary. */
 interface ReplicationRole {
   readonly node: DeploymentNode;
   readonly isPrimary: boolean;
-  /** Number of replicas that are connected to it. */
+  /** Number of replicas that are connected to the node. */
   readonly replicas: number;
   /** Number of keys in all databases. */
   readonly keys: number;
@@ -30,7 +30,7 @@ export function awaitSolePrimary(deployment: Deployment, deadline: Deadline): Pr
 }
 
 /**
- * The node around which a deployment is formed. Waits while all nodes are replicas, as during a failover.
+ * The primary around which a deployment is to be formed. Waits while all nodes are replicas, as during a failover.
  * @throws Failure when the time is up
  */
 export function awaitPrimary(deployment: Deployment, deadline: Deadline): Promise<DeploymentNode> {
@@ -54,7 +54,10 @@ async function awaitFound(
   return node;
 }
 
-/** The primary that others must follow: the one that has replicas, else keys, else the first; undefined when no node is a primary. */
+/**
+ * The primary that other nodes must follow: the one that has replicas, otherwise the one that has keys, otherwise the
+ * first. Undefined if no node is a primary.
+ */
 function choosePrimary(roles: readonly ReplicationRole[]): DeploymentNode | undefined {
   const primaries = roles.filter(({ isPrimary }) => isPrimary);
   const leading = primaries.find(({ replicas }) => replicas > 0) ?? primaries.find(({ keys }) => keys > 0);
@@ -85,7 +88,10 @@ function readRoles(deployment: Deployment): Promise<ReplicationRole[]> {
   );
 }
 
-/** Endpoint by which a node wants to be known. A pod announces its host name, which outlives its address. */
+/**
+ * Endpoint that a node announces to the others. A pod announces its host name, which stays the same when its address
+ * changes.
+ */
 export async function announcedEndpoint(deployment: Deployment, node: DeploymentNode): Promise<Endpoint> {
   const directive = "replica-announce-ip";
   const found = await withConnections({ ...deployment, nodes: [node] }, (connections) =>

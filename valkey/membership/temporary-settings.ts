@@ -1,4 +1,4 @@
-/** Directives that forming and resizing change on the nodes, and restore afterwards. */
+/** Directives that forming and resizing change on the nodes for a short time, and restore afterwards. */
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
@@ -6,8 +6,8 @@ import { DYNAMIC_DEFAULTS } from "../settings/dynamic-settings";
 import { parseFlatReply } from "../topology/info";
 
 /**
- * All directives that forming and resizing change, with Valkey's defaults. Where they are not configured, another value was left by a
- * formation or a resize that was killed.
+ * All directives that forming and resizing change, with Valkey's defaults. If such a directive is not configured and a
+ * node has a different value, a formation or a resize was killed and left that value.
  */
 const DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "0"],
@@ -19,17 +19,17 @@ const DEFAULTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Settings for a first synchronization without delays. By default a primary waits 5 s for more replicas, and a replica
- * that loads from its disk notices the end of the transfer in a job that runs once per second.
+ * Settings for a first synchronization without delays. By default, a primary waits 5 s for more replicas. A replica
+ * that loads the data from its disk notices the end of the transfer only in a job that runs once per second.
  */
 export const FAST_SYNC_SETTINGS: ReadonlyMap<string, string> = new Map([
   ["repl-diskless-sync-delay", "0"],
   ["repl-diskless-load", "on-empty-db"],
 ]);
 
-/** Sets directives on nodes and remembers what they were. */
+/** Sets directives on nodes, and remembers their former values. */
 export class TemporarySettings {
-  /** The values before the first change, of each connection, by directive. */
+  /** Values before the first change, by directive, for each connection. */
   readonly #before: ReadonlyMap<Connection, Map<string, string>>;
 
   constructor(
@@ -40,8 +40,8 @@ export class TemporarySettings {
   }
 
   /**
-   * Sets those of the directives that a server knows.
-   * @param only connections to set them on. @default all
+   * Sets the given directives on each server, except those that the server does not know.
+   * @param only connections to set the directives on. @default all
    * @returns whether every server knows all of them
    */
   async set(values: ReadonlyMap<string, string>, only?: readonly Connection[]): Promise<boolean> {
@@ -61,8 +61,8 @@ export class TemporarySettings {
   }
 
   /**
-   * Gives every changed directive the value of the deployment's configuration, or else its default. Never throws: a node that cannot
-   * be reached is restored by the next formation.
+   * Gives every changed directive its configured value, or else its default. Never throws: the next formation restores
+   * nodes that cannot be reached.
    */
   async restore(): Promise<void> {
     const { directives } = this.deployment;
@@ -92,7 +92,9 @@ export async function restoreLeftoverSettings(
   );
 }
 
-/** Changes that a killed formation or resize left, a sentence for each node and directive; empty when there are none. */
+/**
+ * Changes that a killed formation or resize left, one sentence for each node and directive; empty if there are none.
+ */
 export async function describeLeftoverSettings(deployment: Deployment): Promise<string[]> {
   return withConnections(deployment, async (connections) => {
     const found = await Promise.all(
@@ -106,7 +108,7 @@ export async function describeLeftoverSettings(deployment: Deployment): Promise<
   });
 }
 
-/** Temporary directives of a node that have another value than when nothing is formed. */
+/** Temporary directives of a node that do not have their usual value. */
 async function leftoverSettings(
   { directives }: Deployment,
   connection: Connection,
@@ -118,12 +120,12 @@ async function leftoverSettings(
   return new Map(pairs.filter(([, { value, wanted }]) => value !== wanted));
 }
 
-/** The value of a temporary directive while nothing is formed; undefined for others. */
+/** The value of a temporary directive while no formation or resize runs; undefined for other directives. */
 function usualValue(name: string, directives: ReadonlyMap<string, string>): string | undefined {
   return directives.get(name) ?? DEFAULTS.get(name);
 }
 
-/** Those of the directives that the server knows, with their values. */
+/** Values of those directives that the server knows. */
 async function readDirectives(connection: Connection, names: readonly string[]): Promise<Map<string, string>> {
   const found = parseFlatReply(await connection.call("CONFIG", "GET", ...names));
   return new Map([...found].filter(([name]) => names.includes(name)));

@@ -7,28 +7,31 @@ import type { MeasuredCluster } from "./measured-clusters";
 /** The confidence level of the prediction intervals. */
 const CONFIDENCE = 0.95;
 
-/** Predictions for a cluster of a size. */
+/** Predictions for a cluster of a given size. */
 export interface ClusterForecast {
   readonly nodes: number;
   readonly nodeTimeoutMs: number;
   /** Bytes that each node sends per second over the cluster bus, without load. */
   readonly busBytesPerNode: Prediction;
-  /** Open files of each node, without those of clients. */
+  /** Open files of each node, without those of client connections. */
   readonly descriptors: Prediction;
   /** Resident memory of each node without keys, bytes. */
   readonly residentBytes: Prediction;
-  /** With all nodes on the cores of the measured machine: nodes on machines of their own take no longer. */
+  /**
+   * Time to form the cluster when all nodes share the cores of the measured machine. Nodes on separate machines take no
+   * longer.
+   */
   readonly formationSeconds: Prediction;
   readonly verificationSeconds: Prediction;
-  /** The outage of writes after SIGKILL of a primary. */
+  /** Time without writes to a shard after SIGKILL of its primary. */
   readonly outageSeconds: Prediction;
 }
 
-/** The settings of the cluster to predict. */
+/** Settings of the cluster to predict. */
 export interface ForecastInput {
   readonly nodeTimeoutMs: number;
   /**
-   * The node timeout at half of which nodes would ping as often as they do (`pingEquivalentTimeoutMs`).
+   * The node timeout whose half is the interval between pings (`pingEquivalentTimeoutMs`).
    * @default nodeTimeoutMs
    */
   readonly pingTimeoutMs?: number;
@@ -36,14 +39,14 @@ export interface ForecastInput {
 }
 
 /**
- * Predicts a cluster of a size. The models:
+ * Predicts a cluster of a given size. The models:
  *
- * - formation: a constant, and a time for each of the nodes² links, when all nodes share the cores;
+ * - formation: a constant plus a time for each of the nodes² links, because all nodes share the cores;
  * - verification: a power law of the number of nodes;
- * - descriptors and memory: a line, because every node has two connections to, and an entry for, each other node;
- * - bus: the part of its upper bound that was measured, a power law;
- * - outage: the node timeout, and the time to agree on the failure and to elect. That time is a line in the node
- *   timeout, because nodes report suspicions by pings, which are half a node timeout apart.
+ * - descriptors and memory: a line, because every node has two connections to each other node and an entry for it;
+ * - bus: measured traffic as a part of its upper bound, by a power law of the number of nodes;
+ * - outage: the node timeout, plus the time to agree on the failure and to elect a new primary. That time is a line in
+ *   the node timeout, because nodes report suspicions by pings, which are half a node timeout apart.
  * @returns undefined when too few sizes were measured
  */
 export function forecastCluster(

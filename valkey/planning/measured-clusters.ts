@@ -5,16 +5,16 @@ import { z } from "zod";
 
 const pointSchema = z.strictObject({
   nodes: z.int().positive(),
-  /** From running nodes to the moment in which all of them report a healthy cluster. */
+  /** Time from running nodes until all of them report a healthy cluster. */
   formationSeconds: z.number().positive(),
-  /** Reading the facts of all nodes, and the verdict. */
+  /** Time to read the facts of all nodes and to compute the verdict. */
   verificationSeconds: z.number().positive(),
-  /** The outage of writes after SIGKILL of a primary, at this node timeout. */
+  /** Time without writes to a shard after SIGKILL of its primary, at this point's node timeout. */
   outageSeconds: z.number().positive(),
-  /** From the same SIGKILL until every node sees all slots served. */
+  /** Time from the same SIGKILL until every node sees all slots served. */
   okSeconds: z.number().positive(),
   nodeTimeoutMs: z.number().positive(),
-  /** Open files of the node with the most, without load. */
+  /** Open files of the node that has the most, without load. */
   descriptors: z.int().positive(),
   /** Mean resident memory of a node, bytes. */
   residentBytes: z.number().positive(),

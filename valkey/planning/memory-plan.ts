@@ -1,4 +1,4 @@
-/** How much of a memory limit a server's data may take, and what the rest is for. Pure. */
+/** The part of a memory limit that a server's data may take, and the use of the rest. Pure. */
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { ServerSettings } from "../settings/settings";
@@ -6,47 +6,51 @@ import type { Shape } from "../topology/placement";
 
 const MIB = 1024 ** 2;
 
-/** The server that is to live within a memory limit. */
+/** The server that has to stay within a memory limit. */
 export interface MemoryDemand {
-  /** Limit of the container, bytes. */
+  /** Memory limit of the container, bytes. */
   readonly limitBytes: number;
   readonly mode: "replication" | "cluster";
   readonly shape: Shape;
   readonly settings: ServerSettings;
 }
 
-/** A part of the limit that data must not take. */
+/** A part of the limit that is not available for data. */
 export interface MemoryPart {
   readonly what: string;
   readonly bytes: number;
 }
 
-/** The division of a memory limit. The parts and `maxmemory` add up to the limit. */
+/** The division of a memory limit. The sum of the parts and `maxmemory` is the limit. */
 export interface MemoryPlan {
   readonly limitBytes: number;
-  /** The most that the limit carries, bytes; 0 where the parts leave nothing. */
+  /** The largest `maxmemory` that fits into the limit, bytes; 0 if the parts take all of it. */
   readonly maxmemory: number;
   readonly parts: readonly MemoryPart[];
 }
 
-/** Program, stacks of threads, allocator. */
+/** Memory of the program, the stacks of its threads and its allocator. */
 const PROGRAM_BYTES = 16 * MIB;
-/** Buffers of clients beside what the server counts as used: a burst of replies outruns eviction and refusals. */
+/**
+ * Memory for client buffers that the server does not count as used. A burst of replies fills them faster than the
+ * server evicts keys or refuses commands.
+ */
 const CLIENTS = { share: 1 / 32, least: 16 * MIB } as const;
 /**
- * Stream that a replica has yet to receive while it synchronizes, and that of a slot that moves. Not counted as used;
- * replicas share theirs. A server holds its backlog in any case, and by default cuts off a replica only at the most.
+ * Memory for the replication stream that a synchronizing replica has yet to receive, and for the stream of a slot that
+ * is migrated. The server does not count it as used; all replicas share one stream. The server always keeps its
+ * replication backlog. By default, it disconnects a replica only when the stream is as large as `most`.
  */
 const STREAM = { share: 1 / 16, least: 16 * MIB, most: 256 * MIB } as const;
-/** Memory that the allocator holds beyond the data, as a part of the data. */
+/** Memory that the allocator holds in addition to the data, as a fraction of the data. */
 const FRAGMENTATION = 0.1;
 /**
- * Pages that clients change while a forked child reads the data, as a part of the data (docs/kubernetes.md, Memory). A server that
- * evicts goes on writing.
+ * Pages that clients change while a forked child reads the data, as a fraction of the data (docs/kubernetes.md,
+ * Memory). A server that evicts keys continues to write, so it needs more.
  */
 const COPY_ON_WRITE = { refusing: 0.4, evicting: 0.6 } as const;
 
-/** Divides a memory limit. */
+/** Divides a memory limit into parts and `maxmemory`. */
 export function memoryPlan(demand: MemoryDemand): MemoryPlan {
   const { limitBytes, mode, shape } = demand;
   const fixed: MemoryPart[] = compact([
@@ -73,9 +77,9 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
 const BUFFER_LIMIT = "client-output-buffer-limit";
 
 /**
- * Settings that keep a server within its limit, where they do not have them: `maxmemory`, and from which size on a
- * replica that does not keep up, or the migration of a slot, is cut off. The latter depends only on the limit: a change
- * of it restarts servers, which a change of the shape must not.
+ * Adds settings that keep a server within its limit, unless they are configured: `maxmemory`, and the buffer size at
+ * which the server disconnects a slow replica or a slot migration. The buffer size depends only on the limit, because a
+ * change of it restarts servers, and a change of the shape must not do that.
  */
 export function withinMemory(demand: MemoryDemand): ServerSettings {
   const { limitBytes, settings } = demand;
@@ -95,16 +99,19 @@ export function describeMemory({ limitBytes, maxmemory, parts }: MemoryPlan): st
   return `${formatBytes(maxmemory)} of the limit of ${formatBytes(limitBytes)}; the rest is for ${rest}`;
 }
 
-/** @returns why the limit cannot carry the configured `maxmemory`, or any; undefined where it can */
+/** @returns why the configured `maxmemory`, or any, does not fit into the limit; undefined if it fits */
 export function memoryProblem(demand: MemoryDemand): string | undefined {
   const plan = memoryPlan(demand);
   const wanted = demand.settings.maxmemory ?? plan.maxmemory;
   if (wanted > 0 && wanted <= plan.maxmemory) return undefined;
-  const what = wanted === 0 ? "0, which is not a limit" : formatBytes(wanted);
-  return `${what}; the pod carries ${describeMemory(plan)}`;
+  const what = wanted === 0 ? "0, which means no limit" : formatBytes(wanted);
+  return `${what}; the pod has room for ${describeMemory(plan)}`;
 }
 
-/** Whether the server ever forks a child that reads all data: for snapshots, replicas and slots that move. */
+/**
+ * Whether the server ever forks a child that reads all data: for snapshots, for replicas, or for slots that are
+ * migrated.
+ */
 function forks({ mode, shape, settings }: MemoryDemand): boolean {
   const persists = settings.save !== "" || settings.appendonly === true;
   return persists || shape.replicasPerPrimary > 0 || mode === "cluster";

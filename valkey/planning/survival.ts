@@ -1,54 +1,59 @@
-/** Events that a deployment survives by its configuration: what is lost, and for how long clients wait. Pure. */
+/**
+ * Events that a deployment survives with its configuration: the data that is lost, and the time for which clients wait.
+ * Pure.
+ */
 import type { Mode } from "../node";
 import { majority } from "../sentinel-plan";
 import type { ServerSettings } from "../settings/settings";
 import { MIN_NODE_TIMEOUT_MS } from "./derived-settings";
 import type { Shape } from "../topology/placement";
 
-/** A deployment in pods, before it exists. */
+/** A planned deployment in pods. */
 export interface SurvivalSubject {
-  /** Whether servers ask the others for newer data before they start. */
+  /** Whether a container asks the other nodes for newer data before it starts its server. */
   readonly asksBeforeStart: boolean;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /** Milliseconds after which Sentinels miss the primary; undefined without Sentinels. */
+  /**
+   * Time without a reply after which Sentinels consider the primary down, milliseconds; undefined without Sentinels.
+   */
   readonly downAfterMs?: number | undefined;
-  /** Number of zones that the pods are spread over. */
+  /** Number of zones over which the pods are spread. */
   readonly zones: number;
-  /** Whether all pods are on one machine. */
+  /** Whether all pods run on one machine. */
   readonly oneMachine: boolean;
-  /** Whether data lies on the machine's disk and goes with the pod. */
+  /** Whether the data is on the machine's disk and is deleted with the pod. */
   readonly ephemeral: boolean;
 }
 
 /** An event: a crash of a server, a machine or zone that fails, all pods killed at once, a primary's volume deleted. */
 export type Event = "process" | "machine" | "zone" | "all-pods" | "volume";
 
-/** Acknowledged data that is lost at most, from least to most. */
+/** Most acknowledged data that can be lost, in ascending order. */
 export type Loss = "none" | "unreplicated" | "unsynced" | "since-snapshot" | "shard" | "everything";
 
-/** One event and its consequences. */
+/** An event and its consequences. */
 export interface Survival {
   /** A crash of a server, a machine or a zone that fails, all pods killed at once, the volume of a primary deleted. */
   readonly event: Event;
-  /** Acknowledged data that is lost at most. */
+  /** Most acknowledged data that can be lost. */
   readonly loss: Loss;
-  /** The same as a phrase. */
+  /** `loss` as a phrase. */
   readonly lost: string;
-  /** Time for which clients cannot write at most, as a phrase. */
+  /** Longest time for which clients cannot write, as a phrase. */
   readonly out: string;
 }
 
 type Consequence = Omit<Survival, "event">;
 
-/** Seconds that replicas take to elect one of them after the primary is known to have failed. */
+/** Seconds that the replicas of a failed primary take to elect one of them, once the failure is agreed on. */
 const ELECTION_SECONDS = 2;
 
 const LOST: Readonly<Record<Loss, string>> = {
   none: "nothing",
   unreplicated: "writes that no replica had received",
-  unsynced: "writes of the last seconds, which the disk had not got",
+  unsynced: "writes of the last seconds, which were not on the disk yet",
   "since-snapshot": "writes since the last snapshot",
   shard: "all data of a shard",
   everything: "everything",
@@ -56,7 +61,7 @@ const LOST: Readonly<Record<Loss, string>> = {
 
 const loses = (loss: Loss, out: string, lost = LOST[loss]): Consequence => ({ loss, lost, out });
 
-/** The consequences of each event, for the node that has most to lose. */
+/** The consequences of each event, for the node that can lose most. */
 export function survivals(subject: SurvivalSubject): Survival[] {
   const of = consequencesOf(subject);
   const events: readonly Event[] = ["process", "machine", "zone", "all-pods", "volume"];
@@ -73,7 +78,10 @@ function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Conseq
   return asksBeforeStart && shape.replicasPerPrimary > 0 ? askingPod(subject) : firstPod(subject);
 }
 
-/** Shards with replicas: the start of a container asks them first, and a majority of primaries elects one. */
+/**
+ * A cluster whose shards have replicas. Before a container starts its server, it asks the replicas for newer data, and
+ * one that has newer data takes over. If a primary stays away, a majority of the primaries elects one of its replicas.
+ */
 function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, shape, zones, oneMachine } = subject;
   const timeout = (settings["cluster-node-timeout"] ?? MIN_NODE_TIMEOUT_MS) / 1000;
@@ -95,7 +103,7 @@ function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** A cluster without replicas: each shard has what its own node has. */
+/** A cluster without replicas. A shard has only the data of its own node. */
 function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
   const gone = loses("shard", "until the pod runs again");
   const elsewhere = subject.ephemeral ? gone : restarted(subject, "power");
@@ -109,11 +117,14 @@ function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** Replication without Sentinels: nobody takes over from the primary, which asks its replicas before it starts. */
+/**
+ * Replication without Sentinels. No replica takes over when the primary fails. Before the primary starts again, it asks
+ * its replicas for newer data.
+ */
 function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, ephemeral, oneMachine, zones } = subject;
   const copied = loses("unreplicated", "until the primary is back and has copied the data");
-  // A disk with every write needs no copy.
+  // If every write is on the primary's disk, it does not need to copy the data from a replica.
   const back = lossOnDisk(settings, "power") === "none" && !ephemeral ? restarted(subject, "power") : copied;
   const all = allAtOnce(subject);
   return {
@@ -125,7 +136,10 @@ function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** The same of a single server, and of servers that ask nobody: replicas copy whatever pod 0 has when it starts. */
+/**
+ * A single server, or a primary that does not ask its replicas: when pod 0 starts, replicas copy the data that it has,
+ * even if they have more.
+ */
 function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const moved = subject.ephemeral ? loses("everything", "until pod 0 runs again") : restarted(subject, "power");
   return {
@@ -133,12 +147,17 @@ function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
     machine: moved,
     zone: { ...moved, out: "until the zone is back" },
     "all-pods": allAtOnce(subject),
-    volume: loses("everything", "until pod 0 runs again", "everything: pod 0 comes back empty, and replicas copy that"),
+    volume: loses(
+      "everything",
+      "until pod 0 runs again",
+      "everything: pod 0 comes back empty, and replicas copy the empty data set",
+    ),
   };
 }
 
 /**
- * Replication with Sentinels: they promote a replica once they miss the primary. A server that is back sooner has them promote one.
+ * Replication with Sentinels, which promote a replica when the primary is down for too long. A server that restarts
+ * sooner asks the Sentinels to promote a replica that has newer data.
  */
 function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, Consequence> {
   const seconds = downAfterMs / 1000;
@@ -152,20 +171,26 @@ function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, C
   };
 }
 
-/** A server that starts again with the disk that it had. @param cause whether the machine's memory is lost as well */
+/**
+ * A server that starts again with the same disk.
+ * @param cause whether the content of the machine's memory is lost as well
+ */
 function restarted({ mode, settings }: SurvivalSubject, cause: "crash" | "power"): Consequence {
   const out = "until it has started and loaded its data";
   const loss = lossOnDisk(settings, cause);
   return mode === "cluster" && loss === "everything" ? loses("shard", out) : loses(loss, out);
 }
 
-/** Every server is killed, and none has time to save. */
+/** All servers are killed at once, and none has time to save its data. */
 function allAtOnce(subject: SurvivalSubject): Consequence {
   const out = "until servers have started and loaded their data";
   return loses(subject.ephemeral ? "everything" : lossOnDisk(subject.settings, "crash"), out);
 }
 
-/** An append-only file is written before clients are answered, and synced to the disk by `appendfsync`. */
+/**
+ * Data that is lost although the disk is intact. A server writes to the append-only file before it replies;
+ * `appendfsync` decides when the file is synced to the disk.
+ */
 function lossOnDisk({ appendonly, appendfsync = "everysec", save }: ServerSettings, cause: "crash" | "power"): Loss {
   if (appendonly === true) return cause === "crash" || appendfsync === "always" ? "none" : "unsynced";
   return save === "" ? "everything" : "since-snapshot";
@@ -184,7 +209,7 @@ export function describeSurvival({ event, lost, out }: Survival): string {
   return `if ${EVENTS[event]}: loses ${lost}; no writes ${out.startsWith("until") ? out : `for ${out}`}`;
 }
 
-/** A sentence if any event loses everything, naming each; undefined otherwise. */
+/** A sentence that names each event after which everything is lost; undefined if there is no such event. */
 export function survivalWarning(survivals: readonly Survival[]): string | undefined {
   const worst = survivals.filter(({ loss }) => loss === "everything").map(({ event }) => EVENTS[event]);
   return worst.length === 0 ? undefined : `everything is lost if ${worst.join(", or if ")}`;

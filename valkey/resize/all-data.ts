@@ -1,4 +1,4 @@
-/** Whether the nodes that run hold all data of a deployment, so that others may lose theirs. */
+/** Whether the running nodes hold all data of a deployment, so that the other nodes may lose their data. */
 import type { Connection } from "../connection";
 import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
@@ -6,7 +6,10 @@ import { readMemberStates } from "../membership/members";
 import { hasPrimaryRole, parseInfo } from "../topology/info";
 import { ownAllSlots } from "./resize-facts";
 
-/** Whether the nodes that answer own all slots of a cluster; in replication mode, whether one is a primary that has loaded its data. */
+/**
+ * Whether the nodes that reply own all slots of a cluster. In replication mode: whether one of them is a primary that
+ * has loaded its data.
+ */
 export function holdsAllData(deployment: Deployment): Promise<boolean> {
   return withEveryNode(deployment, async (attempts) => {
     const reached = new Map(attempts.flatMap(({ node, connection }) => (connection ? [[node, connection]] : [])));
@@ -15,7 +18,7 @@ export function holdsAllData(deployment: Deployment): Promise<boolean> {
   });
 }
 
-/** Replicas copy their data from such a primary. */
+/** Whether a node is a primary that has loaded its data; replicas copy their data from it. */
 async function hasPrimary(connections: readonly Connection[]): Promise<boolean> {
   const facts = await Promise.all(connections.map(async (connection) => parseInfo(await connection.info())));
   return facts.some((info) => hasPrimaryRole(info) && info.get("loading") === "0");

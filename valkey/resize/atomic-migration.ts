@@ -1,6 +1,6 @@
 /**
- * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0): the source sends the slots' keys to the target as to a
- * replica, then hands the slots over at once.
+ * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0). The source sends the slots' keys to the target like a
+ * primary to a replica, then it hands over all slots at once.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -14,7 +14,7 @@ import type { SlotTransfer } from "./slot-transfers";
 interface MigrationJob {
   readonly name: string;
   readonly operation: string;
-  /** Node ID of the slots' owner when it began. */
+  /** Node ID of the node that owned the slots when the migration began. */
   readonly source: string;
   readonly state: string;
   readonly message: string;
@@ -25,7 +25,8 @@ interface MigrationJob {
 const ENDED = new Set(["success", "failed", "cancelled"]);
 
 /**
- * Whether a server has CLUSTER MIGRATESLOTS. The server is asked, because forks and packages differ from their version.
+ * Whether a server has CLUSTER MIGRATESLOTS. The server itself is asked, because forks and packages do not always
+ * follow their version number.
  */
 export async function supportsAtomicMigration(connection: Connection): Promise<boolean> {
   try {
@@ -36,16 +37,16 @@ export async function supportsAtomicMigration(connection: Connection): Promise<b
   }
 }
 
-/** A migration that its source failed or cancelled. */
+/** A migration that its source reported as failed or cancelled. */
 export interface Setback {
-  /** State and reason, as the source tells them. */
+  /** State and reason, in the words of the source. */
   readonly words: string;
-  /** Names of its jobs, the same on both sides. */
+  /** Names of the migration's jobs, which are the same on both sides. */
   readonly jobs: readonly string[];
 }
 
 /**
- * Migrates slots at once. A source carries out one migration after the other.
+ * Migrates slots atomically. A source carries out one migration after the other.
  * @returns undefined when it succeeded; after a setback, `isTaken` tells where the slots are
  * @throws Failure when the server refuses
  */
@@ -74,7 +75,7 @@ export async function migrateAtomically(
   };
 }
 
-/** Waits until no atomic migration is under way, as one that a killed resize began may be. */
+/** Waits until no atomic migration is under way. A killed resize may have begun one. */
 export async function awaitMigrations(members: readonly Member[], deadline: Deadline): Promise<void> {
   await Promise.all(
     members.map(async ({ node, connection }) => {
@@ -85,10 +86,10 @@ export async function awaitMigrations(members: readonly Member[], deadline: Dead
 }
 
 /**
- * Waits until a target has ended what a source failed to migrate to it. The target notices later than the source, and refuses every
- * other migration of the same slots until then ("Slot import in progress").
- * @returns whether the target has taken the slots all the same: a source that had handed them over already can still say that it
- *   cancelled
+ * Waits until a target has ended a migration that failed on the source. The target notices the failure later than the
+ * source. Until then, it refuses every new migration of the same slots ("Slot import in progress").
+ * @returns whether the target has taken the slots nevertheless. A source that has handed them over already may still
+ *   report that it cancelled the migration
  */
 export async function isTaken(
   { from, to }: Pick<SlotTransfer, "from" | "to">,

@@ -1,6 +1,6 @@
 /**
- * Slot migration key by key (SETSLOT and MIGRATE), for servers without atomic migration, and for migrations that were
- * begun in this way. Several batches of a source's slots are migrated at a time, each over connections of its own,
+ * Slot migration key by key (SETSLOT and MIGRATE), for servers without atomic migration and for migrations that were
+ * begun in this way. Several batches of a source's slots are migrated at the same time, each over its own connections,
  * because SETSLOT waits for replicas.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,15 +14,15 @@ import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { DatabaseSlot } from "./slot-commands";
 import { heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
 
-/** How many batches are migrated at a time: each SETSLOT waits for replicas, and for a file to be written. */
+/** Most batches that are migrated at the same time: each SETSLOT waits for replicas, and until a file is written. */
 const MAX_LANES = { perSource: 16, all: 64 };
-/** How long one MIGRATE should take, milliseconds: the source does nothing else during it. */
+/** Time that one MIGRATE should take, milliseconds. The source does nothing else during it. */
 const MIGRATE_MS = 20;
 const MAX_KEYS = 1000;
-/** How long MIGRATE waits for the target, milliseconds: a large key takes long to load. */
+/** Time for which MIGRATE waits for the target, milliseconds: a large key takes long to load. */
 const KEY_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 5;
-/** In the error of a server that has an atomic import of a slot. */
+/** Part of the error message of a server on which an atomic import of the slot is under way. */
 const IMPORT_IN_PROGRESS = "Slot import in progress";
 
 /** Slots with the same source and the same target. */
@@ -32,10 +32,12 @@ interface SlotGroup {
 }
 
 /**
- * Migrates slots with all their keys in all databases, those of different sources in parallel. Completes migrations that were begun: a
- * key that is on both sides is taken from the slot's owner, whose version is the one that clients see.
+ * Migrates slots with all their keys in all databases. Slots of different sources are migrated in parallel. Also
+ * completes migrations that were begun earlier: if a key is on both sides, the version of the slot's owner is kept,
+ * because clients read that version.
  * @param onMigrated called with the number of slots that have changed their owner
- * @param pace `yields`: after each MIGRATE a source serves clients for as long as it took; for sources under heavy load
+ * @param pace `yields`: after each MIGRATE, the source serves clients for as long as the MIGRATE took; for sources
+ *   under heavy load
  * @throws Failure when a server refuses, or when a target has fewer databases than its source; nothing has changed then
  */
 export async function migrateKeyByKey(
@@ -49,7 +51,7 @@ export async function migrateKeyByKey(
   const bySource = [...groupBy(migrations, ({ from }) => from)];
   const lanes = bySource.flatMap(([source, own]) => {
     const groups = groupSlots(own);
-    // The lanes of a source share the queue: each takes the next group.
+    // The lanes of a source share the queue, and each lane takes the next group from it.
     const queue = groups.values();
     const batch = new KeyBatch(yields);
     const count = Math.min(MAX_LANES.perSource, Math.ceil(MAX_LANES.all / bySource.length), groups.length);
@@ -77,7 +79,8 @@ export async function migrateKeyByKey(
 
 /**
  * The number of databases of each source.
- * @throws Failure naming the targets that lack databases of their sources: a key could not be migrated to them
+ * @throws Failure naming the targets that have fewer databases than their sources: some keys could not be migrated to
+ *   them
  */
 async function readDatabases(
   migrations: readonly SlotMigration[],
@@ -106,7 +109,8 @@ function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
 
 /**
  * The number of keys that one MIGRATE of a source sends: as many as take about MIGRATE_MS. A source carries out one
- * MIGRATE at a time; sending them one at a time keeps the waiting for others out of the measured time.
+ * MIGRATE at a time. Commands are sent one after the other, so that the measured time does not include the wait for
+ * other commands.
  */
 class KeyBatch {
   size = 10;
@@ -137,7 +141,7 @@ interface MigrationTarget {
   readonly port: number;
 }
 
-/** A connection to a source and one to each of its targets. Migrates one group of slots at a time. */
+/** A connection to a source and one to each of its targets. A lane migrates one group of slots at a time. */
 class Lane {
   readonly #targets = new Map<string, MigrationTarget>();
 
@@ -167,7 +171,7 @@ class Lane {
       for (const held of await heldSlots(this.connection, slots, this.databases)) {
         await this.#migrateSlot(held, target);
       }
-      // The target first: if the source gave the slots up first and then failed, no node would own them.
+      // The target is set first: if the source gave up the slots first and then failed, no node would own them.
       await setSlots(target.connection, slots, "NODE", to.id);
       await setSlots(this.connection, slots, "NODE", to.id);
     } catch (error) {
@@ -177,8 +181,8 @@ class Lane {
   }
 
   /**
-   * A target that is told late of an atomic migration that has failed already begins to import the slots, and refuses them until it
-   * has given that up.
+   * Makes a target import slots. If the target learns late of an atomic migration that has already failed, it still
+   * begins that import, and refuses these slots until it has given the import up.
    */
   async #markImporting(slots: readonly number[], to: Member, { connection }: MigrationTarget): Promise<void> {
     await this.context.deadline.pollWhileProgressing(async () => {
@@ -198,7 +202,8 @@ class Lane {
       const wanted = this.batch.size;
       const keys = (await this.connection.callBuffer("CLUSTER", "GETKEYSINSLOT", slot, wanted)) as Buffer[];
       if (keys.length > 0) await this.#migrateKeys(keys, database, target);
-      // The source creates no new keys in a slot that is marked as MIGRATING, and moves none between databases (TRYAGAIN).
+      // In a slot that is marked as MIGRATING, the source creates no new keys and moves none between databases
+      // (TRYAGAIN).
       if (keys.length < wanted) return;
     }
   }
@@ -211,7 +216,7 @@ class Lane {
         await this.batch.send(() => this.connection.call("MIGRATE", ...words));
         return;
       } catch (error) {
-        // The connection between the servers failed or was too slow: the keys are on the source, or on both sides.
+        // The connection between the servers failed or was too slow. The keys are on the source only, or on both sides.
         if (attempt >= MAX_ATTEMPTS || !messageOf(error).startsWith("IOERR")) throw error;
         this.batch.size = 1;
       }
@@ -221,7 +226,7 @@ class Lane {
   async #target(to: Member): Promise<MigrationTarget> {
     const known = this.#targets.get(to.node.name);
     if (known !== undefined) return known;
-    // The source's own view may have another address, which is for clients.
+    // The address in the source's own view may be one that is meant for clients.
     const { host, port } = to.node.endpoint;
     const target = { connection: await connectPatiently(to, this.context), host, port };
     this.#targets.set(to.node.name, target);
@@ -229,7 +234,7 @@ class Lane {
   }
 }
 
-/** A connection whose commands may take as long as a large key does. */
+/** A connection whose time limit for a command is long enough for a large key. */
 async function connectPatiently({ node }: Member, { deployment }: MigrationContext): Promise<Connection> {
   const connection = await deployment.connect(node);
   connection.options.commandTimeout = 2 * KEY_TIMEOUT_MS;

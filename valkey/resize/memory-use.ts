@@ -1,4 +1,4 @@
-/** The memory that a node's keys take, for deciding whether the remaining primaries can hold all keys. */
+/** The memory that a node's keys take. It decides whether the remaining primaries have room for all keys. */
 import type { Connection } from "../connection";
 import { readInfoSections } from "../connection";
 import { keysInAllDatabases } from "../databases";
@@ -7,14 +7,14 @@ import { infoNumber, parseInfo } from "../topology/info";
 
 /** A node's memory, bytes. */
 export interface MemoryUse {
-  /** Taken by keys, with all overhead. */
+  /** Memory of the keys, with all overhead. */
   readonly keys: number;
   readonly used: number;
-  /** maxmemory; 0 means no limit. */
+  /** Value of maxmemory; 0 means no limit. */
   readonly limit: number;
 }
 
-/** Parts of INFO memory that do not belong to keys. */
+/** Fields of INFO memory whose bytes do not belong to keys. */
 const NOT_KEYS = [
   "used_memory_startup",
   "mem_clients_normal",
@@ -24,7 +24,7 @@ const NOT_KEYS = [
   "mem_cluster_links",
 ];
 
-/** Reads the memory of every member, by node name. */
+/** Reads the memory use of every member, by node name. */
 export async function readMemoryUse(members: readonly Member[]): Promise<Map<string, MemoryUse>> {
   const uses = await Promise.all(members.map(({ connection }) => memoryUseOf(connection)));
   return new Map(uses.map((use, index) => [members[index]?.node.name ?? "", use]));

@@ -1,4 +1,4 @@
-/** Slot migrations that were begun by SETSLOT and not ended: how they are recognized, and how they are ended. */
+/** Slot migrations that SETSLOT began and that were never ended: how to find them and how to end them. */
 import { groupBy } from "../../lib/group-by";
 import { readClusterDatabases } from "../databases";
 import type { MemberState } from "../membership/member-state";
@@ -16,17 +16,17 @@ interface MarkedSlot {
 
 /** The slots of a cluster that are marked as MIGRATING or IMPORTING. */
 export interface OpenMigrations {
-  /** Begun and not ended: keys may be on both sides. */
+  /** Migrations that began and did not end. Their keys may be on both sides. */
   readonly begun: readonly SlotMigration[];
-  /** Marks of migrations that have ended or are not possible, by the primary that has the mark. */
+  /** Marks of migrations that have ended or are impossible, each with the primary that has the mark. */
   readonly stale: readonly MarkedSlot[];
-  /** Reasons not to end them. */
+  /** Reasons not to end the migrations. */
   readonly reasons: readonly string[];
 }
 
 /**
- * The open migrations of a cluster. The mark of one side is enough for a migration to be open: the other side's mark
- * may not be set yet, or lost. A replica's marks are its primary's. Pure.
+ * The open migrations of a cluster. A mark on one side is enough for a migration to be open, because the mark on the
+ * other side may not be set yet or may be lost. A replica's mark counts as a mark of its primary. Pure.
  */
 export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   const byId = new Map(states.map((state) => [state.view.selfId, state]));
@@ -36,7 +36,7 @@ export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   };
   const ownerOf = (slot: number): MemberState | undefined =>
     states.find((state) => selfEntry(state).slots.some(({ from, to }) => from <= slot && slot <= to));
-  /** The target of the migration that a mark belongs to; undefined when the mark is stale. */
+  /** The target of the migration to which a mark belongs; undefined if the mark is stale. */
   const targetOf = ({ slot, direction, peerId }: OpenSlot, marking: MemberState): MemberState | undefined => {
     const owner = ownerOf(slot);
     const target = direction === "migrating" ? primaryOf(peerId) : marking;
@@ -65,10 +65,10 @@ export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   };
 }
 
-/** Ends open migrations: those without keys on the target are cancelled, the others completed. Clears stale marks. */
+/** Ends open migrations: cancels those whose target holds no keys, and completes the others. Clears stale marks. */
 export async function finishOpenMigrations({ begun, stale }: OpenMigrations, context: MigrationContext): Promise<void> {
   await clearMarks(stale, context);
-  // The source first: while it has the mark, it redirects clients with new keys to the target.
+  // The source's marks are cleared first, because a source with a mark redirects clients with new keys to the target.
   const unused = await withoutKeys(begun, context);
   await clearMarks(
     unused.map(({ slot, from }) => ({ slot, node: from })),
@@ -94,7 +94,7 @@ async function clearMarks(marks: readonly MarkedSlot[], { member }: MigrationCon
   );
 }
 
-/** Those of the migrations of which the target holds no key yet, in any database. */
+/** Migrations whose target holds no key yet, in any database. */
 async function withoutKeys(
   migrations: readonly SlotMigration[],
   { member }: MigrationContext,

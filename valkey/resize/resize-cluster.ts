@@ -1,4 +1,4 @@
-/** Resizes a cluster while it serves clients: the handlers of the states that resize-states.ts lists. */
+/** Resizes a cluster while it serves clients. This file has the handlers of the states that resize-states.ts lists. */
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deployment } from "../deployment";
@@ -19,15 +19,15 @@ import type { ResizePlan } from "./resize-plan";
 import { failbackPlan, planResize } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
-/** How many plans are carried out: a failover, or a migration that a server cancels, makes another one necessary. */
+/** Most plans that are carried out. A failover, or a migration that a server cancels, makes a new plan necessary. */
 const MAX_PLANS = 5;
-/** How long the cluster may take to become ready for a plan, when no step of this resize is under way, milliseconds. */
+/** Time in which the cluster must become ready for a plan while this resize carries out no step, milliseconds. */
 const PATIENCE_MS = 20_000;
-/** How long nodes may take to learn of each other by gossip, milliseconds: one or two seconds are usual. */
+/** Time that nodes get to learn of each other by gossip, milliseconds. They usually take one or two seconds. */
 const GOSSIP_MS = 5000;
 
 /**
- * Gives a cluster that serves all slots another shape. What an interrupted resize left undone is completed first: see
+ * Gives a cluster that serves all slots a different shape. First completes what an interrupted resize left undone: see
  * resize-states.ts.
  * @param connections to the deployment's nodes and to the leaving ones
  * @throws Failure with the reasons why nothing may be changed, or with what was missing when the time was up
@@ -41,16 +41,18 @@ export async function resizeCluster(
   return new Resize(deployment, connections, shape, options).run();
 }
 
-/** Facts that were last read from the nodes, and the commands to them. */
+/** The latest facts that were read from the nodes, and an executor that sends commands to them. */
 interface Inspection {
   readonly states: readonly MemberState[];
   readonly executor: ResizeExecutor;
 }
 
 class Resize {
-  /** For the steps of the resize. */
+  /** Time limit for the steps of the resize. */
   readonly #deadline: Deadline;
-  /** For what must become so without any step of the resize; a new one in every `inspect`. */
+  /**
+   * Time limit for changes that the cluster makes without any step of this resize. Every `inspect` creates a new one.
+   */
   #settlingDeadline: Deadline;
   readonly #leaving: ReadonlySet<string>;
   readonly #absent: ReadonlySet<string>;
@@ -58,7 +60,7 @@ class Resize {
   #plan: ResizePlan | undefined;
   #plansCarriedOut = 0;
   #changed = false;
-  /** Migrations that a server cancelled while the last plan was carried out. */
+  /** Migrations that servers cancelled while the last plan was carried out. */
   #setbacks: readonly string[] = [];
 
   readonly #handlers: ResizeHandlers = {
@@ -125,7 +127,7 @@ class Resize {
   async #resetHalfJoined(): Promise<"agree"> {
     const { states, executor } = this.#last();
     const names = halfJoinedNodes(states, this.#leaving);
-    // Nodes that stay come back under new node IDs, which no member was told to forget.
+    // Resetting gives staying nodes new node IDs. No member was told to forget these new IDs.
     this.options.report?.(`resetting nodes that only some others know: ${names.join(", ")}`);
     await executor.forget(names);
     this.#changed = true;
@@ -156,7 +158,8 @@ class Resize {
     return "awaitDeletedKeys";
   }
 
-  // Not before `finishOpenMigrations`: an open migration may have left keys with a node that has no slots yet.
+  // This comes after `finishOpenMigrations`, because an open migration may have left keys on a node that has no slots
+  // yet.
   async #awaitDeletedKeys(): Promise<"plan"> {
     await this.#last().executor.waitForDeletedKeys(this.#settlingDeadline);
     return "plan";
@@ -167,12 +170,12 @@ class Resize {
     const nodes = resizeNodes(states, this.#leaving, await readMemoryUse(members));
     const decision = planResize(nodes, this.shape);
     if (decision.kind === "refused") throw this.#refusal(decision.reasons);
-    // Not right after other changes: a node that has just come may still be looked for at its former address.
+    // After other changes, primaries are not moved: the others may still look for a new node at its former address.
     const plan =
       decision.kind === "resize" ? decision.plan : this.#changed ? undefined : failbackPlan(nodes, this.shape);
     if (plan === undefined) return "fitted";
     if (this.#plansCarriedOut === MAX_PLANS) {
-      const why = this.#setbacks.length > 0 ? this.#setbacks.join("; ") : "the cluster changed after each of them";
+      const why = this.#setbacks.length > 0 ? this.#setbacks.join("; ") : "the cluster changed after each plan";
       throw new Failure(`${this.deployment.name} is not resized after ${MAX_PLANS} plans: ${why}`);
     }
     this.#inspection = { states, executor: this.#executorOf(members, states) };
@@ -193,7 +196,7 @@ class Resize {
     let now = await readMemberStates(this.connections);
     this.#refuse(resizeBlockers(now.states, this.#leaving, this.#absent));
     this.#settlingDeadline.restart();
-    // The new owner of migrated slots serves them a moment before the former owner learns of it.
+    // The new owner of migrated slots serves them a moment before the former owner learns of the change.
     await this.#settlingDeadline.poll(async () => {
       const [conflict] = conflictingSlots(now.states);
       if (conflict !== undefined) now = await readMemberStates(this.connections);

@@ -1,4 +1,4 @@
-/** Carries out the plan of a resize: the commands of each step, and the waiting until all nodes agree on its result. */
+/** Carries out the plan of a resize: sends the commands of each step, and waits until all nodes agree on its result. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import type { Deployment } from "../deployment";
@@ -27,22 +27,26 @@ import { migrateSlots } from "./slot-migration";
 import type { SlotTransfer } from "./slot-transfers";
 
 /**
- * Without it, a shard that loses its last slot becomes a replica of the slot's new owner, and copies all of its keys.
+ * Keeps shards that lose all their slots. Without this setting, such a shard becomes a replica of the slots' new owner
+ * and copies all of its keys.
  */
 const KEEP_EMPTY_SHARDS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "no"]]);
-/** How often CLUSTER FAILOVER is sent, milliseconds: a replica gives up after 5 s by default. */
+/** Time after which CLUSTER FAILOVER is sent again, milliseconds. By default, a replica gives up after 5 s. */
 const FAILOVER_RETRY_MS = 6000;
 
-/** How long clients have to learn that leaving nodes serve no slots, milliseconds: they ask again after a redirect. */
+/**
+ * Time in which clients learn that leaving nodes serve no slots, milliseconds: after a redirect, they ask for the slots
+ * again.
+ */
 const REDIRECTION_MS = 1000;
 
-/** The steps of a resize. One executor serves for one reading of the nodes. */
+/** Carries out the steps of a resize. An executor is valid for one reading of the nodes. */
 export class ResizeExecutor {
   readonly #member: (name: string) => Member;
-  /** Names of the nodes that are part of the cluster at present. */
+  /** Names of the nodes that are part of the cluster now. */
   readonly #participants: Set<string>;
 
-  /** @param states of the members, in the same order */
+  /** @param states states of the members, in the same order */
   constructor(
     private readonly deployment: Deployment,
     private readonly members: readonly Member[],
@@ -54,7 +58,7 @@ export class ResizeExecutor {
     this.#participants = new Set(participants(states).map(({ name }) => name));
   }
 
-  /** The members that are part of the cluster at present. */
+  /** The members that are part of the cluster now. */
   get participants(): Member[] {
     return this.members.filter(({ node }) => this.#participants.has(node.name));
   }
@@ -66,14 +70,16 @@ export class ResizeExecutor {
 
   /**
    * Carries out a plan.
-   * @returns the migrations that servers cancelled, in words, after which the rest of the plan is left undone
+   * @returns descriptions of migrations that servers cancelled. If there are any, the rest of the plan was not carried
+   *   out
    */
   async execute(plan: ResizePlan): Promise<string[]> {
     const all = this.#settingsOf(this.members);
     const ofEmptied = this.#settingsOf(this.#emptiedBy(plan.migrate));
     try {
       await all.set(FAST_SYNC_SETTINGS);
-      // Announcements spread with pings. `cluster-ping-interval` makes pings frequent without a shorter node timeout.
+      // Announcements spread with pings. With `cluster-ping-interval`, pings are frequent without a shorter node
+      // timeout.
       const interval = String(fastPingIntervalMs(this.members.length));
       const hasPingInterval = await all.set(new Map([["cluster-ping-interval", interval]]));
       await this.#meet(plan.meet, !hasPingInterval);
@@ -93,7 +99,7 @@ export class ResizeExecutor {
     }
   }
 
-  /** Waits until all participants see the same healthy cluster and their links to their primaries are up. */
+  /** Waits until all participants see the same healthy cluster, and their links to their primaries are up. */
   async waitForAgreement(deadline = this.deadline): Promise<void> {
     const { participants } = this;
     deadline.restart();
@@ -101,7 +107,10 @@ export class ResizeExecutor {
     await Promise.all(participants.map((member) => deadline.pollWhileProgressing(() => missingService(member))));
   }
 
-  /** Waits until no primary without slots holds keys: servers delete the keys of migrated slots a moment later. */
+  /**
+   * Waits until primaries without slots hold no keys: a server deletes the keys of migrated slots a moment after it has
+   * lost the slots.
+   */
   async waitForDeletedKeys(deadline = this.deadline): Promise<void> {
     await deadline.poll(() => describeStrayKeys(this.participants));
   }
@@ -112,8 +121,8 @@ export class ResizeExecutor {
   }
 
   /**
-   * Makes all other nodes forget nodes without slots, and resets these. For 60 s after FORGET, a server ignores what
-   * others announce of a node; in that time all of them can forget it.
+   * Makes all other nodes forget the named nodes, which have no slots, and then resets them. For 60 s after FORGET, a
+   * server ignores announcements of the forgotten node. This gives all servers time to forget it.
    */
   async forget(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
@@ -124,17 +133,17 @@ export class ResizeExecutor {
       this.members.filter(({ id }) => !ids.has(id)),
       [...ids],
     );
-    // HARD gives a new node ID: under the old one, a node could not come back within the 60 s.
+    // HARD gives the node a new node ID. With its old ID, the node could not come back within the 60 s.
     await Promise.all(removed.map(({ connection }) => connection.cluster("RESET", "HARD")));
     await this.deadline.poll(async () => {
       const views = await readViews(this.participants);
       const isKnown = views.some(({ topology }) => [...topology.nodes.keys()].some((id) => ids.has(id)));
-      return isKnown ? `some node still knows ${names.join(", ")}` : undefined;
+      return isKnown ? `some nodes still know ${names.join(", ")}` : undefined;
     });
     await this.waitForAgreement();
   }
 
-  /** Makes all participants forget node IDs that no node has any more. */
+  /** Makes all participants forget node IDs that belong to no node any more. */
   forgetIds(ids: readonly string[]): Promise<void> {
     return this.#sendForget(this.participants, ids);
   }
@@ -149,13 +158,16 @@ export class ResizeExecutor {
 
   async #remove(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    // Until they are reset, nodes without slots redirect clients whose routes are old. Afterwards they refuse them.
+    // Nodes without slots redirect clients with old routes until they are reset. After the reset they refuse them.
     await sleep(REDIRECTION_MS, undefined, { signal: this.options.signal });
     this.options.report?.(`removing nodes: ${names.join(", ")}`);
     await this.forget(names);
   }
 
-  /** @param twice whether present nodes meet the new ones too, which then learn sooner which node serves which slots */
+  /**
+   * @param twice whether present nodes also meet the new ones, so that the new ones learn sooner which node serves
+   *   which slots
+   */
   async #meet(names: readonly string[], twice: boolean): Promise<void> {
     if (names.length === 0) return;
     this.options.report?.(`adding nodes: ${names.join(", ")}`);
@@ -169,7 +181,7 @@ export class ResizeExecutor {
     );
     await this.deadline.poll(() => describeUnmet(this.participants));
     if (twice) await Promise.all(joining.flatMap(({ node }) => present.map((member) => meetNode(member, node))));
-    // New nodes serve only 2 s later. Meanwhile other nodes can become their replicas.
+    // New nodes start to serve only 2 s later. Until then, other nodes can already become their replicas.
     await this.deadline.poll(() => readDisagreement(this.participants));
   }
 
@@ -197,14 +209,17 @@ export class ResizeExecutor {
         this.deadline.poll(() => replicate(this.#member(node), this.#member(primary))),
       ),
     );
-    // Nodes that know a replica by a larger epoch than its primary's would ignore its new role.
+    // Nodes that know a replica with a larger epoch than its primary's would ignore the replica's new role.
     for (const primary of new Set(assignments.map((each) => each.primary))) {
       await this.#member(primary).connection.cluster("BUMPEPOCH");
     }
     await this.#waitUntilStable();
   }
 
-  /** By CLUSTER REPLICATE NO ONE (Valkey 9.0), else by a reset, after which the node has to meet the others again. */
+  /**
+   * Makes nodes primaries by CLUSTER REPLICATE NO ONE (Valkey 9.0). On older servers, a reset does it, and the node
+   * then has to meet the others again.
+   */
   async #makePrimaries(names: readonly string[], twice: boolean): Promise<void> {
     if (names.length === 0) return;
     this.options.report?.(`making primaries: ${names.join(", ")}`);
@@ -265,7 +280,7 @@ async function describeUnmet(members: readonly Member[]): Promise<string | undef
   const unaware = views.findIndex(
     ({ topology, unhealthy }) => unhealthy.length > 0 || ids.some((id) => !topology.nodes.has(id)),
   );
-  return unaware < 0 ? undefined : `${members[unaware]?.node.name ?? ""} does not know all others`;
+  return unaware < 0 ? undefined : `${members[unaware]?.node.name ?? ""} does not know all other nodes`;
 }
 
 async function describeStrayKeys(members: readonly Member[]): Promise<string | undefined> {
@@ -277,7 +292,7 @@ async function describeStrayKeys(members: readonly Member[]): Promise<string | u
   return holder === undefined ? undefined : `${holder.name} serves no slots and holds ${holder.keys} keys`;
 }
 
-/** Waits for a reply. @throws the error of the reply, unless its message matches */
+/** Waits for a reply, and ignores an error whose message matches. @throws any other error of the reply */
 async function ignoreError(message: RegExp, reply: Promise<unknown>): Promise<void> {
   try {
     await reply;

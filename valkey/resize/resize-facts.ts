@@ -1,5 +1,6 @@
 /**
- * Conclusions of a resize from the nodes' views: which nodes take part, which are half joined, what blocks it. Pure.
+ * Facts that a resize derives from the nodes' views: which nodes take part, which are half joined, and what blocks the
+ * resize. Pure.
  */
 import type { MemberState } from "../membership/member-state";
 import { selfEntry, unknownNodes } from "../membership/member-state";
@@ -9,7 +10,8 @@ import type { MemoryUse } from "./memory-use";
 import type { ResizeNode } from "./resize-plan";
 
 /**
- * Whether the nodes are a cluster already: a node sees all slots served, and all primaries with slots know each other.
+ * Whether the nodes already form a cluster: at least one node sees all slots served, and all primaries with slots know
+ * each other.
  */
 export function servesAllSlots(states: readonly MemberState[]): boolean {
   const owners = states.filter(hasSlots);
@@ -35,13 +37,14 @@ export function participants(states: readonly MemberState[]): MemberState[] {
 }
 
 /**
- * Nodes without slots that must be reset before anything else, because their joining or leaving was interrupted:
+ * Nodes without slots that must be reset first, because their joining or leaving was interrupted. One of these
+ * conditions holds for each of them:
  *
- * - some members know them and some do not, or they alone remember the others;
- * - they remember another of these nodes by its former node ID, from before its reset;
- * - they are replicas of such a node, because a replica cannot forget its primary.
+ * - some members know the node and others do not, or it knows members that do not know it;
+ * - it remembers another of these nodes by the node ID from before that node's reset;
+ * - it is a replica of such a node: a replica cannot forget its primary.
  *
- * A replica that stays and holds keys is not among them: members that were told to forget it accept it again after a
+ * A staying replica that holds keys is not among them. Members that were told to forget it accept it again after a
  * minute.
  */
 export function halfJoinedNodes(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
@@ -58,7 +61,7 @@ export function halfJoinedNodes(states: readonly MemberState[], leaving: Readonl
   return [...new Set([...halfJoined, ...replicas].map(({ name }) => name))];
 }
 
-/** Whether a node knows no other and no other knows it. */
+/** Whether a node knows no other node and no other node knows it. */
 function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
   return state.view.topology.nodes.size === 1 && states.every((other) => other === state || !knows(other, state));
 }
@@ -66,9 +69,10 @@ function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Node IDs under which members were known until they lost their data: they came back empty, each under another ID. No
- * node has such an ID any more, it serves no slots, nobody replicates it, and all who know it find it failed. There are
- * as many empty nodes that nobody knows. Of leaving nodes that do not run nobody comes back.
+ * Former node IDs of members that lost their data and came back empty under new IDs. For such an ID: no node has it any
+ * more, it serves no slots, no node replicates it, and all members that know it mark it as failed. There must be at
+ * least as many empty nodes as such IDs. Leaving nodes that do not run need no empty node, because they do not come
+ * back.
  * @param absent names of leaving nodes that do not run
  */
 export function lostIdentities(
@@ -90,7 +94,7 @@ export function lostIdentities(
   return others.length <= empty.length ? lost : forGood;
 }
 
-/** First labels of the host names under which members know a node: names of pods. */
+/** First labels of the host names under which members know a node: the names of pods. */
 function hostNames(states: readonly MemberState[], id: string): string[] {
   return states.flatMap(({ view }) => view.topology.nodes.get(id)?.address.hostname?.split(".", 1) ?? []);
 }
@@ -100,7 +104,7 @@ function isIdle(state: MemberState): boolean {
   return selfEntry(state).role === "primary" && !hasSlots(state) && state.keys === 0;
 }
 
-/** Whether a node does not know another, or finds it failed and without slots. */
+/** Whether a view does not have a node, or has it as failed and without slots. */
 function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
   const known = topology.nodes.get(id);
   if (known === undefined) return true;
@@ -108,8 +112,9 @@ function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
 }
 
 /**
- * Names of nodes that came back without their data and have no part in the cluster yet: others know the host of each by another node
- * ID, or have met it. The first label of a host is the node's name.
+ * Names of nodes that came back without their data and are not part of the cluster yet. Either other members know the
+ * node's host under a different node ID, or the node has met some of them. The first label of a host is the node's
+ * name.
  */
 export function returnedEmpty(states: readonly MemberState[]): string[] {
   const present = new Set(states.map(({ view }) => view.selfId));
@@ -121,7 +126,7 @@ export function returnedEmpty(states: readonly MemberState[]): string[] {
   return returned.map(({ name }) => name);
 }
 
-/** Whether these nodes serve every slot among themselves, so that no other node holds the only copy of a key. */
+/** Whether these nodes together serve every slot, so that no other node holds the only copy of a key. */
 export function ownAllSlots(states: readonly MemberState[]): boolean {
   return countSlots(normaliseRanges(states.flatMap((state) => selfEntry(state).slots))) === SLOT_COUNT;
 }
@@ -141,16 +146,19 @@ export function resizeBlockers(
   const withKeys = outside.filter((state) => isJoiningPrimary(state) && state.keys > 0);
   return [
     ...unknownNodes(states, (knower, known) => lost.has(known.id) || isFormerIdentity(states, knower, known)),
-    ...strayPrimaries.map(({ name }) => `${name} serves slots, and some other primary and it do not know each other`),
+    ...strayPrimaries.map(
+      ({ name }) => `${name} serves slots, but ${name} and at least one other primary do not know each other`,
+    ),
     ...withKeys.map(({ name, keys }) => `${name} cannot join: it holds ${keys} keys of its own, which would be lost`),
   ];
 }
 
 /**
- * Whether an entry in the view of a node without slots is a former identity of another node, from before that node's
- * reset: of two leaving nodes, the first was reset when the resize was killed, and the second was not yet. The entry
- * has no slots, and the address of one of the nodes. Once that node has answered under its new node ID, the entry has
- * no address any more; then it counts as a former identity if the node with this view knows a primary of this cluster.
+ * Whether an entry in the view of a node without slots is the former identity of a different node, from before that
+ * node's reset. This happens when a resize is killed after it has reset one of two leaving nodes: the other one still
+ * remembers it. The entry has no slots, and the address of one of the nodes. Once the reset node has replied under its
+ * new node ID, the entry has no address any more. Such an entry counts as a former identity if the node with this view
+ * knows a primary of this cluster.
  */
 function isFormerIdentity(
   states: readonly MemberState[],
@@ -163,7 +171,7 @@ function isFormerIdentity(
   return states.some((state) => selfEntry(state).address.host === host && selfEntry(state).address.port === port);
 }
 
-/** The nodes as `planResize` takes them. */
+/** The nodes in the form that `planResize` takes. */
 export function resizeNodes(
   states: readonly MemberState[],
   leaving: ReadonlySet<string>,

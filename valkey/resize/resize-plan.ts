@@ -1,4 +1,4 @@
-/** The plan of a resize: the steps, in their order, that give a serving cluster another shape. Pure. */
+/** The plan of a resize: the ordered steps that give a serving cluster a different shape. Pure. */
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { Shape } from "../topology/placement";
@@ -8,15 +8,18 @@ import { desiredShards, failbacks } from "./resize-roles";
 import type { SlotTransfer } from "./slot-transfers";
 import { planTransfers } from "./slot-transfers";
 
-/** A node as a resize finds it. */
+/** A node at the beginning of a resize. */
 export interface ResizeNode extends CurrentNode {
-  /** A staying node: whether it and all primaries know each other. A leaving node: whether it and any other node do. */
+  /**
+   * For a staying node: whether it and all primaries know each other. For a leaving node: whether it and any other node
+   * do.
+   */
   readonly met: boolean;
-  /** Memory that its keys take, bytes. */
+  /** Memory of the node's keys, bytes. */
   readonly keyBytes: number;
-  /** Bytes. */
+  /** Memory that the node uses, bytes. */
   readonly usedMemory: number;
-  /** Bytes; 0 means no limit. */
+  /** Value of maxmemory, bytes; 0 means no limit. */
   readonly maxmemory: number;
 }
 
@@ -27,46 +30,46 @@ export interface ReplicaAssignment {
 }
 
 /**
- * Steps by node name, in the order in which they are carried out; each list is completed before the next one begins. At
- * no point is a slot without a primary. A primary gets its replicas before it gets slots, as far as there are nodes for
- * them.
+ * Steps by node name, in the order in which they are carried out. Each list is completed before the next one begins.
+ * Every slot has a primary at all times. A primary gets its replicas before it gets slots, if there are enough nodes.
  */
 export interface ResizePlan {
-  /** New nodes, which meet all others. */
+  /** New nodes that are to meet all others. */
   readonly meet: readonly string[];
-  /** Manual failovers (CLUSTER FAILOVER): the primary leaves, or the zones require another primary. */
+  /** Manual failovers (CLUSTER FAILOVER), because the primary leaves or the zones require a different primary. */
   readonly failOver: readonly Failover[];
-  /** Nodes without slots that become replicas. */
+  /** Nodes without slots that are to become replicas. */
   readonly attach: readonly ReplicaAssignment[];
-  /** Replicas that become primaries without slots or keys. */
+  /** Replicas that are to become primaries without slots or keys. */
   readonly promote: readonly string[];
   /** Replicas that change their primary before slots are migrated. */
   readonly reattach: readonly ReplicaAssignment[];
   /** Slots that change their primary. */
   readonly migrate: readonly SlotTransfer[];
-  /** Nodes of shards that gave all their slots away, which become replicas of other primaries. */
+  /** Nodes of shards that gave all their slots away; they become replicas of other primaries. */
   readonly reassign: readonly ReplicaAssignment[];
-  /** Leaving nodes, without slots by now: all others forget them, and they are reset. */
+  /** Leaving nodes, which have no slots by now. All other nodes forget them, and then they are reset. */
   readonly forget: readonly string[];
 }
 
-/** Decision about a cluster. */
+/** Decision on how to change a cluster. */
 export type ResizeDecision =
-  /** Nothing: it has the wanted shape, slots are even, and it is zone-safe. */
+  /** No change: the cluster has the wanted shape, its slots are even, and it is zone-safe. */
   | { readonly kind: "fits" }
   | { readonly kind: "resize"; readonly plan: ResizePlan }
   | { readonly kind: "refused"; readonly reasons: readonly string[] };
 
 /**
- * Compares a cluster that serves all slots with the wanted shape. After a part of a plan was carried out, the next call
- * plans what remains.
- * @param nodes staying and leaving ones. As many stay as the shape needs, in zones that can separate replicas from
- *   primaries
+ * Compares a cluster that serves all slots with the wanted shape. If a plan was carried out only in part, the next call
+ * plans the rest.
+ * @param nodes staying and leaving nodes. The number of staying nodes is the one that the shape needs, and their zones
+ *   can separate replicas from primaries
  */
 export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
   const shards = desiredShards(nodes, shape);
   const owners = nodes.filter(({ slots }) => slots.length > 0);
-  // Slots belong to their shard whichever node is its primary, so transfers are planned between the future primaries.
+  // Slots belong to a shard, no matter which of its nodes is the primary. So transfers are planned between the future
+  // primaries.
   const successorOf = new Map(
     shards.flatMap(({ primary, previousPrimary }) =>
       previousPrimary === undefined ? [] : [[previousPrimary, primary]],
@@ -82,7 +85,7 @@ export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDe
   return reasons.length > 0 ? { kind: "refused", reasons } : { kind: "resize", plan };
 }
 
-/** Failovers that even out the zones of the primaries of a cluster that fits; undefined where none is needed. */
+/** Failovers that spread the primaries of a fitting cluster evenly over the zones; undefined if none is needed. */
 export function failbackPlan(nodes: readonly ResizeNode[], shape: Shape): ResizePlan | undefined {
   const failOver = failbacks(nodes, shape);
   if (failOver.length === 0) return undefined;
@@ -122,12 +125,12 @@ function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]
   };
 }
 
-/** Steps in which nodes become replicas. */
+/** Steps that make nodes replicas. */
 type ReplicaStep = "attach" | "reattach" | "reassign";
 
 /** Changes of primaries, by node name. */
 interface Roles {
-  /** Future primaries by the former ones. */
+  /** Future primaries, by the name of the former primary. */
   readonly successorOf: ReadonlyMap<string, string>;
   /** Replicas that become primaries of new shards. */
   readonly promoted: ReadonlySet<string>;
@@ -145,7 +148,7 @@ function dissolvedShards(
   return new Set(owners.filter((name) => !primaries.has(name) && !successorOf.has(name)));
 }
 
-/** The primary that a node follows when the failovers are done. */
+/** The primary that a node follows after the failovers. */
 function followedAfterFailovers({ name, primary }: ResizeNode, { successorOf }: Roles): string | undefined {
   return successorOf.get(name) ?? successorOf.get(primary ?? "") ?? primary;
 }
@@ -157,7 +160,7 @@ function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: 
   return isFree && !roles.promoted.has(primary) ? "attach" : "reattach";
 }
 
-/** Primaries that would exceed their maxmemory, as reasons: they would refuse writes, or evict keys. */
+/** Primaries that would exceed their maxmemory, as reasons: these would refuse writes or evict keys. */
 function memoryReasons(
   nodes: readonly ResizeNode[],
   successorOf: ReadonlyMap<string, string>,

@@ -1,17 +1,20 @@
 /**
- * Which node becomes the primary of which slots, and which nodes become its replicas, in a cluster of another shape,
- * with as little change as possible. Pure. Three steps, each by an algorithm from the literature:
+ * Roles of the nodes in a cluster of a new shape, with as little change as possible: which node becomes the primary of
+ * which slots, and which nodes become its replicas. Pure. Each of the three steps uses an algorithm from the
+ * literature:
  *
  * 1. `shardsToKeep`: the present shards that continue, so that as many slots as possible stay where they are. A set of
- *    shards is possible when each can have a primary in a zone with room; these sets are the independent sets of a
- *    transversal matroid (Edmonds and Fulkerson, 1965), of which the greedy algorithm finds one of the largest weight
+ *    shards is possible if each of them can have a primary in a zone with room. These sets are the independent sets of
+ *    a transversal matroid (Edmonds and Fulkerson, 1965). The greedy algorithm finds a set with the largest weight
  *    (Rado, 1957; Edmonds, 1971).
- * 2. `choosePrimaryZones`: a zone for the primary of each such shard, a bipartite matching of shards to zones that have
- *    room for several primaries. `placeShard` extends the matching along shortest augmenting paths (Berge, 1957).
- * 3. `assignReplicas` (replica-assignment.ts): a primary for every replica, a matching by augmenting paths as well.
+ * 2. `choosePrimaryZones`: a zone for the primary of each such shard. This is a bipartite matching of shards to zones,
+ *    and a zone may have room for several primaries. `placeShard` extends the matching along shortest augmenting paths
+ *    (Berge, 1957).
+ * 3. `assignReplicas` (replica-assignment.ts): a primary for every replica. This is also a matching by augmenting
+ *    paths.
  *
- * A minimum-cost assignment (Hungarian algorithm) is not needed: which slots move depends on which shards continue, and
- * not on the zones of their primaries.
+ * A minimum-cost assignment (Hungarian algorithm) is not needed: the slots that move depend only on the shards that
+ * continue, not on the zones of their primaries.
  */
 import type { PlacedNode, Shape } from "../topology/placement";
 import { distributePrimaries, groupByZone, maxPrimariesInZone } from "../topology/placement";
@@ -21,9 +24,9 @@ import { countSlots, SLOT_COUNT } from "../topology/slots";
 
 /** A node of a cluster that is to be resized. */
 export interface CurrentNode extends PlacedNode {
-  /** Whether it is to leave the cluster. */
+  /** Whether the node is to leave the cluster. */
   readonly leaving: boolean;
-  /** The name of the primary that it follows; undefined for a primary. */
+  /** The name of the primary that the node follows; undefined for a primary. */
   readonly primary: string | undefined;
   readonly slots: readonly SlotRange[];
 }
@@ -33,32 +36,34 @@ export interface DesiredShard {
   readonly primary: string;
   readonly replicas: readonly string[];
   /**
-   * The present primary of the shard's slots, which may be another node; undefined for a shard without slots so far.
+   * The present primary of the shard's slots, which may be a different node. Undefined for a shard without slots so
+   * far.
    */
   readonly previousPrimary: string | undefined;
 }
 
-/** Sorts n-2 before n-10. */
+/** Order of names that sorts n-2 before n-10. */
 const NAMES = new Intl.Collator("en", { numeric: true });
 
-/** A present primary with slots, and those of its shard's nodes that stay. */
+/** A present primary with slots, and the nodes of its shard that stay. */
 interface PresentShard {
   readonly primary: CurrentNode;
   readonly staying: readonly CurrentNode[];
 }
 
-/** A node that is to be a primary. */
+/** A node that is to become or stay a primary. */
 interface FuturePrimary {
   readonly node: CurrentNode;
   readonly previousPrimary: string | undefined;
 }
 
 /**
- * The shards of the wanted shape. Present shards continue where one of their nodes stays, those with the most slots
- * first, under their present primary where it stays and the zones allow it. No zone has so many primaries that a
- * replica would have to share its primary's zone. New shards get nodes without slots as primaries. Replicas keep their
- * primary as far as possible.
- * @param nodes of which exactly as many stay as the shape needs, in zones that allow it (`distributePrimaries`)
+ * The shards of the wanted shape. Present shards continue if one of their nodes stays; those with the most slots come
+ * first. A continuing shard keeps its present primary if that node stays and the zones allow it. The number of
+ * primaries in a zone is limited, so that every replica can have its primary in a different zone. New shards get nodes
+ * without slots as primaries. As far as possible, replicas keep their primary.
+ * @param nodes all nodes. The number of staying nodes is exactly the one that the shape needs, and their zones allow
+ *   the shape (`distributePrimaries`)
  */
 export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): DesiredShard[] {
   const staying = nodes.filter(({ leaving }) => !leaving);
@@ -89,10 +94,11 @@ export interface Failover {
 }
 
 /**
- * Failovers after which no zone has more primaries than an even spread gives one. Failovers may have left most of the
- * primaries in one zone, whose loss would then leave too few primaries to elect others. Nodes keep their shards.
- * @param nodes of a cluster that has the shape and is zone-safe
- * @returns none where the spread is even, or where the zones of the shards' nodes do not allow an even one
+ * Failovers after which no zone has more primaries than an even spread would give it. Earlier failovers may have moved
+ * most primaries into one zone. If that zone failed, too few primaries would remain to elect new ones. Nodes stay in
+ * their shards.
+ * @param nodes nodes of a cluster that has the shape and is zone-safe
+ * @returns an empty list if the spread is even, or if the zones of the shards' nodes do not allow an even spread
  */
 export function failbacks(nodes: readonly CurrentNode[], shape: Shape): Failover[] {
   const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
@@ -139,13 +145,13 @@ function choosePrimaries(
   return primaries;
 }
 
-/** How many primaries each zone has, and may have. */
+/** Number of primaries that each zone has, and the largest number that it may have. */
 class ZoneCapacity {
   readonly #taken = new Map<string, number>();
 
   constructor(private readonly limits: ReadonlyMap<string, number>) {}
 
-  /** So many primaries that every replica can have its primary in another zone. */
+  /** Limits that let every replica have its primary in a different zone. */
   static keepingReplicasApart(staying: readonly PlacedNode[], shape: Shape): ZoneCapacity {
     return new ZoneCapacity(
       new Map([...groupByZone(staying)].map(([zone, members]) => [zone, maxPrimariesInZone(members.length, shape)])),
@@ -170,9 +176,9 @@ class ZoneCapacity {
 }
 
 /**
- * The shards that continue: greedily the one with the most slots, if zones can be found for it and for all before it.
- * Numbers of slots that differ by less than one from an even share count as equal; then shards whose primary stays come
- * first, and those of zones with few primaries.
+ * The shards that continue. A greedy algorithm takes the shard with the most slots, if there are zones for it and for
+ * all shards taken before. Numbers of slots that differ from an even share by less than one count as equal. Among equal
+ * shards, those whose primary stays come first, then those in zones with few primaries.
  */
 function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: ZoneCapacity): PresentShard[] {
   const even = SLOT_COUNT / shards.length;
@@ -199,7 +205,8 @@ function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: Zo
 }
 
 /**
- * A zone for each shard's primary: the present primary's where that stays and the zone has room, else another node's.
+ * A zone for each shard's primary: the zone of the present primary if that node stays and the zone has room, otherwise
+ * the zone of a different node of the shard.
  */
 function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity): Map<PresentShard, string> {
   const placed = new Map<PresentShard, string>();
@@ -216,7 +223,7 @@ function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity
 }
 
 /**
- * Places a shard's primary in a zone, along a shortest augmenting path: other shards change their zone to make room.
+ * Places a shard's primary in a zone along a shortest augmenting path. To make room, other shards change their zone.
  * @returns false, with nothing changed, when there is no such path
  */
 function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zones: ZoneCapacity): boolean {
@@ -224,10 +231,11 @@ function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zone
   const taken = (zone: string): number => counts.get(zone) ?? 0;
   const zonesOf = ({ staying }: PresentShard): string[] =>
     [...new Set(staying.map(({ zone }) => zone))].sort((a, b) => taken(a) - taken(b));
-  /** The zones reached so far, each with the shard that would move there and the zone that this shard would leave. */
+  /** The zones reached so far. Each has the shard that would move there, and the zone that this shard would leave. */
   const reached = new Map<string, { mover: PresentShard; from: string | undefined }>();
   for (const zone of zonesOf(shard)) reached.set(zone, { mover: shard, from: undefined });
-  // A Map is iterated in the order of insertion, and includes what is added meanwhile: a breadth-first search.
+  // A Map is iterated in the order of insertion, and the iteration includes entries that are added during it. So this
+  // is a breadth-first search.
   for (const [zone] of reached) {
     if (zones.hasRoom(zone, taken(zone))) {
       let end: string | undefined = zone;
@@ -246,7 +254,7 @@ function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zone
   return false;
 }
 
-/** The present primary if it stays and is in the zone, else the first of the shard's nodes there. */
+/** The present primary if it stays and is in the zone, otherwise the first of the shard's nodes in the zone. */
 function primaryInZone({ primary, staying }: PresentShard, zone: string): CurrentNode {
   if (!primary.leaving && primary.zone === zone) return primary;
   const [first] = staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name));
@@ -255,9 +263,9 @@ function primaryInZone({ primary, staying }: PresentShard, zone: string): Curren
 }
 
 /**
- * The primary of a new shard, among the nodes without slots: preferably one with replicas, then one that follows no
- * primary, then a replica of a primary with more replicas than wanted, then any; among equals one of the zone with the
- * fewest primaries.
+ * The primary of a new shard, chosen among the nodes without slots. In order of preference: a node with replicas, a
+ * node that follows no primary, a replica of a primary that has more replicas than wanted, any node. Among equal nodes,
+ * the zone with the fewest primaries decides.
  */
 function newPrimary(
   staying: readonly CurrentNode[],
@@ -280,7 +288,7 @@ function newPrimary(
   return best;
 }
 
-/** The replicas that a primary has and may keep; those in zones that no other of them is in come first. */
+/** The replicas that a primary has and may keep. Replicas in different zones come first. */
 function presentReplicas(
   { node: primary, previousPrimary }: FuturePrimary,
   others: readonly CurrentNode[],

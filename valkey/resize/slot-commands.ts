@@ -1,24 +1,24 @@
-/** Commands about many slots, sent in batches. */
+/** Commands for many slots, sent in batches. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 
 /**
- * The number of slots that are migrated together: small, so that a killed resize leaves few open; large enough that the
- * migration is not dominated by round trips.
+ * The number of slots that are migrated together. It is small, so that a killed resize leaves few migrations open, and
+ * large enough that round trips do not dominate the time.
  */
 export const SLOT_BATCH = 16;
-/** How long SETSLOT waits for the primary's replicas, milliseconds. */
+/** Time for which SETSLOT waits for the primary's replicas, milliseconds. */
 const REPLICAS_MS = 5000;
 const MAX_ATTEMPTS = 5;
 
-/** A slot in one of a node's databases. */
+/** A slot in one of the databases of a node. */
 export interface DatabaseSlot {
   readonly slot: number;
   readonly database: number;
 }
 
 /**
- * Sends CLUSTER SETSLOT for each slot. The primary tells its replicas first and waits for them.
+ * Sends CLUSTER SETSLOT for each slot. The primary tells its replicas first, and waits for them.
  * @param words the rest of the command: `["IMPORTING", id]`, `["MIGRATING", id]`, `["NODE", id]`, `["STABLE"]`
  */
 export async function setSlots(
@@ -44,8 +44,9 @@ async function setBatch(connection: Connection, slots: readonly number[], words:
 }
 
 /**
- * The slots of which a node holds keys, with the database that has them.
- * @param databases number of databases of the node; the connection has selected database 0 before and after
+ * The slots that hold keys on a node, each with a database in which it holds them.
+ * @param databases number of databases of the node. The connection must have database 0 selected, and has it selected
+ *   afterwards
  */
 export async function heldSlots(
   connection: Connection,
@@ -54,13 +55,13 @@ export async function heldSlots(
 ): Promise<DatabaseSlot[]> {
   const asked = Array.from({ length: databases }, (_, database) => slots.map((slot) => ({ slot, database })));
   const counts = asked.map((own) => own.map(({ slot }) => ["CLUSTER", "COUNTKEYSINSLOT", slot]));
-  // A server of one database has nothing to select.
+  // A server with one database needs no SELECT.
   const commands =
     databases === 1
       ? counts.flat()
       : [...counts.flatMap((own, database) => [["SELECT", database], ...own]), ["SELECT", 0]];
   const replies = await sendPipeline(connection, commands);
-  // SELECT replies with a word.
+  // SELECT replies with a word, COUNTKEYSINSLOT with a number.
   const found = replies.filter((reply) => typeof reply === "number");
   return asked.flat().filter((_slot, index) => found[index] !== 0);
 }

@@ -1,4 +1,6 @@
-/** Migrates slots between primaries while clients use them: atomically where both servers can, else key by key. */
+/**
+ * Migrates slots between primaries while clients use them: atomically if both servers support it, otherwise key by key.
+ */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { hasPrimaryRole, parseInfo } from "../topology/info";
@@ -10,20 +12,22 @@ import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
 
 /**
- * The largest atomic migration, in bytes of keys. A migration that fails starts from its beginning, and writes during
- * it are buffered in the source's memory.
+ * The largest atomic migration, in bytes of keys. If a migration fails, it has to start again from its beginning.
+ * During a migration, the source buffers writes in its memory.
  */
 const MAX_MIGRATION_BYTES = 512 * 1024 ** 2;
-/** How many times as small the next portion is after a failure. */
+/** Factor by which the next portion is smaller after a failure. */
 const PORTION_DIVISOR = 4;
-/** Slots of the smallest atomic migration: a migration takes some tenths of a second however few slots it has. */
+/**
+ * Number of slots of the smallest atomic migration. Each migration takes some tenths of a second, even with few slots.
+ */
 const SMALLEST_PORTION = 16;
 
 /**
- * Carries out transfers, those of different sources in parallel.
+ * Carries out transfers. Those of different sources run in parallel.
  * @param keyBytes the memory that a source's keys take
- * @returns a sentence for each atomic migration that ended because a server is no longer a primary. Its slots have not
- *   moved.
+ * @returns a sentence for each atomic migration that ended because a server is no longer a primary. The slots of such a
+ *   migration have not moved.
  * @throws Failure when a server refuses
  */
 export async function migrateSlots(
@@ -49,8 +53,8 @@ export async function migrateSlots(
 }
 
 /**
- * Does something for each source in parallel. When one fails, the others stop after the step that they are at, so that nothing goes on
- * behind the caller's back.
+ * Calls `migrate` for each source in parallel. If one call fails, the others stop after their current step. When this
+ * function ends, nothing runs in the background.
  * @throws the first failure, when all have ended
  */
 async function untilAllEnd<S, T>(
@@ -74,10 +78,11 @@ async function untilAllEnd<S, T>(
 }
 
 /**
- * Migrates slots of one source atomically, in smaller portions after each failure, and key by key when the smallest
- * fails too. Valkey 9.0.5 to 9.1.1 with I/O threads fail whenever clients write some 30,000 times a second to the slots
- * that move (valkey issue 4545); fewer slots get fewer writes, in a shorter time.
- * @returns a setback after which the rest has to be planned anew; undefined when all slots have moved
+ * Migrates slots of one source atomically. After each failure the portions become smaller; if the smallest portion
+ * fails too, the rest is migrated key by key. Valkey 9.0.5 to 9.1.1 with I/O threads fail whenever clients write about
+ * 30,000 times a second to the migrated slots (valkey issue 4545). Smaller portions help, because fewer slots get fewer
+ * writes in a shorter time.
+ * @returns description of a setback after which the rest has to be planned again; undefined if all slots have moved
  */
 async function migrateInPortions(
   transfers: readonly SlotTransfer[],
@@ -100,18 +105,21 @@ async function migrateInPortions(
     }
     const failed = Math.min(portion, countSlots(ranges));
     if (failed <= SMALLEST_PORTION) {
-      context.report?.(`atomic migration gives way to key by key (${words})`);
+      context.report?.(`slots are now migrated key by key, because atomic migration failed (${words})`);
       await migrateKeyByKey(rest.flatMap(migrationsOf), context, onMigrated, { yields: true });
       return undefined;
     }
     portion = Math.max(SMALLEST_PORTION, Math.floor(failed / PORTION_DIVISOR));
-    context.report?.(`atomic migration goes on with ${portion} slots at a time (${words})`);
+    context.report?.(`atomic migration continues with ${portion} slots at a time (${words})`);
     rest = splitTransfers(rest, portion);
   }
   return undefined;
 }
 
-/** Whether servers answer and are primaries. Otherwise a failover is the reason of a setback, and the roles are new. */
+/**
+ * Whether all of these servers reply and are primaries. If not, a failover caused the setback, and the roles have
+ * changed.
+ */
 async function arePrimaries(names: readonly string[], context: MigrationContext): Promise<boolean> {
   const roles = names.map(async (name) => {
     const info = parseInfo(await context.member(name).connection.info("replication"));
@@ -120,7 +128,7 @@ async function arePrimaries(names: readonly string[], context: MigrationContext)
   return (await Promise.allSettled(roles)).every((role) => role.status === "fulfilled" && role.value);
 }
 
-/** The transfers of which both ends support atomic migration. */
+/** The transfers whose source and target both support atomic migration. */
 async function atomicTransfers(transfers: readonly SlotTransfer[], context: MigrationContext): Promise<SlotTransfer[]> {
   const names = [...new Set(transfers.flatMap(({ from, to }) => [from, to]))];
   const supported = await Promise.all(names.map((name) => supportsAtomicMigration(context.member(name).connection)));
@@ -128,7 +136,7 @@ async function atomicTransfers(transfers: readonly SlotTransfer[], context: Migr
   return transfers.filter(({ from, to }) => able.has(from) && able.has(to));
 }
 
-/** The same transfers in parts of at most so many slots. */
+/** The same transfers in parts of at most `maxSlots` slots. */
 function splitTransfers(transfers: readonly SlotTransfer[], maxSlots: number): SlotTransfer[] {
   return transfers.flatMap(({ from, to, ranges }) =>
     splitRanges(ranges, maxSlots).map((part) => ({ from, to, ranges: part })),

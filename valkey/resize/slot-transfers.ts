@@ -1,8 +1,8 @@
-/** Which slots go from which primary to which, so that all have even shares and the fewest slots move. Pure. */
+/** Transfers of slots between primaries that give all primaries equal shares and move the fewest slots. Pure. */
 import type { SlotRange } from "../topology/slots";
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 
-/** A node with its slots, by name. */
+/** A node name with the slots that the node owns. */
 export interface SlotOwner {
   readonly name: string;
   readonly slots: readonly SlotRange[];
@@ -16,10 +16,10 @@ export interface SlotTransfer {
 }
 
 /**
- * Moves slots until each target has ⌊16384/n⌋ slots or one more, and no other node has any. The fewest slots move: all
- * slots of nodes that are not targets, and those of targets above their share; the larger shares go to the targets with
- * most slots. Small ranges are moved whole, and slots go to the owner of a neighbouring slot where that is below its
- * share.
+ * Moves slots until each target has ⌊16384/n⌋ slots or one more, and no other node has any. As few slots as possible
+ * move: all slots of nodes that are not targets, and the surplus of targets above their share. The targets that have
+ * the most slots get the larger shares. Small ranges are moved whole. A slot goes to the owner of a neighboring slot if
+ * that owner is below its share.
  * @param owners all nodes with slots; together they have all slots, each once
  * @param targets the nodes that are to share the slots, with or without slots now
  */
@@ -52,7 +52,10 @@ function evenShares(targets: readonly string[], count: (name: string) => number)
   return new Map(byCount.map((name, index) => [name, index < larger ? share + 1 : share]));
 }
 
-/** `excess` of the slots: the smallest ranges whole, and one cut at the end whose neighbour is below its share. */
+/**
+ * `excess` of the slots: the smallest ranges whole, and a part of one more range. That part is cut from an end where
+ * the neighboring slot's owner is below its share.
+ */
 function surplusOf(slots: readonly SlotRange[], excess: number, needs: Deficits): SlotRange[] {
   const surplus: SlotRange[] = [];
   let rest = excess;
@@ -73,7 +76,7 @@ function lastSlots({ to }: SlotRange, size: number): SlotRange {
   return { from: to - size + 1, to };
 }
 
-/** How many slots each target lacks to its share, and which target owns each slot so far. */
+/** The number of slots that each target lacks, and the target that owns each slot so far. */
 class Deficits {
   readonly #ownerOf = new Array<string | undefined>(SLOT_COUNT).fill(undefined);
 
@@ -83,12 +86,12 @@ class Deficits {
     this.#ownerOf.fill(name, from, to + 1);
   }
 
-  /** The need of the target that owns a slot; 0 where no target does. */
+  /** Number of slots that the owner of a slot lacks; 0 if no target owns the slot. */
   ofOwner(slot: number): number {
     return this.needs.get(this.#ownerOf[slot] ?? "") ?? 0;
   }
 
-  /** Gives the slots of a range to targets below their share, in one or more parts. */
+  /** Gives the slots of a range to targets that are below their share, in one or more parts. */
   distribute(range: SlotRange): { to: string; taken: SlotRange }[] {
     const parts: { to: string; taken: SlotRange }[] = [];
     let { from, to: end } = range;
@@ -103,7 +106,10 @@ class Deficits {
     return parts;
   }
 
-  /** To the owner of the slot before, else to that of the slot after, else to the target that lacks most. */
+  /**
+   * Gives a part of a range to one target: to the owner of the slot before, otherwise to the owner of the slot after,
+   * otherwise to the target that lacks most.
+   */
   #takePart(range: SlotRange): { to: string; taken: SlotRange } {
     const before = this.#ownerOf[range.from - 1];
     if (before !== undefined && this.ofOwner(range.from - 1) > 0) return this.#take(before, range, firstSlots);

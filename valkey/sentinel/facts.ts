@@ -1,4 +1,4 @@
-/** Reads what each Sentinel of a deployment reports, for a verdict. */
+/** Reads the report of each Sentinel of a deployment, for a verdict. */
 import { messageOf } from "../../lib/errors";
 import type { ConnectionAttempt } from "../connections";
 import { withEveryNode } from "../connections";
@@ -17,7 +17,7 @@ export interface SentinelFacts {
   readonly view: Observation<SentinelView>;
 }
 
-/** Asks every Sentinel in parallel. A Sentinel that cannot be asked is among the facts, with the reason. */
+/** Asks all Sentinels in parallel. If a Sentinel cannot be asked, its facts have the reason. */
 export function gatherSentinelFacts(deployment: Deployment, sentinels: Sentinels): Promise<SentinelFacts[]> {
   return withEveryNode(sentinelsAsDeployment(deployment, sentinels), (attempts) =>
     Promise.all(

@@ -1,4 +1,7 @@
-/** Makes Sentinels monitor a formed replication deployment, and waits until they know each other and all its nodes. */
+/**
+ * Makes Sentinels monitor a formed deployment in replication mode, and waits until they know each other and all its
+ * nodes.
+ */
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
@@ -12,13 +15,13 @@ import { monitorCommands } from "../sentinel-plan";
 import type { SentinelView } from "./sentinel-view";
 import { failureFlags, readSentinelView } from "./sentinel-view";
 
-/** The Sentinels as nodes of a deployment, so that the functions that connect to nodes can connect to them. */
+/** The Sentinels in the form of a deployment, so that functions for connecting to nodes can connect to them. */
 export function sentinelsAsDeployment(deployment: Deployment, { nodes }: Sentinels): Deployment {
   return { ...deployment, name: `${deployment.name}'s Sentinels`, nodes };
 }
 
 /**
- * Makes every Sentinel monitor the present primary. Sentinels that monitor it already are not changed.
+ * Makes every Sentinel monitor the present primary. Does not change Sentinels that monitor it already.
  * @returns whether any Sentinel was reconfigured
  * @throws Failure when there is not exactly one primary in time, or the Sentinels do not agree
  */
@@ -44,9 +47,10 @@ export async function formSentinels(
 }
 
 /**
- * Makes Sentinels forget replicas and other Sentinels that are gone. Sentinels never forget by themselves: they keep looking
- * for such nodes, and count such Sentinels in votes. One forgets after the other, while all name the same primary without a failure, so
- * that the others can fail over meanwhile. Where this stops, some have forgotten; the next call goes on.
+ * Makes Sentinels forget replicas and Sentinels that no longer exist. Without this, a Sentinel keeps trying to reach
+ * them, and the missing Sentinels count in votes. One Sentinel forgets at a time, and only while all name the same
+ * primary and report no failure, so that the others can fail over in the meantime. If this stops half-way, some
+ * Sentinels have forgotten, and the next call does the rest.
  * @returns whether any Sentinel had something to forget
  * @throws Failure when the Sentinels do not agree in time
  */
@@ -77,7 +81,8 @@ async function forgetOneByOne(
     await deadline.poll(() => disagreement(deployment, connections));
     await connection.call("SENTINEL", "RESET", deployment.name);
     forgot = true;
-    // A replica that still runs while its pod stops is learned again, and has to be forgotten again once it has failed.
+    // While a pod stops, its replica may still run. Then the Sentinel learns of it again, and has to forget it again
+    // once the replica has failed.
     const expected = await expectedView(deployment, connections.size, deadline);
     await deadline.poll(async () => {
       const known = await readSentinelView(connection, deployment.name);
@@ -96,14 +101,16 @@ function knowsGone({ replicas, otherSentinels }: SentinelView, { nodes }: Deploy
   return replicas.some(({ endpoint }) => isGone(endpoint)) || otherSentinels.length > others;
 }
 
-/** Whether it knows that a replica that is gone does not answer. */
+/** Whether a Sentinel knows a replica that no longer exists, and has noticed that it does not reply. */
 function knowsFailed({ replicas }: SentinelView, { nodes }: Deployment): boolean {
   return replicas.some(
     ({ endpoint: { host, port }, flags }) => nodeNameAt(nodes, host, port) === undefined && flags.includes("s_down"),
   );
 }
 
-/** Whatever keeps the Sentinels from agreeing on the primary; undefined when all name the same one without a failure. */
+/**
+ * The reason why the Sentinels do not agree on the primary; undefined if all name the same one and report no failure.
+ */
 async function disagreement(
   { name, nodes }: Deployment,
   connections: ReadonlyMap<DeploymentNode, Connection>,
@@ -156,16 +163,16 @@ async function monitorPrimary(
   return true;
 }
 
-/** Report of a Sentinel that knows the whole deployment. */
+/** The report of a Sentinel that knows the whole deployment. */
 interface ExpectedView {
   readonly nodes: readonly DeploymentNode[];
   readonly primary: string;
   readonly replicas: number;
-  /** Sentinels beside the one that reports. */
+  /** Number of Sentinels in addition to the one that reports. */
   readonly others: number;
 }
 
-/** Part that is missing in a Sentinel's view; undefined when nothing is missing. */
+/** Difference between a Sentinel's view and the expected one; undefined if there is none. */
 function missingInView(name: string, view: SentinelView | undefined, expected: ExpectedView): string | undefined {
   if (view === undefined) return `${name} monitors no primary`;
   const flags = failureFlags(view.flags);

@@ -2,35 +2,41 @@
 import type { SentinelSettings } from "../sentinel-plan";
 import { majority, MIN_SENTINEL_ZONES } from "../sentinel-plan";
 
-/** How a deployment's Sentinels decide on a failover. `{}` has every default. */
+/** The Sentinels that a configuration asks for. `{}` means all defaults. */
 export interface SentinelRequest {
   /** The number of Sentinels: odd, from 3 to 9. @default 3 */
   readonly count?: number | undefined;
-  /** Number of Sentinels that must miss the primary for a failover. @default a majority */
+  /** Number of Sentinels that must consider the primary down before a failover. @default a majority */
   readonly quorum?: number | undefined;
-  /** Milliseconds without a reply after which a Sentinel misses a node (`down-after-milliseconds`). @default 5000 */
+  /**
+   * Milliseconds without a reply after which a Sentinel considers a node down (`down-after-milliseconds`).
+   * @default 5000
+   */
   readonly downAfterMs?: number | undefined;
-  /** Milliseconds after which an unfinished failover is tried again (`failover-timeout`). @default 10000 */
+  /** Milliseconds after which an unfinished failover is started again (`failover-timeout`). @default 10000 */
   readonly failoverTimeoutMs?: number | undefined;
 }
 
-/** Defaults of a request. The default of the quorum is a majority. */
+/** Defaults of a request. The quorum's default is a majority, which depends on `count`. */
 export const SENTINEL_DEFAULTS = { count: 3, downAfterMs: 5000, failoverTimeoutMs: 10_000 } as const;
-/** The least and the most of each number in a request. */
+/** The least and the greatest value of each number in a request. */
 export const SENTINEL_LIMITS = {
   count: [3, 9],
   downAfterMs: [100, 600_000],
   failoverTimeoutMs: [1000, 3_600_000],
 } as const;
 
-/** `NAME-sentinel`, a hyphen and a revision's hash of ten must fit a label of 63. */
+/**
+ * Most characters of a deployment's name with Sentinels: `NAME-sentinel`, a hyphen and a revision's hash of ten
+ * characters must fit into a label of 63.
+ */
 const LONGEST_NAME = 43;
 
-/** Deployment that is to be monitored. */
+/** The deployment that the Sentinels are to monitor. */
 export interface SentinelSubject {
   readonly name: string;
   readonly replicas: number;
-  /** Different zones. */
+  /** Number of different zones. */
   readonly zones: number;
 }
 
@@ -40,7 +46,7 @@ export interface SentinelProblem {
   readonly reason: string;
 }
 
-/** The request with its defaults. */
+/** The settings of a request, with defaults for what it leaves out. */
 export function sentinelSettings(request: SentinelRequest): SentinelSettings {
   const count = request.count ?? SENTINEL_DEFAULTS.count;
   return {
@@ -52,8 +58,8 @@ export function sentinelSettings(request: SentinelRequest): SentinelSettings {
 }
 
 /**
- * The request that a choice stands for; undefined for no Sentinels. Without a choice a deployment has Sentinels if its zones and its name
- * carry them: three zones have at least two replicas.
+ * The request that a choice means; undefined for no Sentinels. Without a choice, a deployment gets Sentinels if its
+ * zones, its replicas and the length of its name allow them.
  */
 export function requestedSentinels(
   choice: SentinelRequest | boolean | undefined,
@@ -64,7 +70,7 @@ export function requestedSentinels(
   return sentinelProblems({}, subject).length === 0 ? {} : undefined;
 }
 
-/** Every problem of a request. After the loss of any zone, a majority of the Sentinels and a replica must be left. */
+/** Every problem of a request. A majority of the Sentinels and a replica must survive the loss of any zone. */
 export function sentinelProblems(request: SentinelRequest, subject: SentinelSubject): SentinelProblem[] {
   const { name, replicas, zones } = subject;
   const { count, quorum, downAfterMs, failoverTimeoutMs } = sentinelSettings(request);
@@ -80,19 +86,21 @@ export function sentinelProblems(request: SentinelRequest, subject: SentinelSubj
   }
   if (count % 2 === 0) refuse(`${count}; expected an odd number: an even number tolerates no more failures`, "count");
   if (!Number.isInteger(quorum) || quorum < 1 || quorum > count)
-    refuse(`${quorum} of ${count} Sentinels; at most ${count}`, "quorum");
+    refuse(`${quorum} of ${count} Sentinels; expected at most ${count}`, "quorum");
   if (name.length > LONGEST_NAME)
-    refuse(`the name ${name} has ${name.length} characters; with Sentinels at most ${LONGEST_NAME}`);
-  if (replicas === 0) refuse(`${name} has no replica that a failover could promote; at least 1`);
+    refuse(`the name ${name} has ${name.length} characters; with Sentinels, expected at most ${LONGEST_NAME}`);
+  if (replicas === 0) refuse(`${name} has no replica that a failover could promote; expected at least 1`);
   if (zones < MIN_SENTINEL_ZONES) {
     const some = zones === 1 ? "one zone" : `${zones} zones`;
-    refuse(`with ${some} the loss of one can take the majority; at least ${MIN_SENTINEL_ZONES}`);
+    refuse(
+      `with ${some}, the loss of one zone can take the majority of the Sentinels; expected at least ${MIN_SENTINEL_ZONES} zones`,
+    );
   }
   return problems;
 }
 
-/** `3 Sentinels spread over the zones; failover when 2 of them miss the primary for 5 s` */
+/** `3 Sentinels spread over the zones; failover when 2 of them get no reply from the primary for 5 s` */
 export function describeSentinels({ count, quorum, downAfterMs }: SentinelSettings): string {
-  const failover = `failover when ${quorum} of them miss the primary for ${downAfterMs / 1000} s`;
+  const failover = `failover when ${quorum} of them get no reply from the primary for ${downAfterMs / 1000} s`;
   return `${count} Sentinels spread over the zones; ${failover}`;
 }

@@ -1,4 +1,4 @@
-/** Report of one Sentinel about the primary that it monitors. */
+/** The report of one Sentinel about the primary that it monitors. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Endpoint } from "../node";
@@ -6,13 +6,17 @@ import { parseFlatReply, parseInfo } from "../topology/info";
 
 /** A Sentinel's view of a deployment. */
 export interface SentinelView {
-  /** The address of the primary, as the Sentinel has it. */
+  /** The primary's address according to the Sentinel. */
   readonly primary: Endpoint;
   /**
-   * Whether the Sentinel is in TILT mode: it was delayed, fails over nothing for 30 s, and what it reports is that old.
+   * Whether the Sentinel is in TILT mode, because it was delayed. For 30 s it starts no failover, and its report may be
+   * as old as that.
    */
   readonly tilted: boolean;
-  /** `master`, and `s_down`, `o_down`, `disconnected`, `failover_in_progress` … while something is wrong. */
+  /**
+   * Flags of the primary: `master`, and, if something is wrong, `s_down`, `o_down`, `disconnected`,
+   * `failover_in_progress` and others.
+   */
   readonly flags: readonly string[];
   readonly replicas: readonly {
     readonly endpoint: Endpoint;
@@ -22,13 +26,13 @@ export interface SentinelView {
   }[];
   readonly otherSentinels: readonly { readonly endpoint: Endpoint; readonly flags: readonly string[] }[];
   readonly quorum: number;
-  /** The reply of SENTINEL CKQUORUM: true when enough Sentinels can be reached, else its error message. */
+  /** The reply of SENTINEL CKQUORUM: true if enough Sentinels can be reached, otherwise its error message. */
   readonly reachesQuorum: true | string;
 }
 
 /**
- * Asks a Sentinel.
- * @param name the name under which it monitors the primary: the deployment's
+ * Asks a Sentinel for its view.
+ * @param name the deployment's name, under which the Sentinel monitors the primary
  * @returns undefined when it monitors no primary of that name
  * @throws Error when it does not reply
  */
@@ -80,8 +84,8 @@ async function askQuorum(connection: Connection, name: string): Promise<true | s
 }
 
 /**
- * `master_down` is not among them: a Sentinel's flag of that name is what that Sentinel said when it was last asked,
- * and stays long after a failover (seen with Valkey 9.1.2).
+ * Flags that report a failure or an unfinished failover. `master_down` is not among them. That flag of another Sentinel
+ * is its last answer about the primary, and it stays long after a failover (seen with Valkey 9.1.2).
  */
 const FAILURE_FLAGS = new Set([
   "s_down",
@@ -92,7 +96,7 @@ const FAILURE_FLAGS = new Set([
   "reconf_inprog",
 ]);
 
-/** Those of a node's flags that report a failure or an unfinished failover. */
+/** The flags that report a failure or an unfinished failover. */
 export function failureFlags(flags: readonly string[]): string[] {
   return flags.filter((flag) => FAILURE_FLAGS.has(flag));
 }

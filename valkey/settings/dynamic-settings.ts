@@ -1,9 +1,9 @@
-/** Settings that running servers take by CONFIG SET, without a restart. Pure. */
+/** Settings that running servers accept by CONFIG SET, without a restart. Pure. */
 import { compact } from "../../lib/compact";
 
 /**
- * Directives that every Valkey from 8.1 to 9.1 takes by CONFIG SET, with the default that all of them have: the value
- * of a directive that is no longer configured. Any other directive needs a restart.
+ * Directives that every Valkey from 8.1 to 9.1 accepts by CONFIG SET, with the default that all these versions share.
+ * When a directive is no longer configured, it gets this default. Every other directive needs a restart.
  */
 export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
   "active-expire-effort": "1",
@@ -67,12 +67,15 @@ export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
   "zset-max-listpack-value": "64",
 };
 
-/** Whether CONFIG SET takes it. A quoted value is for the parser of valkey.conf, which CONFIG SET does not use. */
+/**
+ * Whether CONFIG SET accepts this directive with this value. Quotes are syntax of valkey.conf only, so a quoted value
+ * needs a restart.
+ */
 export function isDynamic(directive: string, value: string): boolean {
   return Object.hasOwn(DYNAMIC_DEFAULTS, directive) && !/["']/.test(value);
 }
 
-/** Directives by what a change of them takes. */
+/** Directives that CONFIG SET changes, and directives whose change needs a restart. */
 export interface SplitDirectives {
   readonly live: ReadonlyMap<string, string>;
   readonly restart: ReadonlyMap<string, string>;
@@ -84,7 +87,7 @@ export function splitDirectives(directives: ReadonlyMap<string, string>): SplitD
   return { live: new Map(entries.filter(takes)), restart: new Map(entries.filter((each) => !takes(each))) };
 }
 
-/** @returns what CONFIG SET has to be told, where the first directives are in force and the second are wanted */
+/** @returns the values for CONFIG SET that lead from the directives in force (`before`) to the wanted ones (`after`) */
 export function dynamicChanges(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,
@@ -95,15 +98,21 @@ export function dynamicChanges(
   return new Map([...changed, ...removed.map((name) => [name, DYNAMIC_DEFAULTS[name] ?? ""] as const)]);
 }
 
-/** Directives that wait for memory when maxmemory rises: another policy under the former limit may refuse every write. */
+/**
+ * Directives that are set only when a node has the memory for a higher maxmemory. A new policy with the former limit
+ * might refuse every write.
+ */
 export const MEMORY_DIRECTIVES: readonly string[] = ["maxmemory", "maxmemory-policy"];
 
-/** Those of the directives that wait for memory. */
+/** The directives among these that need memory first. */
 export function memoryDirectives(directives: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(directives).filter(([name]) => MEMORY_DIRECTIVES.includes(name)));
 }
 
-/** Changes without those that wait for memory, where maxmemory rises. 0 means no limit. @param former values of all directives that change */
+/**
+ * The changes; if they raise maxmemory, without the directives that need memory first. A maxmemory of 0 means no limit.
+ * @param former values of all directives that change
+ */
 export function withoutMemoryRaise(
   former: ReadonlyMap<string, string>,
   changes: ReadonlyMap<string, string>,
@@ -118,13 +127,13 @@ function bytesOf(maxmemory = "0"): number {
   return bytes > 0 ? bytes : Infinity;
 }
 
-/** Names of directives whose change restarts servers. */
+/** Names of the directives whose change restarts servers. */
 export function restartChanges(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>): string[] {
   const [was, is] = [splitDirectives(before).restart, splitDirectives(after).restart];
   return [...new Set([...was.keys(), ...is.keys()])].filter((name) => was.get(name) !== is.get(name)).sort();
 }
 
-/** Effects of a change of settings, a sentence for each kind. */
+/** Effects of a change of settings, one sentence for each kind of change. */
 export function describeSettingsChange(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,
@@ -135,7 +144,7 @@ export function describeSettingsChange(
   return compact([
     live.length === 0
       ? undefined
-      : `${live.join(", ")}: set on ${nodes} running nodes within seconds; no restart, clients see nothing`,
+      : `${live.join(", ")}: set on ${nodes} running nodes within seconds; no restart, no effect on clients`,
     restarting.length === 0 ? undefined : `${restarting.join(", ")}: set by a restart of ${nodes} nodes`,
   ]);
 }

@@ -1,10 +1,10 @@
-/** The servers that a deployment can run: Valkey, and those it is compared with. Pure. */
+/** The servers that a deployment can run: Valkey, and servers to compare it with. Pure. */
 
-/** `redis` and `dragonfly` speak Valkey's protocol, and valkey-benchmark can measure them. */
+/** Names of the servers. `redis` and `dragonfly` use Valkey's protocol, so valkey-benchmark can measure them. */
 export const ENGINES = ["valkey", "redis", "dragonfly"] as const;
 export type Engine = (typeof ENGINES)[number];
 
-/** How an engine takes its settings: as Valkey's directives (Redis has the same ones), or as command-line flags. */
+/** Syntax of an engine's settings: Valkey's directives, which Redis also has, or command-line flags. */
 export type SettingsSyntax = "directives" | "flags";
 
 /** The syntax of each engine's settings. */

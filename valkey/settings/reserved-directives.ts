@@ -1,15 +1,15 @@
-/** Directives that a deployment decides itself, each with the reason. Pure. */
+/** Directives that the deployment itself sets, each with the reason. Pure. */
 
-const PORTS = "Services, probes and other nodes expect the ports that it chooses";
+const PORTS = "Services, probes and other nodes expect the ports that the deployment chooses";
 const ADDRESSES = "pods change their addresses, and each node announces its own";
 const PASSWORDS = "passwords and users change without a restart; see `password` and `users`";
 const ROLES = "formation and failovers choose primaries";
-const FILES = "the server's files are on the volume that it mounts";
+const FILES = "the server's files are in the directory that the deployment chooses";
 const PROCESS = "the platform starts and stops the process, and reads its log";
-const CERTIFICATES = "`tls` names the certificate";
-const PARTS = "valkey.conf is written whole";
+const CERTIFICATES = "the setting `tls` names the certificate";
+const PARTS = "valkey.conf is one file, and is written as a whole";
 
-/** Directive to the reason why the configuration must not set it. */
+/** Reason why the configuration must not set a directive, by directive. */
 export const RESERVED_DIRECTIVES: Readonly<Record<string, string>> = {
   ...each(PORTS, ["port", "tls-port", "cluster-port", "unixsocket"]),
   ...each(ADDRESSES, [

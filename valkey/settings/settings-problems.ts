@@ -1,4 +1,7 @@
-/** Settings that a server does not have, that the deployment decides, or that its shape does not allow. Pure. */
+/**
+ * Settings that cannot be used: a server does not have them, the deployment sets them, or its shape does not allow
+ * them. Pure.
+ */
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Engine } from "./engines";
 import type { ServerSettings } from "./settings";
@@ -6,35 +9,39 @@ import { minorVersion } from "./version";
 import knownDirectives from "./known-directives.json";
 import { RESERVED_DIRECTIVES } from "./reserved-directives";
 
-/** Directive to the minor versions of Valkey that have it, oldest first. */
+/** The minor versions of Valkey that have a directive, oldest first, by directive. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;
 const VERSIONS = [...new Set(Object.values(KNOWN).flat())].sort();
 
 const REPLICAS_NEEDED = "min-replicas-to-write";
 
-/** The servers that are to take settings. */
+/** The servers that are to get the settings. */
 export interface SettingsTarget {
-  /** @default "valkey" */
+  /**
+   * Engine of the servers.
+   * @default "valkey"
+   * @default "valkey"
+   */
   readonly engine?: Engine | undefined;
-  /** Version, as a tag of an image begins with it; settings of an unknown version may be those of any. */
+  /** Version of the servers, in the form of an image's tag. If it is unknown, a setting may be one of any version. */
   readonly version?: string | undefined;
-  /** Names that this package does not know and that the servers have nevertheless. @default none */
+  /** Names of directives that this package does not know although the servers have them. @default none */
   readonly newerDirectives?: readonly string[] | undefined;
-  /** Replicas of each primary. */
+  /** Number of replicas of each primary. */
   readonly replicas: number;
 }
 
-/** A setting that cannot be had, and why. */
+/** A setting that cannot be used, and the reason. */
 export interface SettingProblem {
   readonly name: string;
   readonly reason: string;
 }
 
-/** A problem for each setting that cannot be had. Only the values that depend on the shape are looked at. */
+/** A problem for each setting that cannot be used. Values are not checked, except those that depend on the shape. */
 export function settingProblems(settings: ServerSettings, target: SettingsTarget): SettingProblem[] {
   const { replicas } = target;
   const needed = settings[REPLICAS_NEEDED] ?? 0;
-  const unwritable = `with ${needed} no primary would accept writes; at most ${replicas}, the replicas of a primary`;
+  const unwritable = `with ${needed}, no primary would accept writes; expected at most ${replicas}, the number of replicas of a primary`;
   return Object.keys(settings).flatMap((name) => {
     const reason = problemOf(name, target) ?? (name === REPLICAS_NEEDED && needed > replicas ? unwritable : undefined);
     return reason === undefined ? [] : [{ name, reason }];
@@ -44,7 +51,7 @@ export function settingProblems(settings: ServerSettings, target: SettingsTarget
 function problemOf(name: string, { engine = "valkey", version, newerDirectives = [] }: SettingsTarget) {
   const reserved = Object.hasOwn(RESERVED_DIRECTIVES, name) ? RESERVED_DIRECTIVES[name] : undefined;
   if (reserved !== undefined) return `the deployment decides this directive itself: ${reserved}`;
-  // Directives of a module begin with its name and a dot. Other engines have directives and flags of their own.
+  // A module's directives begin with its name and a dot. Other engines have their own directives and flags.
   if (engine !== "valkey" || name.includes(".") || newerDirectives.includes(name)) return undefined;
   const versions = Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined;
   if (versions === undefined) {
@@ -52,11 +59,11 @@ function problemOf(name: string, { engine = "valkey", version, newerDirectives =
     const range = `Valkey ${oldest} to ${newest} has no directive of this name`;
     const meant = didYouMean(name, settable());
     const nearest = meant === "" ? "." : `;${meant}`;
-    return `${range}${nearest} A directive of a newer version is to be named in newerDirectives`;
+    return `${range}${nearest} Name a directive of a newer version in newerDirectives`;
   }
   const line = version === undefined ? undefined : minorVersion(version);
   if (line === undefined || !VERSIONS.includes(line) || versions.includes(line)) return undefined;
-  return `Valkey ${line} does not have it; ${versions.join(" and ")} has`;
+  return `Valkey ${line} does not have this directive; versions with it: ${versions.join(", ")}`;
 }
 
 function settable(): string[] {

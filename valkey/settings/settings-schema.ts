@@ -3,16 +3,19 @@ import { z } from "zod";
 import { wholeNumber, oneLine, byteSize } from "../../lib/schema/fields";
 import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES } from "./settings";
 
-/** Names of directives, of modules' directives (`search.reader-threads`) and of Dragonfly's flags. */
+/** Pattern for names of directives, of modules' directives (`search.reader-threads`) and of Dragonfly's flags. */
 export const DIRECTIVE_NAME = /^[a-z][a-z0-9._-]*$/;
 
-/** Settings of a server: keys that matter to topology, durability or speed by their types, any other directive by its name. */
+/**
+ * Settings of a server. Directives that matter to topology, durability or speed have types; any other directive is
+ * allowed by its name.
+ */
 export const settingsSchema = z
   .object({
     maxmemory: byteSize.optional().meta({
-      description: "Most memory for data, per server.",
+      description: "Highest amount of memory for data, per server.",
       unit: "bytes",
-      fallback: "what the pod's memory limit carries; no limit on the platform `host`",
+      fallback: "the part of the pod's memory limit that is left for data; no limit on the platform `host`",
     }),
     "maxmemory-policy": z.enum(MAXMEMORY_POLICIES).optional().meta({
       description: "Eviction policy when `maxmemory` is reached.",
@@ -31,7 +34,8 @@ export const settingsSchema = z
       fallback: "the server's default",
     }),
     "io-threads": wholeNumber(1, 256).optional().meta({
-      description: "I/O threads including the main thread. They spin, so there must be fewer than cores.",
+      description:
+        "Number of I/O threads, including the main thread. Idle threads spin, so there must be fewer threads than cores.",
       fallback: "the server's default",
     }),
     "cluster-node-timeout": wholeNumber(100, 600_000).optional().meta({
@@ -53,12 +57,12 @@ export const settingsSchema = z
       fallback: "the server's default",
     }),
     "repl-diskless-sync-delay": wholeNumber(0, 3600).optional().meta({
-      description: "Wait for further replicas before a diskless synchronization.",
+      description: "Time to wait for further replicas before a diskless synchronization.",
       unit: "seconds",
       fallback: "the server's default",
     }),
     "min-replicas-to-write": wholeNumber(0, 100).optional().meta({
-      description: "Replicas that a primary needs to accept writes.",
+      description: "Number of connected replicas that a primary needs to accept writes.",
       fallback: "the server's default",
     }),
     "min-replicas-max-lag": wholeNumber(0, 3600).optional().meta({
@@ -69,7 +73,8 @@ export const settingsSchema = z
   })
   .catchall(
     z.union([oneLine, z.number(), z.boolean()]).optional().meta({
-      description: "Any other directive of valkey.conf by its name, as written there (flags for Dragonfly).",
+      description:
+        "Any other directive of valkey.conf, with its name and value as in valkey.conf (for Dragonfly: a flag).",
       fallback: "the server's default",
     }),
   )

@@ -1,4 +1,4 @@
-/** Settings of a server: typed where they matter to topology, durability or speed. Pure. */
+/** Settings of a server. Directives that matter to topology, durability or speed have types. Pure. */
 
 /** Values of `maxmemory-policy`. */
 export const MAXMEMORY_POLICIES = [
@@ -16,36 +16,37 @@ export const MAXMEMORY_POLICIES = [
 export const APPENDFSYNC_VALUES = ["always", "everysec", "no"] as const;
 
 /**
- * Settings by the names of Valkey's directives. Those left out have Valkey's default. Values are as written in
+ * Settings by the name of Valkey's directive. Omitted directives have Valkey's default. Values are written as in
  * valkey.conf; sizes are bytes.
  */
 export interface ServerSettings {
-  /** Bytes; 0 means no limit. */
+  /** Limit of the memory for data, bytes; 0 means no limit. */
   readonly maxmemory?: number | undefined;
   readonly "maxmemory-policy"?: (typeof MAXMEMORY_POLICIES)[number] | undefined;
   readonly appendonly?: boolean | undefined;
   readonly appendfsync?: (typeof APPENDFSYNC_VALUES)[number] | undefined;
-  /** Snapshot rule as in valkey.conf, `3600 1 300 100`; empty for no snapshots. */
+  /** Rule for snapshots as in valkey.conf, `3600 1 300 100`; an empty string means no snapshots. */
   readonly save?: string | undefined;
   /** Threads for network I/O, including the main thread. */
   readonly "io-threads"?: number | undefined;
-  /** Milliseconds. */
+  /** Node timeout, milliseconds. */
   readonly "cluster-node-timeout"?: number | undefined;
   readonly "cluster-require-full-coverage"?: boolean | undefined;
   readonly "cluster-allow-reads-when-down"?: boolean | undefined;
-  /** Bytes. */
+  /** Size of the replication backlog, bytes. */
   readonly "repl-backlog-size"?: number | undefined;
   /** Seconds that a primary waits for more replicas before it starts a diskless synchronization. */
   readonly "repl-diskless-sync-delay"?: number | undefined;
   readonly "min-replicas-to-write"?: number | undefined;
-  /** Seconds. */
+  /** Greatest lag with which a replica still counts for `min-replicas-to-write`, seconds. */
   readonly "min-replicas-max-lag"?: number | undefined;
   /** Any other directive. */
   readonly [directive: string]: string | number | boolean | undefined;
 }
 
 /**
- * Directives that verification compares between the nodes. CONFIG GET leaves out those that a server's version lacks.
+ * Directives that verification compares between the nodes. CONFIG GET omits those that a server's version does not
+ * have.
  */
 export const COMPARED_DIRECTIVES: readonly string[] = [
   "maxmemory",
@@ -70,7 +71,7 @@ export const COMPARED_DIRECTIVES: readonly string[] = [
   "databases",
 ];
 
-/** Directives with their values as CONFIG GET prints them: sizes in bytes, booleans as yes and no. */
+/** Directives with their values in the form of CONFIG GET: sizes in bytes, booleans as yes and no. */
 export function toDirectives(settings: ServerSettings): Map<string, string> {
   return new Map(
     Object.entries(settings).flatMap(([name, value]): [string, string][] =>

@@ -1,12 +1,12 @@
-/** Versions of Valkey, and which server can read what another one wrote. Pure. */
+/** Versions of Valkey, and which versions can read the data of which others. Pure. */
 
-/** `9.1.2`; a tag may leave out the last number. */
+/** A version such as `9.1.2`. A tag may omit the last number. */
 const VERSION = /^v?(\d{1,2})\.(\d{1,2})(?:\.\d+)?(?![\w.])/;
 
 /**
- * Major and minor version.
+ * Major and minor version of a text.
  * @param text a version, or the tag of an image: `9.1.2-alpine@sha256:…`
- * @returns undefined where it begins with no version
+ * @returns undefined if the text does not begin with a version
  */
 function lineOf(text: string): readonly [number, number] | undefined {
   const [, major, minor] = VERSION.exec(text) ?? [];
@@ -14,9 +14,10 @@ function lineOf(text: string): readonly [number, number] | undefined {
 }
 
 /**
- * Whether a server of the version `to` may be unable to read the data of one of the version `from`. Patch versions of
- * one minor version read each other's. A newer minor version may write another RDB format (9.0 writes format 80, 8.1 reads
- * up to 11) and, into the append-only file, commands that the older one does not know. Unknown versions are not compared.
+ * Whether a server of the version `to` may be unable to read data that a server of the version `from` wrote. Patch
+ * versions of the same minor version can read each other's data. A newer minor version may write a newer RDB format
+ * (9.0 writes format 80, 8.1 reads up to 11), and it may write commands to the append-only file that the older version
+ * does not know. The result for unknown versions is false.
  */
 export function cannotReadDataOf(from: string, to: string): boolean {
   const [before, after] = [lineOf(from), lineOf(to)];
@@ -24,17 +25,17 @@ export function cannotReadDataOf(from: string, to: string): boolean {
   return after[0] < before[0] || (after[0] === before[0] && after[1] < before[1]);
 }
 
-/** `9.1` of `9.1.2`. @param text as `lineOf` takes it @returns undefined where it begins with no version */
+/** `9.1` of `9.1.2`. @param text as `lineOf` takes it @returns undefined if the text does not begin with a version */
 export function minorVersion(text: string): string | undefined {
   return lineOf(text)?.join(".");
 }
 
-/** @param text as `lineOf` takes it @returns undefined where it begins with no version */
+/** @param text as `lineOf` takes it @returns undefined if the text does not begin with a version */
 export function majorVersion(text: string): number | undefined {
   return lineOf(text)?.[0];
 }
 
-/** The tag of an image, without its digest; undefined where it has none. */
+/** The tag of an image, without its digest; undefined if the image has no tag. */
 export function tagOf(image: string): string | undefined {
   return /^[^@]*:([^/:@]+)(@|$)/.exec(image)?.[1];
 }

@@ -5,7 +5,7 @@ import { assignReplicas } from "./replica-assignment";
 import type { SlotRange } from "./slots";
 import { SLOT_COUNT, distributeSlots } from "./slots";
 
-/** A primary, its slots and its replicas, by node name. */
+/** A primary with its slots and its replicas, by node name. */
 export interface ShardPlan {
   readonly primary: string;
   readonly replicas: readonly string[];
@@ -15,11 +15,11 @@ export interface ShardPlan {
 /** The shards of a new cluster. */
 export interface ClusterPlan {
   readonly shards: readonly ShardPlan[];
-  /** The replicas that share their primary's zone, in words; empty when the plan is zone-safe. */
+  /** Descriptions of replicas that share their primary's zone; empty if the plan is zone-safe. */
   readonly warnings: readonly string[];
 }
 
-/** No plan is possible; `problems` has every reason. */
+/** Error for nodes or a shape for which no plan is possible; `problems` has every reason. */
 export class PlanError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`no cluster can be planned: ${problems.join("; ")}`);
@@ -28,9 +28,10 @@ export class PlanError extends Error {
 }
 
 /**
- * Plans a cluster over nodes in known zones: primaries spread over the zones as evenly as possible, every replica in
- * another zone than its primary, the replicas of one primary in distinct zones as far as possible. Where the zones do
- * not allow it, the plan has warnings that say which pairs are unsafe. The same nodes always give the same plan.
+ * Plans a cluster over nodes in known zones. Primaries are spread over the zones as evenly as possible. Every replica
+ * is in a different zone than its primary, and the replicas of one primary are in different zones as far as possible.
+ * If the zones do not allow this, the plan has warnings that name the unsafe pairs. The same nodes always give the same
+ * plan.
  * @throws PlanError when the number of nodes does not fit the shape, or names repeat
  */
 export function planCluster(nodes: readonly PlacedNode[], shape: Shape): ClusterPlan {
@@ -54,8 +55,8 @@ export function planCluster(nodes: readonly PlacedNode[], shape: Shape): Cluster
 }
 
 /**
- * Ranges of slots, one for each primary, in order.
- * @throws Error when there are more or fewer ranges than primaries: no slot may have two owners or none
+ * Assigns ranges of slots to primaries in order, one range to each primary.
+ * @throws Error when there are more or fewer ranges than primaries: otherwise a slot could have two owners, or no owner
  */
 export function assignSlots(
   primaries: readonly string[],
@@ -90,14 +91,14 @@ function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
   return problems;
 }
 
-/** Even shares, limited by the sizes of the zones only, for zones that allow no zone-safe plan. */
+/** Number of primaries for each zone, limited only by the zones' sizes: for zones that allow no zone-safe plan. */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
   const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });
   if (shares === undefined) throw new PlanError([`${primaries} primaries do not fit the zones`]);
   return shares;
 }
 
-/** a1 b1 c1 a2 b2 …: neighbouring ranges of slots get primaries in different zones. */
+/** Items of the groups in turn, a1 b1 c1 a2 b2 …: neighboring ranges of slots get primaries in different zones. */
 function interleave<T>(groups: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...groups.map((group) => group.length));
   return Array.from({ length: longest }).flatMap((_, index) =>

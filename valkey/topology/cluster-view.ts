@@ -1,12 +1,12 @@
-/** One node's view of its cluster: CLUSTER NODES as data. Pure. Fixtures of real output are in tests/fixtures. */
+/** One node's view of its cluster: CLUSTER NODES as data. Pure. Fixtures with real output are in tests/fixtures. */
 import { createHash } from "node:crypto";
 import type { SlotRange } from "./slots";
 import { formatRanges, normaliseRanges, parseRange } from "./slots";
 
-/** Task of a node for its slots: it serves them, or copies the node that does. */
+/** Task of a node for its slots: a primary serves them, a replica copies its primary. */
 export type Role = "primary" | "replica";
 
-/** A node as a view has it. All views should agree, apart from the address. */
+/** A node in a view. All views should agree on it, except on the address. */
 export interface KnownNode {
   readonly id: string;
   readonly role: Role;
@@ -14,17 +14,17 @@ export interface KnownNode {
   readonly primaryId: string | undefined;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
-  /** The address in the first view of this topology; an empty host where that view has none. */
+  /** The node's address in the first view with this topology; the host is empty if that view has no address. */
   readonly address: { readonly host: string; readonly port: number; readonly hostname: string | undefined };
 }
 
-/** Membership, roles, slots and epochs. Equal fingerprints mean equal topologies. */
+/** Nodes of a cluster with their roles, slots and epochs. Equal fingerprints mean equal topologies. */
 export interface Topology {
   readonly fingerprint: string;
   readonly nodes: ReadonlyMap<string, KnownNode>;
 }
 
-/** Why a view does not count a node as healthy: `fail?`, `fail`, `handshake` or `noaddr` in CLUSTER NODES. */
+/** Reason why a view does not count a node as healthy: `fail?`, `fail`, `handshake` or `noaddr` in CLUSTER NODES. */
 export type FailureFlag = "suspected" | "failed" | "handshake" | "no-address";
 
 /** A slot that the viewing node marks as MIGRATING or IMPORTING. */
@@ -34,7 +34,7 @@ export interface OpenSlot {
   readonly peerId: string;
 }
 
-/** The cluster as one node sees it. */
+/** The cluster in the view of one node. */
 export interface ClusterView {
   readonly selfId: string;
   readonly topology: Topology;
@@ -44,7 +44,7 @@ export interface ClusterView {
   readonly openSlots: readonly OpenSlot[];
 }
 
-/** Text that is not CLUSTER NODES as Valkey 7 to 9 print it. */
+/** Error for text that is not CLUSTER NODES in the format of Valkey 7 to 9. */
 export class ViewSyntaxError extends Error {
   constructor(line: string, reason: string) {
     super(`CLUSTER NODES: ${reason}: ${line}`);
@@ -53,13 +53,13 @@ export class ViewSyntaxError extends Error {
 }
 
 /**
- * Parses views and keeps equal topologies once: the views of a thousand nodes have a thousand lines each, and nearly
- * all of them describe the same topology.
+ * Parses views, and stores equal topologies only once. The views of a thousand nodes have a thousand lines each, and
+ * nearly all of them describe the same topology.
  */
 export class ViewParser {
   readonly #topologies = new Map<string, Topology>();
 
-  /** @throws ViewSyntaxError for a line in another format, or when no line has the flag `myself` */
+  /** @throws ViewSyntaxError for a line in a different format, or if no line has the flag `myself` */
   parse(text: string): ClusterView {
     const lines = text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [parseLine(line.trim())]));
     const self = lines.find((line) => line.flags.has("myself"));
@@ -94,9 +94,9 @@ interface Line {
   readonly primaryId: string | undefined;
   readonly epoch: number;
   readonly connected: boolean;
-  /** Slot ranges and marks as printed. */
+  /** Slot ranges and marks, as printed. */
   readonly words: readonly string[];
-  /** Slot ranges only, as printed: ascending. */
+  /** Slot ranges without marks, as printed, in ascending order. */
   readonly slotText: string;
 }
 
@@ -125,7 +125,7 @@ function knownNode(line: Line): KnownNode {
   const slots = line.slotText === "" ? [] : line.slotText.split(" ").map(parseRange);
   return {
     id: line.id,
-    // A node in handshake has no role yet, and is a primary until it follows another.
+    // A node in handshake has no role yet. It counts as a primary until it follows one.
     role: line.flags.has("slave") || line.flags.has("replica") ? "replica" : "primary",
     primaryId: line.primaryId,
     epoch: line.epoch,
@@ -134,11 +134,13 @@ function knownNode(line: Line): KnownNode {
   };
 }
 
-/** `10.0.0.1:6379@16379,host.name,shard-id=…`; `:0@0` where the view has no address. IPv6 hosts have no brackets. */
+/**
+ * Parses `10.0.0.1:6379@16379,host.name,shard-id=…`, or `:0@0` if the view has no address. IPv6 hosts have no brackets.
+ */
 function parseAddress(text: string): KnownNode["address"] {
   const [endpoint = "", hostname = ""] = text.split(",");
   const match = /^(.*):(\d+)(?:@(\d+))?$/.exec(endpoint);
-  if (match === null) throw new ViewSyntaxError(text, "the address has another format");
+  if (match === null) throw new ViewSyntaxError(text, "the address has an unknown format");
   return { host: match[1] ?? "", port: Number(match[2]), hostname: hostname === "" ? undefined : hostname };
 }
 
@@ -153,15 +155,18 @@ function failureFlagsOf(flags: ReadonlySet<string>): FailureFlag[] {
   return FAILURE_FLAGS.filter(([text]) => flags.has(text)).map(([, flag]) => flag);
 }
 
-/** `[93->-id]`: slot 93 is migrating to the node; `[93-<-id]`: it is imported from the node. */
+/**
+ * `[93->-id]` means that slot 93 is being migrated to the node; `[93-<-id]` means that it is being imported from the
+ * node.
+ */
 function parseMark(word: string): OpenSlot[] {
   if (!word.startsWith("[")) return [];
   const match = /^\[(\d+)-([<>])-([0-9a-f]{40})\]$/.exec(word);
-  if (match === null) throw new ViewSyntaxError(word, "the mark of a slot has another format");
+  if (match === null) throw new ViewSyntaxError(word, "the mark of a slot has an unknown format");
   return [{ slot: Number(match[1]), direction: match[2] === ">" ? "migrating" : "importing", peerId: match[3] ?? "" }];
 }
 
-/** A node in one line for messages: `07c37dfe primary, slots 0-5460, epoch 1`. */
+/** A node on one line, for messages: `07c37dfe primary, slots 0-5460, epoch 1`. */
 export function describeKnownNode(node: KnownNode): string {
   const role = node.primaryId === undefined ? node.role : `replica of ${node.primaryId.slice(0, 8)}`;
   return `${node.id.slice(0, 8)} ${role}, slots ${formatRanges(node.slots)}, epoch ${node.epoch}`;

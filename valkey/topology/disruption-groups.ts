@@ -1,7 +1,10 @@
-/** Nodes of a cluster that may be away at the same time in planned work, as a drain of a machine. Pure. */
+/**
+ * Nodes of a cluster that may be unavailable at the same time because of planned work, such as draining a machine.
+ * Pure.
+ */
 import { groupBy } from "../../lib/group-by";
 
-/** A node, and where it is. */
+/** A node and its location. */
 export interface DisruptedNode {
   readonly name: string;
   readonly machine: string;
@@ -11,11 +14,12 @@ export interface DisruptedNode {
 type Group = (readonly DisruptedNode[])[];
 
 /**
- * Groups of whole shards. While at most one node of each group is away, no shard lacks two nodes, and a majority of primaries is
- * there, wherever failovers have put the roles. Nodes of a machine, then those of a zone, are spread over
- * the groups, so that a drain has to wait seldom.
+ * Groups of whole shards. If at most one node of each group is unavailable, no shard lacks two nodes, and a majority of
+ * primaries is available. This is true no matter where failovers have moved the roles. Nodes of the same machine, then
+ * nodes of the same zone, are spread over the groups, so that a drain rarely has to wait.
  * @param shards the nodes of each shard
- * @returns names of the nodes; one group where a shard has a single node: whoever is away takes its slots with it
+ * @returns names of the nodes of each group. There is only one group if a shard has a single node, because its slots
+ *   are unavailable with that node
  */
 export function disruptionGroups(shards: readonly (readonly DisruptedNode[])[]): string[][] {
   const minority = Math.ceil(shards.length / 2) - 1;
@@ -36,13 +40,13 @@ export function disruptionGroups(shards: readonly (readonly DisruptedNode[])[]):
   return groups.map((group) => group.flat().map(({ name }) => name));
 }
 
-/** The most nodes of a group on one machine, or in one zone. */
+/** The largest number of nodes that a group has on one machine or in one zone. */
 function crowdOf(group: Group, place: "machine" | "zone"): number {
   const crowds = groupBy(group.flat(), (node) => node[place]);
   return Math.max(0, ...[...crowds.values()].map(({ length }) => length));
 }
 
-/** By the first number that differs. */
+/** Difference between the first numbers of two lists that differ, for sorting. */
 function compareInOrder(some: readonly number[], others: readonly number[]): number {
   const index = some.findIndex((number, at) => number !== others[at]);
   return (some[index] ?? 0) - (others[index] ?? 0);

@@ -1,6 +1,6 @@
-/** INFO, other `key:value` text, and flat replies as data. Pure. */
+/** Parses INFO, other text of the form `key:value`, and flat replies. Pure. */
 
-/** The keys and values of an INFO reply, without its headings. Of a repeated key the last value counts. */
+/** The keys and values of an INFO reply, without its headings. The last value of a repeated key counts. */
 export function parseInfo(text: string): Map<string, string> {
   const values = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {
@@ -10,7 +10,7 @@ export function parseInfo(text: string): Map<string, string> {
   return values;
 }
 
-/** A value as a number; undefined, and never 0, where the key is missing or the value is not a number. */
+/** A value as a number. Undefined, and never 0, if the key is missing or the value is not a number. */
 export function infoNumber(info: ReadonlyMap<string, string>, key: string): number | undefined {
   const text = info.get(key);
   if (text === undefined || text.trim() === "") return undefined;
@@ -28,7 +28,7 @@ export function infoFields(value: string): Map<string, string> {
   );
 }
 
-/** A reply in which names and values alternate, as CONFIG GET and Sentinels send it, as a map. */
+/** A reply in which names and values alternate, as a map. CONFIG GET and Sentinels send such replies. */
 export function parseFlatReply(reply: unknown): Map<string, string> {
   const words = Array.isArray(reply) ? reply.map(String) : [];
   const values = new Map<string, string>();
@@ -36,7 +36,7 @@ export function parseFlatReply(reply: unknown): Map<string, string> {
   return values;
 }
 
-/** Whether INFO is that of a primary. */
+/** Whether INFO is from a primary. */
 export function hasPrimaryRole(info: ReadonlyMap<string, string>): boolean {
   return info.get("role") === "master";
 }

@@ -1,4 +1,4 @@
-/** Zones for the nodes of a deployment, and how many primaries each zone may have. Pure. */
+/** Zones for the nodes of a deployment, and the number of primaries that each zone may have. Pure. */
 import { groupBy } from "../../lib/group-by";
 
 /** A node and its zone. */
@@ -7,7 +7,7 @@ export interface PlacedNode {
   readonly zone: string;
 }
 
-/** How many primaries a deployment has, and how many replicas each of them has. */
+/** The number of a deployment's primaries, and the number of replicas of each of them. */
 export interface Shape {
   readonly primaries: number;
   readonly replicasPerPrimary: number;
@@ -18,16 +18,16 @@ export function nodeCount(shape: Shape): number {
   return shape.primaries * (1 + shape.replicasPerPrimary);
 }
 
-/** Places node i in zone i modulo the number of zones, so that the zones differ by at most one node. */
+/** Puts node i into zone i modulo the number of zones, so that the zones differ by at most one node. */
 export function spreadOverZones(names: readonly string[], zones: readonly string[]): PlacedNode[] {
   return names.map((name, index) => ({ name, zone: zones[index % zones.length] ?? "" }));
 }
 
 /**
- * Zones for the nodes of a new cluster, by rotation: primary i in zone i, its replicas in the zones after that. Over
- * two zones or more this keeps every replica apart from its primary, whatever the shape; filling the zones in turn does
- * not (three primaries with three replicas each cannot be divided into two zones of six).
- * @param names `nodeCount(shape)` of them. The first `shape.primaries` get the zones of the primaries
+ * Zones for the nodes of a new cluster, by rotation: primary i is in zone i, and its replicas are in the zones after
+ * that. With two zones or more, this separates every replica from its primary, for every shape. Filling the zones in
+ * turn does not (three primaries with three replicas each cannot be divided into two zones of six).
+ * @param names `nodeCount(shape)` names. The first `shape.primaries` of them get the zones of the primaries
  */
 export function rotateOverZones(names: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
   const others = Math.max(1, zones.length - 1);
@@ -40,8 +40,9 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
 }
 
 /**
- * Zones for nodes that are added to a cluster: for each the zone that lacks most nodes, compared with the rotation of
- * the wanted shape. As far as the present nodes allow, a cluster that grew is placed as a new one would be.
+ * Zones for nodes that are added to a cluster. Each node gets the zone that lacks most nodes, compared with the
+ * rotation of the wanted shape. As far as the present nodes allow, a cluster that grew has the same placement as a new
+ * one.
  * @param present the zones of the nodes that stay
  */
 export function placeAddedNodes(
@@ -68,17 +69,17 @@ export function placeAddedNodes(
   });
 }
 
-/** The nodes of each zone, zones in the order of their first appearance, nodes in the given order. */
+/** The nodes of each zone. Zones are in the order of their first appearance, nodes in the given order. */
 export function groupByZone<T extends { readonly zone: string }>(nodes: readonly T[]): Map<string, T[]> {
   return groupBy(nodes, ({ zone }) => zone);
 }
 
 /**
- * How many primaries a zone of `size` nodes may have at most, so that every replica can have its primary in another
- * zone; negative when no number allows that.
+ * Largest number of primaries that a zone of `size` nodes may have, if every replica is to have its primary in a
+ * different zone; negative if no number allows that.
  *
- * A zone with n nodes, p of them primaries, has n − p replicas, which need primaries elsewhere: n − p ≤ R · (P − p).
- * This bounds p from above for R ≥ 2, and does not depend on p for R = 1.
+ * A zone with n nodes, p of them primaries, has n − p replicas, and these need primaries in other zones: n − p ≤ R · (P
+ * − p). For R ≥ 2 this limits p from above. For R = 1 it does not depend on p.
  */
 export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
   if (R === 0) return size;
@@ -87,9 +88,9 @@ export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrim
 }
 
 /**
- * How many primaries each zone gets, as even as the sizes of the zones allow, so that every replica can have its
- * primary in another zone.
- * @returns undefined when there is no such distribution
+ * Number of primaries for each zone, as even as the sizes of the zones allow, so that every replica can have its
+ * primary in a different zone.
+ * @returns undefined if there is no such distribution
  */
 export function distributePrimaries(sizes: ReadonlyMap<string, number>, shape: Shape): Map<string, number> | undefined {
   const { primaries: P } = shape;

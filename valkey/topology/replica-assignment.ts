@@ -1,19 +1,19 @@
 /**
- * Which replica follows which primary: a maximum bipartite matching of replica places to zones, by augmenting paths
+ * Assigns replicas to primaries, by a maximum bipartite matching of replica places to zones with augmenting paths
  * (Berge, 1957). Pure.
  */
 import type { PlacedNode } from "./placement";
 import { groupByZone } from "./placement";
 
-/** A primary and the zones of its replicas, one entry for each place filled so far. */
+/** A primary and the zones of its replicas, with one zone for each place that is filled so far. */
 interface ReplicaPlaces {
   readonly primary: PlacedNode;
   readonly zones: string[];
-  /** Zones of its present replicas, which are not exchanged for other zones. */
+  /** Zones of the primary's present replicas. They are not exchanged for other zones. */
   kept: readonly string[];
 }
 
-/** Whether a place of a primary may be filled from a zone. */
+/** Whether a replica from a zone may fill a place of a primary. */
 type Rule = (places: ReplicaPlaces, zone: string) => boolean;
 
 const notOwnZone: Rule = ({ primary }, zone) => zone !== primary.zone;
@@ -22,13 +22,13 @@ const anotherZoneEach: Rule = (places, zone) =>
 const anyZone: Rule = () => true;
 
 /**
- * Gives every primary `perPrimary` of the replicas, by three rules, the strictest first: in a zone that neither the
- * primary nor another of its replicas is in; in another zone than the primary; in any zone. Each rule fills as many
- * places as possible (a matching without an augmenting path is a maximum one), so that a replica shares its primary's
- * zone only if that is unavoidable.
- * @param replicas exactly `primaries.length * perPrimary` of them
- * @param present the present replicas of a primary, by its name, none of them in its zone and no more than wanted. They
- *   stay unless another replica would then have to share its primary's zone
+ * Gives every primary `perPrimary` of the replicas, by three rules. The strictest comes first: a zone without the
+ * primary and without another of its replicas; a different zone than the primary's; any zone. Each rule fills as many
+ * places as possible (a matching without an augmenting path is a maximum one). So a replica shares its primary's zone
+ * only if this cannot be avoided.
+ * @param replicas exactly `primaries.length * perPrimary` replicas
+ * @param present the present replicas of each primary, by the primary's name. None of them is in its primary's zone,
+ *   and there are no more than wanted. They stay unless another replica would then have to share its primary's zone
  * @returns the replicas of each primary, by the primary's name
  */
 export function assignReplicas(
@@ -61,7 +61,8 @@ export function assignReplicas(
 }
 
 /**
- * Names for the places: a primary's present replicas where its places have their zones, then the remaining replicas.
+ * Gives replicas to the places. A primary keeps those of its present replicas whose zones its places have. The
+ * remaining replicas fill the other places.
  */
 function nameReplicas(
   places: readonly ReplicaPlaces[],
@@ -90,8 +91,8 @@ function nameReplicas(
 }
 
 /**
- * Fills one place along the shortest augmenting path over zones: from a zone with replicas left, or by moving the
- * places of other primaries from zone to zone until a zone with replicas left is reached.
+ * Fills one place along the shortest augmenting path over zones. The path ends at a zone with replicas left. To reach
+ * it, places of other primaries may move from zone to zone.
  */
 function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<string, number>, rule: Rule): void {
   const zones = [...left.keys()].sort((a, b) => (left.get(b) ?? 0) - (left.get(a) ?? 0));
@@ -113,7 +114,7 @@ function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<str
   }
 }
 
-/** Follows the path back from the zone with replicas left to the place to fill. */
+/** Follows the path back from the zone with replicas left to the place that is to be filled. */
 function take(
   end: string,
   place: ReplicaPlaces,

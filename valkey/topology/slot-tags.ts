@@ -7,9 +7,9 @@ const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz" + "ABCDEFGHIJKLMNOPQRSTU
 let tags: readonly string[] | undefined;
 
 /**
- * A hash tag for every slot, by slot: the first of the shortest alphanumeric strings that hash into it,
- * digits before small before capital letters. That is the table valkey-benchmark has built in
- * (`crc16_slot_table`), so these are the tags its keys carry.
+ * A hash tag for every slot, by slot. It is the first of the shortest alphanumeric strings that hash into the slot;
+ * digits come before small letters, and small letters before capital letters. valkey-benchmark has the same table built
+ * in (`crc16_slot_table`), so its keys have these tags.
  */
 export function slotTags(): readonly string[] {
   tags ??= computeTags();

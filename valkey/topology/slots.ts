@@ -9,12 +9,12 @@ export interface SlotRange {
   readonly to: number;
 }
 
-/** The number of slots in the ranges; overlaps count twice. */
+/** The number of slots in the ranges. Slots in overlapping ranges count more than once. */
 export function countSlots(ranges: readonly SlotRange[]): number {
   return ranges.reduce((sum, range) => sum + range.to - range.from + 1, 0);
 }
 
-/** The same slots as few, ascending, disjoint ranges. */
+/** The same slots in as few ranges as possible, ascending and disjoint. */
 export function normaliseRanges(ranges: readonly SlotRange[]): SlotRange[] {
   const result: { from: number; to: number }[] = [];
   for (const range of [...ranges].sort((a, b) => a.from - b.from)) {
@@ -25,7 +25,7 @@ export function normaliseRanges(ranges: readonly SlotRange[]): SlotRange[] {
   return result;
 }
 
-/** The slots of `ranges` that are in none of `others`, normalised. */
+/** The slots of `ranges` that are in none of `others`, as ascending disjoint ranges. */
 export function subtractRanges(ranges: readonly SlotRange[], others: readonly SlotRange[]): SlotRange[] {
   const holes = normaliseRanges(others);
   return normaliseRanges(ranges).flatMap((range) => {
@@ -41,7 +41,7 @@ export function subtractRanges(ranges: readonly SlotRange[], others: readonly Sl
   });
 }
 
-/** `0-5460 9000`, or `none`. */
+/** Ranges as text: `0-5460 9000`, or `none`. */
 export function formatRanges(ranges: readonly SlotRange[]): string {
   if (ranges.length === 0) return "none";
   return ranges.map(({ from, to }) => (from === to ? String(from) : `${String(from)}-${String(to)}`)).join(" ");

@@ -1,11 +1,11 @@
-/** The rows of a verdict: assertions, and the violations that make them fail. Pure. */
+/** The assertions of a verdict, and the violations that make them fail. Pure. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { formatList } from "../../lib/units";
 import type { Observation } from "../observation";
 import type { NodeFacts } from "./facts";
 
-/** Names of assertions. They are stable, for tools that read verdicts. */
+/** Names of assertions. They never change, because tools that read verdicts depend on them. */
 export type AssertionId =
   | "reachable"
   | "not-loading"
@@ -46,7 +46,7 @@ export type AssertionId =
   | "open-files"
   | "own-cpus";
 
-/** One row of a verdict. */
+/** One assertion of a verdict, with its result. */
 export interface Assertion {
   readonly id: AssertionId;
   /** The assertion as a sentence. */
@@ -54,11 +54,11 @@ export interface Assertion {
   readonly expected: string;
   readonly found: string;
   readonly pass: boolean;
-  /** The nodes that violate it. */
+  /** The nodes that violate the assertion. */
   readonly nodes: readonly string[];
 }
 
-/** Problem of one node, or of the whole deployment where `node` is empty. */
+/** Problem of one node. If `node` is empty, it is a problem of the whole deployment. */
 export interface Violation {
   readonly node: string;
   readonly problem: string;
@@ -66,7 +66,7 @@ export interface Violation {
 
 /**
  * An assertion that holds when there are no violations.
- * @param found what was found when there are none. @default what was expected
+ * @param found text for what was found, if there are no violations. @default the text for what was expected
  */
 export function assertion(
   id: AssertionId,
@@ -83,8 +83,8 @@ export function assertion(
 /**
  * The violations of every node.
  * @param pick the observation that is judged
- * @param judge the problem with an observed value; undefined when there is none
- * @returns also a violation for every node whose value could not be observed
+ * @param judge the problem of an observed value; undefined if there is none
+ * @returns violations of the judged values, and one for every node whose value could not be observed
  */
 export function violationsOf<T>(
   nodes: readonly NodeFacts[],
@@ -98,7 +98,7 @@ export function violationsOf<T>(
   });
 }
 
-/** A violation for every node of which something could not be observed. */
+/** A violation for every node from which something could not be observed. */
 export function unobservedViolations(
   nodes: readonly NodeFacts[],
   pick: (node: NodeFacts) => Observation<unknown>,
@@ -106,14 +106,17 @@ export function unobservedViolations(
   return violationsOf(nodes, pick, () => undefined);
 }
 
-/** The reason is left out for a node that cannot be reached: the row `reachable` has it. */
+/**
+ * Problem of a value that could not be observed. If the node cannot be reached, it has no reason, because the assertion
+ * `reachable` has the reason.
+ */
 function unobservedProblem(facts: NodeFacts, why: string): string {
   return facts.info.known ? `unknown (${why})` : "unknown";
 }
 
 /**
- * Nodes whose value differs from the wanted one, or from the most common one where none is wanted.
- * @param name of the value, for the messages
+ * Nodes whose value differs from the wanted one; if no value is wanted, from the most common one.
+ * @param name name of the value, for the messages
  */
 export function differencesOf(
   nodes: readonly NodeFacts[],
@@ -138,7 +141,7 @@ export function differencesOf(
 
 const MAX_NAMED = 4;
 
-/** Violations with the same problem share one entry: `cluster-1, cluster-3: fail`. */
+/** Violations as text. Violations with the same problem share one entry: `cluster-1, cluster-3: fail`. */
 function listViolations(violations: readonly Violation[]): string {
   const entries = [...groupBy(violations, ({ problem }) => problem)].map(([problem, own]) => {
     const names = listNames(own.map(({ node }) => node));

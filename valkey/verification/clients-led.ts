@@ -1,13 +1,16 @@
-/** Whether clients are led to the servers that they look for. Pure. */
+/** Whether Services lead clients to the right servers. Pure. */
 import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
 import type { ClientWayFacts } from "../client-ways";
 import type { DeploymentFacts } from "./facts";
 
-/** Row about the ways of clients; no row if the platform has none. @param primary undefined if there is not exactly one */
+/**
+ * One assertion about the names to which clients connect; an empty list if the platform has no such names.
+ * @param primary undefined if there is not exactly one
+ */
 export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
   if (ways === undefined) return [];
-  const what = "every Service leads clients to the nodes that it is for";
+  const what = "every Service leads clients to its own nodes, and to no others";
   if (!ways.known)
     return [assertion("clients-led", what, "all", [{ node: "", problem: `the Services are unknown (${ways.why})` }])];
   const nameOf = new Map(
@@ -22,14 +25,14 @@ export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | u
 interface Known {
   readonly all: readonly string[];
   readonly primary: string | undefined;
-  /** Names of nodes, by run ID. */
+  /** Names of nodes, by the server's run ID. */
   readonly nameOf: ReadonlyMap<string, string>;
 }
 
 function violationsOfWay({ service, to, proxies, endpoints }: ClientWayFacts, known: Known): Violation[] {
   const { all, primary, nameOf } = known;
   const problem = (text: string, node = ""): Violation => ({ node, problem: `${service} ${text}` });
-  if (endpoints.length === 0) return [problem("leads nowhere")];
+  if (endpoints.length === 0) return [problem("has no endpoint")];
   const few =
     proxies === undefined || endpoints.length >= proxies
       ? []
@@ -48,8 +51,8 @@ function violationsOfWay({ service, to, proxies, endpoints }: ClientWayFacts, kn
     ...few,
     ...refused,
     ...[...new Set(wrong)].map((name) =>
-      problem(`leads to it, which is not ${to === "all" ? "a node" : "the primary"}`, name),
+      problem(`leads clients to it, but it is not ${to === "all" ? "a node" : "the primary"}`, name),
     ),
-    ...missing.map((name) => problem("does not lead to it", name)),
+    ...missing.map((name) => problem("does not lead clients to it", name)),
   ];
 }

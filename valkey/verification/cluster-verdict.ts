@@ -1,4 +1,4 @@
-/** The verdict on a cluster. Pure. Every assertion is about what the nodes themselves report. */
+/** The verdict on a cluster. Every assertion is about the reports of the nodes themselves. Pure. */
 import { compact } from "../../lib/compact";
 import type { FailureFlag, OpenSlot, Topology } from "../topology/cluster-view";
 import { describeKnownNode } from "../topology/cluster-view";
@@ -89,7 +89,7 @@ const FLAG_WORDS: Readonly<Record<FailureFlag, string>> = {
   "no-address": "has no address of",
 };
 
-/** In every node's view, no other node has a failure flag, and the bus links to all others are up. */
+/** No node's view has a failure flag for another node, and all bus links are up. */
 function noneFailing({ nodes }: DeploymentFacts): Assertion {
   const nameOf = nameLookup(nodes);
   const violations = violationsOf(
@@ -105,10 +105,10 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
       return problems.length === 0 ? undefined : problems.slice(0, 4).join(", ");
     },
   );
-  return assertion("none-failing", "no node reports another one as failing", "none", violations);
+  return assertion("none-failing", "no node reports another node as failing", "none", violations);
 }
 
-/** A topology and the nodes that have it in their view. */
+/** A topology and the names of the nodes that have it in their view. */
 interface SharedTopology {
   readonly topology: Topology;
   readonly holders: string[];
@@ -140,14 +140,14 @@ function firstDifference(topology: Topology, common: Topology): string {
   for (const [id, node] of topology.nodes) {
     const there = common.nodes.get(id);
     const [own, usual] = [describeKnownNode(node), there === undefined ? undefined : describeKnownNode(there)];
-    if (usual === undefined) return `knows ${own}, which most do not`;
-    if (usual !== own) return `has ${own}; most have ${usual}`;
+    if (usual === undefined) return `knows ${own}, which most nodes do not know`;
+    if (usual !== own) return `sees ${own}; most nodes see ${usual}`;
   }
   const missing = [...common.nodes.values()].find(({ id }) => !topology.nodes.has(id));
   return missing === undefined ? "differs" : `does not know ${describeKnownNode(missing)}`;
 }
 
-/** In every view are exactly the deployment's nodes. */
+/** Every view has exactly the deployment's nodes. */
 function members({ nodes }: DeploymentFacts): Assertion {
   const nameOf = namesById(nodes);
   const problemOf = (topology: Topology): string => {
@@ -168,7 +168,7 @@ function members({ nodes }: DeploymentFacts): Assertion {
   return assertion("members", what, `${nodes.length} nodes`, violations);
 }
 
-/** Every slot is claimed by one node, as the nodes themselves report. */
+/** Exactly one node claims each slot, according to the nodes themselves. */
 function oneOwner({ nodes }: DeploymentFacts): Assertion {
   const claims = nodes
     .flatMap((each) => (selfOf(each)?.slots ?? []).map((range) => ({ ...range, node: each.node.name })))
@@ -178,7 +178,7 @@ function oneOwner({ nodes }: DeploymentFacts): Assertion {
     for (const next of claims.slice(index + 1)) {
       if (next.from > claim.to) break;
       const both = formatRanges([{ from: next.from, to: Math.min(next.to, claim.to) }]);
-      violations.push({ node: next.node, problem: `serves ${both}, as ${claim.node} does` });
+      violations.push({ node: next.node, problem: `serves ${both}, which ${claim.node} also serves` });
     }
   }
   const unserved = normaliseRanges(subtractRanges([{ from: 0, to: SLOT_COUNT - 1 }], claims));
@@ -210,7 +210,7 @@ function namesById(nodes: readonly NodeFacts[]): Map<string, string> {
   return new Map(nodes.flatMap(({ node, view }) => (view.known ? [[view.value.selfId, node.name] as const] : [])));
 }
 
-/** A node's name by its node ID; the beginning of the node ID for an unknown node. */
+/** Finds a node's name by its node ID. The result for an unknown node is the beginning of its node ID. */
 function nameLookup(nodes: readonly NodeFacts[]): (id: string) => string {
   const names = namesById(nodes);
   return (id) => names.get(id) ?? `${id.slice(0, 8)}…`;

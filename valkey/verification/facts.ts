@@ -1,4 +1,4 @@
-/** Facts that a verification judges: read from every node itself, at about the same time. Plain data. */
+/** Facts that a verification judges. They are read from every node itself, at about the same time. Plain data. */
 import type { DeploymentNode, Mode } from "../node";
 import type { Observation } from "../observation";
 import type { SentinelFacts } from "../sentinel/facts";
@@ -8,26 +8,32 @@ import type { Shape } from "../topology/placement";
 import type { ClientWayFacts } from "../client-ways";
 import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
-/** One node, as it reports itself. */
+/** The facts about one node, as the node itself reports them. */
 export interface NodeFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "machine" | "endpoint">;
-  /** INFO server, replication, persistence, memory and keyspace; keys to values. */
+  /** Keys and values of INFO server, replication, persistence, memory and keyspace. */
   readonly info: Observation<ReadonlyMap<string, string>>;
-  /** CLUSTER INFO; unknown on a server without cluster mode. */
+  /** CLUSTER INFO; without a value on a server without cluster mode. */
   readonly clusterInfo: Observation<ReadonlyMap<string, string>>;
-  /** CLUSTER NODES. */
+  /** The node's view of the cluster, from CLUSTER NODES. */
   readonly view: Observation<ClusterView>;
   /** CONFIG GET of COMPARED_DIRECTIVES and the configured directives. */
   readonly settings: Observation<ReadonlyMap<string, string>>;
   /** Number of keys in all databases. */
   readonly keys: Observation<number>;
-  /** Differences of its users and their rules, a phrase each; undefined where no users are configured. */
+  /**
+   * Differences between the node's users and rules and the configured ones, one phrase each; undefined if no users are
+   * configured.
+   */
   readonly users?: Observation<readonly string[]> | undefined;
-  /** Machine settings that the node's container sees; undefined where nothing is promised of machines. */
+  /** Machine settings that the node's container sees; undefined if the platform promises nothing about machines. */
   readonly machineSettings?: Observation<MachineSettings> | undefined;
 }
 
-/** Assertions that can be left out: managed services forbid the commands of `settings`, and not all have `zones`. */
+/**
+ * Assertions that can be skipped: managed services forbid the commands for `settings`, and not all of them have
+ * `zones`.
+ */
 export const OPTIONAL_ASSERTIONS = ["settings", "zones"] as const;
 export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
 
@@ -35,21 +41,21 @@ export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
 export interface DeploymentFacts {
   readonly deployment: string;
   readonly mode: Mode;
-  /** The wanted numbers of nodes. Those left out are inferred from the nodes. */
+  /** The wanted numbers of primaries and replicas. Omitted numbers are inferred from the nodes. */
   readonly shape: Partial<Shape>;
   /** Directives that must have these values on every node. */
   readonly directives: ReadonlyMap<string, string>;
   readonly nodes: readonly NodeFacts[];
-  /** Rules of all users but `default`, by name; undefined where no users are configured. */
+  /** Rules of all users except `default`, by name; undefined if no users are configured. */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** Promises of the platform about the nodes' machines, if it makes any. */
+  /** Machine settings that the platform promises; undefined if it promises none. */
   readonly tuning?: ExpectedTuning | undefined;
-  /** The zones to spread the nodes over, where they are known apart from the nodes. */
+  /** The zones over which the nodes are to be spread; undefined if zones are known only through the nodes. */
   readonly zones?: readonly string[] | undefined;
-  /** The facts about the Sentinels, where there should be any. */
+  /** The facts about the Sentinels; undefined if there should be none. */
   readonly sentinels?: { readonly settings: SentinelSettings; readonly nodes: readonly SentinelFacts[] } | undefined;
-  /** Names at which clients connect, with their ready endpoints; undefined if the platform has no such names. */
+  /** Names to which clients connect, with their ready endpoints; undefined if the platform has no such names. */
   readonly ways?: Observation<readonly ClientWayFacts[]> | undefined;
-  /** Assertions left out on request, which the verdict names. */
+  /** Assertions skipped on request. The verdict names them. */
   readonly skippedAssertions: readonly OptionalAssertion[];
 }

@@ -1,4 +1,4 @@
-/** A verification as text: nodes, topology with its zones, assertions, verdict. Pure. */
+/** A verification as text: nodes, topology with zones, assertions, verdict. Pure. */
 import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatBytes, formatDuration } from "../../lib/units";
@@ -12,7 +12,7 @@ import type { Shard } from "./shards";
 import type { Verdict } from "./verdict";
 import type { Verification } from "./verify";
 
-/** A verification as lines without colour. */
+/** A verification as lines of text without color. */
 export function formatVerification({ facts, verdict }: Verification): string[] {
   return [
     `=== Nodes of ${facts.deployment} ===`,
@@ -46,7 +46,7 @@ export function verdictLine(
   return `VERIFY ${deployment}: FAIL — ${count}: ${failed.join(", ")}${end}.`;
 }
 
-/** The nodes and the verdict as lines, without the rows of the verdict that hold. */
+/** The nodes and the verdict as lines of text, without the assertions that hold. */
 export function formatStatus({ facts, verdict }: Verification): string[] {
   const failed = verdict.assertions.filter(({ pass }) => !pass);
   return [...nodeTable(facts, verdict), ...assertionLines(failed), verdictLine(verdict)];
@@ -80,11 +80,11 @@ function nodeTable(facts: DeploymentFacts, { shards }: Verdict): string[] {
   return textTable([NODE_COLUMNS, ...rows], "       rrr");
 }
 
-/** Part of its primary's stream that a replica lacks. */
+/** The part of its primary's replication stream that a replica lacks, as text. */
 function lagOf(replica: NodeFacts, primary: NodeFacts | undefined): string {
   if (replica.info.known && replica.info.value.get("master_link_status") !== "up") return "link down";
   const behind = primary === undefined ? undefined : bytesBehind(replica, primary);
-  // A replica that was asked a moment after its primary may have got more since.
+  // A replica that was asked a moment after its primary may have received more in the meantime.
   return behind === undefined ? "?" : formatBytes(Math.max(0, behind));
 }
 
@@ -117,7 +117,10 @@ function topologyLines(facts: DeploymentFacts, verdict: Verdict): string[] {
   return rows.length === 0 ? ["(unknown)"] : textTable(rows);
 }
 
-/** In replication mode there may be more nodes than zones, so that a shared zone is not wrong. */
+/**
+ * Description of whether a primary and its replica share a zone. In replication mode, a shared zone is not wrong,
+ * because there may be more nodes than zones.
+ */
 function describePair(primary: string | undefined, replica: string | undefined, sharedIsWrong: boolean): string {
   if (primary === undefined || replica === undefined) return "zone unknown ✗";
   if (primary !== replica) return "other zone ✓";

@@ -1,4 +1,4 @@
-/** Reads the facts of a deployment: every node is asked in parallel, each over a connection of its own. */
+/** Reads the facts of a deployment. All nodes are asked in parallel, each over its own connection. */
 import type { ChainableCommander } from "ioredis";
 import { messageOf } from "../../lib/errors";
 import { userProblems } from "../access/read-users";
@@ -16,8 +16,8 @@ import { parseFlatReply, parseInfo } from "../topology/info";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
 
 /**
- * Asks every node of a deployment. A value that cannot be read is among the facts, with the reason; this function never
- * throws for a node.
+ * Asks every node of a deployment. If a value cannot be read, the facts have the reason. This function never throws
+ * because of a node.
  * @param skippedAssertions assertions whose values are not read
  */
 export async function gatherFacts(
@@ -78,7 +78,8 @@ async function askNode(
     else pipeline.echo("");
     if (deployment.mode === "cluster") pipeline.cluster("INFO").cluster("NODES");
   });
-  // Dragonfly, and Redis before 7, take one section and one pattern at a time: these are asked for everything.
+  // Dragonfly, and Redis before 7, accept only one section and one pattern per command, so all sections and settings
+  // are requested.
   const all = takesLists(someInfo) ? undefined : await ask(connection, askForAll);
   const [info, settings] = all ?? [someInfo, someSettings];
   const notAsked = unobserved("not asked");
@@ -101,7 +102,7 @@ function takesLists(info: Observation<unknown> | undefined): boolean {
   return info?.known !== false || !/syntax error/i.test(info.why);
 }
 
-/** Those of the named settings that are in the reply, in the order of the names. */
+/** The named settings that are in the reply, in the order of the names. */
 function pickSettings(reply: unknown, names: readonly string[]): Map<string, string> {
   const values = parseFlatReply(reply);
   const present = names.filter((name) => values.has(name));
@@ -132,7 +133,7 @@ function parseView(text: Observation<unknown>, parser: ViewParser): NodeFacts["v
   }
 }
 
-/** The zone that a server reports itself (`availability-zone`, Valkey 8.1). */
+/** The zone that the server itself reports (`availability-zone`, Valkey 8.1). */
 function zoneOf(info: Observation<unknown> | undefined): string | undefined {
   const zone = info?.known === true ? parseInfo(String(info.value)).get("availability_zone") : undefined;
   return zone === "" ? undefined : zone;

@@ -1,4 +1,7 @@
-/** Whether each shard goes on with the data that the last verification saw, by the identity and the offset of its replication. Pure. */
+/**
+ * Whether each shard still has the data that the last verification saw. This is judged by the ID and the offset of its
+ * replication. Pure.
+ */
 import { compact } from "../../lib/compact";
 import { infoNumber } from "../topology/info";
 import type { Assertion, Violation } from "./assertion";
@@ -8,31 +11,37 @@ import type { Shard } from "./shards";
 import { makeVerdict } from "./verdict";
 import type { Verification } from "./verify";
 
-/** Data of a shard. */
+/** The data of a shard, as a verification saw it. */
 export interface ShardData {
-  /** Names of its nodes; the primary is the first. */
+  /** Names of the shard's nodes; the primary is the first. */
   readonly nodes: readonly string[];
-  /** `master_replid` of its primary. */
+  /** `master_replid` of the shard's primary. */
   readonly replicationId: string;
-  /** Bytes of the replication stream that every node of it had. */
+  /** Offset in the replication stream, bytes, that every node of the shard had reached. */
   readonly offset: number;
-  /** Keys in all databases of its primary. */
+  /** Number of keys in all databases of the primary. */
   readonly keys: number;
-  /** Whether its primary had keys that no snapshot had yet. */
+  /** Whether the primary had changes since its last snapshot. */
   readonly unsaved: boolean;
-  /** Whether its primary kept an append-only file. */
+  /** Whether the primary had an append-only file. */
   readonly appendOnly: boolean;
 }
 
-/** Data of a deployment as a verification saw it. */
+/** The data of a deployment, as a verification saw it. */
 export interface SeenData {
-  /** ISO 8601. */
+  /** Time of the verification, ISO 8601. */
   readonly seenAt: string;
-  /** Shards with replicas. The only node of a shard loses its data whenever it restarts without a file. */
+  /**
+   * Data of the shards with replicas. A shard with only one node is left out, because its node loses its data at every
+   * restart without a file.
+   */
   readonly shards: readonly ShardData[];
 }
 
-/** Data for the next verification to compare with. Shards without replicas are left out, and servers that do not report these figures. */
+/**
+ * Data that the next verification compares with. Omits shards without replicas, and servers that do not report these
+ * values.
+ */
 export function seenData({ facts, verdict }: Verification, now = new Date()): SeenData {
   const shards = verdict.shards.flatMap(({ primary, replicas }): ShardData[] => {
     const nodes = compact([primary, ...replicas]);
@@ -54,9 +63,10 @@ export function seenData({ facts, verdict }: Verification, now = new Date()): Se
 }
 
 /**
- * Adds the row `data-kept` to a verdict. It fails where a shard's primary has started from nothing or from an older copy since then. It
- * holds wherever that is not certain: for a shard whose nodes are not the same ones, for servers that read an append-only file, and where
- * another server has taken over since the loss and clients have written as much as was there before.
+ * Adds the assertion `data-kept` to a verdict. The assertion fails if a shard's primary has started empty or from an
+ * older copy since the last verification. If this is not certain, the assertion holds. That is the case for a shard
+ * whose nodes are not the same any more, and for servers that read an append-only file. It is also the case if a
+ * different server has taken over since the loss and clients have written as much as there was before.
  */
 export function withKeptData({ facts, verdict }: Verification, former: SeenData, now = new Date()): Verification {
   const seconds = (now.getTime() - Date.parse(former.seenAt)) / 1000;
@@ -75,7 +85,7 @@ export function withKeptData({ facts, verdict }: Verification, former: SeenData,
 }
 
 function keptData({ seenAt, shards }: SeenData, violations: readonly Violation[]): Assertion {
-  const what = "every shard has the data that the last verification saw, or what became of it";
+  const what = "every shard has the data that the last verification saw, or newer data";
   return assertion("data-kept", what, `${shards.length} of ${shards.length} shards since ${seenAt}`, violations);
 }
 
@@ -90,50 +100,50 @@ const offsetOf = (info: Info | undefined): number | undefined =>
 
 const keepsAppendOnlyFile = (info: Info): boolean => info.get("aof_enabled") === "1";
 
-/** Whether a shard has the same nodes as before. Others may have the data of those that left. */
+/** Whether a shard has the same nodes as before. If not, new nodes may have the data of nodes that left. */
 function isSame({ nodes }: ShardData, { primary, replicas }: Shard): boolean {
   const present = compact([primary, ...replicas]);
   return present.length === nodes.length && present.every((name) => nodes.includes(name));
 }
 
-/** ID of a server's former replication where it has none. */
+/** Replication ID in INFO if a server has no former replication. */
 const NO_ID = /^0*$/;
 
-/** Whether a server has started in the last `seconds`; it counts in whole ones. */
+/** Whether a server has started in the last `seconds`. A server reports its uptime in whole seconds. */
 const hasStartedIn = (info: Info, seconds: number): boolean =>
   (infoNumber(info, "uptime_in_seconds") ?? Infinity) < seconds + 1;
 
-/** A shard now. */
+/** The present state of a shard. */
 interface Now {
-  /** Since the data was seen. */
+  /** Seconds since the data was seen. */
   readonly seconds: number;
-  /** Whether all of its nodes have started since then. */
+  /** Whether all nodes of the shard have started since then. */
   readonly allStarted: boolean;
-  /** Keys of its primary. */
+  /** Number of keys of the primary. */
   readonly keys: number;
 }
 
-/** Why the primary of a shard lacks data that was seen. */
+/** The reason why a shard's primary lacks data that was seen; undefined if there is none. */
 function problemOf(data: ShardData, info: Info, now: Now): string | undefined {
   const [own, former = ""] = [info.get("master_replid"), info.get("master_replid2")];
   if (data.keys === 0 || own === data.replicationId) return undefined;
   const hasStarted = hasStartedIn(info, now.seconds);
   const isEmpty = NO_ID.test(former) && hasStarted && info.get("rdb_last_load_keys_loaded") === "0";
-  // An append-only file is read under a new ID.
+  // A server that reads an append-only file gets a new replication ID.
   const reads = data.appendOnly || keepsAppendOnlyFile(info);
   if (isEmpty && (!reads || now.keys === 0))
     return `it has started without the ${data.keys} keys that were verified, and no other server had them`;
   if (!hasStarted || reads || !data.unsaved) return undefined;
   if (former === data.replicationId) {
-    // A server that starts from a snapshot goes on from there under a new ID.
+    // A server that starts from a snapshot continues from the snapshot's offset, under a new ID.
     const from = (infoNumber(info, "second_repl_offset") ?? Infinity) - 1;
     return from < data.offset
-      ? `it has started from an older copy: from byte ${from} of the replication, and ${data.offset} were verified`
+      ? `it has started from an older copy, with ${from} bytes of the replication stream; ${data.offset} bytes were verified`
       : undefined;
   }
-  // Whoever takes over goes on with the offset of the former primary, also after clients have deleted keys.
+  // A server that takes over continues from the former primary's offset, even if clients have deleted keys.
   const isShorter = (offsetOf(info) ?? Infinity) < data.offset && now.keys < data.keys;
   return now.allStarted && isShorter
-    ? `all servers have started since then, without some of the ${data.keys} keys that were verified`
+    ? `all servers have started since the last verification, without some of the ${data.keys} keys that were verified`
     : undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Whether machines are tuned as their platform promises. A machine whose tuning failed joins and runs servers too, and
- * measures something else. Pure.
+ * Whether machines are tuned as their platform promises. A machine whose tuning failed still joins and runs servers,
+ * but measurements on it are not comparable. Pure.
  */
 import { groupBy } from "../../lib/group-by";
 import type { Observation } from "../observation";
@@ -9,12 +9,12 @@ import { assertion, listNames, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
-/** One promise: a row of a verdict. */
+/** One promise, which becomes one assertion of a verdict. */
 interface TuningPromise {
   readonly id: Assertion["id"];
   readonly what: string;
   readonly expected: string;
-  /** The problem; undefined where the promise holds. Unknown where a setting could not be read. */
+  /** The problem; undefined if the promise is kept. The observation has no value if a setting could not be read. */
   readonly judge: (settings: MachineSettings) => Observation<string | undefined>;
 }
 
@@ -25,7 +25,7 @@ function judged<T>(
   return setting.known ? { known: true, value: problem(setting.value) } : setting;
 }
 
-/** The promises that are made. */
+/** The promises that the platform makes. */
 function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: ExpectedTuning): TuningPromise[] {
   const rows: (TuningPromise | undefined)[] = [
     {
@@ -36,7 +36,7 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
         judged(boot, (state) =>
           state === "ok"
             ? undefined
-            : `the boot script of its machine ${state}: aws ec2 get-console-output has the line`,
+            : `the boot script of its machine ${state}; aws ec2 get-console-output shows the line`,
         ),
     },
     {
@@ -64,7 +64,7 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
       ? undefined
       : {
           id: "accept-queue",
-          what: "the accept queue of every server is as long as it asks for",
+          what: "the accept queue of every server is as long as the server requests",
           expected: `net.core.somaxconn ${acceptQueue} or more`,
           judge: (settings) =>
             judged(settings.acceptQueue, (value) =>
@@ -76,7 +76,7 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
       ? undefined
       : {
           id: "own-cpus",
-          what: "every server has its CPUs to itself",
+          what: "every server has CPUs of its own",
           expected: `${ownCpus} CPUs each, not CPU 0`,
           judge: ({ cpus }) =>
             judged(cpus, (list) =>
@@ -104,7 +104,7 @@ function interruptPromise(count: number): TuningPromise {
   };
 }
 
-/** The rows of a verdict: one for each promise, none where nothing is promised. */
+/** One assertion for each promise; an empty list if the platform promises nothing. */
 export function tuningAssertions({ nodes, tuning }: DeploymentFacts): Assertion[] {
   if (tuning === undefined) return [];
   return promisesOf(tuning).map(({ id, what, expected, judge }) => {
@@ -127,7 +127,7 @@ function judgedOf(
   return machineSettings.known ? judge(machineSettings.value) : machineSettings;
 }
 
-/** Servers of one machine that have a CPU in common. */
+/** A violation for each server that has a CPU in common with another server on its machine. */
 function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
   const ownerOf = new Map<string, string>();
   return nodes.flatMap(({ node, machineSettings }) => {
@@ -139,7 +139,7 @@ function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
   });
 }
 
-/** Settings under one process that are not as promised, in words; empty when all are. */
+/** Descriptions of the settings that are not as promised; empty if all are. */
 function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineSettings>): string[] {
   if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
   return promisesOf(promised).flatMap(({ what, judge }) => {
@@ -149,13 +149,13 @@ function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineS
   });
 }
 
-/** Settings that were read of a machine, or the reason why none were. */
+/** Machine settings that were read, or the reason why none could be read. */
 export interface MachineFinding {
   readonly machine: string;
   readonly settings: Observation<MachineSettings>;
 }
 
-/** A sentence for each machine that is not as promised; those with the same problems share one. */
+/** Sentences about machines that are not as promised. Machines with the same problems share one sentence. */
 export function machinesWithoutTuning(promised: ExpectedTuning, found: readonly MachineFinding[]): string[] {
   const untuned = found.flatMap(({ machine, settings }) => {
     const problems = tuningProblems(promised, settings).join(", ");
@@ -166,7 +166,7 @@ export function machinesWithoutTuning(promised: ExpectedTuning, found: readonly 
   );
 }
 
-/** `0, 6-7` */
+/** CPU numbers as text: `0, 6-7`. */
 export function formatCpus(cpus: readonly number[]): string {
   const parts: string[] = [];
   for (let index = 0; index < cpus.length; index++) {

@@ -60,7 +60,7 @@ function sentinelRows({ nodes, sentinels }: DeploymentFacts, shards: readonly Sh
   });
 }
 
-/** The primary's name; undefined where there is not exactly one. */
+/** The primary's name; undefined if there is not exactly one primary. */
 function solePrimary(shards: readonly Shard[]): string | undefined {
   return shards.length === 1 ? shards[0]?.primary : undefined;
 }
@@ -84,7 +84,9 @@ function replicaCount({ nodes, shape }: DeploymentFacts, shards: readonly Shard[
   return assertion("replicas", "there are as many replicas as wanted", String(wanted), violations);
 }
 
-/** Every replica has the data set of the primary, and not that of another replica's primary or of a foreign one. */
+/**
+ * Every replica has the data set of the primary. It does not follow a different primary, of this or another deployment.
+ */
 function oneDataSet({ nodes }: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const primary = nodes.find(({ node }) => node.name === solePrimary(shards));
   const replicationId = primary?.info.known === true ? primary.info.value.get("master_replid") : undefined;
@@ -93,12 +95,12 @@ function oneDataSet({ nodes }: DeploymentFacts, shards: readonly Shard[]): Asser
     if (info.get("role") !== "slave") return undefined;
     if (replicationId === undefined) return "its primary is unknown";
     if (info.get("master_replid") === replicationId) return undefined;
-    return `follows ${info.get("master_host") ?? "?"}:${info.get("master_port") ?? "?"}, another data set`;
+    return `follows ${info.get("master_host") ?? "?"}:${info.get("master_port") ?? "?"}, which has a different data set`;
   });
   return assertion("one-data-set", "every replica has the primary's data set", "one replication ID", violations);
 }
 
-/** The primary reports each replica as online. */
+/** The primary reports every replica as online. */
 function allOnline({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const primary = nodes.filter(({ node }) => node.name === solePrimary(shards));
   const wanted = shape.replicasPerPrimary ?? nodes.length - 1;
@@ -106,7 +108,7 @@ function allOnline({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]):
     const replicas = [...info].filter(([key]) => /^slave\d+$/.test(key));
     const online = replicas.filter(([, value]) => infoFields(value).get("state") === "online").length;
     const isRight = online === wanted && replicas.length === wanted;
-    return isRight ? undefined : `counts ${online} online of ${replicas.length}`;
+    return isRight ? undefined : `counts ${online} of ${replicas.length} replicas as online`;
   });
   const unasked: Violation[] = primary.length === 0 ? [{ node: "", problem: "there is no single primary to ask" }] : [];
   const what = "the primary counts every replica as online";
@@ -121,7 +123,7 @@ function readOnly({ nodes }: DeploymentFacts): Assertion {
   return assertion("read-only", "every replica refuses writes", "all", violations);
 }
 
-/** The numbers of nodes in the zones differ by at most one. */
+/** The zones' numbers of nodes differ by at most one. */
 function evenSpread({ nodes, zones: wanted = [] }: DeploymentFacts): Assertion {
   const placed = nodes.map(({ node }) => ({ name: node.name, zone: node.zone ?? "" }));
   const byZone = groupByZone(placed);
@@ -136,6 +138,6 @@ function evenSpread({ nodes, zones: wanted = [] }: DeploymentFacts): Assertion {
     isUneven ? { node: "", problem: found } : undefined,
     ...unplaced.map(({ name }) => ({ node: name, problem: "its zone is unknown" })),
   ]);
-  const expected = "two zones or more, sizes at most one apart";
-  return assertion("even-spread", "nodes are spread over zones as evenly as can be", expected, violations, found);
+  const expected = "two or more zones, and numbers of nodes that differ by at most one";
+  return assertion("even-spread", "nodes are spread over zones as evenly as possible", expected, violations, found);
 }

@@ -9,13 +9,13 @@ import { majority } from "../sentinel-plan";
 import type { SentinelView } from "../sentinel/sentinel-view";
 import { failureFlags } from "../sentinel/sentinel-view";
 
-/** Reports of the Sentinels, and what they should report. */
+/** Reports of the Sentinels, and the values that they should have. */
 export interface SentinelVerdictInput {
   readonly sentinels: readonly SentinelFacts[];
   readonly settings: SentinelSettings;
-  /** The only node that reports the role of a primary; undefined where there is not exactly one. */
+  /** The only node that reports the role of a primary; undefined if there is not exactly one. */
   readonly primary: string | undefined;
-  /** The name of the node at an address that a Sentinel reports. */
+  /** Finds the name of the node at an address that a Sentinel reports. */
   readonly nodeAt: (endpoint: Endpoint) => string | undefined;
   /** The number of replicas. */
   readonly replicas: number;
@@ -35,19 +35,19 @@ export function sentinelAssertions(input: SentinelVerdictInput): Assertion[] {
   return [
     assertion(
       "sentinels-watch",
-      "every Sentinel monitors the primary, and reports no failure of it",
+      "every Sentinel monitors the primary, and does not report it as failed",
       `${settings.count} of ${primary}`,
       [...wrongCount, ...violationsOf((view) => monitoringProblem(view, nodeAt(view.primary), input.primary))],
     ),
     assertion(
       "sentinels-know",
-      "every Sentinel knows all others and all replicas, each of them healthy",
+      "every Sentinel knows all other Sentinels and all replicas, and sees them as healthy",
       `${others} others, ${replicas} replicas`,
       violationsOf((view) => knowledgeProblem(view, others, replicas)),
     ),
     assertion(
       "sentinels-quorum",
-      "every Sentinel reaches enough others to agree on a failure and to elect the one that fails over",
+      "every Sentinel reaches enough other Sentinels to agree on a failure and to elect a leader of the failover",
       `quorum ${settings.quorum}`,
       violationsOf((view) => quorumProblem(view, settings)),
     ),
@@ -60,7 +60,7 @@ function monitoringProblem(
   monitored: string | undefined,
   expected: string | undefined,
 ): string | undefined {
-  if (tilted) return "is in TILT mode: it was delayed, and fails over nothing for 30 s";
+  if (tilted) return "is in TILT mode, because it was delayed: it starts no failover for 30 s";
   if (monitored === undefined || monitored !== expected) {
     return `monitors ${monitored ?? formatEndpoint(primary)} as the primary`;
   }
@@ -95,7 +95,7 @@ function quorumProblem({ quorum, reachesQuorum }: SentinelView, settings: Sentin
   return reachesQuorum === true ? undefined : reachesQuorum;
 }
 
-/** After the loss of any one zone, enough Sentinels remain for a failover. */
+/** Enough Sentinels for a failover survive the loss of any one zone. */
 function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: SentinelSettings): Assertion {
   const needed = Math.max(quorum, majority(count));
   const zones = [...new Set(sentinels.map(({ node }) => node.zone ?? ""))].sort();

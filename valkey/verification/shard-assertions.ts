@@ -4,7 +4,9 @@ import { assertion, unobservedViolations } from "./assertion";
 import type { DeploymentFacts } from "./facts";
 import type { Shard } from "./shards";
 
-/** The cluster has the wanted number of primaries, at least three where no number is wanted, each with slots. */
+/**
+ * The cluster has the wanted number of primaries (at least three if no number is wanted), and each primary has slots.
+ */
 export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const { primaries: wanted } = facts.shape;
   const serving = shards.filter(({ primary, slots }) => primary !== undefined && slots.length > 0).length;
@@ -22,7 +24,10 @@ export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   );
 }
 
-/** Every primary has the wanted number of replicas, or the same number, at least one, where none is wanted. */
+/**
+ * Every primary has the wanted number of replicas. If no number is wanted, all primaries have the same number, which is
+ * at least one.
+ */
 export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const { replicasPerPrimary } = facts.shape;
   const serving = shards.filter(({ slots }) => slots.length > 0);
@@ -43,9 +48,9 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   );
 }
 
-/** Every primary has a replica in another zone, where replicas are wanted. */
+/** Every primary has a replica in a different zone, if replicas are wanted. */
 export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
-  const what = "every primary has a replica in another zone";
+  const what = "every primary has a replica in a different zone";
   if (facts.shape.replicasPerPrimary === 0) return assertion("replica-elsewhere", what, "no replicas are wanted", []);
   const zoneOf = zoneLookup(facts);
   const isElsewhere = (replica: string, primary: string): boolean => {
@@ -54,7 +59,7 @@ export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[
   };
   const violations = shards.flatMap(({ primary, replicas }): Violation[] => {
     if (primary === undefined || replicas.some((replica) => isElsewhere(replica, primary))) return [];
-    return [{ node: primary, problem: "has none" }];
+    return [{ node: primary, problem: "has no replica in a different zone" }];
   });
   return assertion("replica-elsewhere", what, "each", [...unobservedViews(facts), ...violations]);
 }
@@ -65,7 +70,9 @@ export function zonesApart(facts: DeploymentFacts, shards: readonly Shard[]): As
   const problemOf = (replica: string, primary: string | undefined): string | undefined => {
     const zone = zoneOf(replica);
     if (zone === undefined) return "its zone is unknown";
-    return primary !== undefined && zone === zoneOf(primary) ? `is in ${zone}, as its primary ${primary}` : undefined;
+    return primary !== undefined && zone === zoneOf(primary)
+      ? `is in ${zone}, the zone of its primary ${primary}`
+      : undefined;
   };
   const violations = shards.flatMap(({ primary, replicas }) =>
     replicas.flatMap((node): Violation[] => {

@@ -1,4 +1,4 @@
-/** The assertions that both modes share. Pure. */
+/** The assertions that replication mode and cluster mode share. Pure. */
 import type { Observation } from "../observation";
 import { mapObservation, unobserved } from "../observation";
 import { COMPARED_DIRECTIVES } from "../settings/settings";
@@ -42,8 +42,9 @@ export function serverVersion(info: ReadonlyMap<string, string>): string {
 }
 
 /**
- * The same settings on every node, with the configured values. Of other directives than COMPARED_DIRECTIVES, only the
- * nodes are compared with each other, because CONFIG GET prints many of them in another form than they are written in.
+ * Every node has the same settings, with the configured values. Only COMPARED_DIRECTIVES are compared with configured
+ * values. Other directives are only compared between the nodes, because CONFIG GET prints many of them in a different
+ * form than they are written in.
  */
 export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
   if (skippedAssertions.includes("settings")) return [];
@@ -68,7 +69,7 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
   return [assertion("same-settings", what, `${names.size} settings the same`, violations)];
 }
 
-/** The configured users on every node; no row where none are configured. */
+/** Every node has the configured users; an empty list if no users are configured. */
 export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
   if (users === undefined) return [];
   const names = Object.keys(users);
@@ -77,7 +78,7 @@ export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
     (node) => node.users ?? unobserved("not asked"),
     (problems) => (problems.length === 0 ? undefined : problems.join(", ")),
   );
-  const what = "every node has the configured users with their rules, and no others";
+  const what = "every node has the configured users with their rules, and no other users";
   return [assertion("users", what, names.join(", "), violations)];
 }
 
@@ -86,14 +87,15 @@ export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion
   const unknown = nodes.filter(({ node }) => (node.zone ?? "") === "");
   const violations = unknown.map(({ node }) => ({ node: node.name, problem: "its zone is unknown" }));
   const zones = new Set(nodes.map(({ node }) => node.zone));
-  // Only servers that somebody else deployed may have none.
-  const expected = wanted === undefined ? "all, as HOST:PORT=ZONE; else --without zones" : "all";
+  // Only servers that this project did not deploy may lack a zone.
+  const expected = wanted === undefined ? "all: name zones as HOST:PORT=ZONE, or use --without zones" : "all";
   return assertion("zones-known", "every node's zone is known", expected, violations, `${zones.size} zones`);
 }
 
 /**
- * No server tells clients a zone that its machine is not in. A server that has restarted may tell none until the next update: clients then
- * read from any replica. No row where nobody planned zones, or where no server has the directive.
+ * No server reports a zone to clients that its machine is not in. A server that has restarted may report no zone until
+ * the next update; clients then read from any replica. The list is empty if no zones are configured, or if no server
+ * has the directive.
  */
 export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
   const toldBy = ({ info }: NodeFacts): string | undefined => (info.known ? info.value.get(TOLD_ZONE) : undefined);
@@ -102,20 +104,20 @@ export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
   const violations = telling.flatMap((each): Violation[] => {
     const [told = "", zone = ""] = [toldBy(each), each.node.zone];
     if (told === "" || told === zone) return [];
-    const place = zone === "" ? "an unknown one" : zone;
+    const place = zone === "" ? "an unknown zone" : zone;
     return [{ node: each.node.name, problem: `tells clients the zone ${told}; its machine is in ${place}` }];
   });
   const count = telling.filter((each) => toldBy(each) !== "").length;
-  const what = "no server tells clients another zone than its machine's";
-  return [assertion("zones-told", what, "none", violations, `${count} of ${nodes.length} tell theirs`)];
+  const what = "no server tells clients a zone that its machine is not in";
+  return [assertion("zones-told", what, "none", violations, `${count} of ${nodes.length} tell clients their zone`)];
 }
 
-/** INFO's name of `availability-zone`. */
+/** Name of `availability-zone` in INFO. */
 const TOLD_ZONE = "availability_zone";
 
-/** How far a replica may be behind its primary, bytes of the replication stream. */
+/** Greatest lag of a replica behind its primary, bytes of the replication stream. */
 const MAX_LAG_BYTES = 1024 * 1024;
-/** How long ago a replica may have last heard from its primary, seconds. */
+/** Greatest time since a replica last heard from its primary, seconds. */
 const MAX_LAG_SECONDS = 15;
 
 /** Links and lag of all replicas, as the replicas report them. */
@@ -133,7 +135,7 @@ export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard
     ({ info }) => info,
     (info) => {
       const link = info.get("master_link_status");
-      return link === "up" ? undefined : `its link to its primary is ${link ?? "not there"}`;
+      return link === "up" ? undefined : `its link to its primary is ${link ?? "missing"}`;
     },
   );
   const lags = pairs.flatMap(({ replica, primary }) => {
@@ -145,7 +147,7 @@ export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard
   const lagBounded = distinct([...lags, ...unasked]);
   return [
     assertion("links-up", "every replica's link to its primary is up", `${pairs.length} up`, linksUp),
-    assertion("lag-bounded", "every replica keeps up", limit, lagBounded, "all within"),
+    assertion("lag-bounded", "every replica keeps up with its primary", limit, lagBounded, "all within"),
   ];
 }
 
@@ -159,7 +161,10 @@ function lagProblem(replica: NodeFacts, primary: NodeFacts | undefined): string 
   return silence > MAX_LAG_SECONDS ? `last heard from its primary ${silence} s ago` : undefined;
 }
 
-/** Bytes of the stream that a replica has not got; both were asked at about the same time. Undefined where unknown. */
+/**
+ * Bytes of the replication stream that a replica has not received, if both nodes were asked at about the same time;
+ * undefined if unknown.
+ */
 export function bytesBehind(replica: NodeFacts, primary: NodeFacts): number | undefined {
   if (!replica.info.known || !primary.info.known) return undefined;
   const offset = infoNumber(replica.info.value, "slave_repl_offset");

@@ -1,4 +1,4 @@
-/** Record of a verified topology: what verification found, as plain data. Pure. */
+/** Record of a verified topology: the result of a verification as plain data. Pure. */
 import { z } from "zod";
 import { formatRanges } from "../topology/slots";
 import { selfOf } from "./shards";
@@ -17,7 +17,7 @@ const assertionSchema = z.strictObject({
   nodes: z.array(z.string()),
 });
 
-/** A deployment as verification found it. */
+/** A deployment in the state that verification found. */
 export const topologySchema = z.strictObject({
   deployment: z.string(),
   mode: modeSchema,
@@ -31,7 +31,7 @@ export const topologySchema = z.strictObject({
     }),
   ),
   shards: z.array(z.strictObject({ primary: z.string().nullable(), replicas: z.array(z.string()), slots: z.string() })),
-  /** Directive to value, as the first node has them. */
+  /** Settings of the first node, by directive. */
   settings: z.record(z.string(), z.string()),
   formationMs: z.number().min(0).nullable(),
   verdict: z.strictObject({
@@ -41,7 +41,7 @@ export const topologySchema = z.strictObject({
   }),
 });
 export type TopologyRecord = z.infer<typeof topologySchema>;
-/** @param formationMs null where this run did not form the deployment */
+/** @param formationMs null if this run did not form the deployment */
 export function topologyOf({ facts, verdict }: Verification, formationMs: number | null): TopologyRecord {
   const primaries = new Set(verdict.shards.map(({ primary }) => primary));
   const [first] = facts.nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));

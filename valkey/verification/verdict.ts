@@ -8,16 +8,16 @@ import type { Shard } from "./shards";
 export interface Verdict {
   readonly deployment: string;
   readonly mode: Mode;
-  /** True only when there are assertions and all of them hold. */
+  /** True if there is at least one assertion and all assertions hold. */
   readonly pass: boolean;
   readonly assertions: readonly Assertion[];
-  /** Assertions left out on request. */
+  /** Assertions skipped on request. */
   readonly skippedAssertions: readonly string[];
-  /** The shards as the nodes themselves report them; one shard in replication mode. */
+  /** The shards according to the nodes themselves; one shard in replication mode. */
   readonly shards: readonly Shard[];
 }
 
-/** The verdict of assertions. */
+/** The verdict that follows from assertions. */
 export function makeVerdict(
   { deployment, mode, skippedAssertions }: DeploymentFacts,
   assertions: readonly Assertion[],

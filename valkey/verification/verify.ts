@@ -11,13 +11,13 @@ import { reachable } from "./shared-assertions";
 import type { Verdict } from "./verdict";
 import { makeVerdict } from "./verdict";
 
-/** The facts about a deployment, and the verdict on them. */
+/** The facts about a deployment and the verdict on them. */
 export interface Verification {
   readonly facts: DeploymentFacts;
   readonly verdict: Verdict;
 }
 
-/** Verifies a deployment once. @param skippedAssertions assertions to leave out; the verdict names them */
+/** Verifies a deployment once. @param skippedAssertions assertions to skip; the verdict names them */
 export async function verify(
   deployment: Deployment,
   skippedAssertions: readonly OptionalAssertion[] = [],
@@ -28,20 +28,20 @@ export async function verify(
 
 const POLL_MS = 500;
 
-/** How long a verdict may take to pass. */
+/** Time limits for a verdict to pass. */
 export interface SettlingTime {
-  /** For every assertion to hold, milliseconds. */
+  /** Time for all assertions to hold, milliseconds. */
   readonly settlingMs: number;
   /** Time for SELF_RECOVERING_ASSERTIONS to hold if all others do, milliseconds. @default `settlingMs` */
   readonly recoveryMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Is told which assertions are waited for. */
+  /** Called with the assertions that do not hold yet. */
   readonly report?: ReportProgress | undefined;
 }
 
 /**
- * Assertions that a deployment comes to hold by itself: replicas link and catch up, data is loaded, views spread. A
- * large data set takes minutes.
+ * Assertions that come to hold without intervention: replicas link and catch up, data is loaded, views spread. With a
+ * large data set this takes minutes.
  */
 export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
   "reachable",
@@ -62,8 +62,8 @@ export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
 ]);
 
 /**
- * Verifies until the verdict passes, or can no longer pass in time: for a deployment that has just started or changed. A
- * node that does not answer is asked again.
+ * Verifies until the verdict passes, or cannot pass in time any more: for a deployment that has just started or
+ * changed. A node that does not reply is asked again.
  */
 export async function verifyUntilPass(deployment: Deployment, settling: SettlingTime): Promise<Verification> {
   const { settlingMs, recoveryMs: limitMs = settlingMs, signal, report } = settling;
@@ -80,7 +80,10 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
   return (await poll(verifyOnce, { intervalMs: POLL_MS, signal })) ?? verify(deployment);
 }
 
-/** The verdict on facts. Where no node can be reached, the reasons are all there is to say. Pure. */
+/**
+ * The verdict on facts. If no node can be reached, the verdict has only the assertion `reachable` with the reasons.
+ * Pure.
+ */
 export function judgeFacts(facts: DeploymentFacts): Verdict {
   const isUnreached = facts.nodes.length > 0 && facts.nodes.every(({ info }) => !info.known);
   if (isUnreached) return makeVerdict(facts, [reachable(facts)], []);

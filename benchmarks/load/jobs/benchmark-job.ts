@@ -1,4 +1,6 @@
-/** The Kubernetes objects of one run of a load generator: a Job of runners, its Secret and its ConfigMap. Pure. */
+/**
+ * The Kubernetes objects for one run of a load generator: a Job with the runners, its Secret and its ConfigMap. Pure.
+ */
 import type { V1ConfigMap, V1Job, V1Secret } from "@kubernetes/client-node";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import type { JobPlan } from "./job-plan";
@@ -8,16 +10,19 @@ import { PASSWORD_KEY, podSpec } from "./runner-pod";
 /** The objects of one run. */
 export interface JobObjects {
   readonly job: Plain<V1Job>;
-  /** Password of the user made for the run. The Job starts suspended and owns the Secret. */
+  /** Password of the user that is created for the run. The Job starts suspended and owns the Secret. */
   readonly secret: Plain<V1Secret> | undefined;
   /** Files of the sidecar. The Job owns the ConfigMap. */
   readonly files: Plain<V1ConfigMap> | undefined;
 }
 
-/** How long a Job that nobody deleted stays after its end, so that its logs can be read. */
+/** Time for which a finished Job is kept if this program does not delete it, so that its logs can be read, seconds. */
 const TTL_SECONDS = 300;
 
-/** An indexed Job with a pod per runner. It starts suspended where it owns other objects, which are made after it. */
+/**
+ * An indexed Job with one pod per runner. If it owns other objects, it starts suspended, because they are created after
+ * it.
+ */
 export function benchmarkJob(plan: JobPlan): JobObjects {
   const { name, namespace, runner, user, files } = plan;
   const labels = { ...JOB_LABELS };
@@ -54,12 +59,12 @@ function base64(files: NonNullable<JobPlan["files"]>): Record<string, string> {
 }
 
 /**
- * Prints valkey-benchmark's options only: a container's termination message holds 4096 bytes, and the whole help is
- * longer.
+ * Prints only valkey-benchmark's options. A container's termination message holds 4096 bytes, and the whole help text
+ * is longer.
  */
 const FEATURES_SCRIPT = `valkey-benchmark --help | grep '^ *--' > /dev/termination-log`;
 
-/** A Job of one pod whose termination message lists the options of valkey-benchmark in the image. */
+/** A Job with one pod, whose termination message lists the options of the image's valkey-benchmark. */
 export function featuresJob(plan: Pick<JobPlan, "name" | "namespace" | "image" | "servers" | "runner">): Plain<V1Job> {
   const complete: JobPlan = {
     ...plan,

@@ -1,4 +1,4 @@
-/** Runs load generators as Kubernetes Jobs: one Job per run, deleted when its results have been read. */
+/** Runs load generators as Kubernetes Jobs: one Job per run, which is deleted after its results were read. */
 import { randomBytes } from "node:crypto";
 import { compact } from "../../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
@@ -26,29 +26,29 @@ import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { runnerTls } from "./runner-pod";
 import { runnerKeys } from "./runner-script";
 
-/** Context shared by all runs. */
+/** Context that all runs share. */
 export interface JobLoadDriverOptions {
   readonly plan: RunnerPlan;
-  /** Deployments to measure. */
+  /** The deployments to measure. */
   readonly deployments: readonly PodDeployment[];
   /**
-   * Image of the runners, the same for all deployments, so that one load generator compares them.
-   * @default the first deployment's
+   * Image of the runners. It is the same for all deployments, so that the same load generator measures all of them.
+   * @default the image of the first deployment
    */
   readonly image?: string | undefined;
-  /** Longest start of the runners, milliseconds. @default 300000 */
+  /** Longest time that runners may take to start, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;
   /** Reports what the run waits for. */
   readonly report?: ReportProgress | undefined;
 }
 
-/** Time after the sum of all timeouts when Kubernetes ends the Job, seconds. */
+/** Time after the sum of all timeouts at which Kubernetes ends the Job, seconds. */
 const DEADLINE_SLACK_SECONDS = 120;
 
-/** A Job that has yet to be created, with what it was made from. */
+/** A Job that is not created yet, with the values that it was made from. */
 interface PreparedJob<R> {
   readonly run: JobRun;
-  /** The warm-up, if there is one, and the measured run. */
+  /** The warm-up, if there is one, and then the measured run. */
   readonly runs: readonly R[];
   readonly phases: readonly JobPhase[];
   readonly servers: PodDeployment;
@@ -129,7 +129,7 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
     return { run, runs, phases, servers, plan };
   }
 
-  /** Warms up if there are two phases, and measures the last one. */
+  /** Warms up if there are two phases, and measures the last phase. */
   async #measure({ run, runs, phases, servers, plan }: PreparedJob<R>, observer: LoadObserver): Promise<LoadOutcome> {
     await run.start(sharingAdvice(servers));
     const untuned = await this.#untuned(run);
@@ -155,7 +155,10 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
     });
   }
 
-  /** Settings of the runners' machines that are not as promised. Each machine is asked once, while the runners wait to start. */
+  /**
+   * Descriptions of machine settings of the runners' machines that are not as promised. Each machine is asked once,
+   * while the runners wait to start.
+   */
   async #untuned(run: JobRun): Promise<string[]> {
     const { tuning } = this.options.plan;
     if (tuning === undefined) return [];
@@ -172,7 +175,7 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
   }
 }
 
-/** Runs valkey-benchmark in Jobs, by the options that the image's version has. */
+/** Runs valkey-benchmark in Jobs, with the options that the image's version has. */
 export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> implements ValkeyBenchmarkDriver {
   private constructor(
     kubernetes: KubernetesClient,
@@ -183,7 +186,8 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
   }
 
   /**
-   * Reads the options of valkey-benchmark in the image by a Job, which also shows whether a runner finds a machine.
+   * Reads the options of the image's valkey-benchmark with a Job. The Job also shows whether a machine has room for a
+   * runner.
    * @throws BadInput without a deployment; Failure when a runner cannot start, with the reason
    */
   static async open(
@@ -211,8 +215,8 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
 }
 
 /**
- * The runners with the authority of the servers' certificates, unless they name their own.
- * @throws BadInput where they could not mount it
+ * The plan with the CA certificate that signed the servers' certificates, unless the plan has its own TLS files.
+ * @throws BadInput if the runners could not mount the certificate
  */
 export function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSecret }: PodDeployment): RunnerPlan {
   if (plan.tls !== undefined || tlsSecret === undefined || access.tls?.insecure !== false) return plan;
@@ -220,27 +224,32 @@ export function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSe
   if (own !== namespace)
     throw new BadInput(name, [
       `loadGenerators.tls: load generators in namespace ${own} cannot mount Secret ${tlsSecret} of namespace ${namespace}; ` +
-        "expected { secret, cacert }, a Secret of theirs that has its ca.crt",
+        `expected { secret, cacert } with a Secret of namespace ${own} that has the same ca.crt`,
     ]);
   return { ...plan, tls: { secret: tlsSecret, cacert: "ca.crt" } };
 }
 
-/** The same image for all deployments, so that one load generator compares them. */
+/**
+ * Image of the runners, which is the same for all deployments, so that the same load generator measures all of them.
+ */
 function imageOf({ image, plan, deployments }: JobLoadDriverOptions, fallback: PodDeployment): string {
   return image ?? plan.image ?? (deployments[0] ?? fallback).image;
 }
 
-/** `bench-cluster-1a2b3c4d` */
+/** Name of a Job: `bench-cluster-1a2b3c4d`. */
 function jobName({ name }: PodDeployment): string {
   return `bench-${name}-${randomBytes(4).toString("hex")}`;
 }
 
-/** Advice when no machine is left for a runner. */
+/** Advice for the case that no machine has room for a runner. */
 function sharingAdvice({ name }: PodDeployment): string {
   return `allow load generators to share machines with the servers of ${name} (every record then carries a warning)`;
 }
 
-/** In a cluster, a hash tag of a slot of the primary: all keys by which runners meet are on it. */
+/**
+ * Text for the keys by which runners meet. In a cluster, it is a hash tag of one of the primary's slots, so that all
+ * these keys are on this primary.
+ */
 function keyTag({ slots, name }: PrimaryNode): string {
   if (slots === undefined) return "";
   const [first] = slots;

@@ -1,4 +1,4 @@
-/** The outcome of a Job from the records of its runners. Pure. */
+/** The outcome of a Job, computed from the records of its runners. Pure. */
 import { formatPercent } from "../../../lib/units";
 import { messageOf } from "../../../lib/errors";
 import { mergeReports, latencySummary } from "../merge-reports";
@@ -15,28 +15,30 @@ import type { RunnerPhase, RunnerRecord } from "./runner-record";
 /** A finished Job. */
 export interface JobFacts<R> {
   readonly loadGenerator: JobLoadGenerator<R>;
-  /** The warm-up, if there was one, and the measurement. */
+  /** The warm-up, if there was one, and then the measurement. */
   readonly phases: readonly R[];
-  /** Seed of the first runner; the n-th after it adds n. */
+  /** Seed of the first runner. Each further runner has the next number. */
   readonly seed: number;
   readonly startedAt: string;
   /** Start of the measurement, milliseconds since the epoch. */
   readonly begunMs: number;
-  /** By runner, in their order. */
+  /** Records of the runners, in the order of the runners. */
   readonly records: readonly RunnerRecord[];
-  /** Machines of the runners, in the same order. */
+  /** Machines of the runners, in the order of the runners. */
   readonly machines: readonly string[];
   /** CPU limit of each runner, cores. */
   readonly cpuLimit: number | undefined;
-  /** Machines with servers of the deployment under test. */
+  /** Machines that run servers of the deployment under test. */
   readonly servers: ReadonlySet<string>;
-  /** Whether runners were allowed on those machines. */
+  /** Whether runners were allowed to run on those machines. */
   readonly sharing: boolean;
-  /** Settings of the runners' machines that are not as promised, a sentence for each machine. */
+  /**
+   * Descriptions of machine settings of the runners' machines that are not as promised, one sentence for each machine.
+   */
   readonly untuned: readonly string[];
 }
 
-/** Smallest share of the whole time in which all runners must run at once. */
+/** Smallest share of the whole time in which all runners must run at the same time. */
 const OVERLAP_LIMIT = 0.95;
 
 /** The measurement of one runner. */
@@ -51,7 +53,7 @@ interface RunnerMeasurement {
 }
 
 /**
- * Adds the runners' results.
+ * Adds up the results of the runners.
  * @throws LoadGeneratorFailure when the load generator of any runner failed or its output is not understood
  */
 export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
@@ -87,7 +89,10 @@ export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
   };
 }
 
-/** Rates are added; percentiles are computed from the added counts, from histograms where all runners have them. */
+/**
+ * Merged outputs. Rates are added. Percentiles are computed from the sum of the counts, or from histograms if all
+ * runners have them.
+ */
 function merged(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | "latencies" | "offering"> {
   const report = mergeReports(outputs.map((output) => output.report));
   const histograms = outputs.flatMap(({ latencies }) => latencies ?? []);
@@ -98,7 +103,10 @@ function merged(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | 
   return { report: { ...report, ...latencySummary(report.title, latencies) }, latencies, offering };
 }
 
-/** The measured time is the last part of the measurement's phase: a load generator connects first. */
+/**
+ * The measurement of one runner. Its measured time is the last part of the phase, because a load generator connects
+ * first.
+ */
 function runnerMeasurement<R>(
   record: RunnerRecord,
   index: number,
@@ -159,7 +167,7 @@ function cpuOf(
   return {
     client: clients.length === runs.length ? sum(clients) : null,
     clientLimit: sum(runs.map(({ cores }) => Math.min(threads, cores, cpuLimit ?? Infinity))),
-    // This program runs on none of these machines.
+    // This program does not run on any of these machines.
     program: 0,
     serversHere: [...servers].every((server) => machines.some(({ machine }) => machine === server)),
     machineBusy: sumOverMachines(({ busySeconds }) => busySeconds),
@@ -168,7 +176,10 @@ function cpuOf(
   };
 }
 
-/** Also where no runner shared a machine although it was allowed: the next run may differ. */
+/**
+ * Warnings about shared machines. They also appear if no runner shared a machine although it was allowed, because the
+ * next run may differ.
+ */
 function sharingWarnings(
   runs: readonly RunnerMeasurement[],
   { servers, sharing }: Pick<JobFacts<unknown>, "servers" | "sharing">,
@@ -178,9 +189,9 @@ function sharingWarnings(
   const machines = [...new Set(guests.map(({ machine }) => machine))];
   const text =
     guests.length === 0
-      ? "runners were allowed on machines with servers of the deployment; none ran on one"
+      ? "runners were allowed on machines with servers of the deployment; none of them ran on such a machine"
       : `${guests.length} of ${runs.length} runners shared machines with servers of the deployment ` +
-        `(${machines.join(", ")}); they take CPU from each other`;
+        `(${machines.join(", ")}); runners and servers take CPU from each other`;
   return [{ code: "shared-machine", text }];
 }
 
@@ -189,8 +200,8 @@ function overlapWarnings(runs: readonly RunnerMeasurement[]): Warning[] {
   const whole = Math.max(...runs.map(({ toMs }) => toMs)) - Math.min(...runs.map(({ fromMs }) => fromMs));
   const part = Math.max(0, common) / whole;
   if (part >= OVERLAP_LIMIT) return [];
-  const share = `${formatPercent(part)} of the time`;
-  const text = `all runners ran at once only ${share}; the sum of their rates is higher than the rate of the servers`;
+  const share = `${formatPercent(part)} of the measurement`;
+  const text = `all runners ran at the same time for only ${share}; the sum of their rates is higher than the rate of the servers`;
   return [{ code: "runners-apart", text }];
 }
 

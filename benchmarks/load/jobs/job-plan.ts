@@ -1,4 +1,4 @@
-/** Plan of a benchmark Job: plain data. */
+/** Plan of a benchmark Job. Plain data. */
 import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/pods";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { TlsFiles } from "../../../valkey/node";
@@ -6,46 +6,48 @@ import type { BenchmarkUser } from "../benchmark-user";
 import type { JobPhase } from "./load-generator";
 import type { BinaryFiles, LoadSidecar } from "./sidecar";
 
-/** Where and how runners run, the same for every Job. */
+/** Number, placement and options of runners, the same for every Job. */
 export interface RunnerPlan {
   /** Number of runners. */
   readonly runners: number;
-  /** Namespace of the Jobs; the servers must accept connections from it. @default the servers' */
+  /** Namespace of the Jobs. The servers must accept connections from it. @default the servers' namespace */
   readonly namespace?: string | undefined;
   /**
-   * Whether runners may share machines with servers of the deployment under test. Every record then carries a warning.
+   * Whether runners may share machines with servers of the deployment under test. If they may, every record has a
+   * warning.
    */
   readonly sharing: boolean;
   /**
-   * Requests and limits of each runner. A CPU limit slows the load generator down (scanners ask for one, CKV_K8S_11).
+   * Requests and limits of each runner. A CPU limit slows the load generator down, but security scanners ask for one
+   * (CKV_K8S_11).
    * @default 100m and 64Mi, at most 1Gi
    */
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
-  /** Image that holds valkey-benchmark and valkey-cli. @default the servers' image */
+  /** Image with valkey-benchmark and valkey-cli. @default the servers' image */
   readonly image?: string | undefined;
   /**
-   * Images of the load generators that the servers' image does not hold.
+   * Images of the load generators that the servers' image does not contain.
    * @default pinned images of Node and memtier_benchmark
    */
   readonly images?: { readonly node?: string | undefined; readonly memtier?: string | undefined } | undefined;
-  /** Pull policy of all images. @default Kubernetes' own */
+  /** Pull policy of all images. @default the default of Kubernetes */
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | undefined;
-  /** Labels of the machines that runners may use, such as those of a pool of their own. */
+  /** Labels of the machines that runners may use, for example the labels of a separate pool. */
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
   /**
-   * Zones that runners are spread over evenly, each on a machine without another runner, in the order in which they
-   * are filled. For machines that are started for the runners: as many as planned.
-   * @default any zone, on other machines where there are any
+   * Zones over which runners are spread evenly. Each runner is on a machine without another runner, and the zones are
+   * filled in the given order. It is meant for machines that are started for the runners, one for each runner.
+   * @default any zone, on separate machines if there are any
    */
   readonly ownMachinesIn?: readonly string[] | undefined;
-  /** Kernel settings that the runners' machines promise. Each one that differs is a warning in every record. */
+  /** Kernel settings that the runners' machines promise. Each setting that differs is a warning in every record. */
   readonly tuning?: ExpectedTuning | undefined;
-  /** Labels added to the pods, so that a NetworkPolicy can admit them. */
+  /** Labels that are added to the pods, so that a NetworkPolicy can allow them. */
   readonly labels?: Labels | undefined;
-  /** Names of Secrets in the runners' namespace. */
+  /** Names of Secrets for pulling images, in the runners' namespace. */
   readonly imagePullSecrets?: readonly string[] | undefined;
-  /** The Secret with the TLS files, and the key of each file in it. */
+  /** The Secret with the TLS files, and the key of each file in the Secret. */
   readonly tls?: RunnerTlsSecret | undefined;
 }
 
@@ -57,7 +59,7 @@ export interface RunnerTlsSecret {
   readonly key?: string;
 }
 
-/** One run of a load generator by a Job. */
+/** One run of a load generator as a Job. */
 export interface JobPlan {
   readonly name: string;
   readonly namespace: string;
@@ -68,22 +70,22 @@ export interface JobPlan {
   readonly runner: RunnerPlan;
   /** Prefix of the keys by which runners meet. */
   readonly keys: string;
-  /** The warm-up, if there is one, and the measurement. */
+  /** The warm-up, if there is one, and then the measurement. */
   readonly phases: readonly JobPhase[];
-  /** Runs the load generator where the servers' image does not hold it. */
+  /** Runs the load generator if the servers' image does not contain it. */
   readonly sidecar?: LoadSidecar | undefined;
   /** Files of the sidecar. */
   readonly files?: BinaryFiles | undefined;
   /**
-   * The user made for the run and deleted after it. Load generators take a password on their command line only; the
-   * runner takes it from its environment, so that the Job's objects do not hold it (CKV_K8S_35).
+   * The user that is created for the run and deleted after it. Load generators take a password only on their command
+   * line. The runner takes it from its environment, so that the Job's objects do not contain it (CKV_K8S_35).
    */
   readonly user: BenchmarkUser | undefined;
-  /** TLS options besides the files, which are the runner's own. */
+  /** TLS options except the files, which belong to the runner. */
   readonly tls: Pick<TlsFiles, "sni"> | undefined;
-  /** Longest wait of a runner for the others, seconds. */
+  /** Longest time for which a runner waits for the others, seconds. */
   readonly timeoutSeconds: number;
-  /** Seconds after which Kubernetes ends the Job, even when the program that started it is gone. */
+  /** Seconds after which Kubernetes ends the Job, even if the program that started it no longer runs. */
   readonly deadlineSeconds: number;
 }
 

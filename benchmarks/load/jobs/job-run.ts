@@ -1,4 +1,4 @@
-/** One Job from the creation of its objects to their deletion. */
+/** One Job, from the creation of its objects until their deletion. */
 import type { V1ConfigMap, V1Job, V1Pod, V1Secret } from "@kubernetes/client-node";
 import { LoadGeneratorFailure } from "../load-driver";
 import type { PrimaryNode } from "../../workloads/prefill";
@@ -17,17 +17,18 @@ import { assertRunnersWork, hasEnded, runnerIndex } from "./runner-state";
 import type { RunnerKeys } from "./runner-script";
 
 /**
- * Between queries for arrived runners. The queries go to the server under test, so none are sent while it is measured.
+ * Time between two queries for arrived runners, milliseconds. The queries go to the server under test, so none are sent
+ * while it is measured.
  */
 const ARRIVAL_POLL_MS = 50;
-/** Between queries for the pods. */
+/** Time between two queries for the pods, milliseconds. */
 const POD_POLL_MS = 1_000;
-/** Longest wait for the runners of a removed run, seconds. */
+/** Longest time to wait for the runners of a removed run, seconds. */
 const STOP_SECONDS = 30;
-/** Longest time in which runners on busy machines write their records, seconds. */
+/** Longest time in which runners on busy machines must write their records, seconds. */
 const HANDOVER_SECONDS = 30;
 
-/** Creates the Job, starts its phases for all runners at once, reads the records and deletes everything. */
+/** Creates the Job, starts each phase for all runners at the same time, reads the records, and deletes everything. */
 export class JobRun {
   readonly #name: string;
   readonly #namespace: string;
@@ -50,7 +51,7 @@ export class JobRun {
 
   /**
    * Creates the objects and waits until every runner has arrived.
-   * @param advice what to change when a runner finds no machine, for the message
+   * @param advice what to change if no machine has room for a runner, for the message
    * @throws Failure when a runner does not start in time, with the reason; LoadGeneratorFailure when one fails
    */
   async start(advice: string): Promise<void> {
@@ -72,9 +73,9 @@ export class JobRun {
   }
 
   /**
-   * Starts a phase for all runners at once and waits for the last to finish.
-   * @param phase number from 1
-   * @returns the start, milliseconds since the epoch
+   * Starts a phase for all runners at the same time, and waits until the last runner has finished.
+   * @param phase number of the phase, from 1
+   * @returns the time of the start, milliseconds since the epoch
    * @throws LoadGeneratorFailure when a runner fails or does not end
    */
   async runPhase(phase: number): Promise<number> {
@@ -105,7 +106,7 @@ export class JobRun {
     return begunMs;
   }
 
-  /** The runners' containers, after the start. */
+  /** The containers of the runners, after the start. */
   async containers(): Promise<readonly PlacedContainer[]> {
     const pods = (await this.#pods()).filter((pod) => !hasEnded(pod));
     return pods.map((pod) => ({
@@ -116,7 +117,7 @@ export class JobRun {
     }));
   }
 
-  /** The records and the machines of the runners, both in the order of the runners. */
+  /** The records and the machines of the runners, both in the runners' order. */
   async read(): Promise<{ readonly records: readonly RunnerRecord[]; readonly machines: readonly string[] }> {
     const texts = await Promise.all(
       Array.from({ length: this.#runners }, (_, index) => this.primary.connection.get(this.keys.record(index))),
@@ -128,7 +129,7 @@ export class JobRun {
     };
   }
 
-  /** Deletes everything that the run created, also after a failed start. Never throws. */
+  /** Deletes everything that the run created, even after a failed start. Never throws. */
   async remove(): Promise<void> {
     const { batch, core } = this.kubernetes;
     const at = { namespace: this.#namespace, name: this.#name };
@@ -148,8 +149,8 @@ export class JobRun {
   }
 
   /**
-   * Waits until no runner of a removed run is left, so that the next run does not share the servers with it. A pod on a
-   * machine that died is waited for no longer than half a minute.
+   * Waits until all runners of a removed run have ended, so that the next run does not share the servers with them. For
+   * a pod on a dead machine it waits no longer than half a minute.
    */
   async stopped(): Promise<void> {
     const isStopped = async (): Promise<boolean> => (await this.#pods().catch(() => [])).every(hasEnded);
@@ -164,12 +165,15 @@ export class JobRun {
     return listAllPods(this.kubernetes, this.#namespace, formatLabelSelector(this.#labels));
   }
 
-  /** Reads a length with SETRANGE, which counts as neither hit nor miss: hits are counted during the measurement. */
+  /**
+   * Whether all runners have arrived at a phase. It reads the length of a key with SETRANGE, which counts neither as
+   * hit nor as miss, because hits and misses are counted during the measurement.
+   */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;
   }
 
-  /** Checks the pods and sends nothing to the servers, because they are being measured. */
+  /** Checks the pods. Sends nothing to the servers, because they are being measured. */
   async #watchPods(milliseconds: number): Promise<void> {
     const until = Date.now() + milliseconds;
     for (let left = milliseconds; left > 0; left = until - Date.now()) {
@@ -180,7 +184,7 @@ export class JobRun {
 }
 
 /**
- * Runs a Job of one pod.
+ * Runs a Job with one pod.
  * @param advice as for `JobRun.start`
  * @returns the termination message of its container
  */
@@ -211,7 +215,7 @@ export async function runFeaturesJob(
 }
 
 /**
- * Creates the Job and what it needs. The Job owns its Secret and ConfigMap, so that Kubernetes deletes them with it; an
+ * Creates the Job with its Secret and its ConfigMap. The Job owns both, so that Kubernetes deletes them with it. An
  * owner must exist first, so the Job starts suspended.
  */
 async function createJob(kubernetes: KubernetesClient, { job, secret, files }: JobObjects): Promise<void> {

@@ -1,4 +1,4 @@
-/** A load generator that the runners of a Job can run: its program, its arguments and its output. */
+/** A load generator that the runners of a Job can run: its program, arguments and output. */
 import type { Endpoint, TlsFiles } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Histogram } from "../../../lib/histogram";
@@ -8,60 +8,60 @@ import type { Warning } from "../../results/schema";
 import type { LoadReport } from "../load-report";
 import type { BinaryFiles, LoadSidecar } from "./sidecar";
 
-/** One run of the load generator, the same for all runners: the warm-up or the measurement. Plain data. */
+/** One phase of the load generator, the same for all runners: the warm-up or the measurement. Plain data. */
 export interface JobPhase {
-  /** Arguments, with placeholders for what each runner fills in for itself (`runner-script.ts`). */
+  /** Arguments, with placeholders for the values that differ between runners (`runner-script.ts`). */
   readonly arguments: readonly string[];
-  /** Server for valkey-cli, by which runners meet. */
+  /** Server to which valkey-cli connects, for the keys by which runners meet. */
   readonly endpoint: Endpoint;
-  /** Seed of the first runner; the n-th after it adds n. */
+  /** Seed of the first runner. Each further runner has the next number. */
   readonly seed: number;
-  /** Requests of all runners together; undefined where the phase ends by the clock. */
+  /** Number of requests of all runners together; undefined if the phase ends after a time. */
   readonly requests: number | undefined;
-  /** Requests per second of all runners together; undefined where the load generator sends as fast as it can. */
+  /** Requests per second of all runners together; undefined if the load generator sends as fast as it can. */
   readonly rate: number | undefined;
-  /** Length of the phase; undefined where requests are counted. */
+  /** Duration of the phase, seconds; undefined if the phase ends after a number of requests. */
   readonly seconds: number | undefined;
   /** Seconds after which the load generator counts as hanging. */
   readonly timeoutSeconds: number;
 }
 
-/** How runners reach the servers. */
+/** Credentials and TLS options with which runners connect to the servers. */
 export interface JobAccess {
-  /** Undefined where the servers want no password; the password is in the runner's environment. */
+  /** Name of the user; undefined if the servers require no password. The password is in the runner's environment. */
   readonly username: string | undefined;
-  /** Paths of files are those in the runner's pod. */
+  /** TLS options. Paths of files are paths in the runner's pod. */
   readonly tls: TlsFiles | undefined;
   readonly runners: number;
 }
 
-/** The output of one runner as data. */
+/** The parsed output of one runner. */
 export interface ParsedOutput {
   readonly report: LoadReport;
-  /** All latencies, where the load generator prints a histogram. */
+  /** All latencies, if the load generator prints a histogram. */
   readonly latencies?: Histogram;
   /** Tally of the open-loop generator. */
   readonly tally?: Tally;
-  /** How long the program ran after the measured time, milliseconds. */
+  /** Time for which the program ran after the measured time, milliseconds. */
   readonly trailingMs: number;
   readonly warnings: readonly Warning[];
 }
 
-/** A load generator in Jobs. @typeParam R one run of it */
+/** A load generator in Jobs. @typeParam R one run of the load generator */
 export interface JobLoadGenerator<R> {
   /** Name in messages. */
   readonly program: string;
-  /** Runs the load generator where the servers' image does not hold it. */
+  /** Runs the load generator if the servers' image does not contain it. */
   readonly sidecar: (() => Promise<LoadSidecarWithFiles>) | undefined;
-  /** The user made for the run. */
+  /** The user that is created for the run. */
   readonly user: (run: R) => BenchmarkUser | undefined;
-  /** The same run for all runners. */
+  /** The phase for a run, the same for all runners. */
   readonly phase: (run: R, access: JobAccess, deployment: Pick<Deployment, "mode" | "nodes" | "access">) => JobPhase;
   /** Arguments of one runner for the record, without secrets. */
   readonly command: (run: R, index: number, runners: number) => readonly string[];
-  /** Threads of the load generator, for the limit of its CPU. */
+  /** Number of threads of the load generator, for its CPU limit. */
   readonly threads: (run: R) => number;
-  /** @throws Failure when the output is not understood */
+  /** @throws Failure if the output cannot be parsed */
   readonly parse: (text: string, run: R) => ParsedOutput;
 }
 

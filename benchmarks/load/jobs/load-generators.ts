@@ -19,7 +19,7 @@ import type { JobPhase, JobLoadGenerator } from "./load-generator";
 import { MEMTIER_IMAGE, NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { PLACEHOLDERS } from "./runner-script";
 
-/** valkey-benchmark of the runners' own image. */
+/** valkey-benchmark from the runners' own image. */
 export const valkeyBenchmarkInJobs: JobLoadGenerator<ValkeyBenchmarkRun> = {
   program: "valkey-benchmark",
   sidecar: undefined,
@@ -54,14 +54,14 @@ export function memtierInJobs(image = MEMTIER_IMAGE): JobLoadGenerator<MemtierRu
     sidecar: () => Promise.resolve({ image, program: "memtier_benchmark", result: MEMTIER_RESULT }),
     user: ({ credentials }) => credentials,
     phase: (run, { username, tls, runners }) => ({
-      // memtier_benchmark takes user and password in one word.
+      // memtier_benchmark takes user and password as one word.
       arguments: memtierArguments(
         { ...shareOf(run, runners), credentials: undefined, tls },
         MEMTIER_RESULT,
         username === undefined ? undefined : PLACEHOLDERS.credentials,
       ),
       endpoint: run.endpoint,
-      // memtier_benchmark seeds itself from the randomness of the machine.
+      // memtier_benchmark takes its seed from the machine's source of randomness.
       seed: 0,
       ...timed(run.mix.length.seconds, run.mix.rate),
     }),
@@ -84,7 +84,7 @@ const UNPACKED = "/tmp/open-loop.cjs";
 const PACKED = `${SIDECAR_FILES_DIRECTORY}/${BUNDLE}`;
 const UNPACK = `fs.writeFileSync("${UNPACKED}", zlib.gunzipSync(fs.readFileSync("${PACKED}")))`;
 
-/** The open-loop generator in a sidecar with Node; a ConfigMap holds its bundle. */
+/** The open-loop generator in a sidecar with Node.js. A ConfigMap contains its bundle. */
 export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun> {
   return {
     program: "the open-loop generator",
@@ -98,7 +98,7 @@ export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun
     phase: (run, { tls, runners }, deployment) => {
       const endpoints = endpointsPrimaryFirst(deployment, run.primary);
       // Certificates name stable host names, but the generator connects to addresses. Without an SNI it accepts any
-      // name in a certificate of the authority, as Valkey's own programs do.
+      // name in a certificate that the authority signed, like Valkey's own programs.
       const access = {
         ...deployment.access,
         tls: tls === undefined ? undefined : { ...tls, anyName: tls.sni === undefined },
@@ -138,7 +138,7 @@ export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun
   };
 }
 
-/** A phase that ends by the clock. */
+/** A phase that ends after a time. */
 function timed(
   seconds: number,
   rate: number | undefined,

@@ -1,4 +1,4 @@
-/** The pod of a runner: its container, its sidecar, its environment, and the machines that it may use. Pure. */
+/** The pod of a runner: its container, sidecar and environment, and the machines that it may use. Pure. */
 import type { V1Job } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
@@ -18,22 +18,25 @@ const DEFAULT_RESOURCES: NonNullable<RunnerPlan["resources"]> = {
   requests: { cpu: "100m", memory: "64Mi" },
   limits: { memory: "1Gi" },
 };
-/** Resources of a runner whose load generator runs in the sidecar: it does nothing while the servers are measured. */
+/**
+ * Resources of a runner container whose load generator runs in the sidecar. The container itself does nothing during
+ * the measurement.
+ */
 const WAITING_RESOURCES = { cpu: "50m", memory: "32Mi" };
-/** Any user but root. */
+/** ID of the user in the containers: any user except root. */
 const USER_ID = 10_001;
 
 type PodSpec = NonNullable<NonNullable<Plain<V1Job>["spec"]>["template"]["spec"]>;
 type Container = PodSpec["containers"][number];
 type Environment = NonNullable<Container["env"]>;
 
-/** The pod of each runner; it meets the restricted Pod Security Standard. */
+/** The pod of each runner. It complies with the restricted Pod Security Standard. */
 export function podSpec(plan: JobPlan): PodSpec {
   const { runner, sidecar, files } = plan;
   const { nodeSelector, tolerations, imagePullSecrets, tls } = runner;
   return {
     restartPolicy: "Never",
-    // The script is process 1 of the container, which ignores SIGTERM because it has no handler for it.
+    // The script is process 1 of the container. It has no handler for SIGTERM, so the signal has no effect.
     terminationGracePeriodSeconds: 1,
     automountServiceAccountToken: false,
     enableServiceLinks: false,
@@ -91,7 +94,7 @@ function common({ runner, sidecar }: JobPlan): Partial<Container> {
   return {
     ...(imagePullPolicy && { imagePullPolicy }),
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
-    // The pod's status then holds the reason of a failure; reading it needs no right to read logs.
+    // The reason of a failure is then in the pod's status, which can be read without permission to read logs.
     terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: compact([
       { name: "tmp", mountPath: "/tmp" },
@@ -106,13 +109,13 @@ function loadResources({ runner }: JobPlan): NonNullable<Container["resources"]>
   return { requests: { ...requests }, ...(limits && { limits: { ...limits } }) };
 }
 
-/** A CPU limit only where the load generator has limits too. */
+/** Resources of the waiting container. It has a CPU limit only if the load generator has limits as well. */
 function waitingResources({ runner }: JobPlan): NonNullable<Container["resources"]> {
   const limits = runner.resources?.limits === undefined ? { memory: "64Mi" } : WAITING_RESOURCES;
   return { requests: WAITING_RESOURCES, limits };
 }
 
-/** See the head of `runner.sh`. */
+/** Environment of the runner's script: see the beginning of `runner.sh`. */
 function runnerEnvironment({ phases, keys, runner, timeoutSeconds, tls, sidecar }: JobPlan): Record<string, string> {
   const [first] = phases;
   const last = phases.at(-1);
@@ -144,7 +147,10 @@ function credentials({ name, user }: JobPlan): Environment {
   ];
 }
 
-/** Keeps runners off the servers' machines, or prefers that where sharing is allowed; keeps runners apart likewise. */
+/**
+ * Affinity that keeps runners off the servers' machines; if sharing is allowed, it only prefers other machines. In the
+ * same way, it keeps runners apart from each other.
+ */
 function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]> {
   const topologyKey = "kubernetes.io/hostname";
   const fromServers = {
@@ -176,7 +182,9 @@ function phaseArguments({ phases }: JobPlan): string[] {
   );
 }
 
-/** The keys of the Secret that a runner needs. The servers' private key, in the same Secret, is not mounted. */
+/**
+ * The files of the Secret that a runner needs. The servers' private key is in the same Secret, but it is not mounted.
+ */
 function filesOf({ cacert, cert, key }: RunnerTlsSecret): { readonly key: string; readonly path: string }[] {
   return compact([cacert, cert, key]).map((name) => ({ key: name, path: name }));
 }
@@ -189,6 +197,6 @@ export function runnerTls(
   if (tls === undefined) return undefined;
   const path = (key: string | undefined): string | undefined => key && `${TLS_DIRECTORY}/${key}`;
   const mounted = { cacert: path(files?.cacert), cert: path(files?.cert), key: path(files?.key) };
-  // What a runner can check depends on its own files.
+  // Whether a runner can check certificates depends on its own files.
   return { sni: tls.sni, insecure: files?.cacert === undefined, ...mounted };
 }

@@ -1,10 +1,10 @@
-/** The record of a runner (`runner.sh`): the load generator's output, its time and its CPU. Pure. */
+/** The record that a runner writes (`runner.sh`): the load generator's output, its time and its CPU use. Pure. */
 import { Failure } from "../../../lib/errors";
 import { RECORD_LINE_PREFIX } from "./runner-script";
 
 /** The record of one runner. */
 export interface RunnerRecord {
-  /** Cores that the container may use by its affinity; CPU limits are not in it. */
+  /** Number of cores that the container may use according to its affinity. CPU limits are not considered. */
   readonly cores: number;
   readonly phases: readonly RunnerPhase[];
 }
@@ -15,25 +15,25 @@ export interface RunnerPhase {
   readonly exit: number;
   /** Output of the load generator, unchanged. */
   readonly text: string;
-  /** From the start of the phase to the end of the load generator, by the runner's clock. */
+  /** Seconds from the start of the phase to the end of the load generator, by the runner's clock. */
   readonly seconds: number;
-  /** CPU of the load generator. */
+  /** CPU time of the load generator, seconds. */
   readonly cpuSeconds: number;
-  /** CPU of the whole machine; undefined where /proc/stat is not readable. */
+  /** CPU time of the whole machine; undefined if /proc/stat cannot be read. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 
-/** Clock ticks per second in /proc; Linux fixes them for user space. */
+/** Clock ticks per second in /proc. Linux guarantees this value to programs. */
 const TICKS_PER_SECOND = 100;
 
-/** Record that `record_counters` of `runner.sh` writes. */
+/** The lines that `record_counters` of `runner.sh` writes. */
 interface Counters {
   readonly uptime: number;
   readonly machine: RunnerPhase["machine"];
   readonly childSeconds: number;
 }
 
-/** @throws Failure when the record is incomplete */
+/** @throws Failure if the record is incomplete */
 export function parseRunnerRecord(text: string): RunnerRecord {
   const lines = text.split("\n");
   const phases: RunnerPhase[] = [];
@@ -48,7 +48,7 @@ export function parseRunnerRecord(text: string): RunnerRecord {
     const uptime = Number(next("uptime"));
     const machine = machineSeconds(next(""));
     next("times");
-    // `times` prints two lines: CPU of the shell, then of its children.
+    // `times` prints two lines: the CPU time of the shell, then that of its children.
     const childSeconds = durations(lines[at + 1] ?? "");
     at += 2;
     return { uptime, machine, childSeconds };
@@ -95,7 +95,7 @@ function machineSeconds(line: string): RunnerPhase["machine"] {
   };
 }
 
-/** The sum of user and system time in a line of the shell's `times`, as `1m2.50s 0m0.25s`. */
+/** Sum of user and system time in a line of the shell's `times`, such as `1m2.50s 0m0.25s`, seconds. */
 function durations(line: string): number {
   return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
     (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),

@@ -1,4 +1,4 @@
-/** Whether the runners of a Job work, from their pods. Pure. */
+/** Whether the runners of a Job work, according to their pods. Pure. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
@@ -13,10 +13,12 @@ export function runnerIndex(pod: Pod): number | undefined {
 }
 
 /**
- * @param pods with those being deleted
- * @param runners number of runners that have all arrived; @default those that there are
- * @throws LoadGeneratorFailure when the container of a runner failed, its output lists all of them; `interrupted` when a
- * pod was evicted, deleted, or lost with its machine, as spot machines are: the others would measure less
+ * Checks that the runners work.
+ * @param pods all pods, including those that are being deleted
+ * @param runners number of runners, if all have arrived. @default the number of pods
+ * @throws LoadGeneratorFailure if the container of a runner failed; its output lists all failed runners. Its
+ *   `interrupted` is true if a pod was evicted or deleted, or was lost with its machine, such as a spot machine: the
+ *   remaining runners would send less load
  */
 export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
   const failed = pods.flatMap((pod) => {
@@ -35,7 +37,10 @@ export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
   if (lines[0] !== undefined) throw new LoadGeneratorFailure(lines[0], lines.join("\n"), { interrupted: true });
 }
 
-/** One line per runner; first those of which Kubernetes says why, because the Job's end deletes the others. */
+/**
+ * Interruptions, one line for each runner. Runners for which Kubernetes gives a reason come first, because the others
+ * are deleted when the Job ends.
+ */
 function interruptions(pods: readonly Pod[], runners: number): string[] {
   const taken = pods.filter(isTakenAway);
   const present = new Set(pods.map(runnerIndex));
@@ -62,17 +67,22 @@ function runnerName(pod: Pod): string {
   return `runner ${runnerIndex(pod) ?? "?"} on ${pod.spec?.nodeName ?? "no machine"} (${pod.metadata?.name ?? "?"})`;
 }
 
-/** A pod that is deleted ends with the exit status of a signal, which is not a failure of its own. */
+/**
+ * Whether a pod was deleted or evicted. Such a pod ends with the exit status of a signal, which does not count as its
+ * own failure.
+ */
 function isTakenAway(pod: Pod): boolean {
   return pod.metadata?.deletionTimestamp !== undefined || disruption(pod) !== undefined;
 }
 
-/** Why Kubernetes ended a pod: an eviction, a taint of its machine, its machine's loss, or a pod of more importance. */
+/**
+ * Reason why Kubernetes ended a pod: an eviction, a taint or the loss of its machine, or a pod with a higher priority.
+ */
 function disruption({ status }: Pod): { readonly reason?: string; readonly message?: string } | undefined {
   return status?.conditions?.find(({ type, status: state }) => type === "DisruptionTarget" && state === "True");
 }
 
-/** Undefined where the pod has not failed. */
+/** Reason why a pod failed; undefined if it has not failed. */
 function failureReason({ status }: Pod): string | undefined {
   const ends = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.terminated ?? []);
   const end = ends.find(({ exitCode }) => exitCode !== 0);

@@ -1,32 +1,32 @@
 /**
- * A second container in the runner's pod, for a load generator that the servers' image does not hold (`sidecar.sh`).
+ * A second container in the runner's pod, for a load generator that the servers' image does not contain (`sidecar.sh`).
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Sidecar of a runner that runs a load generator. */
+/** A sidecar that runs a load generator for a runner. */
 export interface LoadSidecar {
   readonly image: string;
-  /** Command that runs the load generator; the arguments of the run follow. */
+  /** Command that starts the load generator. The arguments of the run follow it. */
   readonly program: string;
-  /** Shell command to run once before anything is sent. @default nothing */
+  /** Shell command that runs once before any request is sent. @default nothing */
   readonly setup?: string;
-  /** File that the load generator writes and that belongs to its output. @default none */
+  /** File that the load generator writes and that is a part of its output. @default no file */
   readonly result?: string;
 }
 
-/** Contents by file name; gzipped where large, because a ConfigMap holds at most 1 MiB. */
+/** Contents by file name. Large files are gzipped, because a ConfigMap holds at most 1 MiB. */
 export type BinaryFiles = Readonly<Record<string, Buffer>>;
 
-/** Directory that the two containers share. */
+/** Directory that both containers share. */
 export const EXCHANGE_DIRECTORY = "/exchange";
-/** Directory of the files that the load generator needs. */
+/** Directory with the files that the load generator needs. */
 export const SIDECAR_FILES_DIRECTORY = "/load-generator";
 
-/** POSIX shell; its head lists the environment. */
+/** The script of the sidecar, for a POSIX shell. Its beginning lists the environment. */
 export const SIDECAR_SCRIPT = readFileSync(join(__dirname, "sidecar.sh"), "utf8");
 
-/** Environment of `sidecar.sh`, except the credentials. */
+/** Environment of `sidecar.sh` without the credentials. */
 export function sidecarEnvironment({ program, setup = ":", result = "" }: LoadSidecar): Record<string, string> {
   return { EXCHANGE: EXCHANGE_DIRECTORY, SETUP: setup, PROGRAM: program, RESULT: result };
 }

@@ -12,7 +12,7 @@ import { TLS_NAMES } from "../valkey-benchmark/arguments";
 export interface MemtierRun {
   readonly mix: MemtierWorkload;
   readonly mode: Mode;
-  /** Any node of the cluster, or the primary. */
+  /** Endpoint of any node of the cluster, or of the primary in replication mode. */
   readonly endpoint: Endpoint;
   /** Number of primaries of the cluster. */
   readonly primaries: number;
@@ -21,12 +21,12 @@ export interface MemtierRun {
 }
 
 /**
- * The arguments in order. The credentials follow `-a`; memtier_benchmark reads them from nowhere else, so they are
- * those of a user made for the run. Its keys are numbered from 1 after a prefix and have no hash tag: it routes by the
- * slot of the key.
- * @param json file for the results
+ * The arguments in order. The credentials follow `-a`. memtier_benchmark can read them only from there, so they belong
+ * to a user that is created for the run. Its keys are numbered from 1 after a prefix, and have no hash tag:
+ * memtier_benchmark routes a command by the slot of its key.
+ * @param json name of the file for the results
  * @param word `user:password`, or a placeholder for it
- * @throws BadInput when the rate is not a whole number of requests per second on each connection
+ * @throws BadInput if the rate is not a whole number of requests per second on each connection
  */
 export function memtierArguments(
   { mix, mode, endpoint, primaries, credentials, tls }: MemtierRun,
@@ -65,7 +65,7 @@ export function memtierArguments(
 function commandArguments(mix: MemtierWorkload): string[] {
   const { reads, writes } = wholeRatio(mix.reads);
   if (mix.data === "strings") return [`--ratio=${writes}:${reads}`, "--key-pattern=R:R", `--data-size=${mix.dataSize}`];
-  // memtier_benchmark has no random scores: the first write of a member changes its score, later writes do not.
+  // memtier_benchmark has no random scores. So the first write of a member changes its score, but later writes do not.
   const commands = [
     { times: reads, text: "ZRANGE __key__ 0 -1" },
     { times: writes, text: `ZADD __key__ 0.5 ${zsetMember(0)}` },
@@ -75,13 +75,14 @@ function commandArguments(mix: MemtierWorkload): string[] {
   );
 }
 
-/** memtier_benchmark takes a whole number of requests per second for each connection. */
+/** Requests per second for each connection. memtier_benchmark accepts only whole numbers. */
 function ratePerConnection({ name, clients }: MemtierWorkload, rate: number): number {
   const each = rate / clients;
   if (Number.isInteger(each) && each >= 1) return each;
   const nearest = [Math.floor(each), Math.ceil(each)].filter((part) => part >= 1).map((part) => part * clients);
-  const reason = `rate ${rate} is not a whole number of requests per second on each of ${clients} connections`;
-  throw new BadInput(`workload ${name}`, [`${reason}, which memtier needs; nearest rates: ${nearest.join(" or ")}`]);
+  const reason = `memtier cannot share rate ${rate} evenly over ${clients} connections`;
+  const rule = "each connection needs a whole number of requests per second";
+  throw new BadInput(`workload ${name}`, [`${reason}: ${rule}; nearest rates: ${nearest.join(" or ")}`]);
 }
 
 function tlsArguments(tls: TlsFiles | undefined): string[] {

@@ -20,7 +20,7 @@ export interface LocalMemtierOptions {
   readonly run: RunDirectory;
   /** Path of memtier_benchmark. */
   readonly program: string;
-  /** Whether the servers run on this machine too. */
+  /** Whether the servers run on this machine as well. */
   readonly serversHere: boolean;
 }
 
@@ -94,7 +94,7 @@ export class LocalMemtierDriver implements LoadDriver<MemtierRun> {
   }
 }
 
-/** Both streams of memtier_benchmark, as they come. */
+/** Collects both output streams of memtier_benchmark. */
 class WholeOutput implements OutputCollector {
   text = "";
 
@@ -106,7 +106,7 @@ class WholeOutput implements OutputCollector {
     this.text += chunk;
   }
 
-  /** Without the lines that show its progress. */
+  /** The last lines of the output, without those that show progress. */
   get lastLines(): string {
     return lastTwoLines(this.text, (line) => !line.startsWith("[RUN"));
   }

@@ -1,4 +1,4 @@
-/** The results of memtier_benchmark as data. Pure; tests/fixtures holds real output. */
+/** Parses the results of memtier_benchmark. Pure. Real output is in tests/fixtures. */
 import { z } from "zod";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Histogram } from "../../../lib/histogram";
@@ -20,17 +20,19 @@ const resultsSchema = z.object({
 
 /** Results of one run. */
 export interface MemtierResults {
-  /** Start by the clock of memtier_benchmark, milliseconds since the epoch. */
+  /** Time of the start by the clock of memtier_benchmark, milliseconds since the epoch. */
   readonly fromMs: number;
-  /** End by the same clock. */
+  /** Time of the end by the same clock. */
   readonly toMs: number;
   readonly warnings: readonly Warning[];
-  /** Latencies of all requests. The totals of memtier_benchmark leave out replies that arrive in its last second. */
+  /**
+   * Latencies of all requests. The totals that memtier_benchmark prints omit replies that arrive in its last second.
+   */
   readonly latencies: Histogram;
 }
 
 /**
- * Reads the file of `--json-out-file`.
+ * Reads the file that `--json-out-file` names.
  * @throws Failure when the text is not JSON, lacks a value, or counts no reply
  */
 export function parseMemtierResults(text: string): MemtierResults {
@@ -44,7 +46,7 @@ export function parseMemtierResults(text: string): MemtierResults {
   }
   const { Runtime: runtime, Totals: all } = results["ALL STATS"];
   const latencies = Histogram.decode(all["Percentile Latencies"]["Histogram log format"]["Compressed Histogram"]);
-  // memtier_benchmark also exits with status 0 when no server listens.
+  // memtier_benchmark exits with status 0 even if no server listens.
   if (latencies.count === 0) throw new Failure("memtier_benchmark received no reply");
   return {
     fromMs: runtime["Start time"],

@@ -1,4 +1,4 @@
-/** The memtier_benchmark that this machine has. */
+/** Finds memtier_benchmark on this machine. */
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { BadInput } from "../../../lib/errors";
@@ -6,8 +6,8 @@ import { BadInput } from "../../../lib/errors";
 const PROGRAM = "memtier_benchmark";
 
 /**
- * The path of memtier_benchmark: the value of MEMTIER where that is set, otherwise from the PATH.
- * @throws BadInput when there is none, with how to install it
+ * The path of memtier_benchmark: the value of MEMTIER if it is set, otherwise from the PATH.
+ * @throws BadInput if there is none; the message says how to install it
  */
 export function findMemtier(environment: NodeJS.ProcessEnv = process.env): string {
   const named = environment["MEMTIER"] ?? "";

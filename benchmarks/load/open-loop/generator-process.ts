@@ -12,7 +12,7 @@ import type { OpenLoopPlan, ProcessMessage } from "./plan";
 import { START_COMMAND, processMessageSchema, STOP_COMMAND } from "./plan";
 import { Tally } from "./tally";
 
-/** Starts the process, exchanges messages with it over its standard streams and reads its result. */
+/** Starts the process, exchanges messages with it over its standard streams, and reads its result. */
 export class GeneratorProcess {
   #waiting:
     { readonly resolve: (message: ProcessMessage) => void; readonly reject: (error: Error) => void } | undefined;
@@ -22,7 +22,7 @@ export class GeneratorProcess {
 
   private constructor(private readonly recorded: RecordedProcess) {
     const { child, ended } = recorded;
-    // On a busy machine the exit of the process is reported before its last output has been read.
+    // On a busy machine, the exit of the process may be reported before its last output was read.
     const outputRead = new Promise<void>((resolve) => {
       if (child.stdout === null) resolve();
       else
@@ -33,7 +33,7 @@ export class GeneratorProcess {
           .once("close", resolve);
     });
     child.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
-    // The exit reports that the process is gone; a failed write adds nothing.
+    // The exit event reports that the process has ended. A failed write adds no information.
     child.stdin?.on("error", () => undefined);
     void Promise.all([ended, outputRead]).then(([exit]) => {
       const lastLine = this.#errors.trim().split("\n").at(-1) ?? "";
@@ -48,7 +48,7 @@ export class GeneratorProcess {
    */
   static async start(run: RunDirectory, plan: OpenLoopPlan): Promise<GeneratorProcess> {
     const file = join(run.path, "open-loop.cjs");
-    // Generators of other deployments may be reading the file right now.
+    // Processes that measure other deployments may be reading the file at the same time.
     replaceFile(file, await generatorBundle());
     const started = new GeneratorProcess(
       startRecorded(run, "open-loop", process.execPath, [file], { stdio: ["pipe", "pipe", "pipe"] }),
@@ -70,7 +70,7 @@ export class GeneratorProcess {
 
   /**
    * Starts the load and waits for its end.
-   * @returns a tally per worker
+   * @returns one tally for each worker
    * @throws Failure when the process ends without a result
    */
   async run(): Promise<Tally[]> {
@@ -80,7 +80,7 @@ export class GeneratorProcess {
     return tallies.map((data) => Tally.ofData(data));
   }
 
-  /** Stops offering requests early; `run` then returns the tallies so far. */
+  /** Stops offering requests early. `run` then returns the tallies so far. */
   stop(): void {
     this.#send(STOP_COMMAND);
   }

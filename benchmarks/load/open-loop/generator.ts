@@ -1,7 +1,7 @@
 /**
- * The open-loop generator. It sends requests at intended times, whether or not earlier requests have been answered, and
- * measures latency from the intended time. A stall of the server thus counts for every request intended during the
- * stall, also for those that a closed loop would not have sent (coordinated omission).
+ * The open-loop generator. It sends requests at intended times, whether earlier requests have been answered or not, and
+ * measures latency from the intended time. So a stall of the server counts for every request that was intended during
+ * the stall. A closed loop would not have sent these requests (coordinated omission).
  */
 import type { NodeAccess, Mode } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
@@ -21,54 +21,54 @@ import type { ArrivalSchedule } from "./requests/schedule";
 import type { RequestOutcome } from "./requests/request";
 import { addCount, Tally } from "./tally";
 
-/** Requests of one generator, and their targets. */
+/** Load of one generator, and how to find its servers. */
 export interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
-  /** Finds the servers and their slots. */
+  /** Finds the servers and the slots that they own. */
   readonly discoverRoutes: DiscoverRoutes;
-  /** Connections in all, divided evenly among the servers that requests go to. */
+  /** Total number of connections. They are divided evenly among the servers to which requests go. */
   readonly clients: number;
-  /** Requests per arrival; those for the same server are sent together. */
+  /** Requests per arrival. Those for the same server are sent together. */
   readonly pipeline: number;
   readonly readFrom: ReadFrom;
-  /** Milliseconds from the intended time after which a request fails. */
+  /** Time after the intended time at which a request fails, milliseconds. */
   readonly timeoutMs: number;
-  /** Requests that may wait for a connection; further requests fail unsent. */
+  /** Number of requests that may wait for a connection. Further requests fail and are not sent. */
   readonly queue: number;
-  /** Length of the load. */
+  /** Duration of the load, seconds. */
   readonly seconds: number;
   readonly schedule: ArrivalSchedule;
   readonly source: OperationSource;
-  /** Chooses replicas. */
+  /** Random numbers for the choice of replicas. */
   readonly random: Random;
 }
 
-/** Longest time until all connections are open. */
+/** Longest time until all connections are open, milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Between checks for timed-out requests. */
+/** Time between two checks for timed-out requests, milliseconds. */
 const TIMEOUT_CHECK_MS = 10;
-/** Errors at the start that a retry does not cure. */
+/** Errors at the start after which a retry is useless. */
 const PERMANENT_ERROR = /^(WRONGPASS|NOAUTH|NOPERM|ERR) /;
-/** Redirects of one request after which it fails. */
+/** Number of redirects of one request after which it fails. */
 const MAX_REDIRECTS = 16;
-/** Delay of a request after TRYAGAIN. */
+/** Delay of a request after TRYAGAIN, milliseconds. */
 const TRY_AGAIN_MS = 2;
 /** Errors after which the routes are read again. */
 const STALE_ROUTE_ERRORS = new Set(["READONLY", "MASTERDOWN", "CLUSTERDOWN", "LOADING"]);
 
 const ACKNOWLEDGED: RequestOutcome = { kind: "acknowledged" };
 
-/** One worker: its connections, its pacer and its tally. */
+/** One worker with its connections, its pacer and its tally. */
 export class OpenLoopGenerator {
   readonly tally = new Tally();
   #router: Router | undefined;
   readonly #refresher: RouteRefresher;
-  /** Requests offered and not settled. */
+  /** Number of requests that were offered and are not settled. */
   #unsettled = 0;
-  /** Intended requests that are sent and not answered. */
+  /** Number of intended requests that were sent and are not answered. */
   #inFlight = 0;
-  /** Servers with new requests in their queue. */
+  /** Servers that have new requests in their queue. */
   readonly #queuedNodes = new Set<LoadNode>();
   #pacer: Pacer | undefined;
   #endMs = Infinity;
@@ -85,7 +85,7 @@ export class OpenLoopGenerator {
 
   /**
    * Opens all connections.
-   * @throws Failure that names the servers without all their connections; the signal's reason
+   * @throws Failure that names the servers to which some connections are missing; the signal's reason
    */
   async open(signal: AbortSignal): Promise<void> {
     const { options } = this;
@@ -117,9 +117,9 @@ export class OpenLoopGenerator {
   }
 
   /**
-   * Offers requests for the configured time, and waits until each is settled.
+   * Offers requests for the configured time, and waits until every request is settled.
    * @param startMs milliseconds since the epoch
-   * @param signal stops early; the outcome of requests in flight is then unknown
+   * @param signal aborting it stops the load early; the outcome of requests in flight is then unknown
    */
   run(startMs: number, signal: AbortSignal): Promise<Tally> {
     const { schedule, seconds, pipeline } = this.options;
@@ -161,7 +161,7 @@ export class OpenLoopGenerator {
     });
   }
 
-  /** Closes all connections of a generator that has not run. */
+  /** Closes all connections of a generator that was not run. */
   close(): void {
     this.#close();
   }
@@ -182,7 +182,7 @@ export class OpenLoopGenerator {
     tally.offered++;
     this.#unsettled++;
     if (this.#unsettled > tally.mostInFlight) tally.mostInFlight = this.#unsettled;
-    // All requests of an arrival are queued before any is sent.
+    // All requests of an arrival are queued before the first of them is sent.
     if (this.#unsettled - this.#inFlight > this.options.queue + this.options.pipeline)
       this.#settle(request, { kind: "failed", error: "queue-full" });
     else this.#dispatch(request);
@@ -288,12 +288,12 @@ export class OpenLoopGenerator {
   }
 }
 
-/** Lists the servers without all their connections. */
+/** The servers to which some connections are missing, as text. */
 function missingConnections(nodes: readonly LoadNode[]): string {
   const missing = nodes.filter(({ isReady }) => !isReady);
   return missing
     .map(({ name, readyConnections, lastError = "no reply" }) => {
-      return `${name}: ${readyConnections} connections within ${CONNECT_TIMEOUT_MS / 1000} s (${lastError})`;
+      return `${name}: only ${readyConnections} connections within ${CONNECT_TIMEOUT_MS / 1000} s (${lastError})`;
     })
     .join("; ");
 }

@@ -1,4 +1,6 @@
-/** Runs the open-loop generator as a process on this machine, and samples its CPU and the machine's. */
+/**
+ * Runs the open-loop generator as a process on this machine, and samples the CPU use of the process and of the machine.
+ */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
@@ -21,20 +23,20 @@ import { Tally } from "./tally";
 /** One run of the open-loop generator. */
 export interface OpenLoopRun {
   readonly mix: OpenLoopWorkload;
-  /** Name of the node that gets writes in replication mode. */
+  /** Name of the node that receives writes in replication mode. */
   readonly primary: string;
   readonly seed: number;
   readonly credentials: BenchmarkUser | undefined;
 }
 
-/** Context shared by all runs. */
+/** Context that all runs share. */
 export interface LocalOpenLoopOptions {
   readonly run: RunDirectory;
   /** Whether the servers run on this machine. */
   readonly serversHere: boolean;
 }
 
-/** Between two samples of the CPU. */
+/** Time between two CPU samples, milliseconds. */
 const CPU_INTERVAL_MS = 100;
 
 /** Runs the open-loop generator as a process on this machine. */
@@ -128,7 +130,10 @@ export function openLoopReport(tally: Tally, title: string): LoadReport {
   };
 }
 
-/** The endpoints of all nodes, the primary first: in replication mode the plan's first endpoint gets the writes. */
+/**
+ * The endpoints of all nodes. The primary comes first, because in replication mode the first endpoint of the plan
+ * receives the writes.
+ */
 export function endpointsPrimaryFirst(
   { nodes }: Pick<Deployment, "nodes">,
   primary: string,
@@ -138,19 +143,19 @@ export function endpointsPrimaryFirst(
     .map(({ endpoint }) => ({ ...endpoint }));
 }
 
-/** The plan of the first of several processes. */
+/** The plan for the first of several processes. */
 export function openLoopPlan(
   { mix, seed, credentials }: OpenLoopRun,
   { mode, access }: Pick<Deployment, "mode" | "access">,
   endpoints: OpenLoopPlan["endpoints"],
   processes = 1,
 ): OpenLoopPlan {
-  // JSON leaves out keys with undefined values, which the schema refuses.
+  // JSON omits keys with undefined values. The schema does not accept such keys.
   const given = JSON.parse(JSON.stringify({ ...credentials, tls: access.tls })) as OpenLoopPlan["access"];
   return { ...workloadPlan(mix), mode, endpoints, access: given, seed, process: 0, processes };
 }
 
-/** The entry of a record about the offered load. @param seconds length of the measurement */
+/** The part of a record that describes the offered load. @param seconds duration of the measurement */
 export function openLoopCounts(tally: Tally, seconds: number): OpenLoopCounts {
   const { offered, sent, acknowledged, failed, unknown, redirects, reconnects, mostInFlight, lag, busySeconds } = tally;
   return {

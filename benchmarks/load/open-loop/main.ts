@@ -1,8 +1,8 @@
 /**
- * A process of the open-loop generator. On this machine it reads its plan from standard input, connects, reports that
- * it is ready, waits for the start and prints its result; the plan holds the password, which is thus neither on a
- * command line nor in the environment. In a Job the plan is its argument and the environment holds the credentials. One
- * worker runs in the main thread, several run in threads of their own.
+ * A process of the open-loop generator. On this machine, it reads its plan from standard input, connects, reports that
+ * it is ready, waits for the start command and prints its result. The plan contains the password, so the password is
+ * neither on a command line nor in the environment. In a Job, the plan is an argument, and the environment contains the
+ * credentials. A single worker runs in the main thread; several workers run in separate threads.
  */
 import { createInterface } from "node:readline";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
@@ -12,14 +12,14 @@ import { START_COMMAND, openLoopPlanSchema, STOP_COMMAND } from "./plan";
 import type { TallyData } from "./tally";
 import { workerGenerator } from "./worker";
 
-/** From the start command to the first intended time, so that every worker is ready for it. */
+/** Milliseconds from the start command to the first intended time, so that every worker is ready for it. */
 const LEAD_MS = 20;
 
-/** Messages to and from threads. */
+/** Messages to and from worker threads. */
 type ToThread = { readonly startMs: number } | "stop";
 type FromThread = { readonly ready: true } | { readonly tally: TallyData } | { readonly failed: string };
 
-/** A worker in this thread or in its own, with all connections open. */
+/** A worker in this thread or in a separate thread. All of its connections are open. */
 interface OpenWorker {
   readonly run: (startMs: number) => Promise<TallyData>;
   readonly stop: () => void;
@@ -119,7 +119,7 @@ async function runProcess(): Promise<number> {
     const startMs = performance.timeOrigin + performance.now() + LEAD_MS;
     const running = Promise.all(openedWorkers.map(({ run }) => run(startMs)));
     void (async () => {
-      // A closed standard input means that the program that started this process is gone.
+      // If standard input is closed, the program that started this process no longer runs.
       const line = await next();
       if (line === STOP_COMMAND || line === undefined) for (const { stop } of openedWorkers) stop();
     })();
@@ -132,8 +132,8 @@ async function runProcess(): Promise<number> {
 }
 
 /**
- * Runs in a Job: the plan is an argument, the number of the process and the credentials are in the environment. It
- * starts at once, because the runners wait for each other before they start it.
+ * Runs in a Job. The plan is an argument; the number of the process and the credentials are in the environment. The
+ * load starts at once, because the runners wait for each other before they start this program.
  */
 async function runJob(text: string): Promise<number> {
   try {

@@ -1,42 +1,43 @@
 /**
  * Wakes at intended times. Timers of the event loop are up to a millisecond late, which would add to every latency. So
- * the loop spins while a reply is awaited or the next time is near; otherwise it sleeps to within a tenth of a
- * millisecond. `onArrival` gets the remaining lateness.
+ * the loop spins while a reply is awaited or the next time is near. Otherwise it sleeps until a tenth of a millisecond
+ * before the next time. `onArrival` receives the remaining lateness.
  */
 import { epochMs } from "../../../lib/clock";
 
-/** Callbacks by which the pacer asks and reports. */
+/** Callbacks of the pacer. With them, it asks for times and reports when they have come. */
 export interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;
-  /** End of the load, milliseconds after the start; later intended times are dropped. */
+  /** End of the load, milliseconds after the start. Later intended times are dropped. */
   readonly endMs: number;
   /** Called at each intended time. Both times are in milliseconds since the epoch. */
   readonly onArrival: (intendedMs: number, nowMs: number) => void;
-  /** Called after all arrivals of a turn. */
+  /** Called after all arrivals in a turn of the loop. */
   readonly afterArrivals: () => void;
-  /** Called at the end of every turn. */
+  /** Called at the end of every turn of the loop. */
   readonly onTurn: (nowMs: number) => void;
-  /** Whether a reply may come at any moment. */
+  /** Whether a reply may arrive at any moment. */
   readonly isAwaitingReplies: () => boolean;
 }
 
-/** Most arrivals in one turn, so that replies are read in between even when the pacer is late. */
+/** Most arrivals in one turn. The limit lets the process read replies in between, even if the pacer is late. */
 const MAX_PER_TURN = 128;
 /**
- * Up to this distance from the next time the loop spins; beyond it a timer sleeps, from which replies wake the loop.
+ * Time before the next intended time from which the loop spins, milliseconds. Before that, a timer sleeps, and replies
+ * can wake the loop.
  */
 const TIMER_MS = 2.5;
-/** Greatest lateness of a timer. */
+/** Greatest lateness of a timer, milliseconds. */
 const TIMER_LATE_MS = 1.5;
-/** Usual lateness of a nap; a nap below twice this is not worth it. */
+/** Usual lateness of a nap, milliseconds. A nap shorter than twice this time is not worth it. */
 const NAP_LATE_MS = 0.08;
-/** Length of a turn after the last arrival. */
+/** Duration of a turn after the last arrival, milliseconds. */
 const DRAIN_MS = 2;
 
 const NAPPING = new Int32Array(new SharedArrayBuffer(4));
 
-/** Calls back at intended times until all have come. */
+/** Calls back at each intended time until all of them have passed. */
 export class Pacer {
   #dueMs: number;
   #turnMs = 0;
@@ -46,10 +47,10 @@ export class Pacer {
   #immediate: NodeJS.Immediate | undefined;
   #idleMs = 0;
   #begunMs = 0;
-  /** Whether every intended time has come. */
+  /** Whether all intended times have passed. */
   isDone = false;
 
-  /** @param startMs milliseconds since the epoch */
+  /** @param startMs time of the start, milliseconds since the epoch */
   constructor(
     private readonly startMs: number,
     private readonly callbacks: PacerCallbacks,
@@ -57,7 +58,7 @@ export class Pacer {
     this.#dueMs = callbacks.nextMs();
   }
 
-  /** @param done called when every intended time has come */
+  /** @param done called when all intended times have passed */
   start(done: () => void): void {
     this.#begunMs = this.#turnMs = epochMs();
     const turn = (): void => {
@@ -69,14 +70,14 @@ export class Pacer {
     this.#next(turn);
   }
 
-  /** Ends the loop without waiting for the remaining times. */
+  /** Ends the loop. The remaining times are dropped. */
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     clearImmediate(this.#immediate);
   }
 
-  /** Reports work between two turns. */
+  /** Reports that there was work between two turns. */
   markBusy(): void {
     this.#wasBusy = true;
   }
@@ -86,7 +87,10 @@ export class Pacer {
     return Math.max(0, (this.#turnMs - this.#begunMs - this.#idleMs) / 1000);
   }
 
-  /** Read after a call that may have stopped the pacer; TypeScript would keep the earlier value of the field. */
+  /**
+   * Whether the pacer was stopped. It is read after a call that may have stopped it, where TypeScript would assume the
+   * earlier value of the field.
+   */
   get #stoppedNow(): boolean {
     return this.#isStopped;
   }

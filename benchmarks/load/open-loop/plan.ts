@@ -1,6 +1,6 @@
 /**
- * The plan of a process of the open-loop generator, and its messages: plain data, a line of JSON each, over the
- * standard streams.
+ * The plan of a process of the open-loop generator, and its messages. They are plain data: one line of JSON each, over
+ * the standard streams.
  */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
@@ -28,9 +28,9 @@ const values = z.discriminatedUnion("sizes", [
 /** The plan of one process. */
 export const openLoopPlanSchema = z.strictObject({
   mode: z.enum(["replication", "cluster"]),
-  /** In replication mode the primary, then its replicas; in cluster mode any nodes. */
+  /** Endpoints: in replication mode the primary, then its replicas; in cluster mode any nodes. */
   endpoints: z.array(endpoint).min(1),
-  /** Paths of certificates are those on the machine of the process. */
+  /** Credentials and TLS options. Paths of certificates are paths on the machine of the process. */
   access: z.strictObject({
     username: z.string().optional(),
     password: z.string().optional(),
@@ -58,11 +58,11 @@ export const openLoopPlanSchema = z.strictObject({
   pipeline: z.int(),
   readFrom: z.enum(READ_FROM),
   timeoutMs: z.number(),
-  /** Requests of this process that may wait for a connection. */
+  /** Number of requests of this process that may wait for a connection. */
   queue: z.number(),
   seconds: z.number(),
   seed: z.int(),
-  /** Threads of this process. */
+  /** Number of worker threads of this process. */
   workers: z.int(),
   /** Number of this process, from 0. */
   process: z.int(),
@@ -83,12 +83,12 @@ export const processMessageSchema = z.discriminatedUnion("event", [
 ]);
 export type ProcessMessage = z.infer<typeof processMessageSchema>;
 
-/** The line after the plan: starts the load. */
+/** The line after the plan. It starts the load. */
 export const START_COMMAND = "go";
-/** Stops offering requests early; the result follows. */
+/** The line that stops the load early; the result follows. */
 export const STOP_COMMAND = "stop";
 
-/** The part of a plan that the workload decides. */
+/** The part of a plan that depends only on the workload. */
 export function workloadPlan(
   mix: OpenLoopWorkload,
 ): Omit<OpenLoopPlan, "mode" | "endpoints" | "access" | "seed" | "process" | "processes"> {

@@ -1,46 +1,52 @@
-/** Counts of requests by outcome, latencies from the intended time, and the lateness of the generator. */
+/** Counts of requests by outcome, latencies measured from the intended time, and the lateness of the generator. */
 import { z } from "zod";
 import { Histogram } from "../../../lib/histogram";
 
 const count = z.number().min(0);
 
-/** A tally as plain data. Histograms are in the encoding of HdrHistogram, in microseconds. */
+/** A tally as plain data. Histograms have the encoding of HdrHistogram, in microseconds. */
 export const tallySchema = z.strictObject({
-  /** Requests whose intended time has come. */
+  /** Number of requests whose intended time has passed. */
   offered: count,
-  /** Intended requests that were sent at least once; the others found no place in the queue or no server in time. */
+  /**
+   * Number of these requests that were sent at least once. The others found no place in the queue, or no server in
+   * time.
+   */
   sent: count,
-  /** Requests answered without an error. */
+  /** Number of requests that were answered without an error. */
   acknowledged: count,
-  /** Acknowledged requests that were answered before the load ended. */
+  /** Number of acknowledged requests that were answered before the end of the load. */
   acknowledgedInTime: count,
-  /** Requests answered with an error or never sent, by error: certainly not executed. */
+  /** Number of requests that were answered with an error or never sent, by error. They were certainly not executed. */
   failed: z.record(z.string(), count),
-  /** Requests sent and never answered, by reason: executed or not. */
+  /** Number of requests that were sent and never answered, by reason. They were executed or not. */
   unknown: z.record(z.string(), count),
-  /** Redirects followed, by kind: MOVED, ASK, TRYAGAIN. */
+  /** Number of redirects that were followed, by kind: MOVED, ASK, TRYAGAIN. */
   redirects: z.record(z.string(), count),
   reconnects: count,
-  /** Highest number of requests offered and not settled at one time. */
+  /** Highest number of requests that were offered and not settled at the same time. */
   mostInFlight: count,
-  /** Latencies of acknowledged requests, from the intended time. */
+  /** Latencies of acknowledged reads and writes, measured from the intended time. */
   reads: z.string(),
   writes: z.string(),
-  /** Lateness of the generator: from the intended time until it notices that time; part of the latencies above. */
+  /**
+   * Lateness of the generator: the time from an intended time until the generator notices it. The latencies above
+   * include it.
+   */
   lag: z.string(),
   /** Start of the load, milliseconds since the epoch. */
   fromMs: z.number(),
-  /** When the last request was settled or the load ended, whichever is later. */
+  /** Time at which the last request was settled or the load ended, whichever is later. */
   toMs: z.number(),
-  /** Seconds in which the generator had work. */
+  /** Seconds in which the generator was busy. */
   busySeconds: count,
 });
-/** See `tallySchema`. */
+/** The type of `tallySchema`. */
 export type TallyData = z.infer<typeof tallySchema>;
 
 type Kinds = Record<string, number>;
 
-/** The counts of one worker, or of several merged; fields as in `tallySchema`. */
+/** The counts of one worker, or the merged counts of several. The fields are those of `tallySchema`. */
 export class Tally {
   offered = 0;
   sent = 0;
@@ -112,7 +118,7 @@ export class Tally {
   }
 }
 
-/** Adds to the count of one kind. */
+/** Adds a number to the count of one kind. */
 export function addCount(kinds: Kinds, kind: string, by = 1): void {
   kinds[kind] = (kinds[kind] ?? 0) + by;
 }

@@ -1,4 +1,4 @@
-/** Makes the generator of one worker from the plan of its process. */
+/** Creates the generator of one worker from the plan of its process. */
 import { OpenLoopGenerator } from "./generator";
 import { MixedOperationSource } from "./requests/operations";
 import type { OpenLoopPlan } from "./plan";
@@ -6,7 +6,7 @@ import { Random } from "../../../lib/statistics/random";
 import { routeDiscovery } from "./connections/routes";
 import { arrivalSchedule } from "./requests/schedule";
 
-/** Independent streams of random numbers in one worker: arrivals, operations, choice of replicas. */
+/** Number of independent streams of random numbers in one worker: arrivals, operations, and the choice of replicas. */
 const STREAMS = 3;
 
 /** @param index number of the worker in its process, from 0 */

@@ -7,29 +7,35 @@ import type { ReadFrom } from "../../workloads/mixed-workload";
 import type { Workload } from "../../workloads/workload";
 import type { ValkeyBenchmarkFeatures } from "./features";
 
-/** With threads valkey-benchmark reads the clock every 250 ms, so that a count of requests ends up to 250 ms late. */
+/**
+ * Interval at which valkey-benchmark with threads reads its clock, seconds. Because of it, a run with a number of
+ * requests ends up to 250 ms late.
+ */
 export const CLOCK_TICK_SECONDS = 0.25;
-/** Shortest measurement of which a tick is at most 1 %. */
+/** Shortest measurement in which a tick is at most 1 %, seconds. */
 export const MIN_SECONDS_WITH_TICK = 100 * CLOCK_TICK_SECONDS;
 
 /** One run of valkey-benchmark. */
 export interface ValkeyBenchmarkRun {
   readonly mode: Mode;
-  /** Any node of the cluster, or the primary. */
+  /** Endpoint of any node of the cluster, or of the primary in replication mode. */
   readonly endpoint: Endpoint;
   readonly test: NamedTest;
   readonly workload: Workload;
-  /** Requests where valkey-benchmark has no `--duration` or the workload names requests; otherwise seconds. */
+  /**
+   * Length of the run: a number of requests if the workload names it or valkey-benchmark has no `--duration`; otherwise
+   * seconds.
+   */
   readonly length: Workload["length"];
-  /** Distinct for every run: without a seed, runners that start in the same second draw the same keys. */
+  /** Seed, different for every run. Without a seed, runners that start in the same second draw the same keys. */
   readonly seed: number;
-  /** Nodes of a cluster that reads go to. @default "primary" */
+  /** Nodes of a cluster that serve reads. @default "primary" */
   readonly readFrom?: ReadFrom | undefined;
   readonly credentials: { readonly username: string; readonly password: string } | undefined;
   readonly tls: TlsFiles | undefined;
 }
 
-/** Placeholders for values that each of several runners fills in for itself. */
+/** Placeholders for values that differ between the runners. Each runner replaces them with its own values. */
 export interface RunnerPlaceholders {
   readonly seed: string;
   readonly rate: string;
@@ -37,10 +43,10 @@ export interface RunnerPlaceholders {
 }
 
 /**
- * The arguments in order. The password follows `-a`; valkey-benchmark reads it from nowhere else.
+ * The arguments in order. The password follows `-a`; valkey-benchmark can read it only from there.
  *
- * `--warmup` is not used: 9.1 clears its histogram while its threads count into it, and about one run in thirty never
- * ends. A separate run before the measured one warms up instead.
+ * `--warmup` is not used. With it, version 9.1 clears its histogram while its threads add to it, and about one run in
+ * thirty never ends. Instead, a separate run before the measured one is the warm-up.
  */
 export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?: RunnerPlaceholders): string[] {
   const { workload, test, credentials, readFrom = "primary", length } = run;
@@ -75,7 +81,7 @@ export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?:
   ]);
 }
 
-/** TLS options with a value: the names in `TlsFiles` are the options of all load generators. */
+/** TLS options that have a value. The names in `TlsFiles` are the names of the options in all load generators. */
 export const TLS_NAMES = ["cacert", "cert", "key", "sni"] as const;
 
 const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
@@ -85,8 +91,8 @@ const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
 };
 
 /**
- * Whether valkey-benchmark runs threads, and so reads the clock in ticks. In cluster mode it always does. One thread is
- * as fast as none, but without threads a count of requests ends exactly.
+ * Whether valkey-benchmark uses threads and therefore reads its clock in ticks. In cluster mode it always does. A
+ * single thread is as fast as no threads, but without threads a run with a number of requests ends exactly.
  */
 export function usesThreads({
   mode,
@@ -96,7 +102,7 @@ export function usesThreads({
   return mode === "cluster" || workload.threads > 1 || "seconds" in length;
 }
 
-/** In a cluster valkey-benchmark routes a command by the `{tag}` in its key. */
+/** Arguments of a test. In a cluster, valkey-benchmark routes a command by the `{tag}` in its key. */
 function testArguments(test: NamedTest, isCluster: boolean): string[] {
   if ("named" in test.send) return ["-t", test.send.named];
   if ("sequence" in test.send) return ["--", ...test.send.sequence];
@@ -111,14 +117,14 @@ export function tlsArguments(tls: TlsFiles | undefined): string[] {
   return compact(["--tls", tls.insecure ? "--insecure" : undefined, ...files]);
 }
 
-/** The same arguments for records and people, with `***` in place of the word after `-a`. */
+/** The same arguments for records and for users, with `***` in place of the word after `-a`. */
 export function withoutSecrets(args: readonly string[]): string[] {
   return args.map((arg, index) => (args[index - 1] === "-a" ? "***" : arg));
 }
 
 /**
- * The length of a measurement with this version of valkey-benchmark. Without `--duration`, seconds become a count of
- * requests, from the expected rate, and long enough that a tick is at most 1 %.
+ * The length of a measurement with this version of valkey-benchmark. Without `--duration`, seconds are converted into a
+ * number of requests by the expected rate. The number is large enough that a tick is at most 1 % of the time.
  * @param expectedRate requests per second
  */
 export function effectiveLength(
@@ -129,7 +135,7 @@ export function effectiveLength(
 ): Workload["length"] {
   if ("requests" in workload.length || features.duration) return workload.length;
   const ticks = mode === "cluster" || workload.threads > 1;
-  // The expected rate is measured in ticks too and may be too low by half.
+  // The expected rate was measured in ticks as well, so it may be too low by half.
   const seconds = ticks ? 1.5 * Math.max(workload.length.seconds, MIN_SECONDS_WITH_TICK) : workload.length.seconds;
   return { requests: Math.ceil(seconds * Math.min(expectedRate, workload.rate ?? Infinity)) };
 }

@@ -1,17 +1,17 @@
-/** Runner of valkey-benchmark, wherever it runs. */
+/** Driver of valkey-benchmark, for every place where it runs. */
 import type { LoadRequest, LoadDriver } from "../load-driver";
 import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
 import type { ValkeyBenchmarkRun } from "./arguments";
 import type { ValkeyBenchmarkFeatures } from "./features";
 
-/** Sends loads by valkey-benchmark. */
+/** Sends loads with valkey-benchmark. */
 export interface ValkeyBenchmarkDriver extends LoadDriver<ValkeyBenchmarkRun> {
   readonly features: ValkeyBenchmarkFeatures;
 }
 
 export type ValkeyBenchmarkRequest = LoadRequest<ValkeyBenchmarkRun>;
 
-/** Part of one of several load generators: its requests and its rate, with a seed of its own. */
+/** The run of one of several load generators: its share of the requests and of the rate, with its own seed. */
 export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
   const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
   const { rate } = run.workload;
@@ -23,10 +23,10 @@ export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: numbe
   };
 }
 
-/** Seconds for which a number of requests may take. */
+/** Longest time for a run with a number of requests, seconds. */
 const REQUESTS_TIMEOUT_SECONDS = 3600;
 
-/** Seconds after which a run of valkey-benchmark counts as hung. */
+/** Seconds after which a run of valkey-benchmark counts as hanging. */
 export function runTimeoutSeconds({ length }: ValkeyBenchmarkRun): number {
   return "seconds" in length ? length.seconds + TIMEOUT_MARGIN_SECONDS : REQUESTS_TIMEOUT_SECONDS;
 }

@@ -1,15 +1,15 @@
-/** The options of a version of valkey-benchmark, by its help. */
+/** The options that a version of valkey-benchmark has, according to its help. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { Failure, messageOf } from "../../../lib/errors";
 
-/** Options that not every version has. */
+/** Options that only some versions have. */
 export interface ValkeyBenchmarkFeatures {
-  /** `--duration`: a run ends by the clock, at most milliseconds late. */
+  /** `--duration`: a run ends after a time, at most some milliseconds late. */
   readonly duration: boolean;
   /** `--rps`: offers a rate. */
   readonly rate: boolean;
-  /** `--rfr`: reads from replicas of a cluster. */
+  /** `--rfr`: reads from the replicas of a cluster. */
   readonly readFrom: boolean;
 }
 

@@ -21,21 +21,21 @@ import type { ValkeyBenchmarkFeatures } from "./features";
 import type { LoadReport } from "../load-report";
 import { parseSingleReport } from "./output";
 
-/** How valkey-benchmark runs on this machine. */
+/** Options for valkey-benchmark on this machine. */
 export interface LocalValkeyBenchmarkOptions {
   readonly run: RunDirectory;
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** Whether the servers run on this machine too. */
+  /** Whether the servers run on this machine as well. */
   readonly serversHere: boolean;
-  /** Load generators side by side. @default 1 */
+  /** Number of load generators that run side by side. @default 1 */
   readonly count?: number | undefined;
   /** CPUs that all load generators share. @default the kernel chooses */
   readonly cpus?: readonly number[] | undefined;
 }
 
-/** Share of their time that load generators must have in common to count as simultaneous. */
+/** Share of the time in which all load generators must run at the same time. */
 const COMMON_TIME = 0.95;
 
 /** Runs valkey-benchmark as one or several processes on this machine. */
@@ -62,7 +62,7 @@ export class LocalValkeyBenchmarkDriver implements ValkeyBenchmarkDriver {
     await observer.end();
     const [first] = runs;
     if (first === undefined) throw new Error("there is no load generator");
-    // The time that all have in common.
+    // The time in which all load generators run.
     const fromMs = Math.max(...runs.map((each) => each.fromMs));
     const toMs = Math.max(fromMs + 1, Math.min(...runs.map((each) => each.toMs)));
     const uses = runs.map(({ cpu }) => cpuWithin(cpu, fromMs, toMs));
@@ -83,7 +83,7 @@ export class LocalValkeyBenchmarkDriver implements ValkeyBenchmarkDriver {
     };
   }
 
-  /** Runs all load generators at once. When one fails, the others are killed. */
+  /** Runs all load generators at the same time. If one fails, the others are killed. */
   async #runAll(name: string, run: ValkeyBenchmarkRun, signal: AbortSignal, prefix = ""): Promise<OneRun[]> {
     const failed = new AbortController();
     const either = AbortSignal.any([signal, failed.signal]);
@@ -129,10 +129,10 @@ export class LocalValkeyBenchmarkDriver implements ValkeyBenchmarkDriver {
   }
 }
 
-/** One process that ended. */
+/** One process that has ended. */
 interface OneRun {
   readonly run: ValkeyBenchmarkRun;
-  /** Which of the load generators, from 0. */
+  /** Number of the load generator, from 0. */
   readonly index: number;
   readonly report: LoadReport;
   readonly fromMs: number;
@@ -153,17 +153,17 @@ function runnerOf({ report, run, index }: OneRun, use: CpuUse | undefined): Load
   return { name: runnerName(index), machine: hostname(), seed: run.seed, requests, rps: rate, seconds, p99Ms, cpu };
 }
 
-/** The sum of rates is true of no moment unless all load generators ran at the same time. */
+/** Warnings for load generators that did not run at the same time. The sum of their rates is then true at no moment. */
 function commonTimeWarnings(runs: readonly OneRun[], fromMs: number, toMs: number): LoadOutcome["warnings"] {
   const wholeMs = Math.max(...runs.map((each) => each.toMs)) - Math.min(...runs.map((each) => each.fromMs));
   const common = (toMs - fromMs) / wholeMs;
   if (common >= COMMON_TIME) return [];
-  const share = `${formatPercent(common)} of the time`;
+  const share = `${formatPercent(common)} of the measurement`;
   const text = `the ${runs.length} load generators ran at the same time for only ${share}`;
   return [{ code: "runners-apart", text }];
 }
 
-/** @throws LoadGeneratorFailure with the whole output when it has no report, or more than one */
+/** @throws LoadGeneratorFailure with the whole output if it has no report, or more than one */
 function reportIn(text: string): LoadReport {
   try {
     return parseSingleReport(text);
@@ -172,7 +172,10 @@ function reportIn(text: string): LoadReport {
   }
 }
 
-/** The output of valkey-benchmark, and when its report began: then it stopped counting. */
+/**
+ * Collects the output of valkey-benchmark, and the time at which its report began. At that time valkey-benchmark
+ * stopped counting.
+ */
 class ReportedOutput implements OutputCollector {
   #out = "";
   #error = "";
@@ -192,7 +195,7 @@ class ReportedOutput implements OutputCollector {
     return this.#error === "" ? this.#out : `${this.#out}\n${this.#error}`;
   }
 
-  /** Last lines of its errors; without errors, of all that it printed. */
+  /** Last lines of the error output; if there are no errors, last lines of the whole output. */
   get lastLines(): string {
     return lastTwoLines(this.#error.trim() === "" ? this.#out : this.#error);
   }

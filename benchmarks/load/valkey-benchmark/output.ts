@@ -1,11 +1,11 @@
-/** The text output of valkey-benchmark as data. Pure; tests/fixtures holds real output. */
+/** Parses the text output of valkey-benchmark. Pure. Real output is in tests/fixtures. */
 import { Failure } from "../../../lib/errors";
 import type { CumulativeCount } from "../../../lib/histogram";
 import type { LoadReport } from "../load-report";
 
 /**
- * Two printed values of one latency may differ by the last digit and by the resolution of a histogram with three
- * digits.
+ * Greatest difference between two printed values of the same latency, milliseconds: the last digit, and the resolution
+ * of a histogram with three digits.
  */
 const SAME_MS = 0.002;
 const SAME_PART = 0.002;
@@ -56,7 +56,7 @@ function parseReport(lines: readonly string[]): LoadReport {
     match(/^ {2}throughput summary: (\S+) requests per second$/m, "throughput summary")[1],
     "the throughput",
   );
-  // With `--rps` a table of rates with the same column titles precedes it.
+  // With `--rps`, a table of rates with the same column titles comes before it.
   const summary = match(
     /^ *latency summary \(msec\):\n *avg +min +p50 +p95 +p99 +max\n *(\S+) +(\S+) +(\S+) +(\S+) +(\S+) +(\S+)$/m,
     "latency summary",

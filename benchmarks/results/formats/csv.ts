@@ -1,4 +1,7 @@
-/** results.csv: the nine columns of the document "Valkey on EKS" under the same names, then further columns. Pure. */
+/**
+ * results.csv: the nine columns of the published document "Valkey on EKS" (docs/sources.md) with the same names, then
+ * further columns. Pure.
+ */
 import { rowCost, storageCost } from "../cost";
 import type { ResultRow } from "../rows";
 import { resultRows } from "../rows";
@@ -6,7 +9,7 @@ import type { Results } from "../schema";
 
 type Cell = string | number | null;
 
-/** Columns and their values. Settings come from the first repeat; all repeats share them. */
+/** Columns and their values. Settings are those of the first repeat, because all repeats have the same ones. */
 const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results: Results) => Cell])[] = [
   ["workload", ({ workload }) => workload],
   ["mode", ({ mode }) => mode],
@@ -40,7 +43,7 @@ const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results
   ["warnings", ({ warnings }) => warnings.map(({ code }) => code).join(" ")],
 ];
 
-/** One row per deployment and test; unknown values are empty. */
+/** One line for each deployment and test. Unknown values are empty. */
 export function formatCsv(results: Results): string {
   const lines = resultRows(results).map((row) => COLUMNS.map(([, value]) => quote(value(row, results))).join(","));
   return [COLUMNS.map(([name]) => name).join(","), ...lines].map((line) => `${line}\n`).join("");
@@ -50,7 +53,7 @@ const milliseconds = (value: number): string => value.toFixed(3);
 const dollars = (value: number | null): string | null => (value === null ? null : value.toPrecision(4));
 const cores = (value: number | null): string | null => (value === null ? null : value.toFixed(2));
 
-/** Quotes a value by RFC 4180. */
+/** A value with quotes according to RFC 4180. */
 function quote(cell: Cell): string {
   const text = cell === null ? "" : String(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -1,7 +1,6 @@
 /**
- * results.om: the figures of a run in the OpenMetrics text format 1.0, dated by the run, for `promtool tsdb
- * create-blocks-from openmetrics`.
- * (The node exporter's textfile collector takes no samples with a date.) Pure.
+ * results.om: the results of a run in the OpenMetrics text format 1.0, with the date of the run, for `promtool tsdb
+ * create-blocks-from openmetrics`. (The node exporter's textfile collector does not accept samples with a date.) Pure.
  */
 import { compact } from "../../../lib/compact";
 import { formatObjective } from "../../capacity/objective";
@@ -18,11 +17,11 @@ type Labels = Readonly<Record<string, string | number>>;
 type Sample = readonly [labels: Labels, value: number];
 
 interface Family {
-  /** Without the prefix. */
+  /** Name of the metric without the prefix. */
   readonly name: string;
   readonly help: string;
   readonly samples: readonly Sample[];
-  /** The end of the name, where the format has one. */
+  /** Unit, which is the end of the name, if the format has one. */
   readonly unit?: string;
 }
 
@@ -54,7 +53,7 @@ export function formatOpenMetrics(results: Results): string {
 function runFamily({ stack, environment, complete }: Results): Family {
   const { cpuModel: machine, coresAvailable: cores, kernel, programs } = environment;
   const labels = { stack, machine, cores, kernel, version: programs?.version ?? "unknown" };
-  return { name: "run", help: "The run: 1 when it is complete", samples: [[labels, Number(complete)]] };
+  return { name: "run", help: "1 if the run is complete", samples: [[labels, Number(complete)]] };
 }
 
 function throughputFamilies(results: Results): Family[] {
@@ -82,7 +81,7 @@ function throughputFamilies(results: Results): Family[] {
     {
       name: "latency_seconds",
       unit: "seconds",
-      help: "Latency by the counts of all repeats together: of a whole pipeline, and of an open loop from the intended time",
+      help: "Latency over all repeats: of a whole pipeline in a closed loop, from the intended time of a request in an open loop",
       samples: rows.flatMap(quantiles),
     },
     family("hit_ratio", "Part of the reads that found their key", (row) => row.hitRatio),
@@ -90,7 +89,7 @@ function throughputFamilies(results: Results): Family[] {
     family("server_cores", "CPU of all servers of the deployment", (row) => row.serverCpu),
     {
       name: "warning",
-      help: "Reasons not to take a metric at its word",
+      help: "Reasons not to trust a metric",
       samples: rows.flatMap((row) => warningSamples(labelsOf(row), row.warnings)),
     },
   ];
@@ -110,7 +109,7 @@ function referenceLoadFamilies({ stack, referenceLoads }: Results): Family[] {
   return [
     {
       name: "reference_load_requests_per_second",
-      help: "The least, the median and the most that a fixed load got before, between and after the measurements",
+      help: "Lowest, median and highest rate of the reference load, which runs before, between and after the measurements",
       samples: [
         [{ stack, of: "least" }, Math.min(...loads)],
         [{ stack, of: "median" }, usual],
@@ -119,7 +118,7 @@ function referenceLoadFamilies({ stack, referenceLoads }: Results): Family[] {
     },
     {
       name: "reference_load_moved",
-      help: "1 where a fixed load did not run at its usual rate throughout: the machine was not the same",
+      help: "1 if the reference load did not always run at its usual rate, so the machine changed during the run",
       samples: [[{ stack }, Number(moved)]],
     },
   ];
@@ -142,15 +141,15 @@ function capacityFamilies({ stack, capacities }: Results): Family[] {
     ),
     family(
       "capacity_open_ended",
-      "1 where the highest load that might be offered held: the capacity is that or more",
+      "1 if the objective held at the highest rate that the search may offer, so the capacity may be higher",
       ({ isOpenEnded }) => Number(isOpenEnded),
     ),
     {
       name: "capacity_warning",
-      help: "Reasons not to take a capacity at its word",
+      help: "Reasons not to trust a capacity",
       samples: capacities.flatMap((capacity) => warningSamples(labelsOf(capacity), capacity.warnings)),
     },
-    family("knee_requests_per_second", "The load beyond which latency rises faster than load", ({ knee }) => knee),
+    family("knee_requests_per_second", "The load above which latency rises faster than the load", ({ knee }) => knee),
   ];
 }
 
@@ -165,12 +164,12 @@ function studyFamilies({ stack, study }: Results): Family[] {
     samples: samplesOf(comparisons, labelsOf, value),
   });
   return [
-    family("ratio", "A metric of one treatment of a study over that of another", ({ ratio }) => ratio),
+    family("ratio", "Ratio of a metric between two treatments of a study: other over base", ({ ratio }) => ratio),
     family("ratio_low", "Lower end of the ratio's 95 % interval", ({ low }) => low),
     family("ratio_high", "Upper end of the ratio's 95 % interval", ({ high }) => high),
     {
       name: "ratio_verdict",
-      help: "What may be said of the ratio",
+      help: "Verdict on the ratio",
       samples: comparisons.flatMap((each) => stateOf(labelsOf(each), "verdict", COMPARISON_VERDICTS, [each.verdict])),
     },
   ];
@@ -190,13 +189,14 @@ function warningSamples(labels: Labels, warnings: ResultRow["warnings"]): Sample
 }
 
 /**
- * 1 for those that hold and 0 for the others: who reads the last value of a series must not find one that held once.
+ * A sample for each name: 1 for the names in `holding`, and 0 for all others. Without the zeros, a reader of a series'
+ * last value could find a 1 from an earlier run.
  */
 function stateOf<T extends string>(labels: Labels, name: string, all: readonly T[], holding: readonly T[]): Sample[] {
   return all.map((each) => [{ ...labels, [name]: each }, Number(holding.includes(each))]);
 }
 
-/** `20261121-090000` → `2026-11-21T09:00:00Z` */
+/** A timestamp in ISO format: `2026-11-21T09:00:00Z` for `20261121-090000`. */
 function isoOf(timestamp: string): string {
   return timestamp.replace(/^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d)$/, "$1-$2-$3T$4:$5:$6Z");
 }

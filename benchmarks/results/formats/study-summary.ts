@@ -1,4 +1,7 @@
-/** summary.txt of a study, also printed at its end: treatments, comparisons, findings and claims of documents. Pure. */
+/**
+ * summary.txt of a study, which is also printed at its end: treatments, comparisons, findings, and claims of published
+ * documents. Pure.
+ */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
 import { counted, formatCount, formatDuration, formatMs, formatPercent } from "../../../lib/units";
@@ -6,7 +9,7 @@ import { formatCpuPerOperation, resultRows } from "../rows";
 import type { Results } from "../schema";
 import type { Claim, StudyComparison, StudyRecord } from "../study-schema";
 
-/** Verdict on a ratio, as tables and legends show it. */
+/** Verdict on a ratio, as text for tables and legends. */
 export const VERDICT_LABELS: Readonly<Record<StudyComparison["verdict"], string>> = {
   greater: "more",
   less: "less",
@@ -14,40 +17,40 @@ export const VERDICT_LABELS: Readonly<Record<StudyComparison["verdict"], string>
   "not-enough-data": "not enough data",
 };
 
-/** Judgement of a claim, as summary and report show it. */
+/** Judgement of a claim, as text for summary and report. */
 export const CLAIM_FINDING_LABELS: Readonly<Record<Claim["finding"], string>> = {
   supported: "supported",
   contradicted: "contradicted",
   inconclusive: "inconclusive here",
 };
 
-/** Metric of a comparison, as tables show it. */
+/** Metric of a comparison, as text for tables. */
 export const METRIC_LABELS: Readonly<Record<StudyComparison["metric"], string>> = {
   throughput: "throughput",
   p99: "p99",
   "cpu-per-operation": "CPU per operation",
 };
 
-/** Shown where a reference load of a study differs from the median of all. */
+/** Note for a study with a reference load that differs from the median of all reference loads. */
 export const REFERENCE_LOAD_MOVED =
   "The reference load moved: its rate was not the same during the whole study, so the machine changed meanwhile. " +
   "Every result of this study has a warning.";
 
-/** Explains comparisons that are marked as interleaved. */
+/** Note for comparisons that are marked as interleaved. */
 export const INTERLEAVING_NOTE =
   "Interleaved: the servers of both treatments ran together and got load in alternating slices of 5 to 15 ms, " +
   "so a change of the machine affects both.";
 
-/** Shown with a p99 at an offered rate that a closed loop measured. */
+/** Note for a p99 at an offered rate that a closed loop measured. */
 export const CLOSED_LOOP_NOTE =
-  "p99 at an offered rate comes from a closed loop: a connection that waits for a reply sends nothing meanwhile, " +
-  "so a stall counts once per connection. The load generator open-loop counts a stall for every request " +
-  "that was due meanwhile (valkey:workloads).";
+  "The p99 at an offered rate comes from a closed loop: a connection that waits for a reply sends nothing meanwhile, " +
+  "so a stall counts once per connection. The load generator open-loop (valkey:workloads) counts a stall for every " +
+  "request that was due during the stall.";
 
-/** How to read the intervals of a study: one sentence each. */
+/** How to read the intervals of a study, one sentence each. */
 export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "comparisons" | "precision">): string[] {
   const known = comparisons.filter(({ low }) => low !== null).length;
-  // At an offered rate, throughput equals the offered rate and is not compared.
+  // At an offered rate, the throughput equals this rate, so it is not compared.
   const isAtRate = ({ test, base, other }: StudyComparison): boolean =>
     !comparisons.some(
       (each) => each.metric === "throughput" && each.test === test && each.base === base && each.other === other,
@@ -65,7 +68,7 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
   ]);
 }
 
-/** Lines without colour; empty for results that are not a study. */
+/** The summary as lines without color; empty if the results are not those of a study. */
 export function formatStudy(results: Results): string[] {
   const { study } = results;
   if (study === undefined) return [];
@@ -80,7 +83,7 @@ export function formatStudy(results: Results): string[] {
     ...comparisonTable(study),
     ...(study.findings.length === 0 ? [] : ["", "Findings"]),
     ...study.findings.map((finding) => `  ${finding}`),
-    ...(study.claims.length === 0 ? [] : ["", "Claims of documents"]),
+    ...(study.claims.length === 0 ? [] : ["", "Claims of published documents"]),
     ...study.claims.flatMap(({ document, claim, finding, why }) => [
       `  ${document}: ${claim}`,
       `    ${CLAIM_FINDING_LABELS[finding]}: ${why}`,
@@ -89,7 +92,7 @@ export function formatStudy(results: Results): string[] {
   ];
 }
 
-/** `6 rounds of 4 treatments in 2m 10s` */
+/** The extent of a study as text: `6 rounds of 4 treatments in 2m 10s`. */
 export function describeExtent({
   rounds,
   treatments,
@@ -98,7 +101,7 @@ export function describeExtent({
   return `${counted(rounds, "round")} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
 }
 
-/** Why a study ended: each comparison is precise, or the budget is spent. */
+/** Reason why a study ended: each comparison is precise, or the budget is spent. */
 export function describeEnd({
   ended,
   precision,
@@ -107,7 +110,7 @@ export function describeEnd({
 }: Pick<StudyRecord, "ended" | "precision" | "treatments" | "comparisons">): string {
   const wanted = formatPercent(precision);
   const givenUp = new Set(treatments.flatMap(({ id, failed }) => (failed === null ? [] : [id])));
-  // A treatment that was given up may have been compared before.
+  // A treatment that was given up may have been compared before that.
   const isLost = ({ base, other, verdict }: StudyComparison): boolean =>
     verdict === "not-enough-data" && (givenUp.has(base) || givenUp.has(other));
   switch (ended) {
@@ -115,10 +118,10 @@ export function describeEnd({
       if (comparisons.length === 0) return "nothing to compare";
       if (comparisons.every(isLost)) return "no comparison was possible, because treatments were given up";
       return givenUp.size === 0
-        ? `every deciding comparison has a precision of ${wanted}`
-        : `every deciding comparison of the treatments that were not given up has a precision of ${wanted}`;
+        ? `every comparison that the study waits for has a precision of ${wanted}`
+        : `every comparison that the study waits for has a precision of ${wanted}, except those of treatments that were given up`;
     case "budget":
-      return `the budget was spent before every deciding comparison had a precision of ${wanted}`;
+      return `the budget was spent before every comparison that the study waits for had a precision of ${wanted}`;
     case "not-yet":
       return "the study has not ended";
   }

@@ -1,4 +1,7 @@
-/** summary.txt, also printed at the end of a run: deployments side by side, keys per primary, cost, warnings. Pure. */
+/**
+ * summary.txt, which is also printed at the end of a run: comparison of deployments, keys per primary, cost, and
+ * warnings. Pure.
+ */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
 import { counted, formatPercent, formatCount, formatMs } from "../../../lib/units";
@@ -12,7 +15,7 @@ import { compareDeployments } from "../rows";
 import { formatObjective } from "../../capacity/objective";
 import type { CapacityRecord, Results, MeasuredTopology } from "../schema";
 
-/** The whole summary, lines without colour. */
+/** The whole summary as lines without color. */
 export function formatSummary(results: Results): string[] {
   const { deployments, comparisons } = compareDeployments(results);
   const notes = warningNotes(comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));
@@ -58,7 +61,7 @@ function tableLines(
   return [...textTable([head, under, ...body]), ...confidenceLines(comparisons)];
 }
 
-/** `2.00× (1.98 … 2.02) · p50 2.00× lower`; of an open loop `p50 2.00×, p99 1.50× lower` */
+/** The speed-up as text: `2.00× (1.98 … 2.02) · p50 2.00× lower`; for an open loop `p50 2.00×, p99 1.50× lower`. */
 function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   const [first] = rows;
   const last = rows.at(-1);
@@ -72,7 +75,7 @@ function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   return first.isOpenLoop && last.isOpenLoop ? `p50 ${p50}, p99 ${p99} lower` : "–";
 }
 
-/** Legend of the numbers in brackets; empty for a single repeat, which has no interval. */
+/** Explanation of the numbers in brackets; empty for a single repeat, which has no interval. */
 function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
   if (row === undefined || row.repeats < 2) return [];
@@ -83,7 +86,7 @@ function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   ];
 }
 
-/** `1,234,567/s [a] · p50 0.567 ms`, with the letters of its warnings in brackets. */
+/** A result as text: `1,234,567/s [a] · p50 0.567 ms`. The letters in brackets are those of its warnings. */
 function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string {
   if (row === undefined) return "not measured";
   const letters = row.warnings
@@ -96,7 +99,10 @@ function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string
   return `${formatCount(row.rps.median)}/s${marks} · p50 ${formatMs(row.p50Ms)} ms${p99}${hits}`;
 }
 
-/** `cluster: 41,200/s meet p99 ≤ 2 ms (steady), knee at 50,000/s; at higher rates the bottleneck is the server` */
+/**
+ * A capacity as text: `cluster: 41,200/s meet p99 ≤ 2 ms (steady), knee at 50,000/s; at higher rates the bottleneck is
+ * the server`.
+ */
 export function formatCapacity({
   deployment,
   capacity,
@@ -123,7 +129,7 @@ function describeBottleneck({ at, text }: NonNullable<CapacityRecord["bottleneck
   return `at higher rates the bottleneck is the ${at}${text === undefined ? "" : ` (${text})`}`;
 }
 
-/** Keys of each node that is a primary after the run. */
+/** Number of keys of each node that is a primary after the run. */
 function keyLines({ deployment, nodes }: MeasuredTopology): string[] {
   const primaries = nodes.filter(({ role, keysAfter }) => role === "primary" && keysAfter !== null);
   const total = primaries.reduce((sum, { keysAfter }) => sum + (keysAfter ?? 0), 0);
@@ -136,7 +142,7 @@ function keyLines({ deployment, nodes }: MeasuredTopology): string[] {
   return ["", `=== Keys by primary of ${deployment} after the run ===`, ...textTable(rows, "lrr")];
 }
 
-/** Empty where no prices are known. */
+/** Lines about cost; empty if no prices are known. */
 function costLines(results: Results, comparisons: readonly TestComparison[]): string[] {
   const lines = (results.costs ?? []).flatMap((cost) => {
     const perMillion = comparisons.flatMap(({ title, rows }) =>
@@ -148,7 +154,7 @@ function costLines(results: Results, comparisons: readonly TestComparison[]): st
       ...perMillion.flatMap(([title, usd]) => (usd === null ? [] : [`${title} $${formatUsd(usd)} per million`])),
       topology === undefined || perGib === null
         ? undefined
-        : `$${formatUsd(perGib)} per GiB of ${dataLimitOf(topology)} and month`,
+        : `$${formatUsd(perGib)} per GiB of ${dataLimitOf(topology)} per month`,
     ]);
     return compact([
       `${cost.deployment}: ${describeCost(cost)}`,
@@ -163,7 +169,7 @@ function warningLines(notes: readonly WarningNote[]): string[] {
   return notes.map((note) => `[${noteLetter(notes, note.code)}] ${note.code}: ${note.text} (${note.where.join(", ")})`);
 }
 
-/** `3 primaries + 3 replicas` */
+/** The shape as text: `3 primaries + 3 replicas`. */
 export function describeShape({ nodes }: Pick<MeasuredTopology, "nodes">): string {
   const count = (role: "primary" | "replica"): number => nodes.filter((node) => node.role === role).length;
   const primaries = count("primary");

@@ -1,4 +1,4 @@
-/** Ratios, series and fits from the records of a study, paired by round. Pure. */
+/** Ratios, series and fits from the records of a study. Values are paired by round. Pure. */
 import type { Warning, MeasurementRecord } from "../../results/schema";
 import type { StudyComparison, StudyFit } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
@@ -22,7 +22,7 @@ export const METRICS: Readonly<Record<Metric, { readonly title: string; readonly
   "cpu-per-operation": { title: "servers' CPU per operation", unit: " µs" },
 };
 
-/** The metric of one measurement. @returns undefined where it was not measured */
+/** Value of the metric in one measurement. @returns undefined if it was not measured */
 export function metricValue(record: MeasurementRecord, metric: Metric): number | undefined {
   switch (metric) {
     case "throughput":
@@ -38,10 +38,10 @@ export function metricValue(record: MeasurementRecord, metric: Metric): number |
   }
 }
 
-/** Round to the value of a metric. */
+/** Value of a metric by round. */
 export type RoundSeries = ReadonlyMap<number, number>;
 
-/** Everything that was measured, and the statistics of it. */
+/** All measurements of a study, with their statistics. */
 export class StudyAnalysis {
   constructor(
     readonly treatments: readonly Treatment[],
@@ -51,7 +51,7 @@ export class StudyAnalysis {
     readonly interleaved: readonly InterleavedEntry[] = [],
   ) {}
 
-  /** Tests with their titles, in the order of the workloads. */
+  /** The tests with their titles, in the order of the workloads. */
   get tests(): readonly { readonly test: string; readonly title: string }[] {
     return [...new Map(this.records.map(({ test, title }) => [test, { test, title }])).values()];
   }
@@ -75,13 +75,16 @@ export class StudyAnalysis {
     );
   }
 
-  /** Median over the rounds; undefined where there is none. */
+  /** Median over the rounds; undefined if there are no values. */
   median(treatment: Treatment, test: string, metric: Metric): number | undefined {
     const values = [...this.series(treatment, test, metric).values()];
     return values.length === 0 ? undefined : median(values);
   }
 
-  /** `other` over `base`: from interleaved measurements where there are any, else from the rounds that have both. */
+  /**
+   * Ratio of `other` to `base`. It comes from interleaved measurements if there are any, otherwise from the rounds that
+   * have both.
+   */
   ratio(base: Treatment, other: Treatment, test: string, metric: Metric): Ratio {
     const interleaved = this.#interleavedRates(base, other, test, metric);
     if (interleaved.length > 0) return pairedRatio(interleaved, this.precision);
@@ -94,10 +97,9 @@ export class StudyAnalysis {
   }
 
   /**
-   * Rates of each round in which the two were interleaved with each other, in either order, else of each round in which
-   * both were interleaved with the same third, divided by its rate. Only throughput: a paused server delays its
-   * replies,
-   * and pausing costs CPU.
+   * Rates of each round in which the two treatments were interleaved with each other, in either order. If there are
+   * none: rates of each round in which both were interleaved with the same third treatment, divided by the rate of the
+   * third. Only for throughput, because a paused server delays its replies, and pausing costs CPU.
    */
   #interleavedRates(base: Treatment, other: Treatment, test: string, metric: Metric): RatioPair[] {
     if (metric !== "throughput") return [];
@@ -115,7 +117,7 @@ export class StudyAnalysis {
     return most;
   }
 
-  /** Round to requests per second of both sides. */
+  /** Requests per second of both treatments, by round. */
   #sliceRates(base: Treatment, other: Treatment, test: string): Map<number, RatioPair> {
     const rateOf = ({ requests, seconds }: SliceCounts): number => requests / seconds;
     return new Map(
@@ -132,7 +134,7 @@ export class StudyAnalysis {
     );
   }
 
-  /** The limit of at least half of a treatment's measurements, where that was not its servers. */
+  /** The limit of at least half of a treatment's measurements; undefined if that limit was the servers. */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(treatment, test);
     const share = (...codes: readonly Warning["code"][]): number =>
@@ -142,7 +144,7 @@ export class StudyAnalysis {
     return share("machine-bound") >= 0.5 ? "machine" : undefined;
   }
 
-  /** Every metric of every compared pair. */
+  /** All metrics of all compared pairs. */
   comparisons(): StudyComparison[] {
     return this.tests.flatMap(({ test, title }) =>
       comparedPairs(this.treatments).flatMap(({ base, other }) =>
@@ -167,9 +169,9 @@ export class StudyAnalysis {
   }
 
   /**
-   * The ratios whose precision decides when a study ends: throughput at full speed, CPU per operation at an offered
+   * The ratios whose precision decides when a study ends: throughput at full speed, and CPU per operation at an offered
    * rate.
-   * @param isOut whether a treatment was given up; its ratios decide nothing
+   * @param isOut whether a treatment was given up; its ratios are then ignored
    */
   decidingRatios(isOut: (treatment: Treatment) => boolean): Ratio[] {
     const isDecisive = ({ base, other }: TreatmentPair, metric: Metric): boolean =>
@@ -187,8 +189,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * A power law of the metric over the number of primaries, for each combination of the other factors.
-   * @param excluded why a treatment stays out of the fit; undefined where it belongs to the fit
+   * Power laws of the metric over the number of primaries, one for each combination of the other factors.
+   * @param excluded reason why a treatment is excluded from the fit; undefined if it belongs to the fit
    */
   fits(metric: Metric, excluded: (treatment: Treatment, test: string) => string | undefined): StudyFit[] {
     return this.tests.flatMap(({ test, title }) =>
@@ -224,13 +226,13 @@ export class StudyAnalysis {
   }
 }
 
-/** Metrics that can be compared: none for loads with different offered rates. */
+/** Metrics that can be compared; an empty list for loads with different offered rates. */
 function metricsOf(base: Treatment, other: Treatment): Metric[] {
   if (base.workload.rate !== other.workload.rate) return [];
   return base.workload.rate === undefined ? ["throughput", "p99", "cpu-per-operation"] : ["p99", "cpu-per-operation"];
 }
 
-/** Groups of treatments that differ in this factor only. */
+/** Groups of treatments that differ only in this factor. */
 export function groupsVarying(treatments: readonly Treatment[], factor: Factor): Treatment[][] {
   const groups = new Map<string, Treatment[]>();
   for (const treatment of treatments) {

@@ -1,11 +1,11 @@
-/** Criteria for judging claims of documents, and the words that all judgements share. Pure. */
+/** Criteria for judging claims of published documents, and texts that all judgements share. Pure. */
 import type { Ratio } from "../../../lib/statistics/ratio";
 import { counted, formatCount, formatPercent } from "../../../lib/units";
 import type { Claim, TableGrowth } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import type { Metric, StudyAnalysis } from "./analysis";
 
-/** Titles of the documents whose claims studies test; `docs/sources.md` describes them. */
+/** Titles of the published documents whose claims studies test. `docs/sources.md` describes them. */
 export const DOCUMENTS = {
   valkeyOnEks: "Valkey on EKS",
   raspberryPi: "Valkey on a Raspberry Pi",
@@ -14,26 +14,26 @@ export const DOCUMENTS = {
   multiShard: "Single-node multi-shard",
 } as const;
 
-/** Everything that a claim is judged by. */
+/** The data on which claims are judged. */
 export interface ClaimBasis {
   readonly analysis: StudyAnalysis;
-  /** CPUs that servers and load generators share. */
+  /** Number of CPUs that servers and load generators share. */
   readonly cores: number;
-  /** Treatment's id to the version that its servers report. */
+  /** Version that the servers of a treatment report, by the treatment's ID. */
   readonly versions: ReadonlyMap<string, string>;
-  /** Treatment's id to the table growth of every round. */
+  /** Table growth in every round, by the treatment's ID. */
   readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
-  /** Bytes per value while table growth was measured; undefined where it was not measured. */
+  /** Bytes per value during the measurement of table growth; undefined if it was not measured. */
   readonly growthSize: number | undefined;
 }
 
-/** Results of a study besides its comparisons. */
+/** Results of a study in addition to its comparisons. */
 export interface Conclusions {
   readonly findings: readonly string[];
   readonly claims: readonly Claim[];
 }
 
-/** A statement of a document, before it is judged. Each method is a judgement with its reason. */
+/** A claim of a published document before it is judged. Each method returns a judgement with its reason. */
 export class StatedClaim {
   constructor(
     private readonly document: string,
@@ -52,7 +52,7 @@ export class StatedClaim {
     return this.#judged("inconclusive", why);
   }
 
-  /** Judges "the ratio is at least `limit`". */
+  /** Judges the claim "the ratio is at least `limit`". */
   atLeast(ratio: Ratio, limit: number): Claim {
     if (ratio.low === undefined || ratio.high === undefined) return this.inconclusive(tooFewRounds(ratio));
     const measured = `measured ${describeRatio(ratio)}`;
@@ -61,7 +61,10 @@ export class StatedClaim {
     return this.inconclusive(`${measured}: the interval contains ${limit}`);
   }
 
-  /** Judges "both are alike". @param within the relative difference up to which two values count as alike */
+  /**
+   * Judges the claim "both are alike".
+   * @param within greatest relative difference between values that count as alike
+   */
   similar(ratio: Ratio, within: number): Claim {
     if (ratio.low === undefined || ratio.high === undefined) return this.inconclusive(tooFewRounds(ratio));
     const [min, max] = [1 / (1 + within), 1 + within];
@@ -81,7 +84,7 @@ function tooFewRounds({ rounds }: Ratio): string {
   return `${counted(rounds, "round is", "rounds are")} too few`;
 }
 
-/** `1.63 (1.56 … 1.71)` */
+/** A ratio with its interval as text: `1.63 (1.56 … 1.71)`. */
 export function describeRatio({ ratio, low, high }: Ratio): string {
   if (ratio === undefined) return "not measured";
   return low === undefined || high === undefined
@@ -89,12 +92,15 @@ export function describeRatio({ ratio, low, high }: Ratio): string {
     : `${ratio.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
 }
 
-/** Cores that servers and load generators need so that none waits for a core: one per busy thread, and one to send. */
+/**
+ * Number of cores that servers and load generators need so that no thread waits for a core: one per busy thread, and
+ * one for sending.
+ */
 export function coresNeeded(treatments: readonly Treatment[]): number {
   return 1 + Math.max(1, ...treatments.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
 }
 
-/** Why a speed-up between treatments cannot be measured on this machine; undefined where it can. */
+/** Reason why a speed-up between treatments cannot be measured on this machine; undefined if it can. */
 export function machineLimitReason(
   { analysis, cores }: ClaimBasis,
   treatments: readonly Treatment[],
@@ -103,7 +109,7 @@ export function machineLimitReason(
   const needed = coresNeeded(treatments);
   if (cores < needed)
     return (
-      `the load generator shares ${cores} cores with servers that can use ${needed - 1}: ` +
+      `load generator and servers share ${cores} cores, and the servers can use ${needed - 1}: ` +
       `a test of this claim needs ${needed} cores`
     );
   const limited = treatments.flatMap((treatment) => {
@@ -113,12 +119,12 @@ export function machineLimitReason(
   return limited.length === 0 ? undefined : limited.join("; ");
 }
 
-/** The limit of a measurement, where its servers were not the limit. */
+/** Name of the limit of a measurement, if the servers were not the limit. */
 export function limitName(by: "client" | "machine"): string {
   return by === "client" ? "load generator" : "machine";
 }
 
-/** `145,696/s` of a treatment; `not measured`. */
+/** Median of a treatment as text: `145,696/s`, or `not measured`. */
 export function describeMedian(analysis: StudyAnalysis, treatment: Treatment, test: string, metric: Metric): string {
   const value = analysis.median(treatment, test, metric);
   if (value === undefined) return "not measured";

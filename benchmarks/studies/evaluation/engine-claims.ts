@@ -1,4 +1,7 @@
-/** Claims of "Dragonfly head-to-head": throughput of engines, bytes per entry, and dips while the table grows. */
+/**
+ * Claims of the published document "Dragonfly head-to-head" (docs/sources.md): throughput of engines, bytes per entry,
+ * and dips while the table grows.
+ */
 import { formatCount } from "../../../lib/units";
 import type { Claim, TableGrowth } from "../../results/study-schema";
 import type { Treatment } from "../factors";
@@ -23,7 +26,7 @@ export function engineConclusions(basis: ClaimBasis): Conclusions {
   };
 }
 
-/** `valkey-8.1 (valkey 8.1.1)` */
+/** A treatment as text: `valkey-8.1 (valkey 8.1.1)`. */
 function nameOf({ versions }: ClaimBasis, { id, label }: Treatment): string {
   const version = versions.get(id);
   return version === undefined ? label : `${label} (${version})`;
@@ -71,12 +74,12 @@ function dragonflyThroughput(): Claim {
   return stated(
     "Dragonfly writes 1.5 times as much as Valkey 9.0 at 8 vCPUs, and its p99 is 4.2 times lower",
   ).inconclusive(
-    "the stack engines measures Dragonfly on the platforms kubernetes and eks; " +
-      "the document gives servers and load generator a machine each",
+    "this study does not measure Dragonfly; the stack engines does, on the platforms kubernetes and eks. " +
+      "In the published document, servers and load generator have a machine each",
   );
 }
 
-/** The document's value size in bytes, and the bytes per entry that it gives for Valkey. */
+/** Value size in the published document, bytes; and the bytes per entry that it reports for Valkey. */
 const DOCUMENT_VALUE_SIZE = 64;
 const DOCUMENT_BYTES = { min: 149, max: 150 } as const;
 
@@ -85,17 +88,20 @@ function valkeyGrowth({ analysis, growth }: ClaimBasis): readonly TableGrowth[] 
   return valkey === undefined ? [] : (growth.get(valkey.id) ?? []);
 }
 
-/** The document measures at one number of keys; bytes per entry vary with that number by as much as the claims say. */
+/**
+ * Judges the claims about memory. The published document measures at a single number of keys. Bytes per entry vary with
+ * the number of keys by as much as the claims are about.
+ */
 function memoryClaims(basis: ClaimBasis): Claim[] {
   const own = stated("Valkey takes 149 to 150 bytes per entry of 64 bytes with a time to live");
-  const dragonflys = stated("that is 15 % more than Dragonfly's 127");
+  const dragonflys = stated("Valkey takes 15 % more bytes per entry than Dragonfly, which takes 127");
   const rounds = valkeyGrowth(basis).flatMap((each) => bytesPerEntry(each) ?? []);
   const neither = (why: string): Claim[] => [own, dragonflys].map((claim) => claim.inconclusive(why));
   if (rounds.length === 0) return neither("the study does not measure memory (valkey:study.growth)");
   if (basis.growthSize !== DOCUMENT_VALUE_SIZE)
     return neither(
-      `the study inserts values of ${basis.growthSize ?? 0} bytes, the document of ${DOCUMENT_VALUE_SIZE} ` +
-        "(valkey:study.growth.dataSize)",
+      `the study inserts values of ${basis.growthSize ?? 0} bytes, and the published document values of ` +
+        `${DOCUMENT_VALUE_SIZE} bytes (valkey:study.growth.dataSize)`,
     );
   const min = Math.min(...rounds.map((each) => each.min));
   const max = Math.max(...rounds.map((each) => each.max));
@@ -116,12 +122,12 @@ function degradation(basis: ClaimBasis): Claim {
   const rounds = valkeyGrowth(basis);
   if (rounds.length < 2)
     return claim.inconclusive(
-      "one round cannot tell dips of the table from noise of the machine; dips of the table recur at the same number of keys",
+      "one round does not show whether the table or the machine causes a dip; dips of the table recur in other rounds at the same number of keys",
     );
   const dips = recurringDips(rounds);
   if (dips.length === 0)
     return claim.inconclusive(
-      `no dip below 70 % recurs at the same number of keys in ${rounds.length} rounds; ` +
+      `no dip below 70 % of the median rate recurs at the same number of keys in ${rounds.length} rounds; ` +
         "the load generator shares the cores and hides short dips",
     );
   const keys = dips.map((dip) => formatCount(dip.keys)).join(", ");

@@ -1,4 +1,7 @@
-/** From the checkpoints of a study to its record: comparisons, fits, findings and claims of documents. Pure. */
+/**
+ * Turns the checkpoints of a study into its record: comparisons, fits, findings, and claims of published documents.
+ * Pure.
+ */
 import { REFERENCE_LOAD_LIMIT } from "../../warnings/warnings";
 import type { StudyFit, StudyRecord } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
@@ -15,7 +18,7 @@ import { pinningOf } from "../pinning";
 import { stepKey, stepSubject } from "../rounds";
 import type { Study } from "../study";
 
-/** A treatment or pair that fails this often in succession is given up. */
+/** Number of consecutive failures after which a treatment or a pair is given up. */
 export const MAX_CONSECUTIVE_FAILURES = 2;
 
 /** A study with everything that was measured so far. */
@@ -29,7 +32,7 @@ export interface StudyState {
   readonly ended: StudyRecord["ended"];
 }
 
-/** All ratios and series of what a study has measured. */
+/** All ratios and series of the measurements of a study. */
 export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entries">): StudyAnalysis {
   return new StudyAnalysis(
     study.treatments,
@@ -39,7 +42,7 @@ export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entri
   );
 }
 
-/** Entries of pairs that were not given up; of the others the separate measurements count. */
+/** Entries of pairs that were not given up. For pairs that were given up, the separate measurements count. */
 function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
   return entries
     .filter((entry) => entry.kind === "interleaved")
@@ -51,17 +54,17 @@ export function treatmentEntries(entries: readonly StudyLogEntry[]): TreatmentEn
   return entries.filter((entry) => entry.kind === "treatment");
 }
 
-/** Seconds of measuring, without the time between interruption and resumption. */
+/** Seconds of measuring, without the time between an interruption and the resumption. */
 export function measuredSeconds(entries: readonly StudyLogEntry[]): number {
   return entries.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** Why a treatment was given up; undefined where it was not. */
+/** Reason why a treatment was given up; undefined if it was not. */
 export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEntry[]): string | undefined {
   return givenUpReasonOf(treatment.id, entries);
 }
 
-/** Why the subject of a step was given up; undefined where it was not. @param subject see `stepSubject` */
+/** Reason why the subject of a step was given up; undefined if it was not. @param subject see `stepSubject` */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
   const own = entries
     .filter((entry) => entry.kind !== "reference-load" && subjectOfEntry(entry) === subject)
@@ -78,7 +81,7 @@ function subjectOfEntry(entry: Exclude<StudyLogEntry, { kind: "reference-load" }
   return entry.kind === "failure" ? entry.treatment : stepSubject(entry);
 }
 
-/** The key of the step that an entry belongs to. */
+/** The key of the step to which an entry belongs. */
 export function entryKey(entry: StudyLogEntry): string {
   return stepKey(
     entry.kind === "failure" ? { kind: "treatment", round: entry.round, treatment: entry.treatment } : entry,
@@ -126,7 +129,9 @@ export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   return rates.length > 0 && rates.some((rate) => Math.abs(rate / median(rates) - 1) > REFERENCE_LOAD_LIMIT);
 }
 
-/** Power laws over the number of primaries: throughput at full speed, and CPU per operation at an offered rate. */
+/**
+ * Power laws over the number of primaries, for throughput at full speed and for CPU per operation at an offered rate.
+ */
 function scalingFits(
   { study: { kind }, cpus }: StudyState,
   analysis: StudyAnalysis,
@@ -134,7 +139,7 @@ function scalingFits(
   const limitOf = (treatment: Treatment, test: string): string | undefined =>
     pinningOf(treatment, cpus)?.sharedCpus ?? lackingCores(treatment, cpus) ?? measuredLimit(analysis, treatment, test);
   const unlessCluster = ({ mode }: Treatment): string | undefined => (mode === "cluster" ? undefined : "not a cluster");
-  /** Whether any treatment of the fit has an offered rate, or has none. */
+  /** Whether a treatment of the fit has an offered rate; if `isOffered` is false, whether one has none. */
   const hasRate = (fit: StudyFit, isOffered: boolean): boolean =>
     [...fit.treatments, ...fit.excluded.map(({ treatment }) => treatment)].some(
       (id) => (analysis.treatment(id)?.workload.rate !== undefined) === isOffered,

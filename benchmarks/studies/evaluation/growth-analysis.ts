@@ -1,21 +1,24 @@
-/** How memory and insertion rate change while a table grows: bytes per entry, and dips of the rate. Pure. */
+/** Changes of memory and insertion rate while a table grows: bytes per entry, and dips of the rate. Pure. */
 import type { TableGrowth } from "../../results/study-schema";
 
-/** With fewer keys, what a server allocates for itself outweighs what its entries take. */
+/**
+ * Least number of keys for bytes per entry. With fewer keys, the server's own memory is larger than the memory of its
+ * entries.
+ */
 export const MIN_KEYS = 100_000;
 
-/** Bytes per entry over the growth of a table. */
+/** Bytes per entry while a table grows. */
 export interface BytesPerEntry {
   readonly min: number;
   readonly max: number;
-  /** At the last sample. */
+  /** Bytes per entry at the last sample. */
   readonly atEnd: number;
   /** Number of keys at which the minimum and the maximum were measured. */
   readonly minAtKeys: number;
   readonly maxAtKeys: number;
 }
 
-/** @returns undefined where no sample has `MIN_KEYS` keys */
+/** @returns undefined if no sample has `MIN_KEYS` keys */
 export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefined {
   const points = samples
     .filter(({ keys }) => keys >= MIN_KEYS)
@@ -28,17 +31,17 @@ export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefin
   return { min: min.each, max: max.each, atEnd: end.each, minAtKeys: min.keys, maxAtKeys: max.keys };
 }
 
-/** A fall of the insertion rate. */
+/** A dip of the insertion rate. */
 export interface RateDip {
-  /** Keys in the table. */
+  /** Number of keys in the table. */
   readonly keys: number;
-  /** The lowest rate as a part of the median rate. */
+  /** The lowest rate as a fraction of the median rate. */
   readonly part: number;
 }
 
-/** Seconds that a rate is averaged over; shorter windows show the scheduler. */
+/** Duration over which a rate is averaged, seconds. Shorter windows would show effects of the scheduler. */
 const WINDOW_SECONDS = 0.25;
-/** A window below this part of the median rate is a dip. */
+/** Fraction of the median rate below which a window counts as a dip. */
 const DIP = 0.7;
 
 /** Keys inserted per second, in windows of a quarter of a second. */
@@ -53,10 +56,10 @@ export function insertionRates({ samples }: TableGrowth): { readonly keys: numbe
   return rates;
 }
 
-/** Dips less than this apart, in doublings of the number of keys, are one dip. */
+/** Distance between two dips, in doublings of the number of keys, below which they count as one. */
 const APART = 0.15;
 
-/** The dips of one round, by rising number of keys. */
+/** The dips of one round, in the order of rising numbers of keys. */
 export function rateDips(growth: TableGrowth): RateDip[] {
   const rates = insertionRates(growth);
   const sorted = rates.map(({ rate }) => rate).sort((a, b) => a - b);
@@ -77,8 +80,8 @@ function isNear(a: number, b: number): boolean {
 }
 
 /**
- * Dips near the same number of keys in most rounds: the growing table causes these, the machine the others. One round
- * cannot tell them apart, so it has none.
+ * Dips that occur near the same number of keys in most rounds: the growing table causes these dips, and the machine
+ * causes the others. One round is not enough to distinguish them, so its result is empty.
  */
 export function recurringDips(rounds: readonly TableGrowth[]): RateDip[] {
   const [first = [], ...others] = rounds.map(rateDips);

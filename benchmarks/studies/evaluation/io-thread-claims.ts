@@ -1,4 +1,7 @@
-/** Claims of "Valkey on a Raspberry Pi" on io-threads, and the rule that chooses the best number of them. */
+/**
+ * Claims of the published document "Valkey on a Raspberry Pi" (docs/sources.md) about io-threads, and the rule for
+ * choosing the best number of them.
+ */
 import type { Claim } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import { groupsVarying } from "./analysis";
@@ -26,9 +29,9 @@ function threadsOf({ settings }: Treatment): number {
 }
 
 /**
- * The treatment with the fewest threads that no other number of threads beats. Idle io-threads spin, so fewer threads
- * are better where more threads are not faster.
- * @param group treatments that differ in io-threads only, by rising number of threads
+ * The treatment with the fewest threads for which no other number of threads is faster. Idle io-threads spin, so fewer
+ * threads are better if more threads are not faster.
+ * @param group treatments that differ only in io-threads, in the order of rising numbers of threads
  */
 export function bestTreatment(
   { analysis }: ClaimBasis,
@@ -44,7 +47,9 @@ export function bestTreatment(
   );
 }
 
-/** The first loss of throughput from fewer threads than cores to as many threads as cores or more. */
+/**
+ * The first loss of throughput when the number of threads rises from below the number of cores to that number or more.
+ */
 export function oversubscribedStep(
   { analysis, cores }: ClaimBasis,
   group: readonly Treatment[],
@@ -77,17 +82,17 @@ function describeBest(basis: ClaimBasis, group: readonly Treatment[], test: stri
       treatment !== best && basis.analysis.ratio(best, treatment, test, "throughput").verdict === "not-enough-data",
   );
   const rest = undecided.length === 0 ? "" : `; not enough data on ${undecided.map(threadsOf).join(", ")}`;
-  return `the best number is ${threadsOf(best)}, the fewest that no other number is shown to beat${rest}`;
+  return `the best number is ${threadsOf(best)}: the lowest number that no other number is shown to beat${rest}`;
 }
 
 function describeStep(basis: ClaimBasis, group: readonly Treatment[], test: string): string {
   const { analysis, cores } = basis;
   const step = oversubscribedStep(basis, group, test);
-  if (step === undefined) return `no step to ${cores} threads or more on ${cores} cores is shown to lose throughput`;
+  if (step === undefined) return `no step to ${cores} or more threads on ${cores} cores is shown to lower throughput`;
   const ratio = describeRatio(analysis.ratio(step.from, step.to, test, "throughput"));
   return (
-    `the step from ${threadsOf(step.from)} to ${threadsOf(step.to)} threads on ${cores} cores is ${ratio}: ` +
-    "keep io-threads below the number of the server's cores"
+    `the step from ${threadsOf(step.from)} to ${threadsOf(step.to)} threads on ${cores} cores multiplies throughput by ${ratio}: ` +
+    "keep io-threads below the number of cores of the server"
   );
 }
 
@@ -95,24 +100,27 @@ function gain(basis: ClaimBasis, group: readonly Treatment[], test: string, titl
   const claim = stated(`${title}: with threads to spare, a second io-thread gains 35 %`);
   const [one, two] = [1, 2].map((threads) => group.find((treatment) => threadsOf(treatment) === threads));
   if (one === undefined || two === undefined)
-    return claim.inconclusive("the study does not measure 1 and 2 io-threads");
+    return claim.inconclusive("the study does not measure both 1 and 2 io-threads");
   const why = machineLimitReason(basis, [one, two], test);
   if (why !== undefined) return claim.inconclusive(why);
   return claim.atLeast(basis.analysis.ratio(one, two, test, "throughput"), 1.35);
 }
 
-/** A small machine shows this claim best: it runs out of cores with few threads. */
+/**
+ * Judges the claim that too many io-threads do harm. A small machine shows this best, because few threads already use
+ * all of its cores.
+ */
 function harm({ analysis, cores }: ClaimBasis, group: readonly Treatment[], test: string, title: string): Claim {
   const claim = stated(`${title}: more io-threads than cores are slower than one thread`);
   const one = group.find((treatment) => threadsOf(treatment) === 1);
   const over = group.find((treatment) => threadsOf(treatment) > cores);
   if (one === undefined || over === undefined)
-    return claim.inconclusive(`the study does not measure 1 and more than ${cores} io-threads`);
+    return claim.inconclusive(`the study does not measure both 1 io-thread and more than ${cores} io-threads`);
   const ratio = analysis.ratio(one, over, test, "throughput");
   if (ratio.verdict === "not-enough-data")
     return claim.inconclusive(`measured ${describeRatio(ratio)}: the interval is too wide`);
   const why =
     `${threadsOf(over)} threads on ${cores} cores have ${describeRatio(ratio)} of the throughput of one thread ` +
-    "(the document: 5 threads on 4 cores have 0.81)";
+    "(0.81 in the published document, with 5 threads on 4 cores)";
   return ratio.verdict === "less" ? claim.supported(why) : claim.contradicted(why);
 }

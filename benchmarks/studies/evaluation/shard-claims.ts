@@ -1,4 +1,7 @@
-/** Claims of "Single-node multi-shard" and "One billion requests per second": how throughput grows with shards. */
+/**
+ * Claims of the published documents "Single-node multi-shard" and "One billion requests per second" (docs/sources.md)
+ * about the growth of throughput with the number of shards.
+ */
 import { formatCount } from "../../../lib/units";
 import type { Claim, StudyFit } from "../../results/study-schema";
 import type { Treatment } from "../factors";
@@ -11,17 +14,17 @@ const statedByBillion = (text: string): StatedClaim => new StatedClaim(DOCUMENTS
 
 type Exponent = NonNullable<StudyFit["exponent"]>;
 
-/** `0.92 (0.88 … 0.96)` */
+/** An exponent as text: `0.92 (0.88 … 0.96)`. */
 function describeExponent({ estimate, low, high }: Exponent): string {
   return `${estimate.toFixed(2)} (${low.toFixed(2)} … ${high.toFixed(2)})`;
 }
 
-/** `SET, throughput against shards, 1 CPU: exponent 0.92 (0.88 … 0.96) of 4 treatments` */
+/** A fit as text: `SET, throughput against shards, 1 CPU: exponent 0.92 (0.88 … 0.96) of 4 treatments`. */
 export function describeFit({ title, what, exponent, treatments, excluded }: StudyFit): string {
   const names = excluded.map(({ treatment, why }) => `${treatment} (${why})`).join(", ");
   const without = excluded.length === 0 ? "" : `; excluded: ${names}`;
   if (exponent === null)
-    return `${title}, ${what}: no exponent, because the servers were the limit of too few treatments${without}`;
+    return `${title}, ${what}: no exponent, because the servers were the limit in too few treatments${without}`;
   return `${title}, ${what}: exponent ${describeExponent(exponent)} of ${treatments.length} treatments${without}`;
 }
 
@@ -29,19 +32,19 @@ export function densityConclusions(basis: ClaimBasis, fits: readonly StudyFit[])
   return { findings: fits.map(describeFit), claims: [scaling(basis, fits), moreShards(basis), saturation(basis)] };
 }
 
-/** The exponent that the document fits. */
+/** The exponent that the published document reports. */
 const DOCUMENT_EXPONENT = 0.92;
-/** An interval this wide or wider does not support the document's exponent. */
+/** Width of an interval from which it does not support the published document's exponent. */
 const MAX_WIDTH = 0.2;
 
 function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
   const claim = statedByMultiShard(
-    `throughput grows with the ${DOCUMENT_EXPONENT}th power of the shards, up to 8 shards of one pinned CPU each`,
+    `throughput grows with the number of shards to the power of ${DOCUMENT_EXPONENT}, up to 8 shards with one pinned CPU each`,
   );
   const [exponent] = fits.flatMap((fit) => fit.exponent ?? []);
   if (exponent === undefined)
     return claim.inconclusive(
-      `on ${cores} cores too few treatments leave shards and load generator CPUs of their own; the document had 60`,
+      `on ${cores} cores, shards and load generator have CPUs of their own in too few treatments; the published document had 60 cores`,
     );
   const { low, high } = exponent;
   const measured = `the exponent here is ${describeExponent(exponent)}`;
@@ -51,7 +54,7 @@ function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
     : claim.inconclusive(`${measured}: the interval is too wide`);
 }
 
-/** Compares the same number of CPUs in many shards and in few. */
+/** Compares many shards with few shards that have the same total number of CPUs. */
 function moreShards({ analysis, cores }: ClaimBasis): Claim {
   const claim = statedByMultiShard("more shards beat more cores per shard");
   const [first] = analysis.tests;
@@ -66,7 +69,7 @@ function moreShards({ analysis, cores }: ClaimBasis): Claim {
   );
   if (pair === undefined || first === undefined)
     return claim.inconclusive(
-      "a test of this claim needs two treatments with the same number of CPUs in different numbers of shards, " +
+      "a test of this claim needs two treatments that share the same number of CPUs among different numbers of shards, " +
         `and a CPU for the load generator; ${cores} cores are too few`,
     );
   const ratio = analysis.ratio(pair.few, pair.many, first.test, "throughput");
@@ -80,14 +83,16 @@ function saturation({ analysis }: ClaimBasis): Claim {
   const limited = analysis.treatments.flatMap((treatment) =>
     analysis.tests.flatMap(({ test, title }) => {
       const by = analysis.limitedBy(treatment, test);
-      return by === undefined ? [] : [`${title} of ${treatment.label} by the ${limitName(by)}`];
+      return by === undefined ? [] : [`${title} of ${treatment.label} (limited by the ${limitName(by)})`];
     }),
   );
   const found =
-    limited.length === 0 ? "the servers were the limit of each" : `not limited by servers: ${limited.join(", ")}`;
+    limited.length === 0
+      ? "the servers were the limit of every treatment"
+      : `the servers were not the limit of ${limited.join(", ")}`;
   return statedByMultiShard(
     "from 16 shards on the load generator is saturated before the servers (marked by an asterisk)",
-  ).inconclusive(`the study has fewer shards; the limit of each treatment here, from the CPU of both sides: ${found}`);
+  ).inconclusive(`the study has fewer shards; judged by the CPU of servers and load generator, ${found}`);
 }
 
 export function billionConclusions(
@@ -110,7 +115,7 @@ export function billionConclusions(
   };
 }
 
-/** From this exponent on, growth counts as almost linear. */
+/** Exponent from which growth counts as almost linear. */
 const ALMOST_LINEAR = 0.9;
 
 function linear({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
@@ -119,7 +124,7 @@ function linear({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
   if (exponent === undefined)
     return claim.inconclusive(
       `shards that share ${cores} cores with each other and with the load generators cannot add throughput; ` +
-        "the document had 8 cores for each of 2,000 nodes",
+        "the published document had 8 cores for each of 2,000 nodes",
     );
   const measured = `the exponent is ${describeExponent(exponent)}`;
   if (exponent.low >= ALMOST_LINEAR) return claim.supported(measured);
@@ -127,10 +132,13 @@ function linear({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
   return claim.inconclusive(`${measured}: the interval contains ${ALMOST_LINEAR}`);
 }
 
-/** Judged at one offered rate far below saturation, so that no server waits for a core on a small machine either. */
+/**
+ * Judges the claim about the overhead of the cluster bus. It compares measurements at one offered rate far below
+ * saturation, so that no server waits for a core, even on a small machine.
+ */
 function overhead({ analysis }: ClaimBasis): Claim {
   const claim = statedByBillion(
-    "the cluster bus costs next to nothing: an operation takes as much CPU in a larger cluster",
+    "the cluster bus costs next to nothing: an operation takes as much CPU in a large cluster as in a small one",
   );
   const group = groupsVarying(analysis.treatments, "primaries").find(
     (treatments) => treatments.length > 1 && treatments[0]?.workload.rate !== undefined,
@@ -146,8 +154,8 @@ function overhead({ analysis }: ClaimBasis): Claim {
     );
   const ratio = analysis.ratio(small, large, first.test, "cpu-per-operation");
   const measured =
-    `an operation takes ${describeRatio(ratio)} times the CPU with ${large.shape.primaries} primaries ` +
-    `as with ${small.shape.primaries}, including the idle CPU of more processes`;
+    `with ${large.shape.primaries} primaries an operation takes ${describeRatio(ratio)} times as much CPU ` +
+    `as with ${small.shape.primaries}, including the CPU that the additional processes use while idle`;
   if (ratio.verdict === "not-enough-data") return claim.inconclusive(`${measured}: the interval is too wide`);
   return ratio.verdict === "greater" ? claim.contradicted(measured) : claim.supported(measured);
 }

@@ -1,4 +1,4 @@
-/** The checkpoints of a study as results, in the format of every run. Pure. */
+/** Turns the checkpoints of a study into results, in the format of every run. Pure. */
 import { asMeasuredTopology } from "../../results/topology";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { referenceLoadWarnings } from "../../warnings/warnings";
@@ -7,16 +7,16 @@ import { SCHEMA_VERSION } from "../../results/schema";
 import type { StudyState } from "./evaluate";
 import { treatmentEntries, evaluateStudy } from "./evaluate";
 
-/** Facts of a run that are not in its log. */
+/** Facts of a run that its log does not contain. */
 export interface StudyDescription {
   readonly timestamp: string;
   readonly stack: string;
-  /** The parsed configuration without secrets. */
+  /** The parsed configuration, without secrets. */
   readonly configuration: unknown;
   readonly environment: Environment;
 }
 
-/** Results of a study. @param reason why the results are incomplete; null when they are not */
+/** The results of a study. @param reason reason why the results are incomplete; null if they are complete */
 export function studyResults(state: StudyState, description: StudyDescription, reason: string | null): Results {
   const treatments = treatmentEntries(state.entries);
   const topologies = new Map<string, TopologyRecord>();
@@ -30,7 +30,7 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     ...description,
     complete: reason === null,
     reason,
-    // In the order of treatments; the first is the baseline.
+    // Topologies are in the order of the treatments. The first treatment is the baseline.
     topologies: state.study.treatments.flatMap(({ id }) => {
       const topology = topologies.get(id);
       return topology === undefined ? [] : [asMeasuredTopology(topology)];
@@ -45,7 +45,10 @@ export function studyResults(state: StudyState, description: StudyDescription, r
   };
 }
 
-/** One reference load that moved gives every record a warning, because the time of the change is unknown. */
+/**
+ * Warnings about the machine. If one reference load differs, every record gets a warning, because the time of the
+ * change is unknown.
+ */
 function movedWarning(referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   const rounds = [...new Set(referenceLoads.map(({ round }) => round))];
   return rounds.flatMap((round) => referenceLoadWarnings(round, referenceLoads)).slice(0, 1);

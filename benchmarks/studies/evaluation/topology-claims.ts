@@ -1,4 +1,4 @@
-/** Claims of "Valkey on EKS": cluster mode compared with replication mode. */
+/** Claims of the published document "Valkey on EKS" (docs/sources.md): cluster mode compared with replication mode. */
 import type { Claim } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import { groupsVarying } from "./analysis";
@@ -7,8 +7,8 @@ import { describeRatio, DOCUMENTS, machineLimitReason, StatedClaim } from "./cla
 import { COMMAND } from "../../../lib/system/package";
 
 /**
- * Test, statement and the speed-up of the cluster that the document's own runs prove. The document's rates are rounded
- * to ticks of 250 ms, so its runs prove less than its tables say.
+ * Test, claim, and the least speed-up of the cluster that the published document's own runs prove. The document's rates
+ * are rounded to ticks of 250 ms, so its runs prove less than its tables say.
  */
 const SPEED_UPS: readonly (readonly [test: string, text: string, limit: number])[] = [
   ["set", "SET is at least 2.5× as fast in a cluster of three primaries", 2.5],
@@ -48,12 +48,17 @@ function speedUps(basis: ClaimBasis, replication: Treatment, cluster: Treatment)
   });
 }
 
-/** The relative difference up to which two rates of a table count as "as fast". */
+/** Greatest relative difference between two rates of a table that count as "as fast". */
 const PARITY = 0.1;
 
-/** The document's table says "parity rps"; its own figures allow any ratio from 0.5 to 2. */
+/**
+ * Judges the claim "parity rps" in the published document's table. The document's own figures allow any ratio from 0.5
+ * to 2.
+ */
 function parity(basis: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
-  const claim = stated("GET is as fast in both modes (measured here with hits; most GETs of the document missed)");
+  const claim = stated(
+    "GET is as fast in both modes (here every GET finds its key; in the published document most GETs did not)",
+  );
   const why = machineLimitReason(basis, [replication, cluster], "get");
   if (why !== undefined) return claim.inconclusive(why);
   return claim.similar(basis.analysis.ratio(replication, cluster, "get", "throughput"), PARITY);
@@ -68,7 +73,10 @@ function latency({ analysis }: ClaimBasis, replication: Treatment, cluster: Trea
   );
 }
 
-/** Both treatments share a small machine alike, so this claim is judged on every machine. */
+/**
+ * Judges the claim about pipelining. It is judged on every machine, because both treatments share a small machine in
+ * the same way.
+ */
 function pipelining({ analysis }: ClaimBasis): Claim {
   const claim = stated("pipelining matters more than anything else: -P 1 is many times slower than -P 16");
   const [pair] = groupsVarying(analysis.treatments, "pipeline").flatMap((group) => {

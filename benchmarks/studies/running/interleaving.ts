@@ -1,25 +1,25 @@
 /**
- * Two sides under load in alternating slices of some milliseconds, so that both have the same machine. Noise that lasts
- * longer than a slice affects both sides; shorter noise averages out over hundreds of slices.
+ * Puts load on two sides in alternating slices of some milliseconds, so that both have the same machine. Noise that
+ * lasts longer than a slice affects both sides. Shorter noise averages out over hundreds of slices.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Bounds of random slice lengths, milliseconds; a fixed length would interfere with periodic noise. */
+/** Bounds of the random slice lengths, milliseconds. A fixed length would interfere with periodic noise. */
 const MIN_SLICE_MS = 5;
 const MAX_SLICE_MS = 15;
 
-/** Controls one side. Its slice lasts from the end of `resume` to the begin of `pause`. */
+/** Controls one side. The slice of a side lasts from the end of `resume` to the beginning of `pause`. */
 export interface SideControl {
   /** Resumes the servers, then their load generators. */
   readonly resume: () => void;
-  /** Pauses the load generators, then the servers, so that no request is answered in a slice of the other side. */
+  /** Pauses the load generators, then the servers, so that no request is answered during a slice of the other side. */
   readonly pause: () => void;
 }
 
-/** A value for each of the two sides. */
+/** One value for each of the two sides. */
 export type Pair<T> = readonly [T, T];
 
-/** Time in milliseconds; tests replace it. */
+/** A clock in milliseconds. Tests replace it. */
 export interface Clock {
   readonly now: () => number;
   readonly sleep: (length: number) => Promise<unknown>;
@@ -28,10 +28,10 @@ export interface Clock {
 const CLOCK: Clock = { now: () => performance.now(), sleep };
 
 /**
- * Gives both sides slices in turn; both are paused before and afterwards.
- * @param seconds of slices for each side, approximately
- * @param random from 0 to below 1: order and length of each pair of slices
- * @returns the exact seconds of slices of each side
+ * Gives both sides slices in turn. Both sides are paused before the call and after it.
+ * @param seconds approximate total duration of the slices of each side
+ * @param random random numbers from 0 to below 1, for the order and the length of each pair of slices
+ * @returns the exact total duration of the slices of each side, seconds
  * @throws the reason of the signal
  */
 export async function interleaveSlices(
@@ -49,7 +49,8 @@ export async function interleaveSlices(
       sides[side].resume();
       const began = clock.now();
       await clock.sleep(length);
-      // The measured length: a late timer makes a slice longer, and the time to pause and resume does not count.
+      // The measured length counts, because a late timer makes a slice longer. The time for pausing and resuming does
+      // not count.
       had[side] += clock.now() - began;
       sides[side].pause();
     }

@@ -1,5 +1,6 @@
 /**
- * Measures two treatments interleaved: the servers of both run and get load in alternating slices of some milliseconds.
+ * Measures two treatments interleaved. The servers of both run at the same time and get load in alternating slices of
+ * some milliseconds.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,23 +25,25 @@ import type { SideControl, Pair } from "./interleaving";
 import { interleaveSlices } from "./interleaving";
 
 /**
- * Bounds of the seconds of slices per side and test; within them, as many as a separate measurement has. On a noisy
- * machine with two cores, six rounds of three seconds give a ratio a precision of about 4 %.
+ * Bounds of the total duration of slices for each side and test, seconds. Within these bounds, it is the duration of a
+ * separate measurement. On a noisy machine with two cores, six rounds of three seconds give a ratio with a precision of
+ * about 4 %.
  */
 const MIN_SECONDS = 1;
 const MAX_SECONDS = 3;
-/** Seconds of slices before counting, for connections and the first use of memory. */
+/** Seconds of slices before counting begins, for opening connections and for the first use of memory. */
 const WARMUP_SECONDS = 0.2;
-/** Time for the first request of a load generator, milliseconds. */
+/** Longest time until the first request of a load generator, milliseconds. */
 const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
-/** Time for replies to requests in flight, before each reading of the counters. */
+/** Time for replies to requests in flight, before each reading of the counters, milliseconds. */
 const SETTLE_MS = 20;
 
 /**
- * Measures the common tests of a pair, see `commonTests`.
- * @param pinnings CPUs of each side's servers and load generators; undefined without pinning
- * @param random from 0 to below 1: order of starting, and order and lengths of slices
+ * Measures the common tests of a pair: see `commonTests`.
+ * @param pinnings CPUs of the servers and load generators of each side; undefined without pinning
+ * @param random random numbers from 0 to below 1, for the order in which the sides start, and for the order and the
+ *   lengths of slices
  * @throws Failure when servers or load generators fail; the reason of the signal
  */
 export async function measureInterleaved(
@@ -73,7 +76,7 @@ export async function measureInterleaved(
     { treatment: base, pinning: pinnings[0] },
     { treatment: other, pinning: pinnings[1] },
   ] as const;
-  // The side that starts second finds less free memory and CPU, so the order is random.
+  // The side that starts second finds less free memory and CPU. So the order is random.
   const [first, second] = random() < 0.5 ? both : [both[1], both[0]];
   await withServers(first.treatment, first.pinning, environment, (one) =>
     withServers(second.treatment, second.pinning, { ...environment, signal: one.signal }, (two) =>
@@ -92,9 +95,9 @@ export async function measureInterleaved(
   };
 }
 
-/** One side: its servers, connections to them, and load generators for one test after the other. */
+/** One side: its servers, connections to them, and its load generators, for one test after the other. */
 class Side {
-  /** Command line of the last load generators. */
+  /** Command line of the latest load generators. */
   command = "";
 
   constructor(
@@ -111,7 +114,7 @@ class Side {
     await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
   }
 
-  /** Starts load generators; the caller ends them. */
+  /** Starts load generators. The caller ends them. */
   begin(test: TestName): PausableLoad {
     const { workload, runners } = this.treatment;
     const { deployment, endpoint, user } = this.session;
@@ -138,7 +141,10 @@ class Side {
     return generators;
   }
 
-  /** Calls of the test's commands on all primaries. @throws Failure that names the node without counters */
+  /**
+   * Number of calls of the test's commands on all primaries.
+   * @throws Failure that names the node whose counters cannot be read
+   */
   async count(test: TestName): Promise<number> {
     const primaries = this.session.nodes.filter(({ role }) => role === "primary");
     const calls = await Promise.all(
@@ -158,8 +164,8 @@ class Side {
   }
 
   /**
-   * Pauses servers together with load generators and forked processes: spinning io-threads, replication, file rewrites
-   * and requests in flight would use CPU in the slices of the other side.
+   * Controls that pause servers together with their load generators and forked processes. Otherwise spinning
+   * io-threads, replication, file rewrites and requests in flight would use CPU during the slices of the other side.
    */
   control(generators: PausableLoad): SideControl {
     return {
@@ -261,7 +267,7 @@ async function settled(test: TestName, sides: Pair<Side>): Promise<Pair<number>>
   return [await sides[0].count(test), await sides[1].count(test)];
 }
 
-/** Waits for the first request of a side. @throws Failure when none arrives; the reason of the signal */
+/** Waits for the first request of a side. @throws Failure if none arrives; the reason of the signal */
 async function started(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {
   const began = performance.now();
   while ((await side.count(test)) === before) {

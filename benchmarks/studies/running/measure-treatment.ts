@@ -1,4 +1,4 @@
-/** Measures one treatment, or the reference load, on servers of its own. */
+/** Measures one treatment, or the reference load, on separate servers. */
 import type { MeasurementSeries } from "../../measuring/measurement-series";
 import { REFERENCE_LOAD } from "../../measuring/reference-load";
 import { runMeasurements } from "../../measuring/run-measurements";
@@ -19,9 +19,9 @@ import type { TableGrowthPlan } from "../study";
 import { recordedVersions } from "../versions";
 
 /**
- * Measures every test of a treatment once, and table growth where the study asks for it.
+ * Measures every test of a treatment once. Also measures table growth if the study asks for it.
  * @param ceiling requests per second of the last reference load
- * @throws Failure when servers do not start, fail verification or cannot be measured; the reason of the signal
+ * @throws Failure if servers do not start, fail verification or cannot be measured; the reason of the signal
  */
 export async function measureTreatment(
   treatment: Treatment,

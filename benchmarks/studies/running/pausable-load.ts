@@ -1,4 +1,4 @@
-/** Load generators that run until `end`, and can be paused (SIGSTOP) and resumed (SIGCONT) at any time. */
+/** Load generators that run until `end`. They can be paused (SIGSTOP) and resumed (SIGCONT) at any time. */
 import type { RecordedProcess } from "../../../platforms/host/processes";
 import { formatExit, pinnedCommand, signalChildGroup, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
@@ -9,25 +9,25 @@ import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benc
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
 
 /**
- * An upper bound for load generators that outlive this process when it is killed. Without `--duration`, the number of
- * requests that the fastest load generator sends in a minute.
+ * Upper bound for the run time of load generators that outlive this process after it was killed, seconds. Without
+ * `--duration`, the bound is the number of requests that the fastest load generator sends in a minute.
  */
 const MAX_SECONDS = 600;
 const MAX_REQUESTS = 200_000_000;
-/** Characters of their output that a failure can show. */
+/** Number of characters of their output that a failure can show. */
 const KEPT_CHARACTERS = 500;
 
-/** Load of the generators, and where they run. */
+/** The load of the generators, and the place where they run. */
 export interface PausableLoadPlan {
   readonly run: RunDirectory;
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** The load of all together; its length is ignored. */
+  /** The load of all generators together. Its length is ignored. */
   readonly tool: ValkeyBenchmarkRun;
   /** Number of load generators. */
   readonly count: number;
-  /** CPUs that they are pinned to. @default none */
+  /** CPUs to which the load generators are pinned. @default no pinning */
   readonly cpus: readonly number[] | undefined;
 }
 
@@ -57,7 +57,7 @@ export class PausableLoad {
     });
   }
 
-  /** Aborted with a LoadGeneratorFailure when a load generator exits before `end`. */
+  /** Aborted with a LoadGeneratorFailure if a load generator exits before `end`. */
   get failed(): AbortSignal {
     return this.#failure.signal;
   }
@@ -70,7 +70,7 @@ export class PausableLoad {
     this.#signal("SIGCONT");
   }
 
-  /** Kills all; resolves when all have exited. */
+  /** Kills all load generators, and waits until they have exited. */
   async end(): Promise<void> {
     this.#ending = true;
     this.#signal("SIGKILL");
@@ -83,7 +83,7 @@ export class PausableLoad {
 
   #watched(started: RecordedProcess): RecordedProcess {
     let output = "";
-    // Output must be read, because a full pipe blocks the load generator.
+    // The output must be read, because a full pipe blocks the load generator.
     for (const stream of [started.child.stdout, started.child.stderr])
       stream?.on("data", (chunk: Buffer) => {
         output = (output + chunk.toString()).slice(-KEPT_CHARACTERS);

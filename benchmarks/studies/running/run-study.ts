@@ -1,4 +1,4 @@
-/** Runs a study from the end of its checkpoint log to its target precision or budget. */
+/** Runs a study from the end of its checkpoint log until its target precision or its budget is reached. */
 import { Failure, messageOf } from "../../../lib/errors";
 import type { ReportProgress } from "../../../lib/progress";
 import { randomFrom } from "../../../lib/statistics/random";
@@ -17,7 +17,7 @@ import { measureReferenceRate, measureTreatment } from "./measure-treatment";
 import { measureInterleaved } from "./measure-interleaved";
 import type { Study } from "../study";
 
-/** Measures steps; tests replace it to check the order of steps without servers. */
+/** Measures the steps of a study. Tests replace it, so that they can check the order of steps without servers. */
 export interface StepRunner {
   readonly referenceLoad: (round: number, place: number) => Promise<StudyLogEntry>;
   /** @param ceiling requests per second of the last reference load */
@@ -43,27 +43,25 @@ export function hostStepRunner(study: Study, cpus: readonly number[], environmen
   };
 }
 
-/** Random numbers of a pair in a round; a study with the same seed gets the same numbers. */
+/** Random numbers for a pair in a round. A study with the same seed gets the same numbers. */
 function randomOf({ treatments, seed }: Study, { base, other }: TreatmentPair, round: number): () => number {
   return randomFrom(
     seed + Math.imul(round, 0x9e3779b1) + treatments.indexOf(base) * treatments.length + treatments.indexOf(other) + 1,
   );
 }
 
-/** Receives progress and the state after each round. */
+/** Receives progress reports, and the state after each round. */
 export interface StudyListener {
   readonly report: ReportProgress;
-  /** Called after each round. @param isNew whether the round has a step that was measured after the last resumption */
+  /** Called after each round. @param isNew whether a step of the round was measured after the last resumption */
   readonly round: (state: StudyState, isNew: boolean) => void;
 }
 
 /**
- * Measures rounds until `decideNext` stops the study. Each finished step is in the checkpoint log before the next
- * begins,
- * and logged steps are not measured again. A treatment or pair that fails twice in succession is given up until the
- * study
- * is resumed.
- * @throws the reason of the signal; Failure when a reference load fails or all treatments were given up
+ * Measures rounds until `decideNext` stops the study. Each finished step is in the checkpoint log before the next one
+ * begins, and steps in the log are not measured again. If a treatment or pair fails twice in succession, it is given up
+ * until the study is resumed.
+ * @throws the reason of the signal; Failure if a reference load fails or all treatments were given up
  */
 export async function runStudy(
   study: Study,
@@ -92,7 +90,8 @@ export async function runStudy(
     if (decision.kind === "stop") return state(rounds, decision.reason);
     const before = log.entries.length;
     for (const step of steps) {
-      // A missing step of an earlier round is never measured later, because the machine may have changed since.
+      // If an earlier round lacks a step, the step is not measured later, because the machine may have changed since
+      // then.
       if (
         done.has(stepKey(step)) ||
         step.round < lastRound ||
@@ -113,7 +112,10 @@ export async function runStudy(
   }
 }
 
-/** Ratios of given-up treatments do not count. @param tried entries since the study was started or resumed */
+/**
+ * The decision whether to continue. Ratios of given-up treatments do not count.
+ * @param tried entries since the study was started or resumed
+ */
 function decisionOf(
   study: Study,
   entries: readonly StudyLogEntry[],
@@ -164,7 +166,7 @@ function treatmentOf({ treatments }: Study, id: string): Treatment {
   return treatment;
 }
 
-/** A pair is given up with either of its treatments. */
+/** Whether a step was given up. A pair is given up if one of its treatments is. */
 function isGivenUp(step: StudyStep, entries: readonly StudyLogEntry[]): boolean {
   if (step.kind === "reference-load") return false;
   const subjects = step.kind === "treatment" ? [step.treatment] : [step.base, step.other, stepSubject(step)];
@@ -186,7 +188,7 @@ function describeStep(study: Study, step: StudyStep): string {
   }
 }
 
-/** `round 3 of about 8, 1m 20s of at most 10m 00s, about 4m 10s left` */
+/** Progress as text: `round 3 of about 8, 1m 20s of at most 10m 00s, about 4m 10s left`. */
 function describeProgress(
   { budget }: Study,
   entries: readonly StudyLogEntry[],

@@ -1,4 +1,7 @@
-/** Measures table growth: memory and rate of an empty server while keys are inserted, by the server's own counters. */
+/**
+ * Measures table growth: the memory and the insertion rate of an empty server while keys are inserted, by the server's
+ * own counters.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../lib/errors";
 import type { ProcessExit } from "../../../platforms/host/processes";
@@ -10,16 +13,19 @@ import type { TableGrowth } from "../../results/study-schema";
 import { infoFields, infoNumber, parseInfo } from "../../../valkey/topology/info";
 import type { TableGrowthPlan } from "../study";
 
-/** Interval of samples. */
+/** Time between two samples, milliseconds. */
 const INTERVAL_MS = 50;
-/** The write of the document "Dragonfly head-to-head": a value with a time to live that outlasts the run. */
+/**
+ * The write command of the published document "Dragonfly head-to-head" (docs/sources.md): a value with a time to live
+ * that is longer than the run.
+ */
 const COMMAND = ["SETEX", "key:__rand_int__", "10000", "__data__"];
 const CLIENTS = 48;
 const PIPELINE = 16;
 
 /**
- * Flushes the server, inserts keys at full speed while it samples the counters, and flushes the server again.
- * @param session of one primary in replication mode that belongs to the study
+ * Flushes the server, inserts keys at full speed while the counters are sampled, and flushes the server again.
+ * @param session session with one primary in replication mode, which belongs to the study
  * @throws Failure when the load generator fails; the reason of the signal
  */
 export async function measureTableGrowth(
@@ -86,7 +92,7 @@ export async function measureTableGrowth(
 interface Sample {
   readonly ms: number;
   readonly keys: number;
-  /** Memory without the buffers of clients. */
+  /** Memory without client buffers, bytes. */
   readonly bytes: number;
 }
 
@@ -105,13 +111,13 @@ function sampleOf(text: string): Sample {
   };
 }
 
-/** Samples from the last without keys to the first with all. Pure. */
+/** Samples from the last one without keys to the first one with all keys. Pure. */
 export function tableGrowthOf(samples: readonly Sample[]): TableGrowth {
   const start = samples.filter(({ keys }) => keys === 0).at(-1) ?? samples[0];
   if (start === undefined) return { samples: [] };
   const most = Math.max(...samples.map(({ keys }) => keys));
   const end = samples.findIndex(({ keys }) => keys === most);
-  // The last sample follows the last write, so its memory contains only the data.
+  // The last sample was taken after the last write, so its memory contains only the data.
   const during = [...samples.slice(0, end), ...samples.slice(-1)].filter(({ ms }) => ms > start.ms);
   return {
     samples: [start, ...during].map(({ ms, keys, bytes }) => ({

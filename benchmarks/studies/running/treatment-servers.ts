@@ -1,4 +1,4 @@
-/** Servers of one treatment: started, formed and verified for one step, and always stopped after it. */
+/** Servers of one treatment. They are started, formed and verified for one step, and always stopped after it. */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Host } from "../../../platforms/host/host";
@@ -15,34 +15,34 @@ import type { Pinning } from "../pinning";
 
 /** Programs, directories and listeners that all treatments share. */
 export interface StudyEnvironment {
-  /** Parent of run directories. */
+  /** Parent directory of the run directories. */
   readonly runs: string;
-  /** Engine to its programs; undefined is the first Valkey found. */
+  /** Programs by engine; undefined means the first Valkey that is found. */
   readonly engines: ReadonlyMap<string | undefined, Programs>;
-  /** Path of valkey-benchmark, the same for all engines. */
+  /** Path of valkey-benchmark, which is the same for all engines. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** Zone labels of servers, in order. */
+  /** Zone labels of the servers, in order. */
   readonly zones: readonly string[];
   readonly signal: AbortSignal;
   readonly report: ReportProgress;
-  /** Receives the unchanged output of load generators. */
+  /** Called with the unchanged output of load generators. */
   readonly raw: (heading: string, output: string) => void;
 }
 
-/** Running servers of a treatment. */
+/** The running servers of a treatment. */
 export interface TreatmentServers {
   readonly host: Host;
   readonly deployment: Deployment;
   readonly verification: Verification;
   readonly formationMs: number;
-  /** Aborted when the user interrupts or a server exits. */
+  /** Aborted if the user interrupts the study or a server exits. */
   readonly signal: AbortSignal;
 }
 
 /**
  * Starts, forms and verifies the servers of a treatment, and stops them after `use`.
- * @throws Failure when servers do not start or fail verification; what `use` throws; the reason of the signal
+ * @throws Failure if servers do not start or fail verification; the errors of `use`; the reason of the signal
  */
 export async function withServers<T>(
   treatment: Treatment,
@@ -72,7 +72,7 @@ export async function withServers<T>(
     if (!verification.verdict.pass) throw new Failure(verdictLine(verification.verdict));
     return await use({ host, deployment, verification, formationMs: milliseconds, signal });
   } catch (error) {
-    // The exit of a server explains more than the connection errors that it causes.
+    // The exit of a server explains the failure better than the connection errors that it causes.
     const exit: unknown = host.unexpectedExit.reason;
     if (environment.signal.aborted) throw environment.signal.reason;
     throw exit instanceof Error ? new Failure(messageOf(exit), { cause: error }) : error;

@@ -19,7 +19,7 @@ export function currentAccount(parent: pulumi.Resource): pulumi.Output<Account> 
     .apply(([{ partition }, { region }, { accountId }]) => ({ partition, region, accountId }));
 }
 
-/** Known before the cluster exists, because its name is fixed. */
+/** ARN of a cluster. It is known before the cluster exists, because the cluster's name is a plain value. */
 export function clusterArn(clusterName: string, parent: pulumi.Resource): pulumi.Output<string> {
   return currentAccount(parent).apply(
     ({ partition, region, accountId }) => `arn:${partition}:eks:${region}:${accountId}:cluster/${clusterName}`,

@@ -1,6 +1,6 @@
 /**
- * The parts of AWS's Pulumi SDKs that a stack uses, under the names that the SDKs give them. The SDKs' own index files
- * load every service of AWS, which takes a preview a second.
+ * The parts of AWS's Pulumi SDKs that a stack uses, under their names in the SDKs. The index files of the SDKs load
+ * every service of AWS, which makes a preview one second slower.
  */
 export * as cloudwatch from "@pulumi/aws/cloudwatch";
 export * as ec2 from "@pulumi/aws/ec2";

@@ -11,7 +11,7 @@ export const NODE_POLICIES = [
   "AmazonSSMManagedInstanceCore",
 ] as const;
 
-/** A role of its own for a group of machines. @param roleName name in AWS, at most 64 characters */
+/** Creates a role for one group of machines. @param roleName name in AWS, at most 64 characters */
 export function createNodeRole(
   name: string,
   roleName: string,

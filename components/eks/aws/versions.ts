@@ -1,12 +1,12 @@
-/** Pinned versions of EKS, Karpenter and the add-ons: a later run creates the same machines. */
+/** Pinned versions of EKS, Karpenter and the add-ons, so that a later run creates the same machines. */
 
 /** Versions that are tested together; change them together. */
 export interface EksVersions {
   /** Kubernetes version of the control plane and the machines, such as `1.35`. */
   readonly kubernetes: string;
-  /** Release of Amazon's AL2023 image, such as `20260714`: of the system machines and of every pool. */
+  /** Release of Amazon's AL2023 image, such as `20260714`, for the system machines and for every pool. */
   readonly machineImage: string;
-  /** Version of the kubelet in that release. AWS names the system machines' release by both. */
+  /** Version of the kubelet in that release. AWS identifies the release of a node group by `KUBELET-MACHINEIMAGE`. */
   readonly kubelet: string;
   readonly vpcCni: string;
   readonly kubeProxy: string;

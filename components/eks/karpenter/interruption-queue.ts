@@ -1,4 +1,4 @@
-/** The queue that tells Karpenter when AWS takes a machine away. */
+/** The queue through which Karpenter learns that AWS is about to take a machine away. */
 import * as aws from "../aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { queuePolicy } from "./karpenter-policies";
@@ -15,10 +15,10 @@ export const INTERRUPTION_EVENTS = {
   },
 } as const satisfies Readonly<Record<string, { readonly source: string; readonly "detail-type": string }>>;
 
-/** Retention of a message, seconds. The machine of an older message is gone. */
+/** Retention of a message, seconds. The machine that an older message is about is gone. */
 const RETENTION = 300;
 
-/** A queue with the cluster's name, and the rules that fill it. */
+/** A queue with the cluster's name, and the EventBridge rules that write to it. */
 export class InterruptionQueue extends pulumi.ComponentResource {
   readonly queueName: pulumi.Output<string>;
   readonly queueArn: pulumi.Output<string>;

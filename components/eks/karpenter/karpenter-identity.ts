@@ -1,4 +1,4 @@
-/** The rights of Karpenter and of its machines, which the controller's pods find when they start. */
+/** The rights of Karpenter and of its machines. They exist before the controller's pods start. */
 import * as aws from "../aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { currentAccount, clusterArn } from "../aws/account";
@@ -13,23 +13,24 @@ export const KARPENTER_SERVICE_ACCOUNT = "karpenter";
 
 export interface KarpenterIdentityArgs {
   readonly clusterName: string;
-  /** Whether any pool is of spot machines. */
+  /** Whether any pool uses spot machines. */
   readonly spot: boolean;
 }
 
 /**
- * Role and Pod Identity association of the controller, its queue, and the role of its machines.
+ * The controller's role, its Pod Identity association and its queue, and the role of the machines that it starts.
  *
- * EKS puts credentials into a pod when it admits it, and an association takes effect some seconds after it is made. A
- * pod that is admitted before never gets credentials, and its restarts do not help. So this component depends on the
- * control plane only: system machines and add-ons, which the controller waits for, take minutes after it.
+ * EKS gives a pod its credentials when it admits the pod. A Pod Identity association takes effect some seconds after it
+ * is created. A pod that is admitted before that never gets credentials, even if its containers restart. So this
+ * component depends only on the control plane. The controller also waits for the system machines and add-ons, which
+ * take minutes longer, so the association is in effect by then.
  */
 export class KarpenterIdentity extends pulumi.ComponentResource {
   /** Name of the machines' role. */
   readonly nodeRoleName: string;
   readonly queueName: pulumi.Output<string>;
 
-  /** @param opts `dependsOn` the control plane, and nothing that takes longer */
+  /** @param opts `dependsOn` must name the control plane, and nothing that takes longer */
   constructor(name: string, { clusterName, spot }: KarpenterIdentityArgs, opts: pulumi.ComponentResourceOptions) {
     super("valkey:eks:KarpenterIdentity", name, {}, opts);
     this.nodeRoleName = `${clusterName}-karpenter-node`;

@@ -1,7 +1,7 @@
 /**
- * The rights of Karpenter's controller: the statements of the CloudFormation template of Karpenter 1.14, without those
- * for features that are not used (zonal shift; spot, unless a pool is of it). Every right to create, change or delete is limited to the
- * cluster's own tags. Pure.
+ * The rights of Karpenter's controller: the statements of the CloudFormation template of Karpenter 1.14. Statements for
+ * unused features are left out: zonal shift always, and spot unless a pool uses spot machines. Every right to create,
+ * change or delete is limited to resources with the cluster's own tags. Pure.
  */
 
 /** A statement of an IAM policy. */
@@ -41,7 +41,7 @@ export const CONTROLLER_POLICIES = [
 ] as const;
 export type ControllerPolicy = (typeof CONTROLLER_POLICIES)[number];
 
-/** The policies of the controller's role, by name. One policy would be longer than AWS allows. */
+/** The policies of the controller's role, by name. There are several because one would be longer than AWS allows. */
 export function controllerPolicies(scope: PolicyScope): Readonly<Record<ControllerPolicy, PolicyDocument>> {
   return {
     NodeLifecycle: policy(...nodeLifecycle(scope)),
@@ -70,7 +70,7 @@ const NODEPOOL = "karpenter.sh/nodepool";
 const NODECLASS = "karpenter.k8s.aws/ec2nodeclass";
 const CLUSTER_NAME = "eks:eks-cluster-name";
 
-/** Tag by which a machine, volume or launch template belongs to a cluster; its value is `owned`. */
+/** Key of the tag that marks a machine, volume or launch template as owned by a cluster. The tag's value is `owned`. */
 export function ownershipTag(clusterName: string): string {
   return `kubernetes.io/cluster/${clusterName}`;
 }
@@ -232,8 +232,8 @@ function resourceDiscovery({ partition, region, accountId }: PolicyScope): State
 }
 
 /**
- * Lets EventBridge write to the interruption queue, for the cluster's own rules only, and refuses access without TLS.
- * @param ruleArns of the rules that have the queue as their target
+ * Allows only the cluster's own EventBridge rules to write to the interruption queue, and denies access without TLS.
+ * @param ruleArns ARNs of the rules that have the queue as their target
  */
 export function queuePolicy(queueArn: string, ruleArns: readonly string[]): PolicyDocument {
   return policy(

@@ -13,17 +13,18 @@ export interface KarpenterPoolsArgs
   extends
     Pick<PoolCluster, "clusterName" | "nodeRole" | "zones" | "subnetIds" | "securityGroupIds">,
     Partial<Pick<PoolCluster, "machineImage" | "tags">> {
-  /** Pools, each with the most vCPUs that it may have. */
+  /** Pools, each with the highest number of vCPUs that it may have. */
   readonly pools: PoolSettings;
 }
 
-/** Time limits for machines to start and stop. A machine that detaches volumes takes minutes. */
+/** Time limits to create and delete a pool. A machine takes minutes to detach its volumes. */
 const TIMEOUTS = { create: "10m", delete: "30m" };
 
 /**
- * A NodePool and an EC2NodeClass per pool. A NodePool is deleted after its machines, and its class and the controller
- * after it. The pods on the machines depend on this component, and select the machines by `poolSelector`, tolerate them
- * by `poolToleration`, and name their set by `machineSetSelector`.
+ * A NodePool and an EC2NodeClass per pool. They are deleted in this order: the machines of the pool, its NodePool, its
+ * EC2NodeClass, the controller. Resources with pods on the machines must depend on this component. Their pods need the
+ * node selector `poolSelector`, the toleration `poolToleration`, and the node selector `machineSetSelector`, which
+ * names the set of machines that the pods share.
  *
  * @example
  * const pools = new KarpenterPools("valkey", {
@@ -34,12 +35,12 @@ const TIMEOUTS = { create: "10m", delete: "30m" };
  * });
  */
 export class KarpenterPools extends pulumi.ComponentResource {
-  /** By pool; those that are configured. */
+  /** NodePools by name of the pool, for each pool that is configured. */
   readonly pools: ReadonlyMap<PoolName, k8s.apiextensions.CustomResource>;
 
   /**
-   * @param options `provider` of the cluster; `dependsOn` Karpenter
-   * @throws BadInput with every reason why the pools are refused, before anything is declared
+   * @param options `provider` is the Kubernetes provider of the cluster; `dependsOn` names Karpenter
+   * @throws BadInput with every reason why the pools are refused, before any resource is declared
    */
   constructor(name: string, args: KarpenterPoolsArgs, options?: pulumi.ComponentResourceOptions) {
     const pools = completePools(args.pools);
@@ -77,7 +78,8 @@ export class KarpenterPools extends pulumi.ComponentResource {
     { metadata, ...object }: ReturnType<typeof nodeClassOf> & { readonly apiVersion: string; readonly kind: string },
     dependsOn: pulumi.Resource[] = [],
   ): k8s.apiextensions.CustomResource {
-    // Pulumi waits for a custom resource only with waitFor. Deletion in the foreground removes a pool's machines first.
+    // Pulumi waits for a custom resource only with the annotation waitFor. With foreground deletion a pool's machines
+    // are removed before the pool.
     const annotations = {
       "pulumi.com/waitFor": "condition=Ready",
       "pulumi.com/deletionPropagationPolicy": "foreground",

@@ -11,7 +11,7 @@ export interface KarpenterArgs {
   readonly clusterName: string;
   /** Such as `us-west-2`. */
   readonly region: string;
-  /** Its rights, which are older than the controller's pods. */
+  /** Rights of the controller. They exist before the controller's pods start. */
   readonly identity: KarpenterIdentity;
   readonly versions: Pick<EksVersions, "karpenter">;
   /** Resources of each replica. */
@@ -21,11 +21,14 @@ export interface KarpenterArgs {
 const CHARTS = "oci://public.ecr.aws/karpenter";
 
 /**
- * Deleted in reverse order: controller, definitions, identity. Resources with machines depend on this component, so
- * that the controller outlives the last machine.
+ * Karpenter's CRDs and its controller. The controller is deleted first, then the CRDs, then the identity. Resources
+ * with machines must depend on this component, so that the controller outlives the last machine.
  */
 export class Karpenter extends pulumi.ComponentResource {
-  /** @param opts `provider` of the cluster; `dependsOn` the system machines, CoreDNS and the Pod Identity agent */
+  /**
+   * @param opts `provider` is the Kubernetes provider of the cluster; `dependsOn` names the system machines, CoreDNS
+   * and the Pod Identity agent
+   */
   constructor(
     name: string,
     { clusterName, region, identity, versions, size }: KarpenterArgs,
@@ -33,7 +36,7 @@ export class Karpenter extends pulumi.ComponentResource {
   ) {
     const definitions = { chart: `${CHARTS}/karpenter-crd`, version: versions.karpenter };
     const controller = { chart: `${CHARTS}/karpenter`, version: versions.karpenter };
-    // Policies do not see the inputs of a chart, so the charts are inputs of this component.
+    // Pulumi policies do not see the inputs of a chart, so the charts are also inputs of this component.
     super("valkey:eks:Karpenter", name, { charts: [definitions, controller] }, opts);
 
     const crds = new k8s.helmV4.Chart(
@@ -53,7 +56,8 @@ export class Karpenter extends pulumi.ComponentResource {
           serviceAccount: { create: true, name: KARPENTER_SERVICE_ACCOUNT },
           settings: { clusterName, interruptionQueue: identity.queueName, eksControlPlane: true },
           controller: {
-            // Without it the controller asks the machine's metadata, which the hop limit of 1 keeps from pods.
+            // Without this variable the controller asks the machine's metadata service, which pods cannot reach: its
+            // hop limit is 1.
             env: [{ name: "AWS_REGION", value: region }],
             resources: resourcesOf(size),
           },

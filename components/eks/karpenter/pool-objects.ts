@@ -1,4 +1,4 @@
-/** The Kubernetes objects of a pool: its NodePool and its EC2NodeClass, as Karpenter's v1 schemas have them. Pure. */
+/** The Kubernetes objects of a pool: its NodePool and its EC2NodeClass, in Karpenter's v1 schemas. Pure. */
 import type * as pulumi from "@pulumi/pulumi";
 import { architecturesOf } from "../../../platforms/eks/pools/architectures";
 import { reservedCpus } from "../../../platforms/eks/offers/machines";
@@ -6,25 +6,25 @@ import type { PoolArgs, PoolName } from "../../../platforms/eks/pools/pools";
 import { MACHINE_SET_KEY, poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools/pools";
 import { userDataOf } from "./user-data";
 
-/** A cluster as its machines know it. */
+/** Facts about a cluster that its machines need. */
 export interface PoolCluster {
   /** Value of the tag `karpenter.sh/discovery` of subnets and security groups. */
   readonly clusterName: string;
-  /** Names of the zones that machines may be in. */
+  /** Names of the zones in which machines may start. */
   readonly zones: readonly string[];
-  /** Release of the AL2023 image, such as `20260714`. @default the one that this version was tested with */
+  /** Release of the AL2023 image, such as `20260714`. @default the release that this package was tested with */
   readonly machineImage: string;
-  /** Name of the role that the machines have. */
+  /** Name of the machines' IAM role. */
   readonly nodeRole: pulumi.Input<string>;
   /** IDs of the machines' subnets. @default those that are tagged for the cluster */
   readonly subnetIds?: readonly pulumi.Input<string>[] | undefined;
   /** IDs of the machines' security groups. @default those that are tagged for the cluster */
   readonly securityGroupIds?: readonly pulumi.Input<string>[] | undefined;
-  /** Tags of every machine, volume and interface that Karpenter makes. @default none */
+  /** Tags of every machine, volume and network interface that Karpenter creates. @default none */
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Tag of the subnets and the security group that machines are put in. */
+/** Key of the tag by which Karpenter finds the subnets and the security group for machines. */
 export const DISCOVERY_TAG = "karpenter.sh/discovery";
 
 export interface NodeClass {
@@ -43,12 +43,13 @@ export function nodeClassOf(
   return {
     metadata: { name: poolObjectName(pool) },
     spec: {
-      // Karpenter replaces machines with an older image: `@latest` would empty the pool on release days.
+      // Pinned, because Karpenter replaces machines whose image is older than the alias: `@latest` would replace every
+      // machine of the pool on the day of a release.
       amiSelectorTerms: [{ alias: `al2023@v${cluster.machineImage}` }],
       role: cluster.nodeRole,
       subnetSelectorTerms: selected(cluster.subnetIds),
       securityGroupSelectorTerms: selected(cluster.securityGroupIds),
-      // A hop limit of 1 keeps pods off the machine's own credentials.
+      // With a hop limit of 1, pods cannot read the machine's own credentials.
       metadataOptions: {
         httpEndpoint: "enabled",
         httpTokens: "required",
@@ -63,7 +64,7 @@ export function nodeClassOf(
         },
       ],
       detailedMonitoring: false,
-      // So that Karpenter expects no more of a machine than its kubelet gives.
+      // So that Karpenter plans with the CPUs that the machine's kubelet really offers to pods.
       ...(reserved > 0 && { kubelet: { systemReserved: { cpu: String(reserved) } } }),
       userData: userDataOf(tuning),
       tags: { ...cluster.tags },
@@ -77,15 +78,16 @@ export interface NodePool {
 }
 
 /**
- * Karpenter replaces no machine because its pool or class has changed: another tag, tuning, volume or image would drain
- * servers with their data, or a load generator in a measurement. An empty machine leaves all the same, as no budget
- * names that reason.
+ * Disruption budget that keeps Karpenter from replacing a machine because its pool or class has changed (drift).
+ * Otherwise a changed tag, tuning, volume or image would drain servers with their data, or a load generator during a
+ * measurement. Empty machines are still removed, because no budget names that reason.
  */
 const KEEP_DRIFTED = { nodes: "0", reasons: ["Drifted"] };
 
 /**
- * Machines leave only when they are empty: never expired, never consolidated while in use, never replaced for drift.
- * Those of clients leave soon after the last load generator.
+ * The NodePool of a pool. Karpenter removes a machine only when it is empty: machines do not expire, and they are
+ * neither consolidated while in use nor replaced for drift. Machines for clients are removed a minute after the last
+ * load generator has ended.
  */
 export function nodePoolOf(
   pool: PoolName,
@@ -107,7 +109,7 @@ export function nodePoolOf(
             only("kubernetes.io/os", ["linux"]),
             only("node.kubernetes.io/instance-type", instanceTypes),
             only("topology.kubernetes.io/zone", zones),
-            // A machine for each set that a pod names, with the set as its label.
+            // Karpenter starts machines for each set that a pod's node selector names, and labels them with the set.
             { key: MACHINE_SET_KEY, operator: "Exists" },
           ],
           expireAfter: "Never",

@@ -1,4 +1,4 @@
-/** User data of a machine: kernel settings, interrupts, file descriptors, before the kubelet starts. Pure. */
+/** User data of a machine. It sets kernel settings, interrupts and file descriptors before the kubelet starts. Pure. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
@@ -13,12 +13,13 @@ const UNIT = "valkey-interrupts.service";
 const read = (file: string): string => readFileSync(join(__dirname, "user-data", file), "utf8");
 
 /**
- * User data of an AL2023 machine: a MIME document of a shell script, which cloud-init runs before the kubelet starts,
- * and a NodeConfig, which Karpenter merges with its own.
+ * User data of an AL2023 machine: a MIME document with a shell script and a NodeConfig. cloud-init runs the script
+ * before the kubelet starts. Karpenter merges the NodeConfig with its own.
  *
- * Transparent huge pages are off and memory is overcommitted: a fork for a snapshot would otherwise copy 2 MiB for
- * every byte written, or fail. Both settings are the machine's, so no pod needs privileges for them. somaxconn is not
- * among them: each pod has its own, which begins at the kernel's 4,096, whatever the machine's is.
+ * Transparent huge pages are off, because after a fork for a snapshot every written byte would otherwise copy a page of
+ * 2 MiB. Memory is overcommitted, because the fork could otherwise fail. Both are settings of the machine, so no pod
+ * needs privileges for them. somaxconn is not set: each pod has its own value, which starts at the kernel's default of
+ * 4,096, whatever the machine's value is.
  */
 export function userDataOf(tuning: Tuning): string {
   const interrupts = tuning.interruptCpus > 0 ? interruptScript(tuning.interruptCpus) : "";
@@ -35,7 +36,9 @@ function part(type: string, body: string): string {
   return `--${BOUNDARY}\nContent-Type: ${type}\n\n${body}\n`;
 }
 
-/** A systemd unit, so that the interrupts are pinned again after a restart. */
+/**
+ * Shell commands that install a systemd unit, so that the interrupts are pinned again after a restart of the machine.
+ */
 function interruptScript(cpus: number): string {
   return [
     writeFile(INTERRUPTS, read("interrupts.sh")),
@@ -56,7 +59,7 @@ function nodeConfigOf(tuning: Tuning): object {
   const config = {
     cpuManagerPolicy: "static",
     reservedSystemCPUs: "0",
-    // The image's configuration names two cgroups, and a kubelet with reserved CPUs does not start with them.
+    // The image's configuration names a cgroup in both options. A kubelet with reserved CPUs does not start with them.
     kubeReservedCgroup: "",
     systemReservedCgroup: "",
   };

@@ -7,7 +7,7 @@ import * as k8s from "../kubernetes-sdk";
 import { objectLabels, objectNames } from "../names";
 import type { DeploymentKind } from "../deployment-kind";
 
-/** Hosts whose names the certificate must have: where clients connect, and every pod of servers and Sentinels. */
+/** Host names that the certificate must contain: of the client Service, and of every pod of servers and Sentinels. */
 export function certificateHosts(
   deployment: string,
   { shape, sentinel }: Pick<DeploymentKind, "shape" | "sentinel">,
@@ -25,9 +25,10 @@ export function certificateHosts(
 }
 
 /**
- * cert-manager writes tls.crt, tls.key and ca.crt to the Secret, and renews them: servers load the new files by
- * themselves. Its names outlive every change of shape and of Sentinels. cert-manager keeps the Secret when the deployment is
- * destroyed, unless it runs with --enable-certificate-owner-ref.
+ * Creates a Certificate of cert-manager. cert-manager writes tls.crt, tls.key and ca.crt to the Secret and renews them.
+ * Servers load renewed files by themselves. The certificate has wildcard names for the pods, so it stays valid when the
+ * shape or the Sentinels change. When the deployment is destroyed, cert-manager keeps the Secret, unless it runs with
+ * --enable-certificate-owner-ref.
  */
 export function createCertificate(
   deployment: string,
@@ -49,7 +50,7 @@ export function createCertificate(
         dnsNames: pulumi
           .output(namespace)
           .apply((where) => [...hosts.map((host) => `${host}.${where}.svc.${clusterDomain}`), "localhost"]),
-        // Nodes are servers and clients of each other.
+        // A node is a server to some nodes and a client of others.
         usages: ["server auth", "client auth"],
         privateKey: { rotationPolicy: "Always" },
         issuerRef: { group: "cert-manager.io", kind, name },

@@ -1,4 +1,4 @@
-/** Arguments of a deployment as values of the upstream chart. Pure. */
+/** Translates the arguments of a deployment into values of the upstream chart. Pure. */
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import { formatConfigFile, toDirectives } from "../../../valkey/settings/settings";
 import type { ServerArgs } from "../arguments";
@@ -11,14 +11,14 @@ import { PASSWORD_FILE } from "../server-config";
 export const CHART_REPOSITORY = "https://valkey.io/valkey-helm/";
 export const CHART_VERSION = "0.11.0";
 
-/** Address of the chart, as Pulumi's resource takes it. */
+/** Address of the chart, in the form of the arguments of Pulumi's Chart resource. */
 export interface ChartAddress {
   readonly chart: string;
   readonly version?: string;
   readonly repositoryOpts?: { readonly repo: string };
 }
 
-/** The chart in a repository, in a registry or in a directory. A directory has a version of its own. */
+/** Address of the chart in a repository, in a registry or in a directory. For a directory the version is ignored. */
 export function chartAddress(source: string, version: string): ChartAddress {
   if (isDirectory(source)) return { chart: source };
   if (source.startsWith("oci://")) return { chart: source, version };
@@ -27,16 +27,16 @@ export function chartAddress(source: string, version: string): ChartAddress {
 
 const isDirectory = (source: string): boolean => /^\.{0,2}\//.test(source);
 
-/** The version that is installed, or the directory that has it. */
+/** Description of the installed chart: its version, or its directory. */
 export const installedChart = (source: string, version: string): string => (isDirectory(source) ? source : version);
 
-/** Problem with an address; undefined where there is none. */
+/** Problem with a source; undefined if it is valid. */
 export function sourceProblem(source: string): string | undefined {
   if (isDirectory(source) || /^(https?|oci):\/\/./.test(source)) return undefined;
   return `it is "${source}"; expected https://…, oci://… or a directory that begins with ./ or /`;
 }
 
-/** Problem with a version; undefined where it is exact. */
+/** Problem with a version; undefined if it is an exact version. */
 export function versionProblem(version: string): string | undefined {
   return /^\d+\.\d+\.\d+$/.test(version)
     ? undefined
@@ -46,7 +46,7 @@ export function versionProblem(version: string): string | undefined {
 /** Values of the chart, by key. */
 export type ChartValues = Readonly<Record<string, unknown>>;
 
-/** Arguments that the chart has values for. */
+/** Arguments that become values of the chart. */
 export type ChartRequest = Pick<
   ServerArgs,
   | "image"
@@ -59,7 +59,7 @@ export type ChartRequest = Pick<
   | "clusterDomain"
 > & { readonly replicas: number };
 
-/** Paths of values by which the deployment is found and verified. */
+/** Paths of values that the component sets itself, because it finds and verifies the deployment by them. */
 const OWN: readonly string[] = [
   "fullnameOverride",
   "nameOverride",
@@ -76,7 +76,7 @@ const OWN: readonly string[] = [
   "replica.service",
 ];
 
-/** Values that the deployment decides, by path. */
+/** Problems with given values: the paths that the component sets itself. */
 export function chartValueProblems(given: ChartValues): { readonly path: string; readonly reason: string }[] {
   const isGiven = (path: string): boolean =>
     path.split(".").reduce<unknown>((value, key) => asObject(value)[key], given) !== undefined;
@@ -84,7 +84,7 @@ export function chartValueProblems(given: ChartValues): { readonly path: string;
 }
 
 /**
- * Values for the chart: those given, and for other keys those that follow from the arguments.
+ * Values for the chart: the given values, and values derived from the arguments for all other keys.
  * @param release name of the chart's release and objects
  */
 export function chartValues(release: string, request: ChartRequest, given: ChartValues): ChartValues {
@@ -99,7 +99,7 @@ export function chartValues(release: string, request: ChartRequest, given: Chart
     valkeyConfig: formatConfigFile(toDirectives(settings)),
     ...scheduling(release, placement),
     ...given,
-    // Its pods have the labels by which they are spread, whatever the name of the chart in its directory or registry.
+    // Fixed, so that the pods have the labels by which they are spread, whatever the chart's name is.
     nameOverride: "valkey",
     fullnameOverride: release,
     auth: {
@@ -123,7 +123,10 @@ export function chartValues(release: string, request: ChartRequest, given: Chart
 const asObject = (value: unknown): ChartValues =>
   typeof value === "object" && value !== null ? (value as ChartValues) : {};
 
-/** `REGISTRY/REPOSITORY:TAG[@DIGEST]`; the first part is a registry where it has a dot or a port, or is `localhost`. */
+/**
+ * Parts of `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. The part before the first slash is a registry if it contains a dot or
+ * a port, or is `localhost`.
+ */
 function imageParts(image: string): { registry: string; repository: string; tag: string } {
   const [, registry = "", repository = "", tag = ""] =
     /^(?:((?:[^/]*[.:][^/]*|localhost))\/)?([^:@]+):(.+)$/.exec(image) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Settings of a component, held against the same schema, lists and memory limit as those of a stack file, with the
- * derived ones. Pure.
+ * Checks the settings of a component against the same schema, lists of directives and memory limit as the settings of a
+ * stack file, and adds the derived settings. Pure.
  */
 import { compact } from "../../../lib/compact";
 import { BadInput } from "../../../lib/errors";
@@ -15,7 +15,7 @@ import { tagOf } from "../../../valkey/settings/version";
 import type { Resources } from "../arguments";
 import type { DeploymentKind } from "../deployment-kind";
 
-/** Settings of a component, and the arguments that limit them. */
+/** Settings of a component, and the arguments that they are checked against. */
 export interface SettingsRequest {
   readonly settings?: ServerSettings | undefined;
   readonly newerDirectives?: readonly string[] | undefined;
@@ -24,9 +24,9 @@ export interface SettingsRequest {
   readonly resources: Resources;
 }
 
-/** Settings that servers take. */
+/** Settings that passed the checks. */
 export interface CheckedSettings {
-  /** With the derived ones; sizes in bytes. */
+  /** Settings including the derived ones. Sizes are in bytes. */
   readonly settings: ServerSettings;
   /** A sentence for each derived setting. */
   readonly derived: readonly string[];
@@ -58,7 +58,7 @@ export function checkedSettings(
   };
 }
 
-/** Undefined where the limit becomes known later, and for Dragonfly, which forks no child. */
+/** Memory that the servers need; undefined if the limit is not known yet, and for Dragonfly, which does not fork. */
 function memoryDemand(
   { engine, mode, shape }: Pick<DeploymentKind, "engine" | "mode" | "shape">,
   { limits }: Resources,

@@ -1,10 +1,13 @@
-/** Base of what Valkey is compared with: deployed by other means than its own components, verified, and nothing more. */
+/**
+ * Base class of deployments that Valkey is compared with: other engines, and the upstream chart. They are deployed and
+ * verified, and get none of the further steps of Valkey's own components.
+ */
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { DeploymentVerification } from "../../../provider/resources";
 
-/** The parts that become outputs. */
+/** Parts of a deployment that become outputs of the component. */
 export interface ComparedParts extends Pick<ComparedDeployment, "endpoint" | "password" | "formationMs" | "reference"> {
   readonly check: InstanceType<typeof DeploymentVerification>;
 }
@@ -14,7 +17,7 @@ export abstract class ComparedDeployment extends pulumi.ComponentResource {
   readonly endpoint: pulumi.Output<string>;
   /** Password of the user `default`. Secret. */
   readonly password: pulumi.Output<string>;
-  /** Result of the last verification, with every row of the verdict. */
+  /** Result of the last verification, with every assertion of the verdict. */
   readonly topology: pulumi.Output<TopologyRecord>;
   /** Time of the last verification, ISO 8601. */
   readonly verifiedAt: pulumi.Output<string>;
@@ -23,7 +26,7 @@ export abstract class ComparedDeployment extends pulumi.ComponentResource {
   /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */
   readonly reference: pulumi.Output<KubernetesReference>;
 
-  /** @param create declares everything: children of this component */
+  /** @param create declares all resources of the deployment, as children of this component */
   protected constructor(
     type: string,
     name: string,

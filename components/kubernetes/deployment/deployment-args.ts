@@ -6,17 +6,17 @@ import { canonicalQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { tlsSecretName } from "../names";
 import type { Placement, Resources, SecretKey, ServerArgs, Storage, TlsSource } from "../arguments";
 
-/** How the provider reaches the pods: by port-forwards of the API server. */
+/** Access to the Kubernetes cluster. The provider reaches the pods through port-forwards of the API server. */
 export interface ClusterAccess {
-  /** A path, or a text without secrets. @default KUBECONFIG, else ~/.kube/config */
+  /** Path of a kubeconfig, or its text, which must not contain secrets. @default KUBECONFIG, else ~/.kube/config */
   readonly kubeconfig?: pulumi.Input<string> | undefined;
   /** The kubeconfig's context to use. @default the current one */
   readonly context?: string | undefined;
 }
 
 /**
- * Plain values decide which objects exist; `Input`s may come from other resources. The Kubernetes provider of the
- * component's options and `kubeconfig` must name the same cluster.
+ * Arguments of a deployment. Plain values decide which objects exist; `Input`s may come from other resources. The
+ * Kubernetes provider in the component's options and `kubeconfig` must refer to the same Kubernetes cluster.
  */
 export interface DeploymentArgs
   extends
@@ -33,40 +33,44 @@ export interface DeploymentArgs
       | "clusterDomain"
     >,
     Partial<Pick<ServerArgs, "settings">> {
-  /** Whether `maxmemory` may exceed what the memory limit carries. @default false */
+  /** Whether `maxmemory` may be larger than the pod's memory limit has room for. @default false */
   readonly oversubscribed?: boolean | undefined;
   /**
-   * Names under `settings` that the servers have and this package does not know: those of a newer Valkey.
+   * Names of directives in `settings` that this package does not know, because the servers run a newer Valkey.
    * @default none
    */
   readonly newerDirectives?: readonly string[] | undefined;
-  /** The namespace must exist. @default "default" */
+  /** Namespace of the deployment. It must exist. @default "default" */
   readonly namespace?: pulumi.Input<string> | undefined;
-  /** Values of `topology.kubernetes.io/zone`. The numbers of nodes in two of these zones differ by one at most. */
+  /**
+   * Zones of the nodes: values of `topology.kubernetes.io/zone`. Nodes are spread evenly: zones differ by one at most.
+   */
   readonly zones: readonly string[];
-  /** Constraints on machines beside the zones. @default `preferred` anti-affinity, any machine */
+  /** Constraints on the machines, in addition to the zones. @default `preferred` anti-affinity, any machine */
   readonly placement?: Partial<Omit<Placement, "zones">> | undefined;
   /** Container image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. @default DEFAULT_IMAGE */
   readonly image?: string | undefined;
   /**
-   * Password of the user `default`, at least 16 characters. Secret. A new password is valid beside the former one for a
-   * while, and no server restarts. @default 48 hexadecimal digits, made once and kept in the state
+   * Password of the user `default`, at least 16 characters. Secret. After a change both passwords are valid for
+   * `passwordOverlapSeconds`. No server restarts.
+   * @default 48 hexadecimal digits, made once and kept in the state
    */
   readonly password?: pulumi.Input<string> | undefined;
   /**
-   * Secret that exists, with the password of the user `default`; instead of `password` and `passwordVersion`. It is read
-   * at each update, and a password that has changed is rotated.
+   * Existing Kubernetes Secret with the password of the user `default`, instead of `password` and `passwordVersion`. It
+   * is read at each update. If the password has changed there, the servers get the new one.
    * @default none
    */
   readonly passwordSecret?: SecretKey | undefined;
-  /** Change this number to generate a new password, if `password` is not given. @default 0 */
+  /** Change this number to generate a new password. It has an effect only if `password` is not given. @default 0 */
   readonly passwordVersion?: number | undefined;
-  /** Time that a former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
+  /** Time for which the former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
   readonly passwordOverlapSeconds?: number | undefined;
-  /** TLS for all connections, of clients and between nodes. @default plain TCP */
+  /** TLS for all connections, both of clients and between nodes. @default plain TCP */
   readonly tls?: TlsSource | undefined;
   /**
-   * Whether a change that needs it may restart all nodes at once, with their data: TLS on and off.
+   * Whether all nodes may be restarted at once for a change that needs it: turning TLS on or off. The nodes keep their
+   * data.
    * @default false, and such a change is refused
    */
   readonly allowDowntime?: boolean | undefined;
@@ -76,13 +80,13 @@ export interface DeploymentArgs
   readonly storage?: Partial<Storage> | undefined;
   /** Time limit for pods to start and for the deployment to form, seconds. @default 600 */
   readonly timeoutSeconds?: number | undefined;
-  /** Kernel settings that the machines promise; verification fails where they differ. @default nothing */
+  /** Expected kernel settings of the machines. Verification fails if a machine differs. @default nothing */
   readonly tuning?: ExpectedTuning | undefined;
   /** Change this number to verify the deployment again. @default 0 */
   readonly trigger?: number | undefined;
 }
 
-/** Pods have a new password at most 90 s late; the rest is for clients in pods to read it. */
+/** Pods read a new password up to 90 s late. The other 30 s are for clients in pods to read it and reconnect. */
 export const DEFAULT_OVERLAP_SECONDS = 120;
 export const DEFAULT_TIMEOUT_SECONDS = 600;
 export const DEFAULT_RESOURCES: Resources = {
@@ -90,7 +94,10 @@ export const DEFAULT_RESOURCES: Resources = {
   limits: { cpu: "2", memory: "1Gi" },
 };
 
-/** Arguments of the servers only. @throws BadInput where it is not clear which certificate they have */
+/**
+ * Arguments of the servers, with defaults.
+ * @throws BadInput unless `tls` names exactly one source of the certificate
+ */
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
   const { proxyImage, imagePullPolicy, imagePullSecrets, access, users, external, metrics, tls, clusterDomain } = args;
@@ -114,7 +121,7 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
   };
 }
 
-/** A different text for the same size must not change the StatefulSet. */
+/** The size in a canonical form: a different text for the same size must not change the StatefulSet. */
 function canonicalSize(size: pulumi.Input<string>): pulumi.Input<string> {
   return typeof size === "string" ? canonicalQuantity(size) : pulumi.output(size).apply(canonicalQuantity);
 }

@@ -1,11 +1,11 @@
-/** The password of the user `default`: given, read from a Secret that exists, or generated. */
+/** The password of the user `default`. It is given, read from an existing Secret, or generated. */
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../../../lib/errors";
 import { Password } from "../../../provider/resources";
 import type { SecretKey } from "../arguments";
 import * as k8s from "../kubernetes-sdk";
 
-/** At most one of `password`, `passwordVersion` and `passwordSecret`. */
+/** Source of the password. `passwordSecret` excludes `password` and `passwordVersion`. */
 export interface PasswordRequest {
   readonly namespace?: pulumi.Input<string> | undefined;
   readonly password?: pulumi.Input<string> | undefined;
@@ -14,9 +14,9 @@ export interface PasswordRequest {
 }
 
 /**
- * A Secret is read again at each preview and each update, so that a password that somebody else rotates is rotated here.
- * The state has its data as Pulumi secrets only.
- * @throws BadInput where more than one source is given
+ * The password of a deployment. A Secret is read again at each preview and each update, so the servers follow when
+ * somebody rotates the password in the Secret. In the state the Secret's data is encrypted.
+ * @throws BadInput if `passwordSecret` is given together with a different source
  */
 export function deploymentPassword(
   deployment: string,
@@ -26,7 +26,9 @@ export function deploymentPassword(
   if (passwordSecret === undefined)
     return pulumi.secret(password ?? new Password(deployment, { version: passwordVersion ?? 0 }, { parent }).password);
   const others = Object.entries({ password, passwordVersion: passwordVersion === 0 ? undefined : passwordVersion });
-  const problems = others.flatMap(([key, value]) => (value === undefined ? [] : [`passwordSecret: excludes ${key}`]));
+  const problems = others.flatMap(([key, value]) =>
+    value === undefined ? [] : [`passwordSecret: cannot be set together with ${key}`],
+  );
   if (problems.length > 0) throw new BadInput(deployment, problems);
   const { name, key } = passwordSecret;
   const id = pulumi.interpolate`${namespace}/${name}`;
@@ -35,7 +37,7 @@ export function deploymentPassword(
   return pulumi.secret(pulumi.all([data, name]).apply(([files, secret]) => valueIn(deployment, files, secret, key)));
 }
 
-/** The text of a key of a Secret's data. @throws BadInput naming the keys that the Secret has, without their values */
+/** Text under a key of a Secret's data. @throws BadInput naming the keys that the Secret has, without their values */
 export function valueIn(
   deployment: string,
   files: Readonly<Record<string, string>> | undefined,

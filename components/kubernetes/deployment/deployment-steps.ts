@@ -1,4 +1,7 @@
-/** Steps of a deployment on Kubernetes: each declares resources, and names those that it waits for. `KubernetesDeployment` has the order. */
+/**
+ * Steps of a deployment on Kubernetes. Each step declares resources and names the resources that they wait for.
+ * `KubernetesDeployment` calls the steps in their order.
+ */
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -35,13 +38,13 @@ import { plannedReference, storageRequest } from "./resource-inputs";
 import { deploymentSurvivals } from "./survival";
 import { deploymentPassword } from "./deployment-password";
 
-/** The servers of a deployment: one of `components/servers`. */
+/** The servers of a deployment: a component of `components/kubernetes/servers`. */
 export interface Servers extends pulumi.Resource {
   readonly revision: pulumi.Output<string>;
   readonly endpoint: pulumi.Output<string>;
 }
 
-/** A deployment whose plain arguments hold. */
+/** A deployment whose plain arguments have passed the checks. */
 interface Request {
   readonly name: string;
   readonly kind: DeploymentKind;
@@ -49,7 +52,7 @@ interface Request {
   readonly parent: pulumi.Resource;
 }
 
-/** Derives settings, and says which. @throws BadInput with everything that is wrong */
+/** Checks the plain arguments, and adds and logs the derived settings. @throws BadInput with every problem */
 export function checkArguments({ name, kind, args: given, parent }: Request): Request {
   checkExternal(name, kind, given.external);
   const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
@@ -59,7 +62,7 @@ export function checkArguments({ name, kind, args: given, parent }: Request): Re
   return { name, kind, args: { ...given, settings }, parent };
 }
 
-/** How a resource reaches the servers, and for how long it may wait for them. */
+/** Reference and password with which a resource reaches the servers, and the time limit for it to wait for them. */
 interface ReachedServers {
   readonly target: pulumi.Output<KubernetesReference>;
   readonly password: pulumi.Output<string>;
@@ -67,7 +70,7 @@ interface ReachedServers {
 }
 
 export class DeploymentSteps {
-  /** The reference before the servers exist: a preview knows it. */
+  /** Reference to the deployment that is known before the servers exist, so also in a preview. */
   readonly #planned: pulumi.Output<KubernetesReference>;
   readonly #access: InstanceType<typeof Access>;
   /** Arguments of the servers, with passwords and users that all running servers accept. */
@@ -76,7 +79,7 @@ export class DeploymentSteps {
   readonly #timeoutSeconds: number;
   readonly #overlapSeconds: number;
 
-  /** Passwords and users come first: what follows has them when all nodes accept them. */
+  /** Declares the passwords and users first: later steps use them, so all nodes must accept them by then. */
   constructor(private readonly request: Request) {
     const { name, kind, args, parent } = request;
     this.#timeoutSeconds = args.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
@@ -96,7 +99,7 @@ export class DeploymentSteps {
     this.servers = serverArgs(name, { ...args, users: this.#access.users }, this.password);
   }
 
-  /** Computes what the deployment survives, and warns of an event that it does not. */
+  /** Computes the consequences of each kind of failure, and logs a warning if one of them loses all data. */
   survival(): readonly Survival[] {
     const { name, kind, parent } = this.request;
     const survives = deploymentSurvivals(kind, this.servers);
@@ -134,7 +137,10 @@ export class DeploymentSteps {
     );
   }
 
-  /** Changes running servers before their objects: they lose what leaves, take settings that they do not refuse, and get larger volumes. */
+  /**
+   * Changes running servers before their Kubernetes objects change: removes nodes that leave from the cluster, sets
+   * settings that servers accept while they run, and grows volumes.
+   */
   changeRunning(checks: pulumi.Resource[]): {
     readonly scaleIn: InstanceType<typeof ScaleIn>;
     readonly volumes: pulumi.Resource;
@@ -161,7 +167,7 @@ export class DeploymentSteps {
     return { revision, rollout, inputs };
   }
 
-  /** Servers take more memory when their pods have it. */
+  /** Raises maxmemory on running servers, after their pods have the higher memory limit. */
   raiseMemory({ rollout }: RunningSteps): pulumi.Resource {
     const directives = this.#planned.apply(({ directives: known }) => memoryDirectives(known));
     const inputs = { ...this.#before(), memoryLimit: this.#memoryLimit, directives };
@@ -169,8 +175,9 @@ export class DeploymentSteps {
   }
 
   /**
-   * Has nodes of a cluster give addresses to clients outside, or forget them when nobody outside connects any more; of replication, waits
-   * for the addresses of Services.
+   * Announces addresses for clients outside the Kubernetes cluster. In cluster mode each node announces its external
+   * address, or stops to when `external` was removed. In replication mode this step only waits for the Services'
+   * addresses.
    */
   announce({ inputs, revision, rollout }: RunningSteps): InstanceType<typeof ExternalAddresses> | undefined {
     const { name, kind, parent } = this.request;
@@ -189,7 +196,7 @@ export class DeploymentSteps {
     return addresses;
   }
 
-  /** Takes former passwords and users away when everybody has the new ones. */
+  /** Revokes former passwords and removes former users, after pods and clients had time to read the new ones. */
   retirePasswords({ inputs, rollout }: RunningSteps): pulumi.Resource {
     const { changedAt, users } = this.#access;
     const exporterPort = this.servers.metrics === undefined ? null : METRICS_PORT;
@@ -200,7 +207,10 @@ export class DeploymentSteps {
     );
   }
 
-  /** Forms a cluster; servers in replication mode find their primary by themselves. @returns milliseconds that it took */
+  /**
+   * Forms a cluster. Servers in replication mode find their primary by themselves.
+   * @returns milliseconds that the formation took; null in replication mode
+   */
   form(
     { inputs }: RunningSteps,
     { emptiedAt }: InstanceType<typeof ScaleIn>,
@@ -240,7 +250,7 @@ export class DeploymentSteps {
   }
 }
 
-/** Servers that run, for the steps after that. */
+/** Servers that run, for the steps after the roll-out. */
 interface RunningSteps {
   readonly revision: pulumi.Output<string>;
   readonly rollout: InstanceType<typeof Rollout>;

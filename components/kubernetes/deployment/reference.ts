@@ -1,4 +1,4 @@
-/** How the provider and the commands find a deployment's pods. Pure. */
+/** The reference by which the provider and the commands find a deployment's pods. Pure. */
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { toDirectives } from "../../../valkey/settings/settings";
@@ -8,26 +8,29 @@ import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../layout";
 import { clientServices } from "../servers/client-services";
 import { objectNames, primaryLead } from "../names";
 
-/** Where its pods are. */
+/** Where the pods of a deployment are, and the settings that they are verified against. */
 export interface PodLocation {
   readonly namespace: string;
   readonly zones: readonly string[];
   readonly settings: ServerSettings;
   readonly tls?: { readonly secretName: string } | undefined;
-  /** Whether clients outside the Kubernetes cluster have Services. @default false */
+  /** Whether there are Services for clients outside the Kubernetes cluster. @default false */
   readonly external?: boolean | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
-  /** Rules of users, by name. @default none */
+  /** ACL rules of users, by name of the user. @default none */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** Kernel settings that the machines promise; verification fails where they differ. @default nothing */
+  /** Expected kernel settings of the machines. Verification fails if a machine differs. @default nothing */
   readonly tuning?: ExpectedTuning | undefined;
 }
 
-/** Name of the upstream chart's release and of its objects. A deployment of this project may have had the name itself, and its objects with it. */
+/**
+ * Name of the upstream chart's release and of its objects. It differs from the deployment's name, because objects with
+ * that name may exist: an earlier deployment of this project may have had it.
+ */
 export const releaseName = (deployment: string): string => `${deployment}-chart`;
 
-/** The reference without the access to the Kubernetes cluster. @throws BadInput when the name is not a host name */
+/** Reference to a deployment, without kubeconfig and context. @throws BadInput when the name is not a host name */
 export function podReference(
   name: string,
   kind: DeploymentKind,
@@ -37,7 +40,7 @@ export function podReference(
   const names = objectNames(isUpstreamChart ? releaseName(name) : name);
   const inside = clientServices(names, kind);
   const isLed = mode === "replication" && (engine ?? "valkey") === "valkey" && !isUpstreamChart;
-  // With Sentinels the Service for clients outside leads to the proxies for ever.
+  // With Sentinels this Service always routes to the proxies, so there is no primary to compare it with.
   const outside =
     isLed && external && sentinel === undefined ? [{ service: names.external, to: "primary" as const }] : [];
   const ways = [...inside, ...outside];
@@ -47,11 +50,11 @@ export function podReference(
     mode,
     shape,
     zones,
-    // Dragonfly is told by flags, and says nothing of directives.
+    // Dragonfly is configured by flags, and does not report directives.
     directives: engine === "dragonfly" ? {} : Object.fromEntries(toDirectives(settings)),
     namespace,
     statefulSet: names.statefulSet,
-    // The chart names the container as it names the StatefulSet.
+    // The chart gives the container the same name as the StatefulSet.
     container: isUpstreamChart ? names.statefulSet : SERVER_CONTAINER,
     port: CLIENT_PORT,
     ...(tls === undefined ? {} : { tls }),

@@ -1,4 +1,4 @@
-/** Inputs that several custom resources of a deployment have, known before its servers exist. */
+/** Inputs that several custom resources of a deployment share. They are known before its servers exist. */
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { StorageRequest } from "../../../provider/updates/volume-refusals";
@@ -10,14 +10,14 @@ import { hasVolumes } from "../pods/volumes";
 import type { DeploymentKind } from "../deployment-kind";
 import { podReference } from "./reference";
 
-/** How the pods are reached, and what their machines promise. */
+/** Access to the pods, and the expected kernel settings of their machines. */
 interface ReferenceAccess {
   readonly kubeconfig?: pulumi.Input<string> | undefined;
   readonly context?: string | undefined;
   readonly tuning?: ExpectedTuning | undefined;
 }
 
-/** The reference before the servers exist. */
+/** Reference to a deployment that is known before its servers exist. */
 export function plannedReference(
   name: string,
   kind: DeploymentKind,
@@ -41,14 +41,14 @@ export function plannedReference(
   }));
 }
 
-/** Rules by user. They are not secret, so that a preview knows them before it knows a password. */
+/** ACL rules by name of the user. They are not secret, so a preview knows them even if a password is not known yet. */
 function plainRules(users: UserArgs = {}): pulumi.Output<Record<string, string>> {
   if (pulumi.Output.isInstance(users) || users instanceof Promise)
     return pulumi.unsecret(pulumi.output(users).apply((each) => rulesOf({ users: each })));
   return pulumi.output(Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules])));
 }
 
-/** Volumes of the servers, for the handlers that make and change them. */
+/** Wanted volumes of the servers, for the handlers that create and change volumes. */
 export function storageRequest({
   engine,
   storage,

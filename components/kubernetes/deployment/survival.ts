@@ -1,11 +1,11 @@
-/** Survival of a whole deployment, computed from its arguments. Pure. */
+/** Consequences of failures for a whole deployment, computed from its arguments. Pure. */
 import type { Survival } from "../../../valkey/planning/survival";
 import { survivals } from "../../../valkey/planning/survival";
 import type { ServerArgs } from "../arguments";
 import { hasVolumes } from "../pods/volumes";
 import type { DeploymentKind } from "../deployment-kind";
 
-/** Consequences of each event. */
+/** Consequences of each kind of failure. */
 export function deploymentSurvivals(
   { engine = "valkey", isUpstreamChart = false, mode, shape, sentinel }: DeploymentKind,
   { settings, placement, storage }: Pick<ServerArgs, "settings" | "placement" | "storage">,

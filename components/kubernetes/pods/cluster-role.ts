@@ -1,4 +1,4 @@
-/** The role of a cluster node in its pod. Pure. */
+/** Role of a cluster node: the parts of its pod that are specific to cluster mode. Pure. */
 import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, ENGINE_PROGRAMS } from "../engines";
 import {
@@ -22,18 +22,18 @@ export function clusterRole(context: DeploymentContext): ServerRole {
     command: [
       ...scriptCommand("start-cluster.sh", String(ASK_SECONDS), String(ASK_PATIENCE_SECONDS)),
       ...[ENGINE_PROGRAMS[engine].server, CONFIG_FILE],
-      // A server announces the address in its nodes.conf, which is old after a restart, unless the command line has one.
+      // Without this argument a server announces the address in its nodes.conf, which is outdated after a restart.
       ...["--cluster-announce-ip", "$(POD_IP)"],
       ...["--cluster-announce-hostname", `$(POD_NAME).${hostInPod(names.headless, context)}`],
       ...zoneArguments(context),
-      // A pattern may match nothing.
+      // A pattern, because an included pattern may match no file; a plain file name must exist.
       ...(engine === "valkey" ? ["--include", `${ANNOUNCED_DIRECTORY}/$(POD_NAME).conf*`] : []),
     ],
     variables: { SERVICE: hostInPod(names.client, context) },
     ports: [CLIENT_PORT, BUS_PORT],
     probes: serverProbes("cluster", args.tls !== undefined, engine),
     preStop: scriptCommand("hand-over.sh", String(HAND_OVER_SECONDS)),
-    // Always, so that clients outside restart nothing.
+    // Always present, so that adding or removing `external` restarts no pod.
     volumes: [
       {
         volume: { name: "announced", configMap: { name: names.announced, optional: true } },

@@ -1,4 +1,4 @@
-/** The pod that runs another image before the servers do. Pure. */
+/** The pod that tests a new image before the servers use it. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Placement } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
@@ -9,7 +9,10 @@ import { INIT_RESOURCES } from "./sidecar-resources";
 
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check" };
 
-/** The version goes to where Kubernetes reads it without the right to read logs. */
+/**
+ * Specification of the pod. It writes the version to its termination message, which can be read without the right to
+ * read logs.
+ */
 export function imageCheckPod(context: DeploymentContext): types.input.core.v1.PodSpec {
   const { args } = context;
   const placement: Placement = { ...args.placement, hostAntiAffinity: "none", oneMachine: false };
@@ -20,7 +23,7 @@ export function imageCheckPod(context: DeploymentContext): types.input.core.v1.P
         name: "version",
         image: args.image,
         imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy),
-        // What the shell says of a program that is not there goes to the same place: a log may be gone when the pod has ended.
+        // The shell's error for a missing program goes there too, because the log may be gone when the pod has ended.
         command: ["sh", "-c", "valkey-server --version >/dev/termination-log 2>&1"],
         terminationMessagePolicy: "FallbackToLogsOnError",
         resources: INIT_RESOURCES,

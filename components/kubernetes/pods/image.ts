@@ -4,12 +4,12 @@ import type { PullPolicy } from "../arguments";
 
 const WITH_TAG = /^[a-z0-9][\w.:/-]*:([\w][\w.-]{0,127})(@sha256:[0-9a-f]{64})?$/i;
 
-/** @throws BadInput when an image has no tag that stays: what runs would not be known */
+/** @throws BadInput when an image has no tag, or the tag `latest`: it would not be known which version runs */
 export function requireTag(image: string): void {
   const tag = WITH_TAG.exec(image)?.[1];
   if (tag === undefined || tag === "latest")
     throw new BadInput("image", [
-      `is "${image}"; expected [REGISTRY/]REPOSITORY:TAG[@sha256:DIGEST] with a tag that stays what it is`,
+      `is "${image}"; expected [REGISTRY/]REPOSITORY:TAG[@sha256:DIGEST] with a fixed tag, not latest`,
     ]);
 }
 

@@ -1,4 +1,6 @@
-/** The optional exporter for Prometheus: a container beside each server, a Service and, if wanted, a ServiceMonitor. */
+/**
+ * The optional metrics exporter for Prometheus: a sidecar of each server, a Service and, if wanted, a ServiceMonitor.
+ */
 import { compact } from "../../../lib/compact";
 import * as k8s from "../kubernetes-sdk";
 import type { Metrics, ServerArgs, Tls } from "../arguments";
@@ -13,13 +15,13 @@ import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
 import { TLS_FILES } from "../server-config";
 import { secretMounts } from "./volumes";
 
-/** File of the secret that tells the exporter the password: JSON of address to password. */
+/** File in the Secret from which the exporter reads the password: a JSON object with the password by address. */
 export const EXPORTER_FILE = "exporter.json";
 
 const address = (tls: Tls | undefined): string =>
   `${tls === undefined ? "redis" : "rediss"}://localhost:${CLIENT_PORT}`;
 
-/** The secret's file for the exporter. */
+/** Text of the exporter's file in the Secret. */
 export function exporterPasswords(password: string, tls: Tls | undefined): string {
   return JSON.stringify({ [address(tls)]: password });
 }
@@ -48,7 +50,7 @@ export function exporterContainer(
   };
 }
 
-/** Service of all exporters, and the ServiceMonitor that points to it; nothing where no metrics are wanted. */
+/** Creates the Service of all exporters and, if wanted, its ServiceMonitor. Creates nothing if metrics are off. */
 export function createMetrics(context: DeploymentContext): void {
   const { deployment, names, args, options } = context;
   if (args.metrics === undefined) return;
@@ -61,7 +63,7 @@ export function createMetrics(context: DeploymentContext): void {
         clusterIP: "None",
         selector: selectorLabels(deployment),
         ports: [{ name: "metrics", port: METRICS_PORT, targetPort: "metrics" }],
-        // Also of a server that is not ready: then its figures are wanted most.
+        // Includes servers that are not ready, because their metrics are needed most.
         publishNotReadyAddresses: true,
       },
     },

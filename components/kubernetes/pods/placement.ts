@@ -6,7 +6,7 @@ import { selectorLabels } from "../names";
 
 const MACHINE = "kubernetes.io/hostname";
 
-/** Keys of a pod's specification. */
+/** Fields of a pod's specification that decide on which machine it runs. */
 export interface Scheduling {
   readonly affinity: types.input.core.v1.Affinity;
   readonly topologySpreadConstraints: types.input.core.v1.TopologySpreadConstraint[];
@@ -14,7 +14,7 @@ export interface Scheduling {
   readonly tolerations: types.input.core.v1.Toleration[];
 }
 
-/** @param labels of the pods. @default those of the deployment's servers */
+/** @param labels labels of the pods. @default those of the deployment's servers */
 export function scheduling(deployment: string, placement: Placement, labels = selectorLabels(deployment)): Scheduling {
   const { zones, ownMachines = false } = placement;
   return {

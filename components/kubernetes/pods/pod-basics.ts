@@ -1,4 +1,4 @@
-/** Basics of every pod of a deployment: no rights in Kubernetes or on the machine, and zones. Pure. */
+/** Settings of every pod of a deployment: no rights in Kubernetes or on the machine, and its placement. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Placement } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
@@ -6,11 +6,11 @@ import { scheduling } from "./placement";
 import { POD_SECURITY_CONTEXT } from "./security-context";
 
 export interface PodBasics {
-  /** Seconds to stop. @default Kubernetes' own, 30 s */
+  /** Seconds that the pod has to stop. @default Kubernetes' own, 30 s */
   readonly graceSeconds?: number;
-  /** Labels of pods that are spread over zones together. @default the servers' */
+  /** Labels of the pods that are spread over the zones together with this one. @default the servers' */
   readonly labels?: Record<string, string>;
-  /** @default the servers' */
+  /** Placement of the pod. @default the servers' */
   readonly placement?: Placement;
 }
 

@@ -8,9 +8,10 @@ import { scriptCommand } from "../scripts";
 const STARTUP_SECONDS = ASK_PATIENCE_SECONDS + 60;
 
 /**
- * Liveness: any reply counts, also an error for the missing password, while loading, or during a script. The probe
- * needs no password. A server is restarted after a minute without a reply: a restart costs a busy server more than a
- * slow reply. Any certificate will do: a restart makes none valid again, and all servers would restart at once, for ever.
+ * Liveness probe. Any reply counts, including an error because of the missing password, while data is loaded, or during
+ * a script. So the probe needs no password. A server is restarted after a minute without a reply. The time is that long
+ * because a restart costs a busy server more than a slow reply. The probe accepts any certificate: a restart would not
+ * make an invalid certificate valid, and all servers would restart at once, again and again.
  * @param tls whether connections are encrypted
  */
 export function livenessProbe(tls: boolean, engine: DirectiveEngine = "valkey"): types.input.core.v1.Probe {
@@ -39,18 +40,22 @@ export function serverProbes(
 
 const TCP = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
 
-/** Probes of a server whose image may have no client program: Dragonfly listens when it is ready. */
+/**
+ * Probes of Dragonfly. They only open a TCP connection: its image may have no client, and it listens when it is ready.
+ */
 export const LISTENS = {
   livenessProbe: { ...TCP, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 },
   readinessProbe: TCP,
 } as const satisfies Pick<types.input.core.v1.Container, "livenessProbe" | "readinessProbe">;
 
-/** Startup: liveness begins when it has passed, so that a server has the time to ask its replicas before it starts. */
+/**
+ * Startup probe. Liveness probes begin after it has passed, so a server has time to ask its replicas before it starts.
+ */
 function startupProbe(...server: Parameters<typeof livenessProbe>): types.input.core.v1.Probe {
   return { ...livenessProbe(...server), initialDelaySeconds: 0, periodSeconds: 1, failureThreshold: STARTUP_SECONDS };
 }
 
-/** Readiness is decided by a script. Each run costs the machine some milliseconds, so the period is 5 s. */
+/** Readiness probe, which runs a script. Each run costs the machine some milliseconds of CPU, so the period is 5 s. */
 function readinessProbe(mode: "cluster" | "replication"): types.input.core.v1.Probe {
   return {
     exec: { command: scriptCommand(`ready-${mode}.sh`) },

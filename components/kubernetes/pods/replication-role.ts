@@ -1,4 +1,4 @@
-/** The role of a server in replication mode in its pod. Pure. */
+/** Role of a server in replication mode: the parts of its pod that are specific to this mode. Pure. */
 import type { SentinelSettings } from "../../../valkey/sentinel-plan";
 import type { DeploymentContext } from "../deployment-context";
 import { directiveEngine, dragonflyFlags, ENGINE_PROGRAMS } from "../engines";
@@ -18,8 +18,8 @@ import { hostInPod, zoneArguments } from "./server-pod";
 import { primaryVolume } from "./volumes";
 
 /**
- * @param sentinel settings of the Sentinels; undefined where `up` designates the primary
- * @param maxLagSeconds by which a replica that is ready may lag behind the primary
+ * @param sentinel settings of the Sentinels; undefined if `up` designates the primary
+ * @param maxLagSeconds seconds that a replica may lag behind the primary and still be ready
  */
 export function replicationRole(
   context: DeploymentContext,
@@ -32,7 +32,7 @@ export function replicationRole(
     command: [
       ...scriptCommand("start-replication.sh", String(ASK_SECONDS), String(ASK_PATIENCE_SECONDS)),
       ...[ENGINE_PROGRAMS[engine].server, CONFIG_FILE],
-      // The name outlives the address.
+      // A host name, because a pod keeps its name when it gets a new address.
       ...["--replica-announce-ip", `$(POD_NAME).${hostInPod(names.headless, context)}`],
       ...zoneArguments(context),
     ],
@@ -54,7 +54,10 @@ export function replicationRole(
   };
 }
 
-/** Servers of another engine, to compare Valkey with: pod 0 is the primary, and no start asks for newer data. */
+/**
+ * Role of a server of Redis or Dragonfly, to compare Valkey with. Pod 0 is the primary. A server starts without asking
+ * others for newer data.
+ */
 export function comparedRole(context: DeploymentContext): ServerRole {
   const { names, args } = context;
   const common = {

@@ -1,7 +1,10 @@
-/** Security contexts of all pods and containers, for the restricted Pod Security Standard. Pure. */
+/** Security contexts of all pods and containers. They meet the restricted Pod Security Standard. Pure. */
 import type { types } from "@pulumi/kubernetes";
 
-/** Above 10000, so that no user of the machine has this ID. The group owns the files of a volume. */
+/**
+ * ID of the user and the group. It is above 10000, so that no user of the machine has it. The group owns the files of a
+ * volume.
+ */
 const USER = 10_001;
 
 export const POD_SECURITY_CONTEXT = {
@@ -9,7 +12,7 @@ export const POD_SECURITY_CONTEXT = {
   runAsUser: USER,
   runAsGroup: USER,
   fsGroup: USER,
-  // Otherwise every start of a pod changes the owner of every file of its volume.
+  // Without this policy every start of a pod changes the owner of every file of its volume.
   fsGroupChangePolicy: "OnRootMismatch",
   seccompProfile: { type: "RuntimeDefault" },
 } as const satisfies types.input.core.v1.PodSecurityContext;

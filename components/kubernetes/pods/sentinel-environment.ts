@@ -1,4 +1,4 @@
-/** Variables of scripts that ask Sentinels. Pure. */
+/** Environment variables of scripts that ask Sentinels. Pure. */
 import type { SentinelSettings } from "../../../valkey/sentinel-plan";
 import type { DeploymentContext } from "../deployment-context";
 import { hostInPod } from "./server-pod";

@@ -1,4 +1,4 @@
-/** The pod of a server, of every topology and engine. What differs between them is its role. Pure. */
+/** The pod of a server, for every topology and engine. Parts that differ between them are the server's role. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import { compact } from "../../../lib/compact";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
@@ -17,21 +17,28 @@ import { hasVolumes, podVolumes, scriptEnvironment, serverMounts } from "./volum
 type Container = types.input.core.v1.Container;
 type EnvVar = types.input.core.v1.EnvVar;
 
-/** Part of a pod that depends on the topology and the engine. */
+/** Parts of a server's pod that depend on the topology and the engine. */
 export interface ServerRole {
-  /** Command line: a script that starts the server, and the server's own. */
+  /** Command line: the start script, followed by the command line of the server. */
   readonly command: readonly string[];
-  /** Variables beside those of every server's scripts. They may refer to `$(POD_NAME)` and `$(POD_NAMESPACE)`. */
+  /**
+   * Environment variables in addition to those that every server has. They may refer to `$(POD_NAME)` and
+   * `$(POD_NAMESPACE)`.
+   */
   readonly variables: Readonly<Record<string, string>>;
   readonly ports: readonly number[];
   readonly probes: Pick<Container, "startupProbe" | "livenessProbe" | "readinessProbe">;
   /** Script that runs before the server stops. @default none */
   readonly preStop?: readonly string[] | undefined;
-  /** Volumes beside those of every server, with the directory of each. @default none */
+  /** Volumes in addition to those that every server has, each with its mount directory. @default none */
   readonly volumes?: readonly { readonly volume: types.input.core.v1.Volume; readonly directory: string }[] | undefined;
 }
 
-/** @param config the text of valkey.conf without what running servers take; another text restarts the pods one by one */
+/**
+ * Pod template of the servers.
+ * @param config text of valkey.conf without the settings that running servers accept. A change of this text restarts
+ * the pods one by one
+ */
 export function serverPod(
   context: DeploymentContext,
   config: string,
@@ -80,13 +87,14 @@ function serverContainer(
   };
 }
 
-/** Variables that others refer to, so they come first. */
+/** Environment variables that others refer to. They must come first. */
 export const POD_VARIABLES: readonly EnvVar[] = [
   fromPod("POD_NAME", "metadata.name"),
   fromPod("POD_NAMESPACE", "metadata.namespace"),
   fromPod("POD_IP", "status.podIP"),
   fromPod("HOST_IP", "status.hostIP"),
-  // Kubernetes copies this label from the machine to the pod from 1.35 on. It is empty before, and `up` tells the server.
+  // Since version 1.35 Kubernetes copies this label from the machine to the pod. In earlier versions it is empty, and
+  // `up` sets the zone on the running server.
   fromPod("ZONE", "metadata.labels['topology.kubernetes.io/zone']"),
 ];
 
@@ -98,12 +106,18 @@ export function asEnvironment(variables: Readonly<Record<string, string>>): EnvV
   return Object.entries(variables).map(([name, value]) => ({ name, value }));
 }
 
-/** Host name of a Service, or with `$(POD_NAME).` before it of a pod, in a variable or an argument of a container. */
+/**
+ * Host name of a Service, for a variable or an argument of a container. With `$(POD_NAME).` before it, it is the host
+ * name of the pod.
+ */
 export function hostInPod(service: string, { args: { clusterDomain } }: DeploymentContext): string {
   return `${service}.$(POD_NAMESPACE).svc.${clusterDomain ?? CLUSTER_DOMAIN}`;
 }
 
-/** Directive that tells the server its zone, where it is known to have one: it does not start with an unknown one. */
+/**
+ * Arguments with the directive for the server's zone. It is left out for versions that do not have this directive: a
+ * server does not start with an unknown directive.
+ */
 export function zoneArguments({ args: { engine = "valkey", image } }: DeploymentContext): string[] {
   return engine === "valkey" && supportsZoneDirective(tagOf(image) ?? "") ? ["--availability-zone", "$(ZONE)"] : [];
 }

@@ -1,4 +1,4 @@
-/** Where the pods of a deployment are, for formation, verification and load generators. */
+/** Location of a deployment's pods, for formation, verification and load generators. */
 import * as pulumi from "@pulumi/pulumi";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import type { DeploymentContext } from "../deployment-context";
@@ -8,15 +8,15 @@ import { PASSWORD_FILE } from "../server-config";
 
 export interface ServerPods {
   readonly namespace: pulumi.Output<string>;
-  /** Its pods are `NAME-0` … `NAME-(count − 1)`. */
+  /** Name of the StatefulSet. Its pods are `NAME-0` … `NAME-(count − 1)`. */
   readonly statefulSet: string;
   readonly count: number;
-  /** Labels that these pods have, and no others. */
+  /** Labels that select these pods and no others. */
   readonly selector: Readonly<Record<string, string>>;
-  /** The server's container in the pod. */
+  /** Name of the server's container in the pod. */
   readonly container: string;
   readonly port: number;
-  /** Service whose name, after a pod's and a dot, makes the pod's host name. */
+  /** Name of the headless Service. A pod's host name is `POD.SERVICE`. */
   readonly headless: string;
   readonly secret: { readonly name: string; readonly key: string };
   readonly zones: readonly string[];
@@ -36,7 +36,7 @@ export function serverPods({ deployment, names, args }: DeploymentContext, count
   };
 }
 
-/** The whole host name of a Service. */
+/** Fully qualified host name of a Service. */
 export function serviceHost(service: string, { args }: DeploymentContext): pulumi.Output<string> {
   return pulumi.interpolate`${service}.${args.namespace}.svc.${args.clusterDomain ?? CLUSTER_DOMAIN}`;
 }

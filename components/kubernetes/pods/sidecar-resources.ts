@@ -1,6 +1,6 @@
 /**
- * Resources of sidecars. A kubelet gives whole CPUs only to containers of pods in the quality-of-service class
- * Guaranteed. Pure.
+ * Resources of sidecars. A kubelet assigns whole CPUs only to containers in pods of the quality-of-service class
+ * Guaranteed, so sidecars must not take a pod out of this class. Pure.
  */
 import type { Input } from "@pulumi/pulumi";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
@@ -27,20 +27,20 @@ export const FAILOVER_RESOURCES = {
 /** Number of proxies in front of a primary with Sentinels. */
 export const PROXY_COUNT = 2;
 
-/** Whether a pod with only this container is Guaranteed. */
+/** Whether a pod with only this container is of the class Guaranteed. */
 export function isGuaranteed({ requests, limits }: Resources): boolean {
   return same(requests.cpu, limits.cpu) && same(requests.memory, limits.memory);
 }
 
 /**
- * Resources of a sidecar or init container. Beside a server with requests equal to its limits they are equal too: the
- * class depends on all containers of a pod, also on init containers.
+ * Resources of a sidecar or init container. If the server's requests equal its limits, those of the sidecar are made
+ * equal too, because the class depends on all containers of a pod, including init containers.
  */
 export function sidecarResources(server: Resources, { requests, limits }: Resources): Resources {
   return { requests: isGuaranteed(server) ? limits : requests, limits };
 }
 
-/** An Input whose value is not known is equal to itself only. */
+/** Whether two quantities are equal. An Input whose value is not known yet equals only itself. */
 function same(a: Input<string>, b: Input<string>): boolean {
   return a === b || (typeof a === "string" && typeof b === "string" && parseQuantity(a) === parseQuantity(b));
 }

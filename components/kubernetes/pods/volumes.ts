@@ -1,4 +1,4 @@
-/** Files in a server's container: configuration, scripts, password, certificates. Pure. */
+/** Volumes and mounts of a server's container: configuration, scripts, password, certificates. Pure. */
 import type { types } from "@pulumi/kubernetes";
 import type { Engine } from "../../../valkey/settings/engines";
 import type { ServerArgs, Tls } from "../arguments";
@@ -7,12 +7,12 @@ import { CONFIG_DIRECTORY, PRIMARY_DIRECTORY, SCRIPTS_DIRECTORY, SECRET_DIRECTOR
 import type { ObjectNames } from "../names";
 import { PASSWORD_FILE } from "../server-config";
 
-/** Whether each server has a volume of its own. Dragonfly keeps nothing on disk here. */
+/** Whether each server has its own persistent volume. Dragonfly keeps nothing on disk here. */
 export function hasVolumes({ engine, storage }: Pick<ServerArgs, "engine" | "storage">): boolean {
   return engine !== "dragonfly" && storage.ephemeral !== true;
 }
 
-/** Secrets are read by the server's user and group. */
+/** File mode of secrets: only the server's user and group can read them. */
 const SECRET_MODE = 0o440;
 
 export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.input.core.v1.Volume[] {
@@ -24,7 +24,7 @@ export function podVolumes(names: ObjectNames, tls: Tls | undefined): types.inpu
   ];
 }
 
-/** The name of the primary's pod, for scripts of servers and Sentinels. */
+/** Volume with the name of the primary's pod, for scripts of servers and Sentinels. */
 export function primaryVolume({ primary }: ObjectNames): {
   readonly volume: types.input.core.v1.Volume;
   readonly directory: string;
@@ -40,7 +40,10 @@ export function tlsMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount
   return tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }];
 }
 
-/** The deployment's secret; during a change of passwords with the file by which a server accepts both. */
+/**
+ * Volume with the deployment's Secret. While two passwords are valid, it also contains the file with which a server
+ * that starts accepts both.
+ */
 export function secretVolume({ secret, overlap }: ObjectNames): types.input.core.v1.Volume {
   return {
     name: "secret",
@@ -65,7 +68,7 @@ export function secretMounts(tls: Tls | undefined): types.input.core.v1.VolumeMo
 
 /**
  * Environment variables that node.sh reads.
- * @param authority file of the certificate authority, where connections are encrypted
+ * @param authority file of the certificate authority; undefined without TLS
  */
 export function scriptEnvironment(authority: string | undefined, engine?: Engine): Record<string, string> {
   return {

@@ -1,4 +1,4 @@
-/** Nodes per zone, and whether this spread can keep replicas apart from their primaries. Pure. */
+/** Number of nodes per zone, and whether replicas can be in other zones than their primaries. Pure. */
 import { BadInput } from "../../../lib/errors";
 import type { Shape } from "../../../valkey/topology/placement";
 import { nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
@@ -11,7 +11,7 @@ export interface ZonePlan {
 }
 
 /**
- * The spread that the scheduler keeps: zones differ by one node at most.
+ * Number of nodes per zone. The scheduler keeps the zones within one node of each other.
  * @throws BadInput with every reason why the nodes cannot be spread
  */
 export function planZones(deployment: string, shape: Shape, zones: readonly string[], leastPrimaries = 1): ZonePlan {
@@ -26,7 +26,8 @@ function spreadSizes(nodes: number, zones: readonly string[]): number[] {
 }
 
 /**
- * The scheduler knows no roles, so every spread with zones that differ by one node has to work.
+ * Checks that replicas can be in other zones than their primaries. The scheduler does not know which nodes become
+ * primaries, so this must work for every way in which the nodes can be spread with zones one node apart.
  * @returns why replicas cannot be kept in other zones than their primaries; undefined when they can
  */
 export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): string | undefined {
@@ -36,12 +37,12 @@ export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): strin
     return undefined;
   return (
     `${nodes} nodes in ${zones.length} zones (${sizes.join(" + ")}) cannot keep all replicas of ${shape.primaries} ` +
-    "primaries in other zones; another number of zones, primaries or replicas can"
+    "primaries in other zones; use a different number of zones, primaries or replicas"
   );
 }
 
 /**
- * The same for a cluster.
+ * Number of nodes per zone for a cluster.
  * @throws BadInput with every reason why the nodes cannot be spread, or replicas cannot be kept in other zones
  */
 export function planClusterZones(deployment: string, shape: Shape, zones: readonly string[]): ZonePlan {
@@ -63,13 +64,13 @@ function countProblems({ primaries, replicasPerPrimary }: Shape, leastPrimaries:
 function zoneProblems(shape: Shape, zones: readonly string[]): string[] {
   const problems: string[] = [];
   const distinct = new Set(zones).size;
-  if (distinct < zones.length) problems.push(`zones names one twice: ${zones.join(", ")}`);
+  if (distinct < zones.length) problems.push(`zones names a zone twice: ${zones.join(", ")}`);
   const least = shape.replicasPerPrimary > 0 ? 2 : 1;
   if (distinct < least)
     problems.push(
-      `zones names ${distinct}; at least ${least}${least === 2 ? " are needed, so that a replica is in another zone than its primary" : ""}`,
+      `zones names ${distinct}; expected at least ${least}${least === 2 ? ", so that a replica is in a different zone from its primary" : ""}`,
     );
   const nodes = nodeCount(shape);
-  if (distinct > nodes) problems.push(`zones has ${distinct} for ${nodes} nodes; at most ${nodes}`);
+  if (distinct > nodes) problems.push(`zones names ${distinct} for ${nodes} nodes; expected at most ${nodes}`);
   return problems;
 }

@@ -1,6 +1,6 @@
 /**
- * Automatic failover of replication on Kubernetes: Sentinels in every zone, servers that ask the Sentinels for the
- * primary before they start, and proxies that send every command to the primary.
+ * Automatic failover in replication mode on Kubernetes. There are Sentinels in every zone. Servers ask them for the
+ * primary before they start. Proxies forward clients to the primary.
  */
 import type { SentinelSettings } from "../../../valkey/sentinel-plan";
 import type { DeploymentContext } from "../deployment-context";
@@ -9,7 +9,7 @@ import { createFailoverPolicies } from "../network-policy";
 import { createSentinelPods } from "./sentinel-pods";
 import { createProxies } from "./proxies";
 
-/** Labels that machines must have. */
+/** Labels that machines of Sentinels and of proxies must have. */
 export interface FailoverNodeSelectors {
   readonly sentinels: Readonly<Record<string, string>>;
   readonly proxies: Readonly<Record<string, string>>;
@@ -17,15 +17,15 @@ export interface FailoverNodeSelectors {
 
 interface FailoverPlan {
   readonly settings: SentinelSettings;
-  /** Number of servers, with the primary. */
+  /** Number of servers, including the primary. */
   readonly nodes: number;
   /** Secret with the password. */
   readonly secret: k8s.core.v1.Secret;
-  /** @default those of the servers */
+  /** Labels of machines for Sentinels and proxies. @default those of the servers */
   readonly selectors?: FailoverNodeSelectors | undefined;
 }
 
-/** @returns the proxies, to which the Services for writing lead */
+/** Creates Sentinels and proxies. @returns the proxies, to which the Services of the primary route */
 export function createFailover(
   context: DeploymentContext,
   { settings, nodes, secret, selectors }: FailoverPlan,

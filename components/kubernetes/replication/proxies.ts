@@ -23,12 +23,12 @@ const CONFIG_FILE = "haproxy.cfg";
 
 const LISTENS: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
 
-/** Seconds for which a proxy that stops takes connections. */
+/** Seconds for which a stopping proxy still accepts connections. */
 const LEAVE_SECONDS = 5;
 
 /**
- * @param nodes number of servers, with the primary
- * @param secret with the password: proxies start after it, and so with its password
+ * @param nodes number of servers, including the primary
+ * @param secret Secret with the password. Proxies read the password when they start, so they are created after it
  */
 export function createProxies(
   context: DeploymentContext,
@@ -45,11 +45,11 @@ export function createProxies(
   return new k8s.apps.v1.Deployment(
     name,
     {
-      // Clients are led to them once one is ready.
+      // Pulumi waits until a proxy is ready. Only then Services route clients to the proxies.
       metadata: { ...metadata, annotations: { ...ENGINE_ANNOTATIONS, "pulumi.com/waitFor": "condition=Available" } },
       spec: {
         replicas: PROXY_COUNT,
-        // Another proxy would need another machine where proxies are kept apart.
+        // No third proxy during an update: if proxies must not share a machine, it would need a third machine.
         strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
         selector: { matchLabels: labels },
         template: {
@@ -66,15 +66,16 @@ export function createProxies(
 }
 
 /**
- * Restarts the proxies for a new password, which they read when they start, as the servers' names. Whoever may see pods, but no Secrets,
- * sees this annotation: the key is the random UID of the Secret.
+ * Annotation with a checksum of the password, which restarts the proxies when the password changes: they read it only
+ * when they start. The checksum is keyed with the random UID of the Secret, because people who may read pods but no
+ * Secrets can see the annotation.
  */
 function passwordChecksum(
   { args }: DeploymentContext,
   { metadata }: k8s.core.v1.SecretPatch,
 ): Record<string, pulumi.Output<string>> {
   const password = pulumi.secret(args.password);
-  // Mocks of a program's own tests give no UID.
+  // In unit tests with Pulumi's mocks there is no UID.
   const uid = metadata.apply((known: { readonly uid?: string }) => known.uid ?? "");
   return { "checksum/password": pulumi.all([uid, password]).apply(([key, text]) => keyedChecksum(key, text)) };
 }
@@ -90,7 +91,7 @@ function serverHosts({ deployment, names, args }: DeploymentContext, nodes: numb
 
 function podSpec(context: DeploymentContext, labels: Record<string, string>): types.input.core.v1.PodSpec {
   const { names, args } = context;
-  // One proxy per zone, in as many zones as there are proxies.
+  // The first zones only, as many as there are proxies, so that each proxy is in its own zone.
   const placement = { ...args.placement, zones: args.placement.zones.slice(0, PROXY_COUNT) };
   return {
     ...podBasics(context, { labels, placement }),
@@ -112,7 +113,8 @@ function proxyContainer({ names, args }: DeploymentContext): types.input.core.v1
     securityContext: CONTAINER_SECURITY_CONTEXT,
     readinessProbe: LISTENS,
     livenessProbe: { ...LISTENS, periodSeconds: 10 },
-    // HAProxy stops listening as soon as it is told to stop. Machines lead clients to it until they know the proxy that came last.
+    // HAProxy stops listening as soon as it gets the signal to stop. Machines still forward clients to it for a moment,
+    // until they know that this proxy has left the Service.
     lifecycle: { preStop: { exec: { command: ["sleep", String(LEAVE_SECONDS)] } } },
     volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, ...tlsMounts(args.tls)],
   };

@@ -7,14 +7,20 @@ import { TLS_FILES } from "../server-config";
 const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
 
 /**
- * HAProxy asks every server for its role, and cuts clients' connections to a server that answers twice as a replica.
- * The clients connect again and reach the new primary: `redispatch` sends them to it at once when the former one is
- * closed. By `default` a check takes the options of its server's line, those of TLS too. The role is in the first 64 bytes of the answer; without `min-recv` a replica's check lasts until its time
- * limit, and its promotion is noticed that much later. With `init-state down` a server whose pod is back gets no
- * clients before it has answered. Without `strict-limits` HAProxy starts also where the machine
- * allows fewer open files than two for each connection. The password comes from the environment.
- * @param hosts DNS names of the servers, whose addresses may change
- * @param tls whether connections are encrypted: those of clients are passed through, and the proxy's own check certificate and name
+ * Configuration of HAProxy. It asks every server for its role. When a server answers twice as a replica, HAProxy closes
+ * the clients' connections to it. The clients connect again and reach the new primary. Reasons for the options:
+ *
+ * - `redispatch`: clients get the new primary at once when the former one refuses their connection.
+ * - `tcp-check connect default`: the check uses the options of the server's line, including those for TLS.
+ * - `min-recv 64`: the role is in the first 64 bytes of the answer. Without this option the check of a replica lasts
+ *   until its time limit, and its promotion is noticed that much later.
+ * - `init-state down`: a server whose pod has come back gets no clients before it has answered.
+ * - `no strict-limits`: HAProxy starts even if the machine allows fewer open files than two for each connection.
+ *
+ * The password comes from the environment.
+ * @param hosts DNS names of the servers; their addresses may change
+ * @param tls whether connections are encrypted. Clients' connections are passed through; the proxy's own connections
+ * check the servers' certificates and names
  */
 export function proxyConfig(hosts: readonly string[], tls: boolean): string {
   const servers = hosts.map((host) => {

@@ -20,7 +20,7 @@ import { createSupportBudget } from "./support-budget";
 /** Seconds that a Sentinel has to stop. */
 const GRACE_SECONDS = 5;
 
-/** Any certificate will do: a restart makes none valid again. */
+/** Probe that sends PING. It accepts any certificate, because a restart would not make an invalid certificate valid. */
 function ping(tls: boolean): types.input.core.v1.Probe {
   const secure = tls ? ["--tls", "--insecure"] : [];
   return {

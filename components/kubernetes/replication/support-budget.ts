@@ -1,16 +1,16 @@
-/** The disruption budget of pods that support a deployment's servers: Sentinels, proxies. */
+/** The disruption budget of the pods that support a deployment's servers: Sentinels or proxies. */
 import type { types } from "@pulumi/kubernetes";
 import type { DeploymentContext } from "../deployment-context";
 import { objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
 
 export interface SupportPods {
-  /** Name of their objects. */
+  /** Name of the pods' Kubernetes objects. */
   readonly name: string;
   readonly labels: Record<string, string>;
 }
 
-/** Lets one pod leave at a time. @returns metadata for the other objects of these pods */
+/** Creates a budget that allows one unavailable pod. @returns metadata for the other objects of these pods */
 export function createSupportBudget(
   context: DeploymentContext,
   { name, labels }: SupportPods,

@@ -1,19 +1,22 @@
 # shellcheck shell=sh disable=SC2034
-# Functions that compare copies of a data set: the one on the disk of a server that is about to start, and those of servers that
-# run. Sourced after node.sh. CONFIG is the server's configuration file.
+# Functions that compare copies of a data set: the copy on the disk of a server that is about to start, and the copies of running
+# servers. Sourced after node.sh. CONFIG is the server's configuration file.
 
-# setting NAME DEFAULT: value of a directive; the last line counts.
+# setting NAME DEFAULT: prints the value of a directive. If CONFIG has the directive several times, the last line counts.
 setting() {
   value=$(sed -n "s/^$1  *//p" "$CONFIG" | tail -n 1)
   echo "${value:-$2}"
 }
 
-# seconds_since FILE: age of a file.
+# seconds_since FILE: prints the age of a file in seconds.
 seconds_since() { echo $(($(date +%s) - $(date -r "$1" +%s))); }
 
-# own_copy: sets disk to what this server will load: an append-only file (aof), a snapshot (rdb) or none. age is the number of seconds
-# since it was written; durable is yes where no acknowledged write can be missing; history and offset are its place in the replication
-# stream, where that is known; last is the history that this server had when it ran (ready-replication.sh).
+# own_copy: describes the data on this server's disk in variables.
+#   disk             the file that this server will load: aof (an append-only file), rdb (a snapshot) or none
+#   age              seconds since that file was written
+#   durable          yes if no acknowledged write can be missing from it
+#   history, offset  replication ID and offset of the file; empty and -1 if they are unknown
+#   last             replication ID that this server had when it last ran (written by ready-replication.sh)
 own_copy() {
   disk=none age=0 durable=no history='' offset=-1 last=$(cat "$HISTORY" 2>/dev/null)
   directory=$(setting dir .)
@@ -26,21 +29,22 @@ own_copy() {
     [ -n "$newest" ] && ! without_data "$files" || return 0
     disk=aof age=$(seconds_since "$files/$newest")
     [ "$(setting appendfsync everysec)" != always ] || durable=yes
-    # A snapshot that is not older was saved when the server stopped in order, with all that is in the append-only file.
+    # A snapshot that is at least as new as the append-only file was saved when the server stopped in order. It has all writes of
+    # the append-only file, so its replication ID and offset are valid for both.
     { [ -s "$snapshot" ] && [ ! "$files/$newest" -nt "$snapshot" ]; } || return 0
   elif [ -s "$snapshot" ]; then
     disk=rdb age=$(seconds_since "$snapshot")
   else
     return 0
   fi
-  # Both are empty where the file has no such fields.
+  # place prints neither if the snapshot does not have these fields.
   # shellcheck disable=SC2046
   set -- $(place "$snapshot")
   history=${2-} offset=${3:--1}
 }
 
-# without_data DIRECTORY: whether that append-only file has no commands, and its base has no keys. A server creates such a file when it
-# starts, before it has copied anything from its primary.
+# without_data DIRECTORY: whether the append-only file in this directory has no commands and its base has no keys. A server creates
+# such a file when it starts, before it has copied anything from its primary.
 without_data() {
   for file in "$1"/*.aof; do
     [ ! -s "$file" ] || return 1
@@ -50,11 +54,11 @@ without_data() {
   done
 }
 
-# place SNAPSHOT: prints `keys` or `empty`, then its replication ID and offset if it has them. Fields of text (250, name, value) follow nine
-# bytes of magic and version.
+# place SNAPSHOT: prints `keys` or `empty`, then the replication ID and the offset of the snapshot if it has them. A snapshot begins with
+# nine bytes of magic and version. Fields of text follow (the byte 250, a name, a value).
 place() {
   od -An -v -tu1 -N 1024 "$1" | awk '
-    # Numbers are of one, two or four bytes, the lowest first. Longer ones are text.
+    # A number has one, two or four bytes, the lowest byte first. A longer number is stored as text.
     function text(   kind, low, left, weight, value) {
       kind = int(byte[at] / 64)
       low = byte[at++] % 64
@@ -78,14 +82,17 @@ place() {
         name = text()
         field[name] = text()
       }
-      # The byte after the fields: 255 ends the file, and any other begins functions or keys.
+      # The byte after the fields: 255 is the end of the file; any other byte begins functions or keys.
       print byte[at] == 255 ? "empty" : "keys", field["repl-id"], field["repl-offset"]
     }'
 }
 
-# ask HOST [COMMAND]: sets what that server says of its copy, and answer to all it says, also to the further command. Without an answer
-# role stays empty. since is the number of seconds since it lost its primary, -1 where it has not had one since it started. followed is
-# the host of a replica's primary. lineage is the history of its copy, and parent the one before.
+# ask HOST [COMMAND]: asks a server about its copy, and sets variables from its answer. COMMAND is sent too; answer has the whole reply.
+#   role      master or slave; empty if the server does not answer
+#   since     seconds since the server lost its primary; -1 if it has had no primary since it started
+#   followed  host of the replica's primary
+#   lineage   replication ID of the server's copy
+#   parent    replication ID that the copy had before
 ask() {
   role='' loading=0 link='' since=-1 syncing=0 applied=0 position=-1 lineage='' parent='' keys=no followed='' replicas=0
   answer=$(printf 'INFO persistence replication keyspace\n%s\n' "${2-}" | tell "$1" 2)
@@ -111,12 +118,15 @@ ANSWER
   [ "$link" != up ] || since=0
 }
 
-# has_data: after ask, whether that server has a copy at all. A replica that has not synchronized has applied nothing.
+# has_data: whether the server that was asked has a copy at all. A replica that has not synchronized yet has applied no writes.
 has_data() { [ "$keys" = yes ] || [ "$applied" -gt 1 ]; }
 
-# newer: after own_copy and ask, whether that server has all that is on this server's disk, and more. Copies of the same history compare
-# by their place in it. A history that was written down after this server's snapshot continues it. Otherwise a replica has all that its
-# primary wrote while they were linked; if it has only loaded its own disk since it started, the age of its copy is unknown.
+# newer: call it after own_copy and ask. It tells whether the server that was asked has all data of this server's disk, and more.
+#   The disk is empty: any copy is newer.
+#   Both copies have the same replication ID: the higher offset is newer.
+#   This server noted the other server's replication ID after it wrote its snapshot: the other copy continues the snapshot.
+#   Otherwise the other server must have been linked to its primary when this disk was written: until then it has all writes. If it
+#   has only loaded its own disk since it started, the age of its copy is unknown, and it does not count as newer.
 newer() {
   has_data || return 1
   [ "$disk" != none ] || return 0
@@ -125,6 +135,6 @@ newer() {
     return
   fi
   if [ "$disk" = rdb ] && [ -n "$last" ] && [ "$lineage" = "$last" ] && [ "$HISTORY" -nt "$snapshot" ]; then return 0; fi
-  # Both are rounded to seconds.
+  # since and age are rounded to seconds.
   [ "$since" -ge 0 ] && [ "$since" -le $((age + 2)) ]
 }

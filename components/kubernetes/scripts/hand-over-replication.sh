@@ -1,16 +1,18 @@
 #!/bin/sh
-# hand-over-replication.sh SECONDS, before a pod stops: a primary that Sentinels watch stops as a replica of another, which has every
-# write. After SECONDS the server stops in any case. The container's environment sets DEPLOYMENT, SERVERS and SENTINELS (what
-# follows a pod's name in its host name) and COUNT, of Sentinels.
+# hand-over-replication.sh SECONDS: runs before a pod stops, in deployments with Sentinels. If this server is the primary, a replica that
+# has every write takes over, and this server stops as its replica. After SECONDS the server stops in any case. The container's
+# environment sets DEPLOYMENT, SERVERS and SENTINELS (the part of the host names of servers and Sentinels after the pod's name), and
+# COUNT (the number of Sentinels).
 #
-# Writes wait while a replica takes over, and waiting clients are cut off once it has, so that they connect to it. SENTINEL
-# FAILOVER alone leaves two primaries for ten seconds; with COORDINATED (9.0) the former one refuses the writes of clients, and of
-# proxies, that have not noticed yet.
+# Writes are paused while a replica takes over. Then the connections of waiting clients are closed, so that they connect to the new
+# primary. The script does more than SENTINEL FAILOVER, because that leaves two primaries for ten seconds. With its option COORDINATED
+# (Valkey 9.0) the former primary would refuse writes of clients and proxies that have not noticed the new primary yet.
 . "${0%/*}/node.sh"
 
 now() { date +%s; }
 
-# choices SENTINEL: `HOST PORT` of each replica that it may promote. Fails unless it takes this server for the primary and acts at all.
+# choices SENTINEL: prints `HOST PORT` of each replica that this Sentinel may promote. Fails if the Sentinel does not consider this
+# server the primary, or is in TILT mode, in which it does not act.
 choices() {
   printf 'SENTINEL MASTER %s\nSENTINEL REPLICAS %s\nINFO sentinel\n' "$DEPLOYMENT" "$DEPLOYMENT" | tell "$1" 3 26379 |
     awk -v own="$HOSTNAME$SERVERS" '
@@ -24,7 +26,7 @@ choices() {
       END { printf "%s", list; exit !(acts && watches) }'
 }
 
-# replication HOST PORT: sets role, link and offset, of what that node has applied.
+# replication HOST PORT: sets role, link and offset of that node. offset is the position up to which it has applied writes.
 replication() {
   role='' link='' offset=-1
   answer=$(echo 'INFO replication' | tell "$1" 2 "$2")
@@ -40,7 +42,7 @@ $answer
 ANSWER
 }
 
-# all OFFSET: whether every replica in $candidates is linked and has everything up to there. A Sentinel may promote any of them.
+# all OFFSET: whether every replica in $candidates is linked and has all writes up to OFFSET. A Sentinel may promote any of them.
 all() {
   asked=''
   while read -r host port; do
@@ -54,7 +56,8 @@ CANDIDATES
   done
 }
 
-# ready: sets sentinel and candidates. A replica that copies the data set may be promoted too, so it is waited for.
+# ready: sets sentinel to the first Sentinel that can promote a replica, and candidates to the replicas that it may promote. A Sentinel
+# may also promote a replica that is still copying the data set, so the script waits for such a replica.
 ready() {
   number=0
   while [ "$number" -lt "$COUNT" ]; do
@@ -66,7 +69,7 @@ ready() {
   return 1
 }
 
-# promoted: sets successor to `HOST PORT` of the replica that is a primary now.
+# promoted: sets successor to `HOST PORT` of the replica that has become a primary.
 promoted() {
   successor=$(
     while read -r host port; do
@@ -79,7 +82,7 @@ CANDIDATES
   [ -n "$successor" ]
 }
 
-# settled: whether most Sentinels name another primary and none names this server, which follows the other one.
+# settled: whether most Sentinels name the new primary, no Sentinel names this server, and this server is linked to the new primary.
 settled() {
   number=0 agree=0 stale=0
   while [ "$number" -lt "$COUNT" ]; do
@@ -105,7 +108,7 @@ within() {
   done
 }
 
-# hand_over: fails when nothing has changed.
+# hand_over: lets a replica take over. Fails if nothing has changed, so that it can be tried again.
 hand_over() {
   ready && all 0 || return 1
   paused=$(printf 'CLIENT PAUSE 60000 WRITE\nINFO replication\n' | tell localhost 3 | sed -n "s/^master_repl_offset:\([0-9]*\).*/\1/p")
@@ -113,7 +116,7 @@ hand_over() {
     echo 'CLIENT UNPAUSE' | tell localhost 3 >/dev/null
     return 1
   fi
-  # Without an answer it may have begun all the same.
+  # Without an answer the failover may have begun nevertheless.
   case $(echo "SENTINEL FAILOVER $DEPLOYMENT" | tell "$sentinel" 3 26379) in
     OK* | '') ;;
     *)
@@ -121,29 +124,32 @@ hand_over() {
       return 1
       ;;
   esac
-  # Writes stay paused where nobody takes over: the server stops next, and Sentinels fail over as from one that is gone.
+  # If no replica takes over, writes stay paused: the server stops next, and Sentinels fail over as from a failed primary.
   within 10 promoted || return 0
-  # For proxies to see the new primary (haproxy.cfg).
+  # Proxies need this time to notice the new primary (haproxy.cfg).
   sleep 0.2
-  # At once, so that no client is refused for being at a replica. New connections go elsewhere; probes come from here.
+  # One transaction, so that no client sends a write to a replica and gets an error. After it the server accepts connections only from
+  # its own pod, for probes; new connections of clients go to other pods.
   printf '%s\n' MULTI 'CLIENT KILL TYPE normal' 'CLIENT KILL TYPE pubsub' 'CLIENT UNPAUSE' "REPLICAOF $successor" \
     'CONFIG SET bind "127.0.0.1 -::1"' EXEC | tell localhost 3 >/dev/null
-  # Before the pod asks the Sentinels for the primary again, and for a partial synchronization.
+  # Waits until the Sentinels agree, because the pod asks them for the primary when it starts again, and until this server is linked,
+  # which makes a partial synchronization possible then.
   within 10 settled || true
-  # Clients that were led here a moment ago are refused at once. When the pod's address is gone, they wait for seconds.
+  # For this second, clients that were still sent to this pod are refused at once. After the pod's address is gone they would wait for
+  # seconds.
   sleep 1
 }
 
 end=$(($(now) + ${1:?seconds}))
-# For clients of the Service for reads to connect elsewhere.
+# Clients of the Service for reads need this time to connect to other pods.
 sleep 3
-# Without a Sentinel or a replica after 5 s all pods are stopping.
+# If there is no Sentinel or no replica for 5 s, all pods are assumed to be stopping.
 patience=$(($(now) + 5))
 while look; [ "$role" = master ] && [ "$(now)" -lt "$end" ] && ! hand_over; do
   [ -n "$candidates" ] || [ "$(now)" -lt $patience ] || break
   sleep 0.5
 done
 look
-# Nobody has taken over, so the only copy may be in memory.
+# No replica has taken over. The only copy of the data may be in memory, so the server saves it when it stops.
 [ "$role" != master ] || echo 'CONFIG SET shutdown-on-sigterm save' | tell localhost 3 >/dev/null
 exit 0

@@ -1,20 +1,21 @@
 #!/bin/sh
-# hand-over.sh SECONDS, before a pod stops: a primary with slots fails over to the replica with the highest offset, and
-# stops as a replica. CLUSTER FAILOVER pauses writes until the replica has them all, so no acknowledged write is lost.
-# After SECONDS the server stops in any case. A node of a cluster that others serve on stops a little later: its machine and the
-# others must learn first that clients of the Service connect elsewhere, or these find a server that is gone.
+# hand-over.sh SECONDS: runs before a pod of a cluster stops. If this node is a primary with slots, the replica with the highest offset
+# takes over, and this node stops as its replica. CLUSTER FAILOVER pauses writes until the replica has them all, so no acknowledged
+# write is lost. After SECONDS the server stops in any case. Before it stops, a node waits for a moment until all machines know
+# that the Service does not route to it any more. Otherwise clients would connect to a server that is gone.
 . "${0%/*}/node.sh"
 
 now() { date +%s; }
 
-# Whether this node is a primary that serves slots.
+# serves: whether this node is a primary with slots.
 serves() {
   look
   [ "$role" = master ] || return 1
   [ -n "$(own_slots)" ]
 }
 
-# Address of the online replica with the highest offset, out of `ip=…,port=…,state=online,offset=…,lag=…` in $replicas.
+# best: sets address to that of the online replica with the highest offset. $replicas has an entry
+# `ip=…,port=…,state=online,offset=…,lag=…` for each replica.
 best() {
   address='' most=-1
   for replica in $replicas; do
@@ -27,8 +28,9 @@ best() {
   done
 }
 
-# unconnected: whether a primary does not report a connection to the replica at $address. A primary that does not know the replica does not vote
-# for it, and refuses all clients after the failover (CLUSTERDOWN) until it learns of the replica by gossip, which takes seconds.
+# unconnected: whether any primary does not report a connection to the replica at $address. A primary that does not know the replica
+# does not vote for it. After the failover it would refuse all clients (CLUSTERDOWN) until it learns of the replica by gossip, which
+# takes seconds.
 unconnected() {
   view=$(echo 'CLUSTER NODES' | tell localhost 3)
   own=$(echo "$view" | awk '$3 ~ /myself/ { print $1 }')
@@ -45,9 +47,9 @@ unconnected() {
   [ -n "$found" ]
 }
 
-# hand_over: fails when this node still is a primary with slots: nobody has taken over.
+# hand_over: lets replicas take over until this node has no slots. Fails if no replica has taken over in time.
 hand_over() {
-  # A replica may be restarting. Without one after 5 s all pods are stopping.
+  # A replica may be restarting. If there is none for 5 s, all pods are assumed to be stopping.
   patience=$(($(now) + 5))
   connected_by=$(($(now) + 10))
   while serves; do
@@ -75,11 +77,11 @@ hand_over() {
 
 end=$(($(now) + ${1:?seconds}))
 while hand_over; do
-  # Meanwhile an old primary redirects clients instead of closing their connections.
+  # During these seconds a former primary redirects its clients, which is better than closing their connections.
   [ "$known" -le 1 ] || sleep 3
-  # Its primary may stop as well, and have handed over to this node meanwhile.
+  # The new primary may be stopping too, and may have handed its slots over to this node meanwhile.
   serves || exit 0
 done
-# The only copy is in memory: the server saves it before it stops, also where `save` is off.
+# The only copy of the data is in memory. The server saves it before it stops, even if `save` is off.
 echo 'CONFIG SET shutdown-on-sigterm save' | tell localhost 3 >/dev/null
 exit 0

@@ -1,18 +1,19 @@
 # shellcheck shell=sh disable=SC2034,SC2154
-# Functions with which a node that came back without its data takes the place that it had; sourced after node.sh by the readiness script,
-# so each probe takes one step, and a step that was interrupted is taken again. A node is empty and alone when its pod lost its volume, or
-# never had one. Others know its host name by former node IDs.
-#   1. A node that serves clients meets it, when that node knows that its former IDs are failed and own no slots, and that another node
-#      serves the slots of their shard. Until then a replica may be taking over. Slots that nobody serves stay so: their data is lost,
-#      and a person decides.
-#   2. It replicates the primary of that shard. It never owns slots by itself.
-#   3. It has its copy: all nodes forget its former IDs.
-# The container's environment sets SERVICE, POD_NAME, POD_IP.
+# Functions with which a node that came back without its data returns to its former shard. A node comes back empty, and knows no other
+# nodes, if its pod lost its volume or never had one. The others know its host name with its former node IDs.
+# The readiness script sources this file after node.sh. Each probe takes one step, and repeats a step that was interrupted.
+#   1. A member of the cluster meets this node. It does so only when it knows that the former IDs are failed and own no slots, and that
+#      a different node serves the slots of their shard. Before that, a replica may still be taking over. If no node serves the slots,
+#      their data is lost, and nothing is done: a person must decide.
+#   2. This node becomes a replica of the shard's primary. It never takes slots by itself.
+#   3. When this node has copied the data, all nodes forget its former IDs.
+# The container's environment sets SERVICE, POD_NAME and POD_IP.
 
-# lost_data: whether a node that serves clients knows this pod's host name by another node ID. Fails with 1 when it does not, and when
-# nobody serves clients yet, which the Service tells at once; with 2 when that is not known, as on a busy machine. Sets own, this node's ID; former, those
-# others, and primary, the node that this one can replicate. Both are empty while a former ID is not failed or owns slots, and
-# where their shard has no primary.
+# lost_data: whether this pod has lost its data: a node that serves clients knows this pod's host name with a different node ID.
+#   Status 1: no node does, or no node serves clients yet, in which case the Service refuses the connection at once.
+#   Status 2: it is not known, for example because the machine is too busy to answer.
+# It sets own (this node's ID), former (its former IDs), and primary (ID of the node that this one can replicate). former and primary
+# stay empty while a former ID is not failed or still owns slots, and if their shard has no primary.
 lost_data() {
   former='' primary=''
   own=$(echo 'CLUSTER MYID' | tell localhost 2)
@@ -33,7 +34,8 @@ lost_data() {
   [ -z "$primary" ] || former=$gone
 }
 
-# shard_primary IDS: out of CLUSTER SHARDS, the primary with slots of the first shard that one of these nodes belongs to.
+# shard_primary IDS: reads the answer to CLUSTER SHARDS. Of the first shard with slots that one of these nodes belongs to, it prints
+# the ID of the primary.
 shard_primary() {
   awk -v ids="$1 " '
     function close_shard() { if (here && serves && primary != "" && !found++) print primary; here = serves = 0; primary = "" }
@@ -50,7 +52,8 @@ shard_primary() {
 # is_empty: whether this node has no keys in any database.
 is_empty() { [ "$(echo 'INFO keyspace' | tell localhost 2 | grep -c '^db')" = 0 ]; }
 
-# meet_again: the first step. The peer sends the MEET: it knows the password, and another pod at this address does not.
+# meet_again: the first step. This node asks the peer to send the MEET and does not send it itself. To ask needs the password, so this
+# node cannot meet a pod of a different deployment that has got the peer's address.
 meet_again() {
   [ -n "$former" ] && is_empty || return 0
   echo "CLUSTER MEET $POD_IP 6379" | tell "$SERVICE" 2 >/dev/null
@@ -59,13 +62,13 @@ meet_again() {
 # replicate_again: the second step.
 replicate_again() {
   [ -n "$former" ] && is_empty || return 0
-  # Before the step: the node is a replica after it, and others forget its former IDs only then.
+  # Written before the step: the third step needs the former IDs, and this node cannot find them when it is a replica.
   echo "$former" >"$DATA/former-ids"
   echo "CLUSTER REPLICATE $primary" | tell localhost 2 >/dev/null
 }
 
-# forget_former: the third step; after look. The file has the IDs in its first line, then the nodes that are left to be told; a node that
-# does not answer now is told by a later probe.
+# forget_former: the third step; call look first. The first line of the file has the former IDs. The other lines are the nodes that have
+# not forgotten them yet. A later probe asks a node again that does not answer now.
 forget_former() {
   file=$DATA/former-ids
   [ -e "$file" ] && [ "$role" = slave ] && [ "$link" = up ] || return 0
@@ -87,5 +90,5 @@ forget_former() {
   fi
 }
 
-# hosts: host names of all nodes that this one knows.
+# hosts: prints the host names of all nodes that this one knows.
 hosts() { echo 'CLUSTER NODES' | tell localhost 2 | awk '{ split($2, field, ","); if (field[2] != "") print field[2] }'; }

@@ -1,16 +1,18 @@
 # shellcheck shell=sh disable=SC2034
 # Functions that send commands to nodes; sourced by the other scripts. The container's environment sets
-# VALKEY_PASSWORD_FILE, VALKEY_TLS_CA where connections are encrypted (tls.crt and tls.key lie beside it), VALKEY_CLI where the
-# client has another name.
+#   VALKEY_PASSWORD_FILE  file with the password
+#   VALKEY_TLS_CA         file of the certificate authority, with TLS only; tls.crt and tls.key are in the same directory
+#   VALKEY_CLI            name of the client program, if it is not valkey-cli
 
 CARRIAGE_RETURN=$(printf '\r')
 DATA=${DATA:-/data}
-# Replication ID that this node had last.
+# File with the replication ID that this node had last.
 HISTORY=$DATA/history
 
-# tell HOST SECONDS [PORT]: sends the lines on standard input as commands, prints the answers. The password goes in first by
-# standard input as well: an argument or a variable of the environment would show in a list of processes. This node may have any
-# certificate: an expired one, or one of another authority than the files, keeps nobody from probing or stopping it in order.
+# tell HOST SECONDS [PORT]: sends the lines of standard input as commands to a node, and prints the answers. The password is the first
+# line of the client's standard input, because an argument or an environment variable would show in a list of processes. For
+# localhost any certificate is accepted: with an expired certificate, or one from a different authority than that of the files, this
+# node must still be probed, and stop in order.
 tell() {
   trust=''
   [ "$1" != localhost ] || trust=--insecure
@@ -18,15 +20,16 @@ tell() {
     timeout "$2" "${VALKEY_CLI:-valkey-cli}" -h "$1" -p "${3:-6379}" -t 2 ${VALKEY_TLS_CA:+--tls ${trust:---cacert "$VALKEY_TLS_CA"}} --askpass --no-auth-warning 2>/dev/null
 }
 
-# await_names: gives the names of pods that start with this one 3 s to appear. CoreDNS remembers for 5 s that a name does not exist.
+# await_names: waits for 3 s, so that DNS has the names of pods that start at the same time as this one. A lookup that is too early costs
+# more time: CoreDNS remembers for 5 s that a name does not exist.
 await_names() { sleep 3; }
 
-# designated: the pod that is the primary where no Sentinel decides. `up` writes it to PRIMARY_FILE when another takes over. Running
-# pods see it seconds later, or at the latest after two minutes.
+# designated: prints the pod that is the primary in a deployment without Sentinels. When a different pod takes over, `up` writes its name
+# to PRIMARY_FILE. Running pods see the change seconds later, at the latest after two minutes.
 designated() { cat "${PRIMARY_FILE-}" 2>/dev/null || echo "$DEPLOYMENT-0"; }
 
-# look: sets variables from this node's INFO and CLUSTER INFO. Without an answer role and state stay empty; state also
-# while the node loads its data.
+# look: sets variables from this node's INFO and CLUSTER INFO. If the node does not answer, role and state are empty. While the node
+# loads its data, state is empty.
 look() {
   run='' role='' loading='' link='' applied=0 since=-1 followed='' state='' uptime=0 known=0 size=0 slots_ok=0 replicas='' lineage=''
   answer=$(printf 'INFO server persistence replication\nCLUSTER INFO\n' | tell localhost 3)
@@ -60,7 +63,8 @@ own_slots() {
   done
 }
 
-# acceptable: whether clients of the authority beside the files of TLS accept these. A server without data shows them.
+# acceptable: whether clients that trust the authority in VALKEY_TLS_CA accept the certificate in the files. The function starts a
+# server without data that uses the files, and connects to it.
 acceptable() {
   files=${VALKEY_TLS_CA%/*} client=${VALKEY_CLI:-valkey-cli} found=1
   timeout 3 "${client%cli}server" --port 0 --tls-port 16390 --bind 127.0.0.1 --save '' --dir / --tls-auth-clients no \
@@ -74,14 +78,14 @@ acceptable() {
     esac
   done
   kill $! 2>/dev/null
-  # The server is process 1, which would keep what this shell leaves behind.
+  # Waits for the test server: process 1 is the Valkey server, which does not reap processes that this shell leaves behind.
   wait $! 2>/dev/null
   return "$found"
 }
 
-# reload_certificate: after look. Where connections are encrypted, makes this node load its files again when Kubernetes has changed them,
-# and once after each start. Files that clients would refuse are not loaded: a server with others than its replicas and
-# Sentinels accept is cut off from them one by one. The next probe tries again.
+# reload_certificate: call look first. With TLS, makes this node load its certificate again when Kubernetes has changed the files, and
+# once after each start. Files that clients would refuse are not loaded, because replicas and Sentinels would lose the connection to
+# this server. The next probe tries again.
 reload_certificate() {
   [ -n "${VALKEY_TLS_CA-}" ] || return 0
   files=${VALKEY_TLS_CA%/*} loaded=$DATA/loaded-certificate

@@ -1,21 +1,21 @@
 #!/bin/sh
 # Readiness of a cluster node: does it serve its part of the cluster?
-#   not formed yet   it answers; formation waits until all pods are ready
-#   lost its data    others know this pod as another node: it joins them again (join.sh). A roll-out must not go on to the next pod
-#                    before this one has slots, or a copy of another's
-#   replica          its data set is loaded and its link to the primary is up
-#   just started     it reaches every primary, and the cluster's state is ok: after two minutes a primary that it does not
-#                    reach is lost, before that it may be starting as well
-#   any member       it reaches the majority of primaries, and the cluster's state is ok; or it is not because slots
-#                    elsewhere are lost: one lost shard must not take every pod out of the Service, nor stop the very
-#                    restart that repairs it
-# A member that has just started, or finds the cluster not ok, meets those peers again by their DNS names that do not
-# answer: when all pods come back at once, each with a new address, no address in any nodes.conf is right.
+#   not formed yet   ready if it answers, because formation waits until all pods are ready
+#   lost its data    not ready. The others know this pod with a different node ID; it joins them again (join.sh). A roll-out must not
+#                    continue with the next pod before this one has slots, or a copy of the data of a node that has
+#   replica          ready if its data set is loaded and its link to the primary is up
+#   just started     ready if it reaches every primary, and the cluster's state is ok. In the first two minutes a primary that does not
+#                    answer may be starting too; after that it counts as lost
+#   any member       ready if it reaches the majority of primaries, and the cluster's state is ok, or is not ok because slots of other
+#                    nodes are lost: one lost shard must not take every pod out of the Service, and must not block the restart that
+#                    repairs it
+# A member that has just started, or finds the cluster not ok, meets peers that do not answer again, by their DNS names. This is needed
+# when all pods come back at once: each has a new address, so every address in every nodes.conf is outdated.
 . "${0%/*}/node.sh"
 . "${0%/*}/join.sh"
 
-# announce_machine: after look. Once after each start, where clients outside connect by node ports: the pod may be on another
-# machine than when its file was written. HOST_IP comes from the container's environment.
+# announce_machine: call look first. Once after each start, if clients outside connect by node ports, it announces the address of the
+# machine: the pod may be on a different machine than when its file was written. HOST_IP comes from the container's environment.
 announce_machine() {
   told=$DATA/told-machine
   [ -n "$run" ] && [ "$run" != "$(cat "$told" 2>/dev/null)" ] || return 0
@@ -35,13 +35,14 @@ if [ "$known" -le 1 ]; then
   case $? in
     0) meet_again ;;
     1) exit 0 ;;
-    # The roll-out would go on to the next pod, which may have the only copy. Where Services without pods do not answer, nobody
-    # could ever be ready.
+    # Unknown: not ready, because the roll-out would continue with the next pod, which may have the only copy. But only for two
+    # minutes: in a Kubernetes cluster in which a Service without ready pods does not answer at all, no pod could ever become ready.
     *) [ "$uptime" -le 120 ] || exit 0 ;;
   esac
   exit 1
 fi
-# A member that has started lately may have come back without its data; from then on until it has a part in the cluster.
+# A primary without slots that started lately may have come back without its data. It is not ready until it has slots or is a replica,
+# even if that takes longer than 60 s.
 idle=$DATA/idle-primary
 if [ "$role" = master ] && { [ "$uptime" -le 60 ] || [ -e "$idle" ]; } && [ -z "$(own_slots)" ]; then
   : >"$idle"
@@ -60,7 +61,7 @@ fi
 
 reached=0 met=0 now=$(date +%s)
 while read -r _id address flags _primary pinged _received _epoch connection slots; do
-  # A connection attempt to an old address counts as a connection, but its ping stays unanswered.
+  # A connection attempt to an outdated address is reported as a connection, but its ping stays unanswered.
   [ "$pinged" = 0 ] || pinged=$((now - pinged / 1000))
   case $flags,$connection in
     *myself*) silent=no ;;
@@ -73,10 +74,11 @@ while read -r _id address flags _primary pinged _received _epoch connection slot
   fi
   peer=${address#*,}
   peer=${peer%%,*}
-  # Few at a time, so that the probe ends in time; gossip spreads the rest.
+  # At most eight at a time, so that the probe ends in time. Gossip spreads the other addresses.
   [ "$met" -lt 8 ] && [ -n "$peer" ] && [ "$peer" != "$address" ] || continue
   met=$((met + 1))
-  # The peer sends the MEET: it knows the password, and another pod with this node's old address does not.
+  # The peer is asked to send the MEET. To ask needs the password, so this node cannot meet a pod of a different deployment that has
+  # got the peer's address.
   echo "CLUSTER MEET $POD_IP 6379" | tell "$peer" 2 >/dev/null &
 done <<NODES
 $(echo 'CLUSTER NODES' | tell localhost 3)

@@ -1,20 +1,21 @@
 #!/bin/sh
-# Readiness of a node in replication: its data set is loaded and, of a replica, its link to the primary is up, and it keeps up.
-# PRIMARY_SERVICE, where it is set, is the Service of the primary without Sentinels. A replica without its primary tries
-# each second, but an attempt that nobody answers lasts for repl-timeout (60 s), and where a pod is new nobody answers at its old address.
-# The script makes such a replica begin anew: with Sentinels at the same host name, else at the Service, which keeps its address and
-# refuses connections while the primary is not ready. The data set stays, for a partial synchronization.
+# Readiness of a node in replication mode: its data set is loaded. A replica must also be linked to the primary and keep up with it.
+# PRIMARY_SERVICE is the Service of the primary; it is set only in deployments without Sentinels.
+# A replica that lost its primary tries to connect each second. But an attempt that gets no answer lasts for repl-timeout (60 s), and
+# there is no answer at the old address of a pod that was replaced. This script ends such an attempt, so that the replica looks the
+# address up again: with Sentinels of the same host name, else of the Service. A Service keeps its address, and refuses connections
+# while the primary is not ready. The replica keeps its data set, for a partial synchronization.
 . "${0%/*}/node.sh"
 
-# lasts SECONDS FILE: whether so many seconds have passed since it was first called with FILE.
+# lasts SECONDS FILE: whether SECONDS have passed since the first call with FILE. FILE keeps that time.
 lasts() {
   [ -s "$2" ] || date +%s >"$2"
   first=$(cat "$2")
   [ $(($(date +%s) - ${first:-$(date +%s)})) -ge "$1" ]
 }
 
-# reopen: `up` has a primary listen to its own pod only, for the moment in which another takes over. Where `up` ended in that moment, the
-# server listens to clients again.
+# reopen: while a different server takes over, `up` lets the former primary listen only to its own pod, for a moment. If `up` was
+# interrupted in that moment, this function makes the server listen to clients again after 60 s.
 reopen() {
   case $(echo 'CONFIG GET bind' | tell localhost 2) in
     *"127.0.0.1 -::1") ! lasts 60 "$DATA/closed" || echo 'CONFIG SET bind "* -::*"' | tell localhost 2 >/dev/null ;;
@@ -22,9 +23,10 @@ reopen() {
   esac
 }
 
-# is_lent: whether the designated primary is a replica for a time: it copies newer data (start-replication.sh), or `up` ended before it
-# designated the one that took over. Until the file of a running pod is current, another may be designated, to which clients are led. A
-# person may have it follow a server of another deployment (docs/upgrades.md).
+# is_lent: whether the designated primary has given its role to a different server only for a time, so that it must take it back. It did
+# so to copy newer data (start-replication.sh), or `up` was interrupted before it designated the server that took over. In the second
+# case the function waits for 240 s, because PRIMARY_FILE in a running pod may be outdated: a different server may be designated, and
+# clients may use it. It is false if the primary follows a server of a different deployment, as in docs/upgrades.md.
 is_lent() {
   [ ! -e "$DATA/lent" ] || return 0
   case $followed in
@@ -33,8 +35,8 @@ is_lent() {
   esac
 }
 
-# follows_itself: whether the designated primary follows the Service, and the Service leads to this pod only. That happens if the container dies
-# after the server has taken over, and before PRIMARY_FILE names the pod: the server then starts as a replica of the Service.
+# follows_itself: whether the designated primary started as a replica of the Service, although the Service routes only to this server.
+# That happens if its container died after it had taken over, and started again before PRIMARY_FILE named this pod.
 follows_itself() {
   [ "$followed" = "$PRIMARY_SERVICE" ] && never_linked && ! serves_elsewhere
 }
@@ -42,19 +44,19 @@ follows_itself() {
 # never_linked: whether this replica started at least 30 s ago, and has not reached its primary since.
 never_linked() { [ "$link" != up ] && [ "$since" -lt 0 ] && [ "$uptime" -ge 30 ] && ! copying; }
 
-# start_again: ends this server, so that the start script asks the other servers again. No data is lost: a replica that has not reached its
-# primary has only what is on its disk.
+# start_again: stops this server, so that its start script asks the other servers again. No data is lost: all data of this server is
+# on its disk or on other servers.
 start_again() { echo 'SHUTDOWN NOSAVE NOW FORCE' | tell localhost 2 >/dev/null; }
 
-# serves_elsewhere: whether clients of the Service of the primary find one that is not this server.
+# serves_elsewhere: whether the Service of the primary routes to a primary that is not this server.
 serves_elsewhere() {
   found=$(printf 'ROLE\nINFO server\n' | tell "$PRIMARY_SERVICE" 2)
   echo "$found" | grep -q '^master' && ! echo "$found" | grep -q "^run_id:$run"
 }
 
-# take_back: the designated primary has the role again, with every write. Until then clients find nobody at its Service.
+# take_back: the designated primary takes its role back, with every write. Until then the Service of the primary has no ready pod.
 take_back() {
-  # Since the last probe the other may be waiting for an answer from this pod's old address.
+  # The other server may still have a failover in progress, to this pod's old address.
   echo 'FAILOVER ABORT' | tell "$followed" 2 >/dev/null
   attempt=0
   while [ "$role" = slave ] && [ $attempt -lt 15 ]; do
@@ -62,10 +64,10 @@ take_back() {
     if [ "$link" = up ]; then
       echo "FAILOVER TO $POD_NAME$SERVERS 6379 TIMEOUT 5000" | tell "$followed" 2 >/dev/null
     elif [ "$since" -ge 10 ]; then
-      # The other is gone. Nobody wrote there, and all that it had is here.
+      # The other server is gone. No client wrote to it, and this server has all its data.
       echo 'REPLICAOF NO ONE' | tell localhost 2 >/dev/null
     elif never_linked; then
-      # The other server has restarted, and refuses this replica.
+      # The other server has started again, and refuses this replica.
       start_again
     fi
     sleep 0.2
@@ -76,16 +78,17 @@ take_back() {
   remember
 }
 
-# follow_service: a primary that is not designated follows the one that is, where that serves. So does a replica that follows a pod: FAILOVER has
-# made it one, and another may take over next. Only pods that are ready are behind the Service.
+# follow_service: makes this server follow the Service of the primary, if the primary serves. It is called for a primary that is not
+# designated, and for a replica that follows a pod by its name: FAILOVER made it follow that pod, and a different pod may take over
+# next. Only ready pods are behind the Service.
 follow_service() {
-  # Through proxies it may be this one.
+  # The Service may route to proxies, and these to this server.
   serves_elsewhere || return 0
   echo "REPLICAOF $PRIMARY_SERVICE 6379" | tell localhost 2 >/dev/null
 }
 
-# follow_primary: a replica of a replica follows the primary that Sentinels name. Sentinels learn of replicas from the primary: one that they
-# had not seen yet when they failed over, they never do.
+# follow_primary: makes a replica of a replica follow the primary that the Sentinels name. Sentinels do not do that for a replica that they
+# had not seen before the failover, because they learn of replicas from the primary.
 follow_primary() {
   [ "$link" != up ] || echo ROLE | tell "$followed" 2 | grep -q '^slave' || return 0
   primary=$(watched)
@@ -93,8 +96,8 @@ follow_primary() {
   echo "REPLICAOF $primary 6379" | tell localhost 2 >/dev/null
 }
 
-# outvoted: sets other to the primary that most Sentinels have named in the last three probes in place of this one. They do so for some
-# seconds when they promote this one.
+# outvoted: whether most Sentinels have named the same different primary in the last three probes; other is that primary. One probe is
+# not enough: for some seconds after they promote this server, Sentinels name the former primary.
 outvoted() {
   other=$(watched "$(most)")
   if [ -z "$other" ] || [ "$other" = "$POD_NAME$SERVERS" ]; then
@@ -105,21 +108,21 @@ outvoted() {
   [ "$(tail -n 3 "$DATA/outvoted" | grep -Fxc "$other")" = 3 ]
 }
 
-# resign: a primary that Sentinels do not know follows theirs. Clients and proxies would find two.
+# resign: makes a primary that Sentinels do not know follow their primary. Otherwise clients and proxies would find two primaries.
 resign() {
   echo ROLE | tell "$other" 2 | grep -q '^master' || return 0
   echo "REPLICAOF $other 6379" | tell localhost 2 >/dev/null
   rm -f "$DATA/outvoted"
 }
 
-# remember: writes down the history of this node's data set, for the next start: a snapshot may be of an earlier one.
+# remember: notes the replication ID of this node's data set for the next start, because a snapshot may still have an earlier one.
 remember() { [ "$lineage" = "$(cat "$HISTORY" 2>/dev/null)" ] || echo "$lineage" >"$HISTORY"; }
 
 # copying: whether this node receives a data set.
 copying() { echo 'INFO replication' | tell localhost 2 | grep -q '^master_sync_in_progress:1'; }
 
-# keeps_up: whether this linked replica has every write that the primary had MAX_LAG seconds ago. It notes at each probe how far the primary is,
-# by history: positions of different ones cannot be compared.
+# keeps_up: whether this linked replica has every write that the primary had MAX_LAG seconds ago. At each probe it notes the primary's
+# position together with the replication ID, because positions of different replication IDs cannot be compared.
 keeps_up() {
   [ -n "${MAX_LAG-}" ] || return 0
   reached=$(echo 'INFO replication' | tell "$followed" 2 | sed -n 's/^master_repl_offset:\([0-9]*\).*/\1/p')
@@ -171,7 +174,7 @@ if [ "$link" = up ]; then
   exit
 fi
 
-# Until the next probe. A probe may take 8 s.
+# Ends attempts to connect until the next probe. A probe may take 8 s.
 attempt=0
 while [ $attempt -lt 4 ]; do
   attempt=$((attempt + 1))
@@ -181,7 +184,7 @@ while [ $attempt -lt 4 ]; do
   case ${4-} in
     connected) exit 0 ;;
     connecting)
-      # REPLICAOF does nothing for the host that the replica has already; a final dot is another spelling of it.
+      # REPLICAOF does nothing if the replica already has this host. With a final dot it is a different spelling of the same host.
       host=${PRIMARY_SERVICE:-${2%.}}
       [ "$2" != "$host" ] || host=$host.
       echo "REPLICAOF $host 6379" | tell localhost 2 >/dev/null

@@ -1,13 +1,15 @@
 #!/bin/sh
-# Readiness of a Sentinel: it answers. One that watches a replica for two probes, or nothing, watches the primary: Sentinels learn of each
-# other at the primary, so it would never hear of that one. One whose certificate has changed ends, because it loads another only when
-# it starts; its container starts it again, with what it knows. Files that clients would refuse are not waited for:
-# it keeps those that it has.
+# Readiness of a Sentinel: it answers. The script also repairs two states.
+#   The Sentinel watches a server that has been a replica for two probes, or it watches none: the script makes it watch the primary.
+#   Sentinels learn of each other through the primary, so it would not learn of the primary by itself.
+#   The files of its certificate have changed: the script stops the Sentinel, because it loads a certificate only when it starts. Its
+#   container starts it again, and it keeps its knowledge. If clients would refuse the new files, it keeps running with the old ones.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 . "${0%/*}/sentinels.sh"
 
-# watch_primary: watches the primary that the watched replica follows, or without any the one that others name.
+# watch_primary: if this Sentinel watches a replica, makes it watch the primary of that replica. If it watches no server, makes it watch
+# the primary that the other Sentinels or the servers name.
 watch_primary() {
   own=$(echo "SENTINEL GET-MASTER-ADDR-BY-NAME $DEPLOYMENT" | tell localhost 3 26379 | head -n 1)
   if [ -z "$own" ]; then
@@ -29,10 +31,10 @@ watch_primary() {
 }
 
 echo PING | tell localhost 5 26379 | grep -q PONG || exit 1
-# It asks servers for their replicas every two seconds, not every ten: it fails over to those only that it knows.
+# The Sentinel asks servers for their replicas every two seconds instead of every ten, because it can only promote replicas that it knows.
 echo 'SENTINEL DEBUG info-period 2000' | tell localhost 3 26379 >/dev/null
 watch_primary
 [ -n "${VALKEY_TLS_CA-}" ] && [ "$(certificate)" != "$(cat /data/certificate)" ] || exit 0
-# Sentinels with files that others refuse would neither agree nor see the servers.
+# With files that the others refuse, a Sentinel could not agree with other Sentinels, and could not reach the servers.
 ! acceptable || echo SHUTDOWN | tell localhost 3 26379 >/dev/null
 exit 0

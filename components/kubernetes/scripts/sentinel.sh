@@ -1,15 +1,15 @@
 #!/bin/sh
-# sentinel.sh: starts a Sentinel. Without a memory it watches the primary that the other Sentinels name; else the one that the servers
-# name; else, in a new deployment, the designated one. The container's environment sets what sentinels.sh reads; the file `servers` in
-# /valkey/config has the number of servers.
+# sentinel.sh: starts a Sentinel. A Sentinel without a saved state watches the primary that the other Sentinels name. If they name none, it
+# watches the primary that the servers name. In a new deployment the servers name none either; then it watches the designated one. The
+# container's environment sets the variables that sentinels.sh reads. The file `servers` in /valkey/config has the number of servers.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 . "${0%/*}/sentinels.sh"
 
 trap 'exit 143' TERM
 [ -z "${VALKEY_TLS_CA-}" ] || certificate >/data/certificate
-# A container that restarts in its pod keeps its state, but not if the others know a later primary: they would believe the earlier failover
-# that it remembers.
+# A container that restarts in its pod keeps the Sentinel's saved state, unless the other Sentinels know a later primary. With the old
+# state this Sentinel would tell them of an earlier failover, and they would believe it.
 if [ -e /data/sentinel.conf ]; then
   own=$(awk '$1 == "sentinel" && $2 == "monitor" { print $4 }' /data/sentinel.conf)
   other=$(watched "$(most)")
@@ -31,7 +31,7 @@ if [ ! -e /data/sentinel.conf ]; then
       echo "tls-ca-cert-file $VALKEY_TLS_CA"
       # Clients authenticate by password.
       echo 'tls-auth-clients optional'
-      # To the servers and to other Sentinels.
+      # Encrypts connections to the servers and to other Sentinels.
       echo 'tls-replication yes'
     else
       echo 'port 26379'

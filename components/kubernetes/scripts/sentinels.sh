@@ -1,11 +1,12 @@
 # shellcheck shell=sh
 # Functions that ask the Sentinels of a deployment; sourced after node.sh. The container's environment sets DEPLOYMENT, POD_NAME, SERVERS
-# and SENTINELS (what follows a pod's name in its host name), COUNT, QUORUM, DOWN_AFTER and FAILOVER_TIMEOUT.
+# and SENTINELS (the part of the host names of servers and Sentinels after the pod's name), COUNT (the number of Sentinels), QUORUM,
+# DOWN_AFTER and FAILOVER_TIMEOUT.
 
-# certificate: a checksum of the files of TLS.
+# certificate: prints a checksum of the TLS files.
 certificate() { cat "${VALKEY_TLS_CA%/*}/tls.crt" "${VALKEY_TLS_CA%/*}/tls.key" "$VALKEY_TLS_CA" | cksum; }
 
-# sentinels: host names of all Sentinels but this one.
+# sentinels: prints the host names of all Sentinels except this one.
 sentinels() {
   number=0
   while [ "$number" -lt "$COUNT" ]; do
@@ -14,7 +15,7 @@ sentinels() {
   done
 }
 
-# ask_sentinels COMMAND: the answers of all Sentinels, in any order.
+# ask_sentinels COMMAND: prints the answers of all Sentinels, in any order.
 ask_sentinels() {
   for sentinel in $(sentinels); do
     echo "$1" | tell "$sentinel" 3 26379 &
@@ -22,20 +23,21 @@ ask_sentinels() {
   wait
 }
 
-# views: the primary by each Sentinel that answers, a line for each.
+# views: prints the primary that each Sentinel names, one line for each Sentinel that answers.
 views() { ask_sentinels "SENTINEL GET-MASTER-ADDR-BY-NAME $DEPLOYMENT" | awk -v servers="$SERVERS" 'index($0, servers)'; }
 
 # failing_over: whether a Sentinel is about to promote a replica.
 failing_over() { ask_sentinels "SENTINEL MASTER $DEPLOYMENT" | grep -q failover_in_progress; }
 
-# most: the smallest number of Sentinels that is more than half of all.
+# most: prints the smallest number of Sentinels that is more than half of all.
 most() { echo $((COUNT / 2 + 1)); }
 
-# watched [NUMBER]: the primary by most of the Sentinels that answer; at least NUMBER of them name it.
+# watched [NUMBER]: prints the primary that most of the answering Sentinels name, if at least NUMBER of them name it.
 watched() { views | sort | uniq -c | sort -rn | awk -v least="${1:-1}" 'NR == 1 && $1 >= least { print $2 }'; }
 
-# fail_over WAITED: has one Sentinel promote a replica of this server. Fails where none can. Where a Sentinel names another primary already, the
-# others learn of it within 5 s: a second failover would take the role from that one.
+# fail_over WAITED: lets one Sentinel promote a replica of this server. Fails if no Sentinel can. If a Sentinel already names a different
+# primary, no failover is started, because it would take the role from that primary. In this case the function succeeds while WAITED is
+# less than 5 s, the time in which the other Sentinels learn of that primary, and then fails.
 fail_over() {
   if [ "$(views | sort -u)" != "$POD_NAME$SERVERS" ]; then
     [ "$1" -lt 5 ]
@@ -49,18 +51,19 @@ fail_over() {
   return 1
 }
 
-# begin_anew: has all Sentinels connect to the primary that they name again, and end a failover that has begun. They know replicas again once
-# the primary says which ones it has.
+# begin_anew: makes all Sentinels connect again to the primary that they name, and ends a failover that has begun. They forget the replicas
+# until the primary tells them which replicas it has.
 begin_anew() { ask_sentinels "SENTINEL RESET $DEPLOYMENT" >/dev/null; }
 
-# monitor HOST: prints the commands by which a Sentinel watches that primary.
+# monitor HOST: prints the commands that make a Sentinel watch that primary.
 monitor() {
   echo "SENTINEL MONITOR $DEPLOYMENT $1 6379 $QUORUM"
   echo "SENTINEL SET $DEPLOYMENT auth-pass $(cat "$VALKEY_PASSWORD_FILE") down-after-milliseconds $DOWN_AFTER failover-timeout $FAILOVER_TIMEOUT parallel-syncs 1"
 }
 
-# watch HOST: has all Sentinels watch that primary in place of the one that they name. A Sentinel that does not answer is told again for
-# some seconds: it remembers an earlier failover, and the others, which then remember none, would believe it.
+# watch HOST: makes all Sentinels watch that primary instead of the one that they name. If a Sentinel does not answer, the function tries
+# again for some seconds. It must not be left out: it remembers an earlier failover, and the other Sentinels, which have forgotten all
+# failovers after this command, would believe it.
 watch() {
   for sentinel in $(sentinels); do
     watch_by "$sentinel" "$1" &
@@ -68,7 +71,7 @@ watch() {
   wait
 }
 
-# watch_by SENTINEL HOST
+# watch_by SENTINEL HOST: makes one Sentinel watch that primary.
 watch_by() {
   tries=0
   until { echo "SENTINEL REMOVE $DEPLOYMENT" && monitor "$2"; } | tell "$1" 3 26379 | tail -n 1 | grep -q '^OK'; do
@@ -78,11 +81,11 @@ watch_by() {
   done
 }
 
-# role_of HOST: its answer to ROLE.
+# role_of HOST: prints a server's answer to ROLE.
 role_of() { echo ROLE | tell "$1" 2; }
 
-# leading: the host of the server that is a primary, of two the one with more replicas; else of the one that most replicas follow.
-# It needs copies.sh.
+# leading: prints the host of the server that is a primary. If there are two, it is the one with more replicas; if there is none, it is
+# the host that most replicas follow. It needs copies.sh.
 leading() {
   number=0 count=$(cat /valkey/config/servers)
   while [ "$number" -lt "$count" ]; do
@@ -90,7 +93,7 @@ leading() {
     number=$((number + 1))
     {
       ask "$host"
-      # Pods without Sentinels follow the Service of the primary.
+      # Replicas that started without Sentinels follow the Service of the primary.
       case $followed in "$DEPLOYMENT".*) followed=$(designated)$SERVERS ;; esac
       case $role in
         master) has_data && echo "1 $replicas $host" ;;

@@ -1,23 +1,26 @@
 #!/bin/sh
-# start-cluster.sh SECONDS PATIENCE PROGRAM CONFIG ARGUMENTS…: starts a cluster node; first it asks whether somebody has newer data.
-# By its nodes.conf this node was a primary with slots. If it started now, its replicas would copy what it has on its disk. A replica
-# that has more takes over instead; then this node starts, learns that from the others, and becomes its replica.
-#   a replica has all that is on this disk     the one with the greatest offset takes over
-#   a node has taken over already              the server starts
-#   every write is on this disk                the server starts (appendfsync always)
-#   an append-only file, and no such replica   the server starts: what a replica has on its own disk is not newer
-#   a snapshot, and replicas are silent        it waits for SECONDS: they may be starting with a newer snapshot
-#   no data on this disk, replicas are silent  it waits for PATIENCE
-#   a replica loads its data, or a replica that has more cannot take over yet    it waits for PATIENCE
-# Replicas never wait here, so no two nodes wait for each other; and nothing is written down, so a script that is killed begins anew.
+# start-cluster.sh SECONDS PATIENCE PROGRAM CONFIG ARGUMENTS…: starts a cluster node. If the node was a primary with slots, by its
+# nodes.conf, it first asks its replicas whether one has newer data. If it simply started, its replicas would copy the data on its disk.
+# Instead, a replica with newer data takes over. Then this node starts, learns of the new primary from the others, and becomes its
+# replica. What this script finds, and what it does:
+#   a replica has all data of this disk and more       the replica with the highest offset takes over
+#   a node has taken over already                      the server starts
+#   every write is on this disk (appendfsync always)   the server starts
+#   an append-only file, and no replica has more       the server starts: data on the disk of a silent replica is not newer
+#   a snapshot, and replicas are silent                it waits for SECONDS: they may be starting with a newer snapshot
+#   no data on this disk, and replicas are silent      it waits for PATIENCE
+#   a replica is loading its data                      it waits for PATIENCE
+#   a replica has more, but cannot take over yet       it waits for PATIENCE
+# Replicas never wait here, so no two nodes wait for each other. The script saves no state, so it can be killed and run again.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 
 now() { date +%s; }
 say() { echo "start-cluster: $*" >&2; }
 
-# members FILE: `own ID SLOT` with this node's first slot, and `KIND ID HOST` for each other node, where KIND is peer for those of its
-# shard; nothing unless this node is a primary with slots. Former primaries of the shard are peers as well.
+# members FILE: reads nodes.conf, and prints nothing unless this node is a primary with slots. The first line is `own ID SLOT`, with this
+# node's first slot. Each other node has a line `KIND ID HOST`. KIND is peer for nodes of this node's shard, including former primaries
+# of the shard, and other for all others.
 members() {
   awk '
     NF < 8 { next }
@@ -37,9 +40,14 @@ members() {
     }' "$1" 2>/dev/null
 }
 
-# judge ID HOST: what that peer is now: silent, gone (another node has its host name, or it follows another primary), primary (it has
-# slots), busy (it loads or synchronizes), poor (its copy has less than this disk), or `linked POSITION HOST` and `loaded POSITION HOST`
-# (its copy has more; it is from a primary, or from its own disk).
+# judge ID HOST: prints the present state of that peer.
+#   silent                it does not answer
+#   gone                  a different node has its host name, or it follows a different primary
+#   primary               it is a primary with slots
+#   busy                  it is loading data or synchronizing
+#   poor                  its copy does not have more than this disk
+#   linked POSITION HOST  its copy has more than this disk, and comes from a primary
+#   loaded POSITION HOST  its copy has more than this disk, and comes from its own disk
 judge() {
   ask "$2" 'CLUSTER NODES'
   # shellcheck disable=SC2046
@@ -63,7 +71,7 @@ judge() {
   fi
 }
 
-# survey: what all peers are, a line for each.
+# survey: prints the state of all peers, one line for each.
 survey() {
   while read -r kind id host; do
     [ "$kind" != peer ] || judge "$id" "$host" &
@@ -73,7 +81,7 @@ MEMBERS
   wait
 }
 
-# superseded: whether a node of another shard knows another owner of this node's slots. Gossip tells this node the same once it runs.
+# superseded: whether a node of a different shard knows a new owner of this node's slots. Gossip will tell this node the same once it runs.
 superseded() {
   found=$(
     echo "$members" | awk '$1 == "other" && ++count <= 8 { print $3 }' | {
@@ -91,14 +99,14 @@ superseded() {
 
 has() { echo "$seen" | grep -q "^$1"; }
 
-# take_over: has the peer with the greatest offset take over. A forced failover needs the votes of most primaries. These may be starting
-# as well, and do not vote twice for one shard within two node timeouts. Then, if all peers answer and follow this node, no other can
-# have been elected, and the peer takes over without votes. Fails when this node owns the slots no more.
+# take_over: lets the peer with the highest offset take over. A forced failover needs the votes of most primaries. These may be starting
+# too, and they do not vote twice for one shard within two node timeouts. So after 3 s the peer takes over without votes, if all peers
+# answer and follow this node, because then no other node can have been elected. Fails if this node does not own its slots any more.
 take_over() {
   best=$(echo "$seen" | grep -E '^(linked|loaded) ' | sort -k 2,2nr | head -n 1)
   host=${best##* }
   if [ "$host" != "$chosen" ]; then
-    say "$host has newer data than this node's disk ($disk): it takes over"
+    say "$host has newer data than this node's disk ($disk), so $host takes over"
     chosen=$host first=$(now) asked=0
   fi
   if [ $(($(now) - first)) -ge 3 ]; then
@@ -115,7 +123,7 @@ take_over() {
   echo 'CLUSTER FAILOVER FORCE' | tell "$host" 2 >/dev/null
 }
 
-# patience_for: seconds for which this node waits for what it has seen.
+# patience_for: prints the seconds for which this node waits, given the states of its peers.
 patience_for() {
   if has linked || has loaded || has busy; then
     echo "$patience"
@@ -141,10 +149,10 @@ MEMBERS
     ! has primary || return 0
     waited=$(($(now) - began)) limit=$(patience_for)
     if [ "$waited" -ge "$limit" ]; then
-      say "starts with its own data ($disk): after $waited s no replica takes over"
+      say "starts with its own data ($disk), because no replica has taken over within $waited s"
       return
     fi
-    # A replica that has only its own disk may not be the newest while others are silent.
+    # A replica that has only loaded its own disk may not have the newest copy while others are silent.
     if has linked || { has loaded && { ! has silent || [ "$waited" -ge "$seconds" ]; }; }; then
       take_over || return 0
       sleep 0.05
@@ -157,13 +165,14 @@ MEMBERS
   done
 }
 
-# As process 1 a shell ignores signals that it does not handle.
+# The shell is process 1, which ignores signals for which it has no handler.
 trap 'exit 143' TERM
 seconds=${1:?seconds} patience=${2:?seconds}
 shift 2
 CONFIG=${2:?configuration file}
 safe
-# The entry points of Valkey's images load the modules of a bundle; those of Redis would load modules that Valkey is not compared with.
+# The entry points of Valkey's images load the modules of a bundle. Those of Redis are skipped: they would load modules that the
+# comparison with Valkey leaves out.
 if [ "$1" = valkey-server ]; then
   entry=$(command -v bundle-docker-entrypoint.sh || command -v docker-entrypoint.sh)
   [ -z "$entry" ] || set -- "$entry" "$@"

@@ -1,27 +1,31 @@
 #!/bin/sh
-# start-replication.sh SECONDS PATIENCE PROGRAM CONFIG ARGUMENTS…: starts a server in replication mode; a primary first asks whether a
-# replica has newer data. If it started with what is on its disk, its replicas would copy that.
-#   without Sentinels   `up` designates the primary. That pod starts as the replica of a pod that has newer data, which becomes a primary for
-#                       that time; the readiness script takes the role back when the pod has its copy. No other pod starts as a primary
-#   with Sentinels      these name the primary, of which all others start as replicas. If they still name this server, they have a
-#                       replica that has newer data take over
-# What is newer, and for how long a server waits for those that do not answer, is decided as for a cluster:
-#   every write is on this disk                only a primary that was made meanwhile has newer data (appendfsync always)
-#   an append-only file                        silent replicas are not waited for
-#   a snapshot, and replicas are silent        it waits for SECONDS: they may be starting with a newer snapshot
-#   no data on this disk, replicas are silent  it waits for PATIENCE: in a new deployment all answer soon
-#   a replica loads or copies its data         it waits for PATIENCE
-# Others never wait for this server, so no two wait for each other; and nothing is written down, so a script that is killed begins anew.
-# The container's environment sets DEPLOYMENT, POD_NAME and SERVERS (what follows a pod's name in its host name), and PRIMARY_FILE;
-# PRIMARY_SERVICE, the Service of the primary, without Sentinels; the variables of sentinels.sh with them. The file `servers` beside CONFIG has
-# their number.
+# start-replication.sh SECONDS PATIENCE PROGRAM CONFIG ARGUMENTS…: starts a server in replication mode. A primary first asks its replicas
+# whether one has newer data. If it simply started, its replicas would copy the data on its disk.
+#   without Sentinels   `up` designates the primary. If a different pod has newer data, the designated pod starts as its replica, and that
+#                       pod is the primary for this time. When the designated pod has copied the data, its readiness script takes the
+#                       role back. No other pod starts as a primary
+#   with Sentinels      the Sentinels name the primary, and all other servers start as its replicas. If they still name this server, and a
+#                       replica has newer data, the script lets the Sentinels promote that replica
+# The rules for newer data, and for waiting for silent servers, are those of a cluster:
+#   every write is on this disk (appendfsync always)  only a primary that was promoted meanwhile can have newer data
+#   an append-only file, and replicas are silent      it does not wait for them
+#   a snapshot, and replicas are silent               it waits for SECONDS: they may be starting with a newer snapshot
+#   no data on this disk, and replicas are silent     it waits for PATIENCE: in a new deployment all answer soon
+#   a replica is loading or copying its data          it waits for PATIENCE
+# Other servers never wait for this one, so no two servers wait for each other. The script saves no state, so it can be killed and run
+# again. The container's environment sets
+#   DEPLOYMENT, POD_NAME, PRIMARY_FILE
+#   SERVERS          the part of the servers' host names after the pod's name
+#   PRIMARY_SERVICE  the Service of the primary, in deployments without Sentinels
+#   the variables of sentinels.sh, in deployments with Sentinels
+# The file `servers` in the directory of CONFIG has the number of servers.
 . "${0%/*}/node.sh"
 . "${0%/*}/copies.sh"
 
 now() { date +%s; }
 say() { echo "start-replication: $*" >&2; }
 
-# peers: host names of the other servers.
+# peers: prints the host names of the other servers.
 peers() {
   number=0 count=$(cat "${CONFIG%/*}/servers" 2>/dev/null)
   while [ "$number" -lt "${count:-1}" ]; do
@@ -30,9 +34,14 @@ peers() {
   done
 }
 
-# judge HOST: prints a line `KIND POSITION HOST LINEAGE PARENT`. The kind is what that server is now: silent, busy (it loads or
-# synchronizes), poor (its copy has nothing more than this disk), primary (it is one, with data), linked or loaded (its copy has more, and
-# is from a primary, or from its own disk). LINEAGE is the history of its copy, and PARENT the one before.
+# judge HOST: prints a line `KIND POSITION HOST LINEAGE PARENT` about that server. LINEAGE is the replication ID of its copy, PARENT the
+# one that the copy had before. KIND is its present state:
+#   silent   it does not answer
+#   busy     it is loading data or synchronizing
+#   poor     its copy does not have more than this disk
+#   primary  it is a primary with data
+#   linked   its copy has more than this disk, and comes from a primary
+#   loaded   its copy has more than this disk, and comes from its own disk
 judge() {
   ask "$1"
   if [ -z "$role" ]; then
@@ -51,7 +60,7 @@ judge() {
   echo "$kind $position $1 $lineage $parent"
 }
 
-# survey: what all peers are, a line for each.
+# survey: prints the state of all peers, one line for each.
 survey() {
   for host in $(peers); do
     judge "$host" &
@@ -61,8 +70,9 @@ survey() {
 
 has() { echo "$seen" | grep -q "^$1"; }
 
-# best: `KIND POSITION HOST` to copy from: a primary, else the copy with the greatest position. What continues the history that this
-# server had last comes first, then that history: a former primary that has not noticed its successor has less.
+# best: prints `KIND POSITION HOST` of the server to copy from. A primary comes first, then the copy with the highest position. But copies
+# that continue the replication ID that this server had last come before all others, then copies with that same replication ID: a former
+# primary that has not noticed its successor has less data.
 best() {
   echo "$seen" | awk -v last="$last" '
     $1 !~ /^(primary|linked|loaded)$/ { next }
@@ -70,7 +80,7 @@ best() {
   ' | sort -k 1,1nr -k 2,2nr -k 4,4nr | awk 'NR == 1 { print $3, $4, $5 }'
 }
 
-# patience_for: seconds for which this server waits for what it has seen.
+# patience_for: prints the seconds for which this server waits, given the states of the others.
 patience_for() {
   if has primary || has linked || has loaded || { has busy && [ $durable = no ]; }; then
     echo "$patience"
@@ -81,14 +91,15 @@ patience_for() {
   fi
 }
 
-# silent_for SECONDS: whether a server is silent, and may still answer within that time.
+# silent_for SECONDS: whether a server is silent, and this script has waited for less than SECONDS.
 silent_for() { has silent && [ "$waited" -lt "$1" ]; }
 
-# take_over: has $host become a primary, so that this server can copy its data.
+# take_over: makes $host a primary, so that this server can copy its data.
 take_over() { [ "$kind" = primary ] || echo 'REPLICAOF NO ONE' | tell "$host" 2 | grep -q '^OK'; }
 
-# may_follow: whether $host is the source now. Others that are silent may have more. A server that runs answers within seconds; one that
-# starts has only its own disk.
+# may_follow: whether this server may copy from $host already. A silent server may have more data, so the script first waits for it. If
+# $host is linked, it waits for 5 s: a running server answers within seconds, and a server that is starting has only its own disk. If
+# $host is loaded, it waits for SECONDS.
 may_follow() {
   case $kind in
     primary) true ;;
@@ -101,7 +112,7 @@ may_follow() {
 # may_lead: whether this server may start as the primary.
 may_lead() { true; }
 
-# find_source: sets primary to the host that this server is to follow; empty where it is to be the primary.
+# find_source: sets primary to the host that this server must follow; empty if this server becomes the primary.
 find_source() {
   primary=''
   [ -n "$(peers)" ] || return 0
@@ -120,7 +131,7 @@ find_source() {
     set -- $(best)
     kind=${1-} position=${2-} host=${3-}
     if [ "$waited" -ge "$limit" ] && may_lead; then
-      [ "$limit" = 0 ] || say "starts with its own data ($disk): after $waited s no replica has handed over newer data"
+      [ "$limit" = 0 ] || say "starts with its own data ($disk), because no replica has handed over newer data within $waited s"
       return
     fi
     if may_follow; then
@@ -135,29 +146,30 @@ find_source() {
   done
 }
 
-# watching: yes where Sentinels decide who is the primary. A server is none beside another.
+# watching: yes if Sentinels decide which server is the primary. Then a server never starts as a second primary.
 watching=''
 if [ -n "${SENTINELS-}" ]; then
   . "${0%/*}/sentinels.sh"
   watching=yes
   rm -f "$DATA/outvoted"
-  # named: the primary by most Sentinels. Until most answer the server waits, for up to 30 s: they may name another one by now. Then one is
-  # enough, or the primary that the other servers name.
+  # named: prints the primary that most Sentinels name. For up to 30 s it must be named by more than half of all Sentinels, because those
+  # that do not answer may name a different one. After that one Sentinel is enough, or the primary that the other servers name.
   named() {
     until primary=$(watched "$([ $(($(now) - asking)) -lt 30 ] && most || echo 1)") && [ -n "$primary" ]; do
       [ $(($(now) - asking)) -lt 30 ] || primary=$(leading)
       [ -z "$primary" ] || break
-      say "waits for most Sentinels to name the primary"
+      say "waits until most Sentinels name the primary"
       sleep 1
     done
     echo "$primary"
   }
-  # even: whether all other servers that answer have the same data as $host. A Sentinel may promote any of them, because what it knows of
-  # their data is up to two seconds old.
+  # even: whether all other servers that answer have at least the data of $host. A Sentinel may promote any of them, because its knowledge of
+  # their positions is up to two seconds old.
   even() { ! has busy && echo "$seen" | awk -v position="$position" '$1 != "silent" && $2 < position { lesser = 1 } END { exit lesser }'; }
-  # may_lead: not beside another primary, nor while Sentinels are about to promote a replica. At a pod's new address they look after 15 s
-  # only, and would promote one while clients write here: they begin anew with this server. A container that starts again keeps its
-  # address, so that Sentinels can fail over from one that never comes up.
+  # may_lead: whether this server may start as the primary. It may not if there is a primary, or while Sentinels are about to promote a
+  # replica. If the pod has a new address, Sentinels try it only after 15 s, and would promote a replica while clients already write here.
+  # So the script makes them connect again first. A container that restarts keeps its address, so the script does not do that: Sentinels
+  # can still fail over from a server that never comes up.
   may_lead() {
     [ "$kind" != primary ] || return 1
     [ "$waited" -ge 10 ] || ! failing_over || return 1
@@ -167,9 +179,11 @@ if [ -n "${SENTINELS-}" ]; then
     # A replica may have been promoted meanwhile.
     return 1
   }
-  # follow: has $host become the primary, and fails: Sentinels name it soon. If any replica will do, they are asked for a failover. If
-  # replicas differ, or Sentinels know no replica yet or have not noticed a primary for 5 s, they are told. While one of them promotes a
-  # replica by itself, nothing is done.
+  # follow: makes $host the primary. It always fails, so that the script asks again: Sentinels name the new primary soon.
+  #   $host is a primary already: if Sentinels have not noticed it for 5 s, they are told to watch it.
+  #   A Sentinel is promoting a replica by itself: nothing is done.
+  #   All replicas have the same data: a Sentinel is asked for a failover.
+  #   Replicas differ, or no Sentinel can fail over: $host is made the primary, and Sentinels are told to watch it.
   follow() {
     if [ "$kind" = primary ]; then
       [ "$waited" -lt 5 ] || watch "$host"
@@ -183,7 +197,7 @@ if [ -n "${SENTINELS-}" ]; then
 else
   rm -f "$DATA/lent" "$DATA/replaced" "$DATA/closed"
   named() { [ "$POD_NAME" = "$(designated)" ] && echo "$POD_NAME$SERVERS" || echo "$PRIMARY_SERVICE"; }
-  # follow: sets primary to the host to copy from, which has the role until this server has its copy.
+  # follow: makes $host the primary until this server has copied its data, and sets primary to $host.
   follow() {
     take_over || return 1
     primary=$host
@@ -191,7 +205,7 @@ else
   }
 fi
 
-# As process 1 a shell ignores signals that it does not handle.
+# The shell is process 1, which ignores signals for which it has no handler.
 trap 'exit 143' TERM
 seconds=${1:?seconds} patience=${2:?seconds}
 shift 2

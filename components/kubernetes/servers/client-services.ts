@@ -1,11 +1,11 @@
-/** The Services at which clients in the Kubernetes cluster connect, and what each leads to. Pure. */
+/** The Services to which clients in the Kubernetes cluster connect, and the nodes to which each routes. Pure. */
 import type { Engine } from "../../../valkey/settings/engines";
 import type { Mode } from "../../../valkey/node";
 import type { ClientWay } from "../../../valkey/client-ways";
 import type { ObjectNames } from "../names";
 import { PROXY_COUNT } from "../pods/sidecar-resources";
 
-/** The part of a deployment's kind that decides which Services there are. */
+/** The properties of a deployment that decide which Services it has. */
 interface ServedKind {
   /** @default "valkey" */
   readonly engine?: Engine | undefined;
@@ -15,8 +15,8 @@ interface ServedKind {
 }
 
 /**
- * Services for clients; the first one is the deployment's endpoint, whatever its kind. With Sentinels it leads to proxies, which follow the
- * primary.
+ * Services for clients. The first one is always the deployment's endpoint. With Sentinels it routes to proxies, which
+ * forward clients to the primary.
  */
 export function clientServices(
   names: ObjectNames,

@@ -18,19 +18,19 @@ import { planClusterZones } from "../pods/zone-plan";
 import { accessFiles, clusterConfig } from "../server-config";
 
 export interface ClusterServersArgs extends ServerArgs {
-  /** Shards, and replicas of each. Another number of nodes changes the StatefulSet's `replicas` and nothing else. */
+  /** Number of shards and of replicas per shard. A change only changes `replicas` of the StatefulSet. */
   readonly shape: Shape;
 }
 
 /**
- * The pods are ready as soon as they answer; the resource `Formation` makes a cluster of them. From then on a pod is
- * ready while its node serves its part of the cluster. The name is part of every object's name: a new name makes a
- * new deployment.
+ * The servers of a cluster. At first the pods are ready as soon as they answer. Then the resource `Formation` forms a
+ * cluster of them. From then on a pod is ready while its node serves its part of the cluster. The component's name is
+ * part of the name of every Kubernetes object, so a new name creates a new deployment.
  */
 export class ClusterServers extends pulumi.ComponentResource {
-  /** Where each node is. */
+  /** Location of the nodes' pods. */
   readonly pods: ServerPods;
-  /** Changes with the pod template. */
+  /** Checksum that changes with the pod template. */
   readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` at which clients in the Kubernetes cluster discover all nodes. */
   readonly endpoint: pulumi.Output<string>;
@@ -42,7 +42,7 @@ export class ClusterServers extends pulumi.ComponentResource {
     super("valkey:kubernetes:ClusterServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
     const directives = toDirectives(args.settings);
-    // Redis takes every change by a restart.
+    // Redis gets every change by a restart.
     const restart = args.engine === "redis" ? directives : splitDirectives(directives).restart;
 
     const servers = createNativeServers(context, {

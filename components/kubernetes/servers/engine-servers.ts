@@ -23,15 +23,16 @@ export interface EngineServersArgs extends Omit<ServerArgs, "tls"> {
 }
 
 /**
- * Pod 0 is the primary; there is no failover, and connections are plain TCP. The name is part of every object's
- * name: a new name makes a new deployment.
+ * Servers of Redis or Dragonfly in replication mode. Pod 0 is the primary; there is no failover, and connections are
+ * plain TCP. The component's name is part of the name of every Kubernetes object, so a new name creates a new
+ * deployment.
  */
 export class EngineServers extends pulumi.ComponentResource {
-  /** Where each node is. */
+  /** Location of the nodes' pods. */
   readonly pods: ServerPods;
-  /** Changes with the pod template. */
+  /** Checksum that changes with the pod template. */
   readonly revision: pulumi.Output<string>;
-  /** `HOST:PORT` of all nodes, with the primary. */
+  /** `HOST:PORT` that routes to all nodes, including the primary. */
   readonly endpoint: pulumi.Output<string>;
 
   /** @throws BadInput when the name is not a host name, or there are too few zones */
@@ -64,7 +65,9 @@ interface ServerFiles {
   readonly accessFiles: SecretFiles;
 }
 
-/** The configuration and the password, in the form that the engine reads: flags for Dragonfly, directives for Redis. */
+/**
+ * The configuration and the password, in the format that the engine reads: flags for Dragonfly, directives for Redis.
+ */
 function serverFiles({ engine, settings }: EngineServersArgs): ServerFiles {
   if (engine === "dragonfly") {
     const config = `${dragonflyFlags(settings).join("\n")}\n`;

@@ -14,10 +14,13 @@ import type { DeploymentKind } from "../deployment-kind";
 import type { ExternalReach, ServerArgs } from "../arguments";
 import { nodeCount } from "../../../valkey/topology/placement";
 
-/** The longest name of a Service. */
+/** Highest length of a Service's name. */
 const LONGEST = 63;
 
-/** Names of the Services: of a cluster one for each node, in the order of the pods; else of the primary and of all nodes. */
+/**
+ * Names of the Services. In cluster mode there is one for each node, in the order of the pods. In replication mode the
+ * first one is for the primary, the second one for all nodes.
+ */
 export function externalServices(
   deployment: string,
   { mode, shape }: Pick<DeploymentKind, "mode" | "shape">,
@@ -27,19 +30,24 @@ export function externalServices(
   return Array.from({ length: nodeCount(shape) }, (_, index) => `${statefulSet}-${index}-external`);
 }
 
-/** @throws BadInput with everything that is wrong */
+/** Checks the settings for clients outside the Kubernetes cluster. @throws BadInput with every problem */
 export function checkExternal(deployment: string, kind: DeploymentKind, external: ExternalReach | undefined): void {
   if (external === undefined) return;
   const { type, sourceRanges = [] } = external;
   const tooLong = externalServices(deployment, kind).find((name) => name.length > LONGEST);
   const problems = compact([
     ...externalProblems({ type, sourceRanges }).map(({ key, reason }) => `external.${key}: ${reason}`),
-    tooLong === undefined ? undefined : `external: a Service would be named ${tooLong}; at most ${LONGEST} characters`,
+    tooLong === undefined
+      ? undefined
+      : `external: a Service would be named ${tooLong}; its name may have at most ${LONGEST} characters`,
   ]);
   if (problems.length > 0) throw new BadInput(deployment, problems);
 }
 
-/** One Service for each node of a cluster, also while the node is not ready: others send clients to it. */
+/**
+ * Creates one Service for each node of a cluster. It routes to the node even while that is not ready, because other
+ * nodes send clients there.
+ */
 export function createNodeServices(context: DeploymentContext, nodes: number): void {
   const { deployment, names } = context;
   const shape = { primaries: nodes, replicasPerPrimary: 0 };
@@ -50,7 +58,10 @@ export function createNodeServices(context: DeploymentContext, nodes: number): v
     });
 }
 
-/** @param proxies in front of the primary. @default no proxies */
+/**
+ * Creates the Services of the primary and of all nodes.
+ * @param proxies proxies in front of the primary. @default no proxies
+ */
 export function createReplicationServices(context: DeploymentContext, proxies?: k8s.apps.v1.Deployment): void {
   const { deployment, names } = context;
   const { selector, options } = leadToPrimary(context, proxies);
@@ -58,7 +69,7 @@ export function createReplicationServices(context: DeploymentContext, proxies?: 
   createExternalService(context, names.externalRead, { selector: selectorLabels(deployment) });
 }
 
-/** Does nothing where nobody outside connects. */
+/** Creates a Service for clients outside the Kubernetes cluster; does nothing without `external`. */
 function createExternalService(
   context: DeploymentContext,
   name: string,
@@ -73,7 +84,7 @@ function createExternalService(
     {
       metadata: {
         ...objectMetadata(context, name, "external"),
-        // `ExternalAddresses` waits, and says why there is no address.
+        // Pulumi does not wait for an address. `ExternalAddresses` does, and reports why there is none.
         annotations: { ...annotations, ...ENGINE_ANNOTATIONS },
       },
       spec: {

@@ -1,4 +1,4 @@
-/** The servers of a deployment: everything that all topologies and engines have in common. */
+/** The servers of a deployment: the parts that all topologies and engines have in common. */
 import type * as pulumi from "@pulumi/pulumi";
 import { compact } from "../../../lib/compact";
 import type { ServerArgs } from "../arguments";
@@ -25,37 +25,42 @@ import {
   createStatefulSet,
 } from "./server-objects";
 
-/** Differences between topologies and engines. */
+/** Parts that differ between topologies and engines. */
 export interface NativeServersPlan {
   readonly nodes: number;
   /** Text of the server's configuration file. */
   readonly config: string;
-  /** The same without settings that running servers take: another text restarts the pods one by one. */
+  /** `config` without the settings that running servers accept. A change of this text restarts the pods one by one. */
   readonly restarting: string;
   readonly scripts: ScriptSet;
   readonly role: ServerRole;
-  /** Files of the secret that tell the server who may log in. */
+  /** Files of the Secret with the users and passwords that the server accepts. */
   readonly accessFiles: SecretFiles;
   /**
-   * Whether Sentinels elect the primary, and ask the servers, or `up` designates it.
-   * @default neither: nodes of a cluster decide, or nobody does
+   * Whether Sentinels elect the primary (`elected`), or `up` designates it (`designated`). Sentinels also connect to
+   * the servers.
+   * @default neither: nodes of a cluster elect primaries themselves; for Redis and Dragonfly pod 0 is always the
+   * primary
    */
   readonly primary?: "elected" | "designated" | undefined;
 }
 
-/** Where the servers are, for whatever connects to them. */
+/** Location of the servers, and the objects that other resources need. */
 export interface NativeServers {
   readonly pods: ServerPods;
-  /** Changes with the pod template. */
+  /** Checksum that changes with the pod template. */
   readonly revision: pulumi.Output<string>;
   readonly secret: k8s.core.v1.SecretPatch;
-  /** Files, account and rules that pods start with: a pod that starts before its scripts are there fails for up to a minute. */
+  /**
+   * Files, service account and network policy that must exist before the pods start. A pod that starts before its
+   * scripts exist fails for up to a minute.
+   */
   readonly needed: readonly pulumi.Resource[];
 }
 
 /**
- * StatefulSet, Service of the pods' names, configuration, password, disruption budget, network policy, service account, and the
- * exporter's objects where metrics are configured.
+ * Creates the StatefulSet, the headless Service, configuration, password, disruption budget, network policy and service
+ * account, and the exporter's objects if metrics are configured.
  */
 export function createNativeServers(context: DeploymentContext, plan: NativeServersPlan): NativeServers {
   const { names, args } = context;
@@ -64,7 +69,7 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
   const secret = createSecret(context, secretFiles(args, plan.accessFiles));
   const needed = compact([
     createHeadlessService(context, role.ports),
-    // Scripts of replication ask as many others. A change restarts no pod.
+    // `servers` tells the scripts of replication mode how many servers to ask. A change of it restarts no pod.
     createConfig(context, names.config, { "valkey.conf": config, servers: `${nodes}\n` }),
     createConfig(context, names.scripts, scriptFiles(plan.scripts)),
     secret,
@@ -78,7 +83,7 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
   return { pods: serverPods(context, nodes), revision: podRevision(template), secret, needed };
 }
 
-/** The password for tools, the files of the server, and one for the exporter. */
+/** Files of the Secret: the password for tools, the files of the server, and a file for the exporter. */
 function secretFiles({ metrics, tls }: ServerArgs, files: SecretFiles): SecretFiles {
   const exporter: SecretFiles = { [EXPORTER_FILE]: ({ password }) => exporterPasswords(password, tls) };
   return { [PASSWORD_FILE]: ({ password }) => password, ...files, ...(metrics === undefined ? {} : exporter) };

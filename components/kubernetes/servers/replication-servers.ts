@@ -1,4 +1,6 @@
-/** Valkey in replication mode on Kubernetes. Sentinels elect the primary, or `up` designates it: at first pod 0. */
+/**
+ * Valkey in replication mode on Kubernetes. Sentinels elect the primary, or `up` designates it. At first it is pod 0.
+ */
 import * as pulumi from "@pulumi/pulumi";
 import { splitDirectives } from "../../../valkey/settings/dynamic-settings";
 import type { SentinelSettings } from "../../../valkey/sentinel-plan";
@@ -25,8 +27,8 @@ export interface ReplicationServersArgs extends ServerArgs {
   /** Sentinels that promote a replica when the primary fails. @default no failover */
   readonly sentinel?: SentinelSettings | undefined;
   /**
-   * Seconds that a replica may lag behind the primary, a whole number from 1 to 3600. A replica that lags more is not ready: the Service
-   * `NAME-read` does not lead to it, and a roll-out waits for it.
+   * Seconds that a replica may lag behind the primary, a whole number from 1 to 3600. A replica that lags more is not
+   * ready, so the Service `NAME-read` does not route to it, and a roll-out waits for it.
    * @default 10
    */
   readonly maxLagSeconds?: number | undefined;
@@ -37,19 +39,20 @@ export interface ReplicationServersArgs extends ServerArgs {
 const DEFAULT_MAX_LAG_SECONDS = 10;
 
 /**
- * All pods start at the same time. A server that would be the primary asks the others for newer data first. The name is part of every
- * object's name: a new name makes a new deployment.
+ * The servers of a deployment in replication mode. All pods start at the same time. Before the primary starts, it asks
+ * the other servers for newer data. The component's name is part of the name of every Kubernetes object, so a new name
+ * creates a new deployment.
  */
 export class ReplicationServers extends pulumi.ComponentResource {
-  /** Where each node is. */
+  /** Location of the nodes' pods. */
   readonly pods: ServerPods;
-  /** Changes with the pod template. */
+  /** Checksum that changes with the pod template. */
   readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` of the primary, for clients in the Kubernetes cluster. */
   readonly endpoint: pulumi.Output<string>;
-  /** `HOST:PORT` of all nodes, with the primary. */
+  /** `HOST:PORT` for reads: it routes to all nodes, including the primary. */
   readonly readEndpoint: pulumi.Output<string>;
-  /** `HOST:PORT` of each Sentinel; empty without them. */
+  /** `HOST:PORT` of each Sentinel; empty without Sentinels. */
   readonly sentinels: pulumi.Output<readonly string[]>;
 
   /** @throws BadInput when the name is not a host name, or there are too few zones */

@@ -17,7 +17,10 @@ import {
 } from "../layout";
 import { objectLabels, primaryLead, selectorLabels } from "../names";
 
-/** Gives every pod a DNS name before it is ready: nodes of an unformed cluster find each other by these names. */
+/**
+ * Creates the headless Service. It gives every pod a DNS name, even before the pod is ready, because nodes of a cluster
+ * that is not formed yet find each other by these names.
+ */
 export function createHeadlessService(context: DeploymentContext, ports: readonly number[]): k8s.core.v1.Service {
   const { names } = context;
   return new k8s.core.v1.Service(
@@ -36,8 +39,8 @@ export function createHeadlessService(context: DeploymentContext, ports: readonl
 }
 
 /**
- * Services of pods that are ready. They keep their addresses when pods come back with others.
- * @param proxies to which some of the Services lead, once they are ready
+ * Creates the Services for clients. They route to pods that are ready, and keep their addresses when pods get new ones.
+ * @param proxies proxies to which some of the Services route. These Services are created when the proxies are ready
  */
 export function createServices(
   context: DeploymentContext,
@@ -70,7 +73,8 @@ function createService(
 }
 
 /**
- * Selector and options of a Service of the primary: at first of pod 0, or of the proxies, once they are ready. `Rollout` leads it elsewhere.
+ * Selector and options of a Service of the primary. It routes to the proxies, if there are any, and is then created
+ * when they are ready; otherwise it routes to pod 0 at first. Later `Rollout` changes the selector.
  */
 export function leadToPrimary(
   { deployment, names, args, options }: DeploymentContext,
@@ -86,7 +90,7 @@ export function leadToPrimary(
   };
 }
 
-/** The name of the primary's pod, at first of pod 0, for scripts to read. */
+/** Creates the ConfigMap from which scripts read the name of the primary's pod. At first it names pod 0. */
 export function createPrimaryFile(context: DeploymentContext): k8s.core.v1.ConfigMap {
   const { primary, statefulSet } = context.names;
   return new k8s.core.v1.ConfigMap(
@@ -96,7 +100,7 @@ export function createPrimaryFile(context: DeploymentContext): k8s.core.v1.Confi
   );
 }
 
-/** An account without rights: the pods never call the API server. */
+/** Creates a service account without rights, because the pods never call the API server. */
 export function createServiceAccount(context: DeploymentContext): k8s.core.v1.ServiceAccount {
   const name = context.names.serviceAccount;
   return new k8s.core.v1.ServiceAccount(
@@ -107,8 +111,8 @@ export function createServiceAccount(context: DeploymentContext): k8s.core.v1.Se
 }
 
 /**
- * Lets one pod leave at a time: a primary and its replica never leave together. `DeploymentVerification` lets more pods of a cluster go, by the
- * shards that it has found.
+ * Creates a disruption budget that allows one unavailable pod, so a primary and its replica are never evicted together.
+ * Later `DeploymentVerification` allows more pods of a cluster at a time, depending on the shards that it finds.
  */
 export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
   const name = context.names.disruptionBudget;
@@ -123,9 +127,10 @@ export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v
 }
 
 /**
- * Updates one pod at a time.
+ * Creates the StatefulSet. It updates one pod at a time.
  * @param hasVolumes whether each pod has a volume of its own
- * @param isRestartedByRollout whether `Rollout` restarts the pods, because another server takes over from the primary before
+ * @param isRestartedByRollout whether `Rollout` restarts the pods, because a different server must take over before the
+ * primary restarts
  */
 export function createStatefulSet(
   context: DeploymentContext,
@@ -149,8 +154,8 @@ export function createStatefulSet(
         selector: { matchLabels: selectorLabels(deployment) },
         template,
         volumeClaimTemplates: hasVolumes ? [dataVolume(context)] : [],
-        // A removed node lost its slots and left the cluster. With its volume it would return with a node ID that the
-        // others have forgotten.
+        // Volumes of removed nodes are deleted. Such a node has left the cluster; if it came back with its volume, it
+        // would have a node ID that the others have forgotten.
         persistentVolumeClaimRetentionPolicy: {
           whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete",
           whenScaled: "Delete",

@@ -3,17 +3,20 @@ import { formatCount } from "../../../lib/units";
 
 export const CONTROL_PLANE_TIERS = ["standard", "tier-xl", "tier-2xl", "tier-4xl", "tier-8xl"] as const;
 export type ControlPlaneTier = (typeof CONTROL_PLANE_TIERS)[number];
-/** Tiers that AWS provisions, and charges for. */
+/** Tiers of a provisioned control plane, which cost extra. */
 export type ProvisionedTier = Exclude<ControlPlaneTier, "standard">;
 
 interface Capacity {
-  /** Requests that the API server works on at once. */
+  /** Number of requests that the API server handles at the same time. */
   readonly seats: number;
-  /** Pods that the scheduler binds in a second. */
+  /** Number of pods that the scheduler binds per second. */
   readonly podsPerSecond: number;
 }
 
-/** "Amazon EKS Provisioned Control Plane", for Kubernetes 1.30 and later. Of the standard mode AWS names no capacity. */
+/**
+ * Capacity of each tier, from AWS' document "Amazon EKS Provisioned Control Plane", for Kubernetes 1.30 and later. AWS
+ * publishes no capacity of the standard tier.
+ */
 const CAPACITY: Readonly<Record<ProvisionedTier, Capacity>> = {
   "tier-xl": { seats: 1700, podsPerSecond: 167 },
   "tier-2xl": { seats: 3400, podsPerSecond: 283 },
@@ -22,36 +25,36 @@ const CAPACITY: Readonly<Record<ProvisionedTier, Capacity>> = {
 };
 const PROVISIONED = CONTROL_PLANE_TIERS.filter((tier): tier is ProvisionedTier => tier !== "standard");
 
-/** "EKS Scalability best practices": beyond either, plan how the cluster is scaled. */
+/** Limits of the standard tier. Above either of them "EKS Scalability best practices" advises to plan the scaling. */
 const STANDARD_LIMITS = { machines: 300, pods: 5000 };
 
 /**
- * Kubernetes was validated with 5,000 machines and 2,000 requests at once (`--max-requests-inflight` 1,500 and
- * `--max-mutating-requests-inflight` 500). There machines were at rest; here all of them join within minutes, so that
- * each counts twice.
+ * Simultaneous requests per machine. Kubernetes was validated with 5,000 machines and 2,000 simultaneous requests
+ * (`--max-requests-inflight` 1,500 and `--max-mutating-requests-inflight` 500). Those machines were idle. Here all of
+ * them join within minutes, so each counts twice.
  */
 const SEATS_PER_MACHINE = (2 * 2000) / 5000;
 
-/** All pods are bound within this time, while Karpenter starts machines. */
+/** Time in which all pods must be bound, while Karpenter starts machines. */
 const BINDING_SECONDS = 120;
 
-/** Pods that run on every machine. */
+/** Number of pods that run on every machine. */
 const DAEMON_PODS = 4;
 
 export interface ControlPlanePlan {
   readonly tier: ControlPlaneTier;
-  /** The least that suffices; larger or smaller than `tier` where that is configured. */
+  /** Lowest tier that suffices. A configured `tier` may be higher or lower. */
   readonly suggested: ControlPlaneTier;
   readonly machines: number;
-  /** With those that run on every machine. */
+  /** Number of pods, including those that run on every machine. */
   readonly pods: number;
   readonly needed: Capacity;
 }
 
 /**
- * @param machines of the cluster, with system machines
- * @param pods of the stack
- * @param configured tier in place of the suggested one
+ * @param machines number of machines in the cluster, including system machines
+ * @param pods number of pods of the stack
+ * @param configured tier to use instead of the suggested one
  */
 export function planControlPlane(
   machines: number,
@@ -68,7 +71,7 @@ export function planControlPlane(
   return { tier: configured ?? suggested, suggested, machines, pods: allPods, needed };
 }
 
-/** The largest where none suffices: AWS has more on request only. */
+/** Lowest tier that suffices; the highest one if none does, because AWS provides more only on request. */
 function smallestTier({ seats, podsPerSecond }: Capacity): ProvisionedTier {
   const fits = (tier: ProvisionedTier): boolean =>
     CAPACITY[tier].seats >= seats && CAPACITY[tier].podsPerSecond >= podsPerSecond;

@@ -1,27 +1,30 @@
-/** Machine types: processors, memory, network, and what is left for pods. Pure; the table is `prices/machines.json`. */
+/**
+ * Machine types: processors, memory, network, and the resources left for pods. Pure; the table is
+ * `prices/machines.json`.
+ */
 import { z } from "zod";
 import existing from "./prices/families.json";
 import table from "./prices/machines.json";
 
 const positive = z.int().min(1);
 
-/** As the label `kubernetes.io/arch` has it. */
+/** Architectures: values of the label `kubernetes.io/arch`. */
 export const ARCHITECTURES = ["arm64", "amd64"] as const;
 export type Architecture = (typeof ARCHITECTURES)[number];
 
 const machineSchema = z.strictObject({
-  /** `arm64` is Graviton, `amd64` is Intel and AMD. */
+  /** Architecture: `arm64` is Graviton; `amd64` is Intel and AMD. */
   architecture: z.enum(ARCHITECTURES),
   vcpus: positive,
   memoryMiB: positive,
-  /** Sustained rate, without bursts. */
+  /** Sustained network rate, without bursts. */
   networkMbps: positive,
-  /** CPU that the kubelet leaves for pods, thousandths. */
+  /** CPU that the kubelet leaves for pods, thousandths of a CPU. */
   allocatableCpuMilli: positive,
   allocatableMemoryMiB: positive,
-  /** Network interfaces of the first network card, which carry pods. */
+  /** Number of network interfaces of the first network card. Only these have addresses for pods. */
   interfaces: positive,
-  /** IPv4 addresses per interface, with its own. */
+  /** Number of IPv4 addresses per interface, including the interface's own. */
   addressesPerInterface: positive,
 });
 
@@ -35,12 +38,12 @@ const MACHINES = z
 /** Names of the known machine types, such as `r7g.large`: current families c, m and r. */
 export const MACHINE_TYPES: readonly string[] = Object.keys(MACHINES);
 
-/** @returns undefined where the table does not know the type */
+/** @returns undefined if the type is not in the table */
 export function machineType(name: string): MachineType | undefined {
   return MACHINES[name];
 }
 
-/** `r7g` of `r7g.large`. */
+/** Family of a machine type, such as `r7g` for `r7g.large`. */
 export function familyOf(type: string): string {
   return type.split(".")[0] ?? type;
 }
@@ -50,35 +53,36 @@ const EC2 = z
   .parse(existing);
 
 /**
- * The problem with a type that the table does not know, with what it knows instead: a family that EC2 does not have, a
- * family that the table does not have, or a size.
+ * The problem with a type that is not in the table: EC2 does not have the family, the table does not have the family,
+ * or the table does not have the size. The text names alternatives.
  */
 export function unknownTypeProblem(name: string): string {
   const family = familyOf(name);
   const sizes = MACHINE_TYPES.filter((type) => familyOf(type) === family);
   if (sizes.length > 0)
-    return `${name} is not in the table of machine types; of ${family} there are ${sizes.join(", ")}`;
+    return `${name} is not in the table of machine types; sizes of ${family} in the table: ${sizes.join(", ")}`;
   const families = [...new Set(MACHINE_TYPES.map(familyOf))];
   const alike = families.filter((each) => each[0] === family[0]);
   const known = `known families: ${(alike.length > 0 ? alike : families).join(", ")}`;
   if (EC2.families.includes(family))
-    return `${name} is not in the table of machine types, which has none of the family ${family}; ${known}`;
+    return `${name} is not in the table of machine types, and no other type of the family ${family} is; ${known}`;
   const values = EC2.source.values.toLocaleString("en-US");
-  return `${name} does not exist: none of EC2's ${values} machine types is of the family ${family}; ${known}`;
+  return `${name} does not exist: EC2 has ${values} machine types, and no family ${family}; ${known}`;
 }
 
 /** CPU settings of a pool's machines. */
 export interface Tuning {
   /**
-   * CPUs for the network card's interrupts; "One billion requests per second" uses 2 of 8. CPU 0, then from the last
-   * one down: the kubelet gives whole CPUs to pods from the lowest up.
-   * @default 0: the kernel spreads them
+   * Number of CPUs for the network card's interrupts. The published document "One billion requests per second" uses 2
+   * of 8. The first one is CPU 0, the others are the last CPUs of the machine: the kubelet assigns whole CPUs to pods
+   * from the lowest number upwards.
+   * @default 0: the kernel spreads the interrupts
    */
   readonly interruptCpus: number;
   /**
-   * Exclusive CPUs for Guaranteed pods with whole CPUs, as in "One billion requests per second" and "Single-node multi-
-   * shard". CPU 0 stays with the system, which the kubelet's static policy requires. Pods may take the other interrupt
-   * CPUs.
+   * Whether pods of the class Guaranteed that request whole CPUs get exclusive CPUs, as in the published documents "One
+   * billion requests per second" and "Single-node multi-shard". CPU 0 is reserved for the system, because the kubelet's
+   * static policy requires a reserved CPU. Pods may get the other CPUs that handle interrupts.
    * @default false
    */
   readonly staticCpus: boolean;
@@ -86,12 +90,12 @@ export interface Tuning {
 
 export const UNTUNED: Tuning = { interruptCpus: 0, staticCpus: false };
 
-/** CPUs that no pod gets: 1 with static CPU management, else 0. */
+/** Number of CPUs that no pod can get: 1 with static CPU management, otherwise 0. */
 export function reservedCpus({ staticCpus }: Tuning): number {
   return staticCpus ? 1 : 0;
 }
 
-/** Room that a machine has left for pods after the DaemonSets. */
+/** Resources of a machine that are left for pods after the DaemonSets. */
 export interface AllocatableResources {
   readonly cpuMilli: number;
   readonly memoryMiB: number;
@@ -99,22 +103,26 @@ export interface AllocatableResources {
   readonly volumes: number;
 }
 
-/** Volumes of a Nitro machine. Many types have 28 attachments, less the root volume and one network interface. */
+/**
+ * Number of volumes of a Nitro machine. Many types have 28 attachments; the root volume and a network interface take
+ * two.
+ */
 const MAX_VOLUMES = 26;
 
 /**
- * Requests of the DaemonSets: aws-node 50m, kube-proxy 100m, ebs-csi-node 3 × 10m and 3 × 40 MiB, Pod Identity agent
- * none.
+ * Requests of the DaemonSets: aws-node 50m, kube-proxy 100m, ebs-csi-node 3 × 10m and 3 × 40 MiB. The Pod Identity
+ * agent requests nothing.
  */
 const DAEMONS: AllocatableResources = { cpuMilli: 180, memoryMiB: 120, pods: 4, volumes: 0 };
 
-/** DaemonSet pods with an address of their own: ebs-csi-node. The others use the machine's. */
+/** Number of DaemonSet pods with an address of their own: only ebs-csi-node. The others use the machine's address. */
 export const DAEMON_ADDRESSES = 1;
 
 export function allocatableOn(machine: MachineType, tuning: Tuning): AllocatableResources {
-  // Karpenter subtracts this reservation from the allocatable CPUs, so pods may get one whole CPU less.
+  // Karpenter subtracts the reserved CPU from the allocatable CPUs, so pods can get one whole CPU less.
   const cpuMilli = machine.allocatableCpuMilli - 1000 * reservedCpus(tuning);
-  // Karpenter and the AMI both limit pods by addresses without prefixes, plus two on the machine's own address.
+  // Karpenter and the AMI both limit the number of pods to that of addresses without prefixes, plus two pods that use
+  // the machine's own address.
   const pods = machine.interfaces * (machine.addressesPerInterface - 1) + 2;
   return {
     cpuMilli: Math.max(0, cpuMilli - DAEMONS.cpuMilli),

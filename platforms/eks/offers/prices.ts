@@ -1,4 +1,4 @@
-/** Prices by region. Pure; each table is a file of `prices/` with its date and its sources. */
+/** Prices by region. Pure. Each table is a file in `prices/` with its date and its sources. */
 import { z } from "zod";
 import { CONTROL_PLANE_TIERS } from "./control-plane";
 import usWest2 from "./prices/us-west-2.json";
@@ -13,24 +13,24 @@ const priceTableSchema = z.strictObject({
   sources: z
     .array(z.strictObject({ what: z.string(), url: z.url(), date: z.iso.date(), note: z.string().optional() }))
     .min(1),
-  /** Zones of the region. */
+  /** Number of zones of the region. */
   zones: z.int().min(1),
   eksControlPlanePerHour: price.optional(),
-  /** On top of the control plane's price. */
+  /** Price of a provisioned tier, in addition to the control plane's price. */
   eksTierPerHour: z.partialRecord(z.enum(CONTROL_PLANE_TIERS).exclude(["standard"]), price).optional(),
   natGateway: z.strictObject({ perHour: price, perGb: price }).optional(),
   publicIpv4PerHour: price.optional(),
   interfaceEndpoint: z.strictObject({ perZoneHour: price, perGb: price }).optional(),
   kmsKeyPerMonth: price.optional(),
-  /** IOPS beyond 3,000 and throughput beyond 125 MiB/s; the baseline is free. */
+  /** Prices of gp3 volumes. IOPS and throughput are charged above 3,000 and 125 MiB/s; this baseline is free. */
   gp3: z.strictObject({ perGibMonth: price, perIopsMonth: price, perMibpsMonth: price }).optional(),
-  /** For each direction: a byte costs twice this. */
+  /** Price of traffic between zones, for each direction. A byte costs twice this price. */
   crossZonePerGb: price.optional(),
-  /** Linux, on demand; and the number of zones that offer the type. */
+  /** Price of each machine type with Linux, on demand, and the number of zones that offer the type. */
   machines: z.record(z.string(), z.strictObject({ usdPerHour: price, zones: z.int().min(1) })),
 });
 
-/** Prices of one region. A missing price is reported wherever a plan needs it. */
+/** Prices of one region. If a plan needs a price that is missing, this is reported. */
 export type PriceTable = z.infer<typeof priceTableSchema>;
 
 const TABLES: ReadonlyMap<string, PriceTable> = new Map(
@@ -40,7 +40,7 @@ const TABLES: ReadonlyMap<string, PriceTable> = new Map(
 /** Regions with a price table. */
 export const PRICED_REGIONS: readonly string[] = [...TABLES.keys()];
 
-/** @returns undefined where there is no table of the region */
+/** @returns undefined if there is no table for the region */
 export function pricesOf(region: string): PriceTable | undefined {
   return TABLES.get(region);
 }

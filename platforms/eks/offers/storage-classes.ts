@@ -4,14 +4,17 @@
 export interface VolumeSpeed {
   /** I/O operations per second. */
   readonly iops: number;
-  /** MiB/s. */
+  /** Throughput, MiB/s. */
   readonly throughput: number;
 }
 
-/** Performance that every gp3 volume has without extra charge. */
+/** Speed that every gp3 volume has without extra charge. */
 export const GP3_BASELINE: VolumeSpeed = { iops: 3000, throughput: 125 };
 
-/** By name. `gp3` is the cluster's default class; "Valkey on EKS" uses `gp3-fast` for larger shards. */
+/**
+ * Storage classes by name. `gp3` is the cluster's default class. The published document "Valkey on EKS" uses `gp3-fast`
+ * for larger shards.
+ */
 export const STORAGE_CLASSES = {
   gp3: GP3_BASELINE,
   "gp3-fast": { iops: 6000, throughput: 500 },

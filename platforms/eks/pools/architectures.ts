@@ -1,4 +1,4 @@
-/** Architectures of a pool's machines, which follow from its machine types. Pure. */
+/** Architectures of a pool's machines, derived from its machine types. Pure. */
 import type { Architecture } from "../offers/machines";
 import { ARCHITECTURES, machineType } from "../offers/machines";
 import type { Pools } from "./pools";
@@ -11,7 +11,7 @@ export function architecturesOf(types: readonly string[]): Architecture[] {
   return ARCHITECTURES.filter((architecture) => found.has(architecture));
 }
 
-/** A pool of both architectures: two measurements in it may run on different processors. */
+/** Problems with pools that have both architectures: two measurements could run on different processors. */
 export function architectureProblems(pools: Pools): Problem[] {
   return POOLS.flatMap((pool) => {
     const types = pools[pool]?.instanceTypes ?? [];

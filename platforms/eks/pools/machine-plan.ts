@@ -17,23 +17,25 @@ export interface MachineGroup {
   readonly zone: string;
   readonly count: number;
   readonly vcpus: number;
-  /** Most addresses that the pods of one machine take. */
+  /** Highest number of addresses that the pods of one machine take. */
   readonly podAddresses: number;
 }
 
-/** The cheapest type that holds the pods of some groups; without prices, the one with the fewest vCPUs. */
+/**
+ * The cheapest machine type with room for the pods of some groups. Without prices, it is the one with the fewest vCPUs.
+ */
 interface Choice {
   readonly name: string;
   readonly type: MachineType;
   readonly room: AllocatableResources;
 }
 
-/** A set as it grows, group by group. */
+/** A set of machines while groups are added to it. */
 interface GrowingSet {
   readonly choice: Choice;
   readonly instanceType: string | undefined;
   readonly pinsType: boolean;
-  /** Whether groups of other owners may join: only machines of a known type are known to have room. */
+  /** Whether groups of other owners may join. They may only if the machine type is known, so that its room is known. */
   readonly open: boolean;
   groups: readonly PodGroup[];
   layout: SetLayout;
@@ -47,9 +49,10 @@ export interface MachinePlan {
 }
 
 /**
- * Machines for the groups, set by set (`machine-sets.ts`). An owner's groups join the first set of the configuration in
- * which that is safe, else they get a set of their own; groups of one owner that cannot share get one each.
- * @param prices of the region; undefined where there are none
+ * Plans machines for the groups, in sets (`machine-sets.ts`). The groups of one owner join the first set, in the order
+ * of the configuration, that they can safely share. If there is none, they get a new set. If they cannot even share
+ * machines with each other, each group gets its own set.
+ * @param prices prices of the region; undefined if there are none
  */
 export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): MachinePlan {
   const notes: string[] = [];
@@ -77,17 +80,17 @@ export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: 
 function missingPool(pool: PoolName, members: readonly PodGroup[]): Problem {
   return {
     path: ["pools", pool],
-    message: `is missing, and ${members.map(({ name }) => name).join(", ")} would run there`,
+    message: `is missing, and ${members.map(({ name }) => name).join(", ")} would run in it`,
   };
 }
 
 const labelOf = ({ label, name }: PodGroup): string => label ?? name;
 
-/** Sets of machines of one pool. */
+/** The sets of machines of one pool. */
 class PoolSets {
   readonly sets: GrowingSet[] = [];
   readonly notes: string[] = [];
-  /** Groups with a pod that no type has room for. */
+  /** Groups with a pod for which no machine type has room. */
   readonly unfitting: PodGroup[] = [];
 
   constructor(
@@ -100,7 +103,7 @@ class PoolSets {
     for (const groups of groupBy(members, keyOf).values()) this.#place(groups);
   }
 
-  /** @param groups of one owner, on machines of one type if they name one */
+  /** @param groups groups of one owner. If they name a machine type, it is the same one */
   #place(groups: readonly PodGroup[]): void {
     const [first, ...rest] = groups;
     if (first === undefined || this.#tryToJoin(groups, first) || this.#tryToOpen(groups, first)) return;
@@ -108,7 +111,7 @@ class PoolSets {
     else this.unfitting.push(first);
   }
 
-  /** Places the groups in a set that exists. @returns whether there is room */
+  /** Places the groups in an existing set. @returns whether a set has room */
   #tryToJoin(groups: readonly PodGroup[], { instanceType }: PodGroup): boolean {
     for (const set of this.sets) {
       if (!set.open || set.instanceType !== instanceType) continue;
@@ -133,7 +136,7 @@ class PoolSets {
     return true;
   }
 
-  /** Gives a set to each of the groups that cannot share one. */
+  /** Places each group on its own, because they cannot share one set. */
   #separate(groups: readonly PodGroup[], first: PodGroup): void {
     for (const group of groups) this.#place([group]);
     const beside = this.sets.find((set) => set.groups.includes(first))?.groups ?? groups;
@@ -144,7 +147,7 @@ class PoolSets {
 
 function splitNote(first: PodGroup, others: readonly PodGroup[]): string {
   const names = others.map(({ name }) => name).join(" and ");
-  return `${names} are on other machines than ${first.name}: not every order of scheduling would find room for all of them`;
+  return `${names} and ${first.name} are on different machines, because shared machines would not have room for all of them in every order of scheduling`;
 }
 
 function finished(pool: PoolName, { choice, pinsType, groups, layout }: GrowingSet): MachineSet {
@@ -159,7 +162,7 @@ function finished(pool: PoolName, { choice, pinsType, groups, layout }: GrowingS
   };
 }
 
-/** The machines of all sets, in a group for each type and zone. */
+/** The machines of all sets, summed up by type and zone. */
 function machinesOf(pool: PoolName, sets: readonly GrowingSet[]): MachineGroup[] {
   const found = new Map<string, MachineGroup>();
   for (const { choice, layout } of sets) {
@@ -205,13 +208,13 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
   const asked = groups
     .map(
       (group) =>
-        `${group.name} asks for ${unitOf(group).cpuMilli}m and ${unitOf(group).memoryMiB} MiB${group.together === true ? ` for ${group.pods.length} pods on one machine` : ""}`,
+        `${group.name} requests ${unitOf(group).cpuMilli}m and ${unitOf(group).memoryMiB} MiB${group.together === true ? ` for ${group.pods.length} pods on one machine` : ""}`,
     )
     .join("; ");
   return [
     {
       path: ["pools", pool, "instanceTypes"],
-      message: `no type has room for every pod: ${asked}; beside what runs on every machine there are: ${rooms.join(", ")}`,
+      message: `no type has room for every pod: ${asked}; besides what runs on every machine, the types have room for: ${rooms.join(", ")}`,
     },
   ];
 }

@@ -1,34 +1,36 @@
 /**
- * Sets of machines: which pods share machines, so that what Karpenter starts and what the scheduler binds are the same.
- * Pure.
+ * Sets of machines. A set decides which pods share machines, so that Karpenter starts exactly the machines to which the
+ * scheduler binds the pods. Pure.
  *
- * Karpenter plans machines for pods that wait, the scheduler binds those pods on its own, in any order and to whatever
- * machine is ready, and Karpenter plans again for the pods that are left. When the scheduler finds another arrangement
- * than Karpenter's, a pod may be left over, and Karpenter starts a machine more, or finds none that would help. A pod
- * therefore names the set of its machines (`machineSetSelector`), Karpenter labels every machine with one set, and a
- * set holds only groups for which every order needs the same machines.
+ * Karpenter plans machines for pods that wait. The scheduler then binds these pods independently of that plan: in any
+ * order, and to any machine that is ready. Karpenter plans again for pods that are left. If the scheduler finds a
+ * different arrangement than Karpenter, a pod may be left over. Then Karpenter starts one more machine, or finds that
+ * none would help. To avoid this, each pod names the set of its machines (`machineSetSelector`), and Karpenter labels
+ * every machine with one set. A set contains only groups that need the same machines in every order of binding.
  *
- * Every group is spread over its Z zones with a skew of 1: of n pods a zone has between ⌊n/Z⌋ and ⌈n/Z⌉. A machine holds
- * at most k pods of the group: 1 where its pods are apart, all where they are together, else as many as fit.
+ * Every group of n pods is spread over its Z zones with a skew of 1: a zone has between ⌊n/Z⌋ and ⌈n/Z⌉ pods. One
+ * machine holds at most k pods of the group. k is 1 if its pods must be apart, n if they must be together, and
+ * otherwise as many as fit.
  *
- * **One group.** A zone gets another machine only when each of its machines holds k pods, so it has ⌈pods/k⌉. With
- * machines for a spread that Karpenter has planned, no pod is left over, whatever the order: while a zone has fewer than
- * ⌊n/Z⌋ pods, the zone with the fewest has room and may take one; when all have ⌊n/Z⌋, one of the zones that were planned
- * with ⌈n/Z⌉ has no more than ⌊n/Z⌋ yet, has room, and may take one. Which zones have ⌈n/Z⌉ does not change the number of
- * machines, only where they are; pods prefer the first zones, as far as the spread allows, so that Karpenter starts the
- * machines there that are planned there.
+ * **One group.** A zone gets one more machine only when each of its machines holds k pods, so it has ⌈pods/k⌉ machines.
+ * If the machines are those for a spread that Karpenter has planned, no pod is left over, in any order. While some zone
+ * has fewer than ⌊n/Z⌋ pods, the zone with the fewest pods has room and may take one. When all zones have ⌊n/Z⌋ pods,
+ * one of the zones that were planned with ⌈n/Z⌉ pods still has only ⌊n/Z⌋, has room, and may take one. Which zones have
+ * ⌈n/Z⌉ pods changes only the place of the machines, not their number. Pods prefer the first zones, as far as the
+ * spread allows, so that Karpenter starts the machines in the planned zones.
  *
- * **Several groups** share a set when one of them leads, that is, when three things hold:
- * 1. the leader has pods in every zone, ⌊n/Z⌋ ≥ 1, and no other group has other zones;
- * 2. on one machine there is room for as many of the leader's pods as it may hold, beside the most pods that each other
- *    group may bring: 1 where its pods are apart, all where they are together, else ⌈n/Z⌉;
- * 3. a group whose pods are apart has no more of them in a zone, ⌈n/Z⌉, than the leader has machines in every zone,
- *    ⌈⌊n/Z⌋/k⌉ of the leader.
+ * **Several groups** share a set if one of them is its leader. Three conditions must hold:
+ * 1. The leader has pods in every zone (⌊n/Z⌋ ≥ 1), and no other group has further zones.
+ * 2. One machine has room for k pods of the leader together with the most pods that each other group may have there: 1
+ *    if its pods must be apart, n if they must be together, otherwise ⌈n/Z⌉.
+ * 3. A group whose pods must be apart has at most as many pods in a zone, ⌈n/Z⌉, as the leader has machines in every
+ *    zone, which is ⌈⌊n/Z⌋/k⌉ with the leader's n and k.
  *
- * By 2 a machine refuses a pod of the leader only when it holds k of them, and a pod of another group only when it is
- * one of those that are apart and the machine holds one. So the leader's pods need the machines that they would need
- * alone, and by 3 no other group needs more than those, whoever comes first. Once the leader's machines are there, no
- * pod of another group is left over: by 1 and 3 each zone has a machine for each pod that the zone may get.
+ * By condition 2 a machine refuses a pod of the leader only if it holds k of them. It refuses a pod of another group
+ * only if that group's pods must be apart and the machine already holds one. So the leader's pods need the same
+ * machines as if they were the only pods. By condition 3 no other group needs more machines than these, in any order.
+ * Once the leader's machines exist, no pod of another group is left over: by conditions 1 and 3 each zone has a machine
+ * for each pod that it may get.
  */
 import { groupByZone } from "../../../valkey/topology/placement";
 import type { AllocatableResources } from "../offers/machines";
@@ -38,28 +40,34 @@ import { machineSetSelector } from "./pools";
 
 const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
 
-/** Machines of one set: equal, and only for the pods of these groups. */
+/** Machines of one set. All are of the same type, and only the pods of these groups run on them. */
 export interface MachineSet {
-  /** Label of the first group, so that deployments that follow in the configuration change no pod of this one. */
+  /**
+   * Name of the set: the label of the first group. So pods do not change if later deployments in the configuration
+   * change.
+   */
   readonly name: string;
   readonly pool: PoolName;
   readonly type: string;
-  /** Whether pods must ask for the type: the pool has others, and the machines have to hold several pods. */
+  /**
+   * Whether pods must select the machine type, because the pool has others and a machine must have room for several
+   * pods.
+   */
   readonly pinsType: boolean;
   /** Names and labels of the groups, in the order of the configuration. */
   readonly groups: readonly { readonly name: string; readonly label: string }[];
-  /** Machines by zone. */
+  /** Number of machines by zone. */
   readonly machines: Readonly<Record<string, number>>;
 }
 
-/** Machines that groups share, by zone. */
+/** Number of machines, by zone, that groups share. */
 export interface SetLayout {
   readonly machines: ReadonlyMap<string, number>;
-  /** Most pods on one machine. */
+  /** Highest number of pods on one machine. */
   readonly fullest: number;
 }
 
-/** Labels that the node selectors of each group's pods have besides the pool's, by the group's label. */
+/** Node selectors of each group's pods in addition to that of the pool, by the group's label. */
 export function nodeSelectorsOfMachineSets(
   sets: readonly MachineSet[],
 ): ReadonlyMap<string, Readonly<Record<string, string>>> {
@@ -73,7 +81,7 @@ export function nodeSelectorsOfMachineSets(
   );
 }
 
-/** The pods of a group that have to fit on one machine. */
+/** Resources of the pods of a group that must fit on one machine: all pods if they are together, otherwise one. */
 export function unitOf(group: PodGroup): AllocatableResources {
   return requestsOf(group, group.together === true ? group.pods.length : 1);
 }
@@ -88,10 +96,10 @@ export function fits(wanted: AllocatableResources, room: AllocatableResources): 
 }
 
 /**
- * The machines of a set with these groups; see the head of this file.
- * @param groups each with pods that fit a machine
- * @param room of one machine
- * @returns undefined where another order of binding may need other machines
+ * The machines of a set with these groups; see the top of this file.
+ * @param groups groups whose pods fit on a machine
+ * @param room resources of one machine
+ * @returns undefined if the needed machines depend on the order of binding
  */
 export function layoutOf(groups: readonly PodGroup[], room: AllocatableResources): SetLayout | undefined {
   const [only] = groups;
@@ -139,7 +147,7 @@ function fullestMachine(
   }));
 }
 
-/** Pods of a group that one machine may hold, if no other group has pods there. */
+/** Number of pods of a group that one machine may hold if no other group has pods there: k at the top of this file. */
 function mostOnMachine(group: PodGroup, room: AllocatableResources): number {
   if (group.together === true) return group.pods.length;
   if (group.separate) return 1;
@@ -156,12 +164,12 @@ function mostOnMachine(group: PodGroup, room: AllocatableResources): number {
   );
 }
 
-/** Whether no two pods of the group share a machine. */
+/** Whether no two pods of the group may share a machine. */
 function isApart({ separate, together = false }: PodGroup): boolean {
   return separate && !together;
 }
 
-/** Zones of the group; that of the one machine where the pods are together. */
+/** Zones of the group. If its pods are together, it is only the zone of their machine. */
 function zonesOf({ zones, together = false }: PodGroup): readonly string[] {
   return together ? zones.slice(0, 1) : zones;
 }

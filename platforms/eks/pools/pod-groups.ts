@@ -7,27 +7,27 @@ import type { StorageClassName } from "../offers/storage-classes";
 /** Pods with equal requests, such as a deployment's servers or a benchmark's load generators. */
 export interface PodGroup {
   readonly name: string;
-  /** Name of the group in labels of machines: a valid label. @default the name */
+  /** Name of the group in labels of machines. It must be a valid label value. @default the name */
   readonly label?: string | undefined;
-  /** Groups of one owner share machines with each other rather than with those of another. @default the label */
+  /** Owner of the group. Groups with the same owner share machines with each other first. @default the label */
   readonly owner?: string | undefined;
   readonly pool: PoolName;
-  /** Each pod and its zone. */
+  /** Pods, each with its zone. */
   readonly pods: readonly PlacedNode[];
   /** Zones that the pods are spread over, in the order in which they are filled. */
   readonly zones: readonly string[];
-  /** Requests: thousandths of a CPU, and MiB. */
+  /** Requests of each pod: thousandths of a CPU, and MiB of memory. */
   readonly cpuMilli: number;
   readonly memoryMiB: number;
-  /** Images of each pod's containers. @default none that is known */
+  /** Images of each pod's containers. @default unknown */
   readonly images?: readonly string[] | undefined;
   /** Volume of each pod. @default none */
   readonly volume?: { readonly gib: number; readonly storageClass: StorageClassName } | undefined;
-  /** Whether no two pods of the group share a machine. Pods of other groups may share it. */
+  /** Whether no two pods of the group may share a machine. Pods of other groups may run on the same machine. */
   readonly separate: boolean;
   /** Whether all pods share one machine, regardless of `separate`. @default false */
   readonly together?: boolean | undefined;
-  /** One of the pool's types. @default the cheapest type with room for a pod */
+  /** Machine type, one of the pool's types. @default the cheapest type with room for a pod */
   readonly instanceType?: string | undefined;
 }
 
@@ -36,13 +36,15 @@ export interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
   readonly shape: Shape;
 }
 
-/** Servers spread as the scheduler spreads them, without regard to roles: zones differ by one pod at most. */
+/**
+ * Group of a deployment's servers, spread as the scheduler spreads them: without regard to roles, and zones one apart.
+ */
 export function serverPodGroup({ shape, ...group }: ServerGroupArgs): PodGroup {
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${group.name}-${index}`);
   return { ...group, pods: spreadOverZones(names, group.zones) };
 }
 
-/** Load generators, spread over the zones in turn. */
+/** Group of load generators, spread evenly over the zones. */
 export function clientPodGroup({ count, ...group }: Omit<PodGroup, "pods"> & { readonly count: number }): PodGroup {
   const names = Array.from({ length: count }, (_, index) => `${group.name}-${index}`);
   return { ...group, pods: spreadOverZones(names, group.zones) };

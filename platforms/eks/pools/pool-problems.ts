@@ -1,4 +1,4 @@
-/** Why pools of machines are refused, whatever runs on them. Pure. */
+/** Problems with pools of machines that do not depend on the pods that run there. Pure. */
 import { compact } from "../../../lib/compact";
 import { architectureProblems } from "./architectures";
 import { capacityTypeProblems } from "./capacity";
@@ -8,7 +8,7 @@ import { POOLS } from "./pools";
 import type { PriceTable } from "../offers/prices";
 import type { Problem } from "./problem";
 
-/** @param prices of the region; undefined where there are none */
+/** @param prices prices of the region; undefined if there are none */
 export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
   return [
     ...POOLS.flatMap((pool) => typeProblems(pool, pools[pool], prices)),
@@ -17,11 +17,11 @@ export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
   ];
 }
 
-/** Pools that may grow without end, because neither a plan nor the caller limits them. */
+/** Problems with pools that could grow without limit, because neither a plan nor the caller limits them. */
 export function limitProblems(pools: Pools): Problem[] {
   return POOLS.filter((pool) => pools[pool] !== undefined && pools[pool].vcpuLimit === undefined).map((pool) => ({
     path: ["pools", pool, "vcpuLimit"],
-    message: "is missing; expected the most vCPUs that the pool may have, which limits its cost",
+    message: "is missing; expected the highest number of vCPUs that the pool may have, which limits the cost",
   }));
 }
 
@@ -35,10 +35,10 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
       prices !== undefined && prices.machines[name] === undefined
         ? {
             path,
-            message: `${name} has no price in the table of ${prices.region} of ${prices.date}; known there: ${
+            message: `${name} has no price in the table of ${prices.region} of ${prices.date}; types with a price: ${
               Object.keys(prices.machines)
                 .filter((other) => familyOf(other) === familyOf(name))
-                .join(", ") || "none of its family"
+                .join(", ") || "none of this family"
             }`,
           }
         : undefined,
@@ -46,8 +46,8 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
         ? {
             path: ["pools", pool, "tuning", "interruptCpus"],
             message:
-              `${interruptCpus} of the ${type.vcpus} CPUs of ${name} leave none for Valkey; ` +
-              `at most ${type.vcpus - 1}`,
+              `${interruptCpus} of the ${type.vcpus} CPUs of ${name} for interrupts leave no CPU for Valkey; ` +
+              `expected at most ${type.vcpus - 1}`,
           }
         : undefined,
     ]);

@@ -3,8 +3,8 @@ import type { Tuning } from "../offers/machines";
 import { UNTUNED } from "../offers/machines";
 
 /**
- * `servers` carries Valkey; `networkOptimized` as well, for deployments that opt into more bandwidth; `clients` carries
- * load generators, so that none shares a machine with a server.
+ * Names of the pools. `servers` is for Valkey. `networkOptimized` is also for Valkey, for deployments that choose more
+ * bandwidth. `clients` is for load generators, so that no load generator shares a machine with a server.
  */
 export const POOLS = ["servers", "networkOptimized", "clients"] as const;
 export type PoolName = (typeof POOLS)[number];
@@ -12,33 +12,39 @@ export type PoolName = (typeof POOLS)[number];
 /** Configuration of a pool. */
 export interface PoolArgs {
   /**
-   * Machine types that Karpenter may start, such as `r7g.large` in "Valkey on EKS". With several types Karpenter takes
-   * the cheapest that fits. One type makes measurements comparable.
+   * Machine types that Karpenter may start, such as `r7g.large`, which the published document "Valkey on EKS" uses.
+   * With several types Karpenter takes the cheapest one that fits. With only one type, measurements are comparable.
    */
   readonly instanceTypes: readonly string[];
   readonly tuning: Tuning;
-  /** `spot` for load generators only. @default on-demand */
+  /** Capacity type. `spot` is allowed only for load generators. @default on-demand */
   readonly capacity?: "on-demand" | "spot" | undefined;
   /** Size of each machine's root volume, GiB. @default 20 */
   readonly rootVolumeGiB: number;
-  /** Most vCPUs of the pool in all, to limit cost. @default the planned vCPUs, and a quarter or one machine more */
+  /**
+   * Highest total number of vCPUs of the pool, to limit cost.
+   * @default the planned vCPUs, and a quarter or one machine more
+   */
   readonly vcpuLimit?: number | undefined;
 }
 
 /** The configured pools. */
 export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
 
-/** The pools, with what differs from `POOL_DEFAULTS`. */
+/** The pools with settings that override `POOL_DEFAULTS`. */
 export type PoolSettings = Readonly<Partial<Record<PoolName, Partial<PoolArgs> | undefined>>>;
 
-/** Defaults of the pools: machines of "Valkey on EKS" for servers, machines with more bandwidth for the others. */
+/**
+ * Defaults of the pools: for servers the machines that the published document "Valkey on EKS" uses, for the others
+ * machines with more bandwidth.
+ */
 export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
   servers: { instanceTypes: ["r7g.large"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },
   networkOptimized: { instanceTypes: ["r8gn.large"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },
   clients: { instanceTypes: ["c7gn.xlarge"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },
 };
 
-/** The pools that are named, each with its defaults. */
+/** The configured pools, completed with the defaults. */
 export function completePools(pools: PoolSettings): Pools {
   const named = POOLS.filter((pool) => pools[pool] !== undefined);
   return Object.fromEntries(named.map((pool) => [pool, { ...POOL_DEFAULTS[pool], ...pools[pool] }]));
@@ -55,7 +61,7 @@ export function poolObjectName(pool: PoolName): string {
   return OBJECT_NAMES[pool];
 }
 
-/** Key of the label and the taint of every machine of a pool. */
+/** Key of the label and of the taint that every machine of a pool has. */
 export const POOL_KEY = "valkey-measured/pool";
 
 export interface Taint {
@@ -83,13 +89,13 @@ export function poolSelector(pool: PoolName): Readonly<Record<string, string>> {
   return { [POOL_KEY]: poolObjectName(pool) };
 }
 
-/** Key of the label of every machine, and of the node selector of every pod, that says which set it belongs to. */
+/** Key of the label of machines, and of the node selector of pods, that names their set of machines. */
 export const MACHINE_SET_KEY = "valkey-measured/machines";
 
-/** The set of the load generators. */
+/** Name of the set of machines for load generators. */
 export const LOAD_GENERATOR_SET = "load-generators";
 
-/** Node selector of a pod that runs only on the machines of a set. Sets of different pools have no machine in common. */
+/** Node selector of a pod that runs only on the machines of a set. A set belongs to one pool. */
 export function machineSetSelector(set: string): Readonly<Record<string, string>> {
   return { [MACHINE_SET_KEY]: set };
 }

@@ -1,22 +1,25 @@
-/** Settings that user data promises of a pool's machines, in the words of verification. Pure. */
+/** Settings that the user data of a pool's machines sets, in the form in which verification expects them. Pure. */
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { Tuning } from "../offers/machines";
 
-/** File descriptors of every container, as many as the servers of "One billion requests per second" have. */
+/**
+ * Number of file descriptors of every container. The servers in the published document "One billion requests per
+ * second" have the same number.
+ */
 export const FILE_DESCRIPTORS = 1_048_544;
 
-/** `tcp-backlog` of Valkey and Redis where it is not configured. */
+/** Default of `tcp-backlog` in Valkey and Redis. */
 const DEFAULT_BACKLOG = 511;
 
 /** A server on a machine of a pool. */
 export interface TunedServer {
-  /** CPUs that the kubelet gives it alone on a pool with `staticCpus`; undefined where it would share them. */
+  /** Number of exclusive CPUs that the server gets on a pool with `staticCpus`; undefined if it shares CPUs. */
   readonly wholeCpus: number | undefined;
-  /** Its configured `tcp-backlog`. */
+  /** Configured `tcp-backlog` of the server. */
   readonly backlog: string | undefined;
 }
 
-/** @param server undefined for a load generator */
+/** @param server the server on the machine; undefined for a load generator */
 export function expectedTuning({ interruptCpus, staticCpus }: Tuning, server?: TunedServer): ExpectedTuning {
   const ownCpus = staticCpus ? server?.wholeCpus : undefined;
   return {

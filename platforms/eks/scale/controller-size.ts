@@ -1,29 +1,30 @@
 /** Resources of Karpenter and CoreDNS for a number of planned machines. Pure. */
 
 export interface ControllerSize {
-  /** Request; Karpenter has no CPU limit. */
+  /** CPU request, thousandths. Karpenter has no CPU limit. */
   readonly cpuMilli: number;
-  /** Request and limit. Karpenter's chart derives the Go runtime's soft limit from the limit. */
+  /** Memory request and limit. Karpenter's chart derives the Go runtime's soft limit from the limit. */
   readonly memoryMiB: number;
 }
 
 /**
- * 994 MiB measured with Karpenter 1.14.1 and 2,370 NodeClaims, before any Node existed: 0.4 MiB for each. Nodes, their
- * pods and the simulation of a batch come on top, so that each machine counts three times that.
+ * Memory of Karpenter per machine. Karpenter 1.14.1 used 994 MiB with 2,370 NodeClaims before any Node existed, which
+ * is 0.4 MiB for each. Nodes, their pods and the simulation of a batch need more, so each machine counts three times as
+ * much.
  */
 const MEMORY_PER_MACHINE_MIB = 1.25;
 const BASE_MEMORY_MIB = 512;
-/** Resources that "Getting Started with Karpenter" gives the controller. */
+/** Memory of the controller in "Getting Started with Karpenter". */
 const LEAST_MEMORY_MIB = 1024;
 const MEMORY_STEP_MIB = 512;
 
-/** Half a CPU carries small clusters; "Getting Started with Karpenter" requests a whole one. */
+/** CPU request for small clusters: half a CPU is enough. "Getting Started with Karpenter" requests a whole one. */
 const SMALL = { machines: 100, cpuMilli: 500 };
 const MACHINES_PER_CPU = 1000;
 
 /**
- * One replica of Karpenter; only one of two works at a time.
- * @param machines that Karpenter starts
+ * Resources of one replica of Karpenter. Of the two replicas only one works at a time.
+ * @param machines number of machines that Karpenter starts
  */
 export function karpenterSize(machines: number): ControllerSize {
   const memory = BASE_MEMORY_MIB + machines * MEMORY_PER_MACHINE_MIB;
@@ -33,17 +34,18 @@ export function karpenterSize(machines: number): ControllerSize {
   };
 }
 
-/** Number of Karpenter's replicas. Each needs a machine of its own. */
+/** Number of Karpenter's replicas. Each needs its own machine. */
 export const KARPENTER_REPLICAS = 2;
 
 const LEAST_DNS_REPLICAS = 2;
 /**
- * "Scale CoreDNS Pods for high DNS traffic" of EKS: a replica for 16 machines, or for 256 CPUs where that gives more.
- * CPUs do not count here: a machine of 64 CPUs carries one pod.
+ * Number of machines per replica of CoreDNS. EKS' document "Scale CoreDNS Pods for high DNS traffic" advises one
+ * replica for 16 machines or for 256 CPUs, whichever gives more. CPUs do not count here, because even a machine with 64
+ * CPUs may run only one pod.
  */
 const MACHINES_PER_DNS_REPLICA = 16;
 
-/** Replicas of CoreDNS. The pods on a machine resolve names when they start and when they connect. */
+/** Number of replicas of CoreDNS. Pods resolve names only when they start and when they connect. */
 export function dnsReplicas(machines: number): number {
   return Math.max(LEAST_DNS_REPLICAS, Math.ceil(machines / MACHINES_PER_DNS_REPLICA));
 }

@@ -1,41 +1,43 @@
-/** Images of Docker Hub on many machines: how often they are pulled, and the cache in ECR that pulls them once. Pure. */
+/**
+ * Images of Docker Hub on many machines: the number of pulls, and the cache in ECR that pulls each image once. Pure.
+ */
 import { formatCount } from "../../../lib/units";
 import type { MachineGroup } from "../pools/machine-plan";
 import type { PodGroup } from "../pools/pod-groups";
 import type { Problem } from "../pools/problem";
 
 /**
- * "Docker Hub pull usage and limits": pulls in 6 hours from one IPv4 address without an account. A free account has
- * 200, however many addresses it uses.
+ * Number of pulls in 6 hours that Docker Hub allows from one IPv4 address without an account, according to "Docker Hub
+ * pull usage and limits". A free account has 200, regardless of the number of addresses.
  */
 export const ANONYMOUS_PULLS = 100;
 
 /** A registry that caches Docker Hub's images. */
 export interface CacheRegistry {
-  /** Such as `123456789012.dkr.ecr.us-west-2.amazonaws.com`. */
+  /** Host of the registry, such as `123456789012.dkr.ecr.us-west-2.amazonaws.com`. */
   readonly host: string;
-  /** Before the name of each repository. */
+  /** Prefix of the name of each repository. */
   readonly prefix: string;
 }
 
 export interface ImageCacheArgs {
-  /** Name of the secret with the account at Docker Hub. */
+  /** Name of the secret in Secrets Manager that holds the credentials for Docker Hub. */
   readonly credentialsSecret: string;
 }
 
 /** Images of Docker Hub in a plan. */
 export interface ImagePlan {
-  /** Sorted; empty where no machine pulls from Docker Hub. */
+  /** Images of Docker Hub, sorted; empty if no machine pulls from Docker Hub. */
   readonly hubImages: readonly string[];
-  /** One for each image on each machine, from the address with the most. */
+  /** Number of pulls from the address with the most pulls. Each machine pulls each of its images once. */
   readonly pulls: number;
-  /** The cache that the stack makes; null without. */
+  /** Cache that the stack creates; null without a cache. */
   readonly cache: ImageCacheArgs | null;
 }
 
 const HUB_HOSTS: readonly string[] = ["docker.io", "index.docker.io", "registry-1.docker.io"];
 
-/** Repository and tag at Docker Hub, such as `library/redis:8.2.1`; undefined for images of another registry. */
+/** Repository and tag at Docker Hub, such as `library/redis:8.2.1`; undefined for images of other registries. */
 export function hubRepository(image: string): string | undefined {
   const [first = "", ...rest] = image.split("/");
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === "localhost");
@@ -44,7 +46,7 @@ export function hubRepository(image: string): string | undefined {
   return name.includes("/") ? name : `library/${name}`;
 }
 
-/** The image under its name in the cache. Images of other registries stay as they are. */
+/** Name of an image in the cache. Names of images of other registries are not changed. */
 export function cachedImage(image: string, { host, prefix }: CacheRegistry): string {
   const repository = hubRepository(image);
   return repository === undefined ? image : `${host}/${prefix}/${repository}`;
@@ -55,15 +57,15 @@ export function cacheRepository(image: string, prefix: string): string {
   return `${prefix}/${(hubRepository(image) ?? image).replace(/[:@].*$/, "")}`;
 }
 
-/** A cluster's own prefix, as ECR allows it: 30 characters at most, single hyphens. */
+/** A prefix for a cluster's repositories that ECR allows: at most 30 characters, and no double hyphens. */
 export function cachePrefix(clusterName: string): string {
   const name = clusterName.replaceAll(/-+/g, "-").slice(0, 26).replace(/-$/, "");
   return `${name}-hub`;
 }
 
 /**
- * @param machines as planned for the groups
- * @param addresses whether machines leave the network by one address, or each zone by its own
+ * @param machines planned machines of the groups
+ * @param addresses whether all machines leave the network through one address, or those of each zone through their own
  */
 export function planImages(
   groups: readonly PodGroup[],
@@ -95,7 +97,7 @@ function machinesByZone(machines: readonly MachineGroup[]): Map<string, number> 
   return counts;
 }
 
-/** Pods by image of Docker Hub, then by zone. */
+/** Number of pods by image of Docker Hub, then by zone. */
 function podsByImage(groups: readonly PodGroup[]): Map<string, Map<string, number>> {
   const found = new Map<string, Map<string, number>>();
   for (const { images = [], pods } of groups) {
@@ -112,19 +114,19 @@ function podsByImage(groups: readonly PodGroup[]): Map<string, Map<string, numbe
   return found;
 }
 
-/** The command that makes the secret of a file, which keeps it off the command line. */
+/** Command that creates the secret from a file, so that its content is not on the command line. */
 export function secretCommand(name: string, region: string): string {
   return `aws secretsmanager create-secret --region ${region} --name ${name} --secret-string file://docker-hub.json`;
 }
 
-/** Contents of that file. */
+/** Content of the file from which `secretCommand` creates the secret. */
 export const SECRET_CONTENT = '{"username": "NAME", "accessToken": "TOKEN"}';
 
 export function imageProblems({ hubImages, pulls, cache }: ImagePlan): Problem[] {
   if (cache !== null || pulls < ANONYMOUS_PULLS) return [];
-  const rule = `Docker Hub lets an address without an account pull ${ANONYMOUS_PULLS} times in 6 hours`;
+  const rule = `without an account, Docker Hub allows ${ANONYMOUS_PULLS} pulls in 6 hours from one IP address`;
   const message =
-    `is missing, and machines would pull ${hubImages.join(", ")} ${formatCount(pulls)} times through one address: ` +
-    `${rule}; expected imageCache: {}, which makes a cache in ECR, or images of another registry`;
+    `is missing, and machines would pull ${hubImages.join(", ")} ${formatCount(pulls)} times from one IP address: ` +
+    `${rule}; expected imageCache: {}, which creates a cache in ECR, or images of a different registry`;
   return [{ path: ["imageCache"], message }];
 }

@@ -1,26 +1,26 @@
-/** Peers of network policies: pods by their labels, or the network's addresses where there are too many pods. Pure. */
+/** Peers of network policies: pods by their labels, or the network's addresses if there are too many pods. Pure. */
 import { formatCount } from "../../../lib/units";
 
 /**
- * Addresses in one PolicyEndpoint. EKS resolves the peers of a policy into objects of this size, writes them anew
- * whenever a pod comes or goes, and sends each to every machine. The controller has 200 by default; 1,000 were measured
- * on EKS (NVIDIA/NVSentinel, issue 1792). A policy in several objects drops connections while they change
- * (aws/amazon-network-policy-controller-k8s, issue 201).
+ * Number of addresses in one PolicyEndpoint object. EKS resolves the peers of a policy into objects of this size. It
+ * writes them again whenever a pod starts or stops, and sends each to every machine. The controller's default is 200;
+ * on EKS 1,000 were measured (NVIDIA/NVSentinel, issue 1792). A policy that needs several objects drops connections
+ * while they change (aws/amazon-network-policy-controller-k8s, issue 201).
  */
 const ADDRESSES_PER_OBJECT = 1000;
 
 export interface PolicyPeers {
-  /** Pods that a policy would list as its peers. */
+  /** Number of pods that a policy would list as its peers. */
   readonly pods: number;
-  /** The network's block, in place of pods; null where policies select pods. */
+  /** CIDR block of the network that policies use instead of pods; null if policies select pods. */
   readonly cidr: string | null;
-  /** Whether the pods are too many, and the block of an existing network is not known. */
+  /** Whether there are too many pods although the CIDR block is not known, because the network exists already. */
   readonly unknownBlock: boolean;
 }
 
 /**
- * @param pods of the stack's namespace
- * @param cidr block of the network; undefined where it exists already
+ * @param pods number of pods in the stack's namespace
+ * @param cidr block of the network; undefined if the network exists already
  */
 export function planPolicyPeers(pods: number, cidr: string | undefined): PolicyPeers {
   const isLarge = pods > ADDRESSES_PER_OBJECT;
@@ -28,6 +28,6 @@ export function planPolicyPeers(pods: number, cidr: string | undefined): PolicyP
 }
 
 export function policyNotes({ unknownBlock, pods }: PolicyPeers): string[] {
-  const why = "the existing network's block, which they could name instead, is not known here";
-  return unknownBlock ? [`network policies select ${formatCount(pods)} pods: ${why}`] : [];
+  const why = "the address block of the existing network, which the policies could name instead, is not known here";
+  return unknownBlock ? [`network policies select all ${formatCount(pods)} pods, because ${why}`] : [];
 }

@@ -1,4 +1,4 @@
-/** System machines: what runs on them, and the smallest type that has room for it. Pure. */
+/** System machines: the pods that run on them, and the smallest machine type that has room for these pods. Pure. */
 import { formatCount } from "../../../lib/units";
 import type { AllocatableResources, MachineType } from "../offers/machines";
 import {
@@ -15,38 +15,46 @@ import type { Problem } from "../pools/problem";
 import type { ControllerSize } from "./controller-size";
 import { dnsReplicas, KARPENTER_REPLICAS, karpenterSize } from "./controller-size";
 
-/** Machines that carry Karpenter, CoreDNS and the volume controller. */
+/** Machines for Karpenter, CoreDNS and the volume controller. */
 export interface SystemArgs {
-  /** @default the smallest m7g that has room */
+  /** Machine type. @default the smallest m7g that has room */
   readonly instanceType?: string | undefined;
-  /** Number of machines, at least 2, so that Karpenter's two replicas have machines of their own. @default 2 */
+  /** Number of machines, at least 2, because each of Karpenter's two replicas needs its own machine. @default 2 */
   readonly machines: number;
 }
 
-/** System machines with what runs on them. */
+/** System machines, and the pods that run on them. */
 export interface SystemPlan {
   readonly instanceType: string;
   readonly machines: number;
-  /** Machines that Karpenter starts. */
+  /** Number of machines that Karpenter starts. */
   readonly startedMachines: number;
   readonly karpenter: ControllerSize;
   readonly dnsReplicas: number;
 }
 
-/** The family of the default type: Graviton, with 4 GiB for each CPU, in every region with prices. */
+/** Family of the default type: Graviton with 4 GiB per CPU. Every region with a price table has it. */
 const FAMILY = "m7g";
-/** One with a single CPU has addresses for four pods besides the daemons, and none for what a user adds. */
+/**
+ * Lowest number of vCPUs. A machine with one has addresses for only four pods besides the DaemonSets, so users can add
+ * none.
+ */
 const MIN_VCPUS = 2;
 
-/** Requests of one replica. CoreDNS as its add-on; the volume controller has six containers of 10m and 40 MiB. */
+/**
+ * Requests of one replica: of the CoreDNS add-on, and of the volume controller, with six containers of 10m and 40 MiB.
+ */
 const DNS = { cpuMilli: 100, memoryMiB: 70 };
 const VOLUME_CONTROLLER = { cpuMilli: 60, memoryMiB: 240 };
 const VOLUME_CONTROLLER_REPLICAS = 2;
 
-/** A managed node group lets no more pods on a machine, and more on those with 30 vCPUs or more. */
+/**
+ * Highest number of pods on a machine of a managed node group: `large` for machines with at least `vcpus`, else
+ * `small`.
+ */
 const MANAGED_PODS = { small: 110, large: 250, vcpus: 30 };
 
-/** @param startedMachines machines that Karpenter starts */
+/** @param startedMachines number of machines that Karpenter starts */
 export function planSystem(
   { instanceType, machines }: SystemArgs,
   startedMachines: number,
@@ -60,12 +68,15 @@ function dnsOf(startedMachines: number): Pick<SystemPlan, "dnsReplicas"> {
   return { dnsReplicas: dnsReplicas(startedMachines) };
 }
 
-/** Addresses that the pods of one system machine take. */
+/** Number of addresses that the pods of one system machine take. */
 export function systemPodAddresses(plan: Omit<SystemPlan, "instanceType">): number {
   return busiestMachine(plan).pods + DAEMON_ADDRESSES;
 }
 
-/** One Karpenter, an even share of CoreDNS, and both volume controllers: the scheduler may put them together. */
+/**
+ * Requests on the busiest machine: one Karpenter, an even share of CoreDNS, and both volume controllers, in the worst
+ * case.
+ */
 function busiestMachine({
   machines,
   karpenter,
@@ -91,7 +102,7 @@ function hasRoom(type: MachineType, plan: Omit<SystemPlan, "instanceType">): boo
   return needed.cpuMilli <= room.cpuMilli && needed.memoryMiB <= room.memoryMiB && needed.pods <= room.pods;
 }
 
-/** Types of the default family that can be bought, smallest first. */
+/** Types of the default family that the region offers, smallest first. */
 function candidates(prices: PriceTable | undefined): { readonly name: string; readonly type: MachineType }[] {
   return MACHINE_TYPES.flatMap((name) => {
     const type = machineType(name);
@@ -106,12 +117,12 @@ function smallestType(plan: Omit<SystemPlan, "instanceType">, prices: PriceTable
   return candidates(prices).find(({ type }) => hasRoom(type, plan))?.name;
 }
 
-/** Where no type has room; the problem is reported with it. */
+/** Largest type of the default family. It is used if no type has room, and the problem is then reported for it. */
 function largestType(prices: PriceTable | undefined): string {
   return candidates(prices).at(-1)?.name ?? `${FAMILY}.large`;
 }
 
-/** Why these machines cannot carry what has to run on them. */
+/** Reasons why these machines do not have room for the system pods. */
 export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined): Problem[] {
   const { instanceType, machines } = plan;
   const path = ["system", "instanceType"];
@@ -121,7 +132,7 @@ export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined)
       ? [
           {
             path: ["system", "machines"],
-            message: `${machines} are too few: each of Karpenter's two replicas needs a machine; at least ${KARPENTER_REPLICAS}`,
+            message: `${machines} are too few: each of Karpenter's two replicas needs a machine; expected at least ${KARPENTER_REPLICAS}`,
           },
         ]
       : [];
@@ -130,7 +141,7 @@ export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined)
     const message = `${instanceType} has no price in the table of ${prices.region} of ${prices.date}`;
     return [...tooFew, { path, message }];
   }
-  // Too few machines would blame the type as well.
+  // With too few machines the type would be reported too, although it may be large enough.
   return tooFew.length > 0 || hasRoom(type, plan) ? tooFew : [{ path, message: roomMessage(plan, type, prices) }];
 }
 
@@ -138,7 +149,7 @@ function roomMessage(plan: SystemPlan, type: MachineType, prices: PriceTable | u
   const { instanceType, startedMachines, dnsReplicas: replicas } = plan;
   const [room, needed] = [roomOn(type), busiestMachine(plan)];
   const least = smallestType(plan, prices);
-  const remedy = least === undefined ? "more system.machines" : `at least ${least}, or more system.machines`;
+  const remedy = least === undefined ? "more system.machines" : `expected at least ${least}, or more system.machines`;
   return (
     `${instanceType} has ${room.cpuMilli}m and ${room.memoryMiB} MiB for ${room.pods} pods, and Karpenter with its ` +
     `share of ${formatCount(replicas)} CoreDNS replicas needs ${needed.cpuMilli}m and ${needed.memoryMiB} MiB for ` +

@@ -1,10 +1,10 @@
 /**
- * Unpacks Valkey, or Redis to compare it with, from packages of Debian or Ubuntu into a directory. That needs no root
- * and installs nothing.
+ * Unpacks packages of Valkey, or of Redis to compare it with, from Debian or Ubuntu into a directory. This needs no
+ * root and installs nothing.
  *
- * apt fetches the packages and checks their signatures, with separate state and cache directories, from the mirror that
- * the system is configured for. Programs of a newer suite need that suite's C library, so they run through its loader
- * from the unpacked tree.
+ * apt fetches the packages from the mirror that is configured on this machine, and checks their signatures. It uses
+ * separate state and cache directories. Programs of a newer suite need that suite's C library, so they run through the
+ * loader in the unpacked tree.
  */
 import { execFile } from "node:child_process";
 import {
@@ -26,17 +26,19 @@ import { Failure, messageOf } from "../../../lib/errors";
 const run = promisify(execFile);
 const PROGRAM_TEMPLATE = join(__dirname, "unpacked-program.sh");
 
-/** A suite of a distribution that has Valkey. */
+/** A suite of a distribution that contains Valkey. */
 interface Suite {
   readonly suite: string;
   readonly component: string;
-  /** The package version that this project is tested with. Another version of the suite is used too, and reported. */
+  /**
+   * Package version that this project is tested with. If the suite has a different version, that is used and reported.
+   */
   readonly pinned: string | undefined;
-  /** The suite that this suite's packages depend on, where it is incomplete. */
+  /** Suite with the packages that this suite's packages depend on, if this suite is incomplete. */
   readonly base?: string;
 }
 
-/** Newest first. Ubuntu's suites have no pinned versions. */
+/** Suites by distribution, newest first. Ubuntu's suites have no pinned versions. */
 const SUITES: Readonly<Record<string, readonly Suite[]>> = {
   debian: [
     { suite: "forky", component: "main", pinned: "9.1.2-1" },
@@ -49,17 +51,21 @@ const SUITES: Readonly<Record<string, readonly Suite[]>> = {
   ],
 };
 
-/** A product with packages NAME-server and NAME-tools, and programs NAME-server, NAME-cli and NAME-benchmark. */
+/**
+ * A product. Its packages are NAME-server and NAME-tools; its programs are NAME-server, NAME-cli and NAME-benchmark.
+ */
 export type Product = "valkey" | "redis";
 export const programNames = (product: Product): readonly string[] =>
   ["server", "cli", "benchmark"].map((program) => `${product}-${program}`);
-/** The oldest major versions that this project deploys. Redis 7.0 is the first with `shutdown-on-sigterm`. */
+/** Oldest major versions that this project deploys. Redis 7.0 is the first version with `shutdown-on-sigterm`. */
 export const MIN_MAJOR_VERSION: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
 
-/** Asked for by name, because apt satisfies the packages' alternatives with all of systemd otherwise. */
+/**
+ * Packages that are requested by name. Otherwise apt would fetch all of systemd to satisfy the packages' alternatives.
+ */
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
 
-/** The directories of programs that are unpacked already, newest first. */
+/** Directories of programs that are already unpacked, newest first. */
 export function unpackedPrograms(packages: string, product: Product = "valkey"): string[] {
   if (!existsSync(packages)) return [];
   const trees = readdirSync(packages).filter((name) => name.startsWith(`${product}_`));
@@ -72,9 +78,9 @@ export function hasApt(): boolean {
 }
 
 /**
- * Fetches and unpacks a product from the newest suite that is available.
- * @param packages the directory for unpacked trees, which need not exist
- * @param only the only suite to use, for an older version
+ * Fetches and unpacks a product from the newest available suite.
+ * @param packages directory for unpacked trees; it need not exist
+ * @param only the only suite to use, to get an older version
  * @returns the directory with the programs
  * @throws Failure with a reason for each suite when none is available
  */
@@ -137,7 +143,7 @@ async function fetchFrom(
   const { stdout: policy } = await run("apt-cache", [...options, "policy", `${product}-server`], { signal });
   const version = /Candidate: (\S+)/.exec(policy)?.[1];
   if (version === undefined || version === "(none)") throw new Failure(`it has no package ${product}-server`);
-  // Debian's Redis has an epoch: 5:8.0.2-3.
+  // The versions of Debian's Redis packages begin with an epoch, as in 5:8.0.2-3.
   const upstream = version.replace(/^\d+:/, "");
   const oldest = MIN_MAJOR_VERSION[product];
   if (Number.parseInt(upstream, 10) < oldest)
@@ -151,7 +157,7 @@ async function fetchFrom(
   const wanted = [`${product}-server=${version}`, `${product}-tools=${version}`];
   await run("apt-get", [...options, "install", "-d", "-y", ...wanted, ...SMALL_ALTERNATIVES], { signal }).catch(() => {
     signal.throwIfAborted();
-    // Older suites have no such alternatives, and do not need them.
+    // Older suites do not have these packages, and do not need them.
     return run("apt-get", [...options, "install", "-d", "-y", ...wanted], { signal });
   });
   const tree = join(work, "tree");
@@ -172,8 +178,8 @@ async function fetchFrom(
 }
 
 /**
- * apt with separate state, cache and sources. The rest of the system's configuration of apt, such as proxies, stays in
- * force.
+ * Options of apt for separate state, cache and sources. The rest of the system's apt configuration, such as proxies,
+ * still applies.
  */
 function aptOptions(work: string, sources: string): string[] {
   for (const directory of ["lists/partial", "cache/archives/partial", "none"])
@@ -190,11 +196,11 @@ function aptOptions(work: string, sources: string): string[] {
     "Dir::Etc::sourceparts": join(work, "none"),
     "Dir::Etc::preferences": join(work, "none/preferences"),
     "Dir::Etc::preferencesparts": join(work, "none"),
-    // As root, apt switches to a user who cannot write here.
+    // When root runs apt, it switches to a user that cannot write to this directory, unless this option is empty.
     "APT::Sandbox::User": "",
     "APT::Install-Recommends": "false",
     "Acquire::Languages": "none",
-    // Signatures of suites that change daily are valid for days only, and mirrors lag.
+    // Signatures of suites that change daily are valid for only a few days, and mirrors may lag behind.
     "Acquire::Check-Valid-Until": "false",
     "Acquire::Retries": "2",
     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
@@ -203,7 +209,7 @@ function aptOptions(work: string, sources: string): string[] {
   return ["-q", ...Object.entries(settings).flatMap(([key, value]) => ["-o", `${key}=${value}`])];
 }
 
-/** Trusts the distribution's own keyring only, where there is one. */
+/** Option of a source that trusts only the distribution's own keyring; empty if there is none. */
 function trust(distribution: string): string {
   const keyring = ["gpg", "pgp"]
     .map((end) => `/usr/share/keyrings/${distribution}-archive-keyring.${end}`)
@@ -232,7 +238,9 @@ function writePrograms(tree: string, product: Product): void {
   }
 }
 
-/** Renames the tree, so that it is never half there. Another run may have unpacked the same one meanwhile. */
+/**
+ * Renames the tree, so that it never exists in part. A different run may have unpacked the same tree in the meantime.
+ */
 async function moveInPlace(tree: string, target: string, product: Product): Promise<void> {
   try {
     renameSync(tree, target);
@@ -242,7 +250,7 @@ async function moveInPlace(tree: string, target: string, product: Product): Prom
   await run(join(target, "bin", `${product}-server`), ["--version"]);
 }
 
-/** The mirrors that this machine's apt uses for the distribution itself, the most likely one first. */
+/** Mirrors that this machine's apt uses for the distribution itself, the most likely one first. */
 async function findMirrors(codename: string, signal: AbortSignal): Promise<string[]> {
   const { stdout } = await run(
     "apt-get",
@@ -252,7 +260,7 @@ async function findMirrors(codename: string, signal: AbortSignal): Promise<strin
   const targets = stdout.split("\n").map((line) => line.split(" "));
   const having = (release: string): string[] =>
     targets.flatMap(([by, name, uri]) => (by === "Packages" && name === release && uri !== undefined ? [uri] : []));
-  // Other repositories may have a release of the same name; only the distribution has NAME-updates.
+  // Other repositories may have a release with the same name, but only the distribution itself has NAME-updates.
   return [...new Set([...having(`${codename}-updates`), ...having(codename)])].filter(
     (uri) => !uri.includes("-security"),
   );

@@ -1,6 +1,6 @@
 /**
- * Finds the engines that a study compares: versions of Valkey and Redis, on this machine or in the distribution's
- * packages.
+ * Finds the engines that a study compares. They are versions of Valkey and Redis on this machine or in the
+ * distribution's packages.
  */
 import { existsSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
@@ -10,10 +10,10 @@ import type { Product } from "./debian-packages";
 import type { Programs } from "./programs";
 import { findPrograms, inspectPrograms } from "./programs";
 
-/** An engine as a study names it: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
+/** Pattern of an engine in a study: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
 export const ENGINE_PATTERN = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
 
-/** The suite that has a version; other versions are looked for in the newest suite. */
+/** Suite by version. A version that is not listed is expected in the newest suite. */
 const SUITES: Readonly<Record<string, string>> = {
   "valkey-8.0": "bookworm-backports",
   "valkey-8.1": "trixie",
@@ -23,15 +23,15 @@ const SUITES: Readonly<Record<string, string>> = {
 
 /** Directories of unpacked packages. */
 export interface PackageDirectories {
-  /** Directory of the packages of the Valkey that commands use by default. */
+  /** Directory for the packages of the Valkey that commands use by default. */
   readonly packages: string;
-  /** Directory of engines to compare with, kept apart because `findPrograms` takes whatever it finds in `packages`. */
+  /** Directory for engines to compare with. It is separate, because `findPrograms` uses any programs in `packages`. */
   readonly comparison: string;
 }
 
 /**
- * The programs of every engine.
- * @param engines names and directories; undefined is the Valkey that `findPrograms` finds
+ * Finds the programs of every engine.
+ * @param engines names and directories; undefined means the Valkey that `findPrograms` finds
  * @throws BadInput with a reason for every engine that was not found
  */
 export async function findEngines(
@@ -75,7 +75,7 @@ async function findEngine(
   if (!hasApt())
     throw new Failure(
       [
-        "it is not installed, and this machine has no apt to fetch it with; install it, and name its directory",
+        "it is not installed, and this machine has no apt to fetch it; install it, and name the directory of its programs",
         ...looked,
       ].join("; "),
     );
@@ -114,7 +114,7 @@ function placesOf(product: Product, packages: string, others: string): [director
   return [...homes, ...onPath, ...unpacked].filter(([directory]) => existsSync(join(directory, `${product}-server`)));
 }
 
-/** `8.1` is any 8.1.x. */
+/** Whether the programs have the wanted version. `8.1` matches any 8.1.x. */
 function isVersion({ version }: Programs, wanted: string | undefined): boolean {
   return wanted === undefined || version === wanted || version.startsWith(`${wanted}.`);
 }

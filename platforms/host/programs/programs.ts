@@ -9,22 +9,22 @@ import type { Product } from "./debian-packages";
 
 const run = promisify(execFile);
 
-/** The three programs of one Valkey or Redis, by absolute path. */
+/** The absolute paths of the three programs of one installation of Valkey or Redis. */
 export interface Programs {
   readonly product: Product;
-  /** As the server prints it: `9.1.2`. */
+  /** Version that the server prints, such as `9.1.2`. */
   readonly version: string;
   readonly server: string;
   readonly cli: string;
   readonly benchmark: string;
-  /** `VALKEY_HOME`, `the PATH` or `Debian packages`. */
+  /** Place where the programs were found: `VALKEY_HOME`, `the PATH` or `Debian packages`. */
   readonly source: string;
 }
 
 /**
- * Finds Valkey 8.0 or newer. With VALKEY_HOME set, it must be there. Otherwise the PATH, the packages that are unpacked
- * already and the distribution's packages (where the machine has apt) are tried, in this order.
- * @param packages the directory of unpacked packages
+ * Finds Valkey 8.0 or newer. If VALKEY_HOME is set, Valkey must be there. Otherwise these places are tried in order:
+ * the PATH, the packages that are already unpacked, and, if the machine has apt, the distribution's packages.
+ * @param packages directory of unpacked packages
  * @throws BadInput with a reason for each place, and how to install Valkey
  */
 export async function findPrograms(
@@ -73,7 +73,7 @@ function candidates(packages: string, path: string): [directory: string, source:
   ];
 }
 
-/** The programs in a directory, or a sentence why they cannot be used. */
+/** The programs in a directory, or a sentence that says why they cannot be used. */
 export async function inspectPrograms(
   directory: string,
   source: string,
@@ -98,10 +98,10 @@ export async function inspectPrograms(
 }
 
 function noServers(looked: readonly string[]): BadInput {
-  return new BadInput("no Valkey server can be had on this machine", [
+  return new BadInput("no usable Valkey server on this machine", [
     ...looked,
-    `install one: ${installHint()}`,
-    "or set VALKEY_HOME to the directory of one",
+    `install Valkey: ${installHint()}`,
+    "or set VALKEY_HOME to the directory of a Valkey server",
   ]);
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a program of unpacked packages through the loader and the libraries of the same tree, wherever the tree is.
-# debian-packages.ts writes a copy of this script for each program, with the words between @ replaced.
+# Runs a program of unpacked packages with the loader and the libraries of the same tree. The tree may be anywhere.
+# debian-packages.ts writes a copy of this script for each program and replaces the words between @ signs.
 tree=${0%/bin/*}
 root=$tree/root
 exec "$root/@loader@" --argv0 @program@ --library-path "@libraries@" "$root/usr/bin/@program@" "$@"

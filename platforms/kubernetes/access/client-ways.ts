@@ -1,4 +1,4 @@
-/** The Services of a deployment at this moment: the ready pods behind them, and the servers that proxies lead to. */
+/** The present state of a deployment's Services: the ready pods behind them, and the servers to which proxies route. */
 import type { V1Endpoint, V1EndpointSlice } from "@kubernetes/client-node";
 import { messageOf } from "../../../lib/errors";
 import { connect } from "../../../valkey/connection";
@@ -12,20 +12,20 @@ import { openPortForward } from "../api/port-forward";
 import { CLUSTER_DOMAIN } from "../api/cluster-domain";
 
 const SERVICE_LABEL = "kubernetes.io/service-name";
-/** Limit for a login through a proxy, milliseconds. */
+/** Time limit for a login through a proxy, milliseconds. */
 const LOGIN_MS = 5_000;
 
-/** The Services, and how clients log in to the servers behind them. */
+/** Services to read, and the access with which to log in to the servers behind them. */
 export interface ClientWaysPlan {
   readonly namespace: string;
   readonly ways: readonly ClientWay[];
   readonly port: number;
   readonly access: NodeAccess;
-  /** @default "cluster.local" */
+  /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
 }
 
-/** Reads the ready endpoints of all Services. @throws Failure when the API server does not tell */
+/** Reads the ready endpoints of all Services. @throws Failure when the API server does not answer or refuses */
 export async function readClientWays(kubernetes: KubernetesClient, plan: ClientWaysPlan): Promise<ClientWayFacts[]> {
   const { namespace, ways } = plan;
   const names = ways.map(({ service }) => service);
@@ -49,7 +49,7 @@ export async function readClientWays(kubernetes: KubernetesClient, plan: ClientW
   );
 }
 
-/** One pod may have addresses of both families, in two slices. */
+/** Names of the ready pods, without duplicates: a pod with IPv4 and IPv6 addresses is in two slices. */
 function readyPods(slices: readonly V1EndpointSlice[]): string[] {
   // The API server answers null for a slice without endpoints.
   const ready = slices
@@ -58,7 +58,7 @@ function readyPods(slices: readonly V1EndpointSlice[]): string[] {
   return [...new Set(ready.flatMap(({ targetRef }) => targetRef?.name ?? []))].sort();
 }
 
-/** Logs in as clients do, who expect the Service's name in the certificate. */
+/** Logs in through a proxy as clients do: they expect the Service's name in the certificate. */
 async function serverBehind(
   kubernetes: KubernetesClient,
   { namespace, port, access, clusterDomain = CLUSTER_DOMAIN }: ClientWaysPlan,

@@ -1,4 +1,4 @@
-/** Where clients outside the Kubernetes cluster reach Services of the types LoadBalancer and NodePort. */
+/** Addresses at which clients outside the Kubernetes cluster reach Services of the types LoadBalancer and NodePort. */
 import { lookup } from "node:dns/promises";
 import { Failure } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
@@ -9,21 +9,21 @@ import { POD_TIMEOUT_MS } from "../pods/pods";
 
 const POLL_MS = 500;
 
-/** A Service, and the pod whose machine's address stands for it where it is a NodePort. */
+/** A Service. If its type is NodePort, clients use the address of the machine of `pod`. */
 export interface ExternalService {
   readonly name: string;
   readonly pod: string;
 }
 
-/** How clients outside reach a Service. */
+/** Address of a Service for clients outside the Kubernetes cluster. */
 export interface ExternalEndpoint extends Endpoint {
-  /** The host, or what its name resolves to. */
+  /** IP address of the host. */
   readonly address: string;
 }
 
 /**
  * Waits until all Services have an address.
- * @throws Failure naming those that have none in time, and why
+ * @throws Failure naming the Services that have no address in time, and why
  */
 export async function awaitExternalEndpoints(
   kubernetes: KubernetesClient,
@@ -45,7 +45,7 @@ export async function awaitExternalEndpoints(
   throw new Failure(`after ${Math.round(timeoutMs / 1000)} s: ${reasons.join("; ")}`);
 }
 
-/** @returns why there is none yet */
+/** @returns the address of a Service, or the reason why it has none yet */
 async function endpointOf(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -64,14 +64,14 @@ async function endpointOf(
   const [ingress] = service.status?.loadBalancer?.ingress ?? [];
   const host = ingress?.ip ?? ingress?.hostname;
   if (host === undefined || port === undefined)
-    return `Service ${name} has no address yet: is there a controller of load balancers? kubectl describe service ${name}`;
+    return `Service ${name} has no address yet; check that a load balancer controller runs: kubectl describe service ${name}`;
   const address = ingress?.ip ?? (await resolved(host));
   return address === undefined
     ? `${host}, of Service ${name}, does not resolve yet`
     : { host, address, port: port.port };
 }
 
-/** The first address by number, so that it stays the same. */
+/** The first address of a host in sorted order, so that the result does not change between calls. */
 async function resolved(host: string): Promise<string | undefined> {
   try {
     const addresses = await lookup(host, { all: true, family: 4 });

@@ -1,9 +1,9 @@
-/** Names of what pods read while two passwords are valid. */
+/** Names of the Secret and the file that pods read while two passwords are valid. */
 
-/** The file from which a server reads its users when it starts. */
+/** Name of the file from which a server reads its users when it starts. */
 export const USERS_FILE = "users.acl";
 
-/** The name of the Secret that exists as long as two passwords are valid. */
+/** Name of the Secret that exists while two passwords are valid. */
 export function overlapSecret(deployment: string): string {
   return `${deployment}-password-overlap`;
 }

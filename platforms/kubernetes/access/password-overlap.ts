@@ -1,6 +1,7 @@
 /**
- * Secret that pods read while two passwords are valid, beside the deployment's own. Its file takes the place of the same
- * file there, so that a server that restarts accepts both passwords; the deployment's Secret already is as it will stay.
+ * Secret that pods read, in addition to the deployment's own, while two passwords are valid. Its file replaces the file
+ * with the same name in the deployment's Secret, so that a server that restarts accepts both passwords. The
+ * deployment's Secret contains only the new password from the start.
  */
 import { once } from "node:events";
 import { Failure } from "../../../lib/errors";
@@ -12,7 +13,7 @@ import { openPortForward } from "../api/port-forward";
 
 const RELOAD_TIMEOUT_MS = 10_000;
 
-/** @param users text of the users' file */
+/** Creates or replaces the Secret. @param users text of the users' file */
 export async function publishOverlap(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -34,7 +35,7 @@ export async function publishOverlap(
   );
 }
 
-/** Whether servers that restart may read more than the present passwords. */
+/** Whether the Secret exists, so that servers that restart may accept a former password too. */
 export async function overlapExists(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -45,7 +46,7 @@ export async function overlapExists(
   return (await kubernetes.find(doing, kubernetes.core.readNamespacedSecret({ name, namespace }))) !== undefined;
 }
 
-/** Does nothing when there is no overlap. */
+/** Deletes the Secret. Does nothing if it does not exist. */
 export async function removeOverlap(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -55,7 +56,7 @@ export async function removeOverlap(
   await kubernetes.find(`deleting the Secret ${name}`, kubernetes.core.deleteNamespacedSecret({ name, namespace }));
 }
 
-/** Makes a pod's exporter of metrics read its password again. @throws Failure when it does not */
+/** Makes a pod's metrics exporter read its password again. @throws Failure when it does not */
 export async function reloadExporter(
   kubernetes: KubernetesClient,
   target: { readonly namespace: string; readonly pod: string; readonly port: number },
@@ -65,7 +66,7 @@ export async function reloadExporter(
     stream.write("POST /-/reload HTTP/1.0\r\nContent-Length: 0\r\n\r\n");
     const [answer] = (await once(stream, "data", { signal: AbortSignal.timeout(RELOAD_TIMEOUT_MS) })) as [Buffer];
     const [status = ""] = answer.toString().split("\r\n");
-    if (!status.includes(" 200 ")) throw new Failure(`it answers ${status}`);
+    if (!status.includes(" 200 ")) throw new Failure(`the exporter answers ${status}`);
   } finally {
     stream.destroy();
   }

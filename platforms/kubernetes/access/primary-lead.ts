@@ -1,4 +1,7 @@
-/** Objects that lead to the primary in replication mode: Services for clients, and a ConfigMap for servers that start without Sentinels. */
+/**
+ * Objects by which clients and servers find the primary in replication mode: Services for clients, and a ConfigMap for
+ * servers without Sentinels, which read it when they start.
+ */
 import { isDeepStrictEqual } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
@@ -6,19 +9,19 @@ import type { Labels } from "../pods/pods";
 import { resourceName } from "../api/pod-diagnostics";
 import { formatLabelSelector, listPods, POD_NAME_LABEL } from "../pods/pods";
 
-/** Names of the objects, and labels of the pods that Services can lead to. */
+/** Names of the objects, and labels of the pods to which Services can route. */
 export interface PrimaryLead {
-  /** Services of the primary. One that does not exist is left out. */
+  /** Names of the Services of the primary. Services that do not exist are skipped. */
   readonly services: readonly string[];
   /** Labels of all servers. */
   readonly servers: Labels;
-  /** Labels of proxies, to which the Services lead where Sentinels decide. @default no proxies */
+  /** Labels of proxies. If there are Sentinels, the Services route to the proxies. @default no proxies */
   readonly proxies?: Labels | undefined;
-  /** ConfigMap that names the primary's pod. */
+  /** Name of the ConfigMap that names the primary's pod. */
   readonly configMap: string;
 }
 
-/** A deployment's lead, in its namespace. */
+/** Objects by which clients and servers find the primary of a deployment, and their namespace. */
 export interface LeadPlace {
   readonly namespace: string;
   readonly lead: PrimaryLead;
@@ -29,12 +32,15 @@ const ANNOTATION = "valkey/primary";
 /** Key of the ConfigMap, and name of the file that pods read. */
 export const DESIGNATED_KEY = "pod";
 
-/** Labels of the one pod, or of the proxies, that a Service of the primary leads to. */
+/** Labels of the pods to which a Service of the primary routes: the proxies, or else the one pod. */
 export function leadLabels({ servers, proxies }: PrimaryLead, pod: string): Labels {
   return proxies ?? { ...servers, [POD_NAME_LABEL]: pod };
 }
 
-/** The pod that servers without Sentinels take for the primary; undefined where the ConfigMap does not exist. */
+/**
+ * Name of the designated pod: servers without Sentinels consider it the primary. Undefined if the ConfigMap does not
+ * exist.
+ */
 export async function designatedPod(
   kubernetes: KubernetesClient,
   { namespace, lead: { configMap: name } }: LeadPlace,
@@ -46,7 +52,10 @@ export async function designatedPod(
   return found?.data?.[DESIGNATED_KEY];
 }
 
-/** Whether every Service that exists leads there. @throws Failure when a Service may not be read */
+/**
+ * Whether every existing Service of the primary routes to this pod or to the proxies.
+ * @throws Failure when one may not be read
+ */
 export async function areLed(
   kubernetes: KubernetesClient,
   { namespace, lead }: LeadPlace,
@@ -64,7 +73,7 @@ export async function areLed(
   return found.every((service) => service === undefined || isDeepStrictEqual(service.spec?.selector, wanted));
 }
 
-/** Leads clients to a pod, or to the proxies where there are any. @throws Failure when a Service may not be changed */
+/** Routes clients to a pod, or to the proxies if there are any. @throws Failure when a Service may not be changed */
 export async function leadClients(
   kubernetes: KubernetesClient,
   { namespace, lead }: LeadPlace,
@@ -74,7 +83,7 @@ export async function leadClients(
   await Promise.all(
     lead.services.map((name) =>
       kubernetes.find(
-        `leading Service ${name} of namespace ${namespace} to ${pod}`,
+        `pointing Service ${name} of namespace ${namespace} to ${pod}`,
         kubernetes.core.patchNamespacedService({ namespace, name, body }),
       ),
     ),
@@ -82,8 +91,8 @@ export async function leadClients(
 }
 
 /**
- * Has servers that start without Sentinels take this pod for the primary. An annotation of the pods that run has their machines look at the
- * ConfigMap soon; by themselves they do after a minute or so.
+ * Designates this pod: servers without Sentinels consider it the primary when they start. Running pods also get an
+ * annotation, because a kubelet then reads the ConfigMap again soon; otherwise it does so only after about a minute.
  * @throws Failure when the ConfigMap does not exist, or may not be changed
  */
 export async function designate(

@@ -1,21 +1,21 @@
-/** The Secret with the files of TLS, and whether they can serve a deployment. */
+/** The Secret with the TLS files, and a check whether a deployment can use them. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { messageOf } from "../../../lib/errors";
 import { formatList } from "../../../lib/units";
 import { statusInError } from "../api/api-errors";
 import type { KubernetesClient } from "../api/client";
 
-/** Keys of the Secret, as cert-manager writes them. */
+/** Keys of the Secret. cert-manager writes the same ones. */
 const KEYS = ["tls.crt", "tls.key", "ca.crt"] as const;
 type Key = (typeof KEYS)[number];
-/** Base64, by key. */
+/** Data of the Secret, base64, by key. */
 type SecretData = Readonly<Record<string, string>>;
 
-/** The content of a Secret, or the reason why it is not known. */
+/** Content of a Secret, or the reason why it is not known. */
 export type TlsSecretLook =
   { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly data: SecretData };
 
-/** @returns `unreadable` where the permission to read it is missing */
+/** Reads the Secret. @returns `unreadable` if the permission to read it is missing */
 export async function readTlsSecret(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -33,7 +33,7 @@ export async function readTlsSecret(
   }
 }
 
-/** The text of a key; empty where it is missing. */
+/** Text under a key; empty if the key is missing. */
 export function pemOf(data: SecretData, key: Key): string {
   return Buffer.from(data[key] ?? "", "base64").toString();
 }
@@ -41,7 +41,8 @@ export function pemOf(data: SecretData, key: Key): string {
 const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 /**
- * @param hosts that the certificate must name, with or without wildcards
+ * Problems with the content of the Secret.
+ * @param hosts host names that the certificate must contain, itself or by a wildcard
  * @returns a sentence for each problem
  */
 export function tlsSecretProblems(data: SecretData, hosts: readonly string[], now: Date): string[] {
@@ -64,16 +65,16 @@ export function tlsSecretProblems(data: SecretData, hosts: readonly string[], no
   if (!leaf.checkPrivateKey(key)) problems.push("tls.key is not the key of tls.crt");
   const [from, until] = [new Date(leaf.validFrom), new Date(leaf.validTo)];
   if (until < now) problems.push(`tls.crt has expired: it was valid until ${until.toISOString()}`);
-  if (from > now) problems.push(`tls.crt is valid from ${from.toISOString()} only`);
+  if (from > now) problems.push(`tls.crt is not valid before ${from.toISOString()}`);
   if (!chain.some((each) => authorities.some((authority) => each.verify(authority.publicKey))))
     problems.push("no certificate of ca.crt has signed tls.crt");
   const unnamed = hosts.filter((host) => leaf.checkHost(host) === undefined);
   if (unnamed.length > 0)
-    problems.push(`tls.crt is not for ${formatList(unnamed, 3)}; it is for ${leaf.subjectAltName ?? "no DNS name"}`);
+    problems.push(`tls.crt does not name ${formatList(unnamed, 3)}; it names ${leaf.subjectAltName ?? "no DNS name"}`);
   return problems;
 }
 
-/** @throws Error when there is none, or one is damaged */
+/** The certificates in a PEM text. @throws Error when there is none, or one is damaged */
 function certificates(text: string): X509Certificate[] {
   const found = text.match(PEM) ?? [];
   if (found.length === 0) throw new Error("it has no certificate in PEM");

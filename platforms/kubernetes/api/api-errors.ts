@@ -1,32 +1,32 @@
-/** Explains errors of the API server, and of the connection to it, in one sentence with what to do. Pure. */
+/** Explains errors of the API server, and of the connection to it. Each is one sentence that says what to do. Pure. */
 import { codeOf, messageOf } from "../../../lib/errors";
 
 /** The API server, for messages. */
 export interface ApiServer {
   /** Context of the kubeconfig. */
   readonly context: string;
-  /** URL. */
+  /** URL of the API server. */
   readonly server: string;
 }
 
-/** The error of an API server: the part of metav1.Status that is used here. */
+/** Error of an API server: the fields of metav1.Status that are used here. */
 export interface ApiStatus {
   readonly code: number;
   readonly message: string;
 }
 
-/** `User "x" cannot create resource "pods/portforward" in API group "" in the namespace "y"`, as RBAC words it. */
+/** RBAC's message: `User "x" cannot create resource "pods/portforward" in API group "" in the namespace "y"`. */
 const FORBIDDEN =
   /User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?/;
 
-/** The status in an error of the client library; undefined for other errors. */
+/** Status in an error of the client library; undefined for other errors. */
 export function statusInError(error: unknown): ApiStatus | undefined {
   if (!(error instanceof Error) || !("code" in error) || typeof error.code !== "number") return undefined;
   const body: unknown = "body" in error ? error.body : undefined;
   return parseStatus(error.code, body);
 }
 
-/** @param body of the response, parsed or not */
+/** @param body body of the response, parsed or as text */
 export function parseStatus(status: number, body: unknown): ApiStatus {
   const parsed = typeof body === "string" ? parseJson(body) : body;
   const message =
@@ -38,7 +38,7 @@ export function parseStatus(status: number, body: unknown): ApiStatus {
   return { code: status, message: message === "" ? `HTTP status ${status}` : message };
 }
 
-/** @param doing what failed: `reading the pods of namespace x` */
+/** @param doing the request that failed, such as `reading the pods of namespace x` */
 export function explainStatus({ code, message }: ApiStatus, doing: string, { context }: ApiServer): string {
   if (code === 401)
     return (
@@ -50,15 +50,15 @@ export function explainStatus({ code, message }: ApiStatus, doing: string, { con
     const [, user = "", verb = "", resource = "", group = "", namespace] = forbidden;
     const where = namespace === undefined ? "" : ` in namespace ${namespace}`;
     const kind = namespace === undefined ? "ClusterRole" : "Role";
-    // Over a websocket it is a GET, for which versions of Kubernetes ask for either or both.
+    // A port-forward over a websocket is a GET. Depending on its version Kubernetes requires "get", "create" or both.
     const verbs = resource === "pods/portforward" ? `"create", "get"` : `"${verb}"`;
     const rule = `apiGroups ["${group}"], resources ["${resource}"], verbs [${verbs}]`;
-    return `${doing}: ${user} may not ${verb} ${resource}${where}; bind it a ${kind} with ${rule}`;
+    return `${doing}: ${user} may not ${verb} ${resource}${where}; grant this user a ${kind} with ${rule}`;
   }
   return `${doing}: ${message}`;
 }
 
-/** @param error of the connection, or of the API server */
+/** @param error error of the connection, or of the API server */
 export function explainApiError(error: unknown, doing: string, api: ApiServer): string {
   const refusal = statusInError(error);
   if (refusal !== undefined) return explainStatus(refusal, doing, api);

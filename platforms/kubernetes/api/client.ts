@@ -1,6 +1,6 @@
 /**
- * A client of a Kubernetes API server, by a kubeconfig. Loads the client library when it is first used, which takes a
- * while.
+ * A client of a Kubernetes API server, configured by a kubeconfig. It loads the client library only when it is first
+ * used, because that takes a while.
  */
 import type * as ClientNode from "@kubernetes/client-node";
 import type {
@@ -21,23 +21,23 @@ import { BadInput, codeOf, Failure, messageOf } from "../../../lib/errors";
 import type { ApiServer } from "./api-errors";
 import { explainApiError, statusInError } from "./api-errors";
 
-/** The cluster to use. */
+/** Selection of the Kubernetes cluster to use. */
 export interface KubeconfigSelection {
   /**
-   * The path of a kubeconfig, or its text.
+   * Path of a kubeconfig, or its text.
    * @default KUBECONFIG, else ~/.kube/config, else a pod's own service account
    */
   readonly kubeconfig?: string | undefined;
-  /** @default the current context of the kubeconfig */
+  /** Name of the context. @default the current context of the kubeconfig */
   readonly context?: string | undefined;
 }
 
-/** The time limit of a request, milliseconds. */
+/** Time limit of a request, milliseconds. */
 const ANSWER_TIMEOUT_MS = 15_000;
 
 type Library = typeof ClientNode;
 
-/** The APIs that this project uses, and requests with errors that tell the user what to do. */
+/** The APIs that this project uses, and requests whose errors tell the user what to do. */
 export class KubernetesClient implements ApiServer {
   readonly core: CoreV1Api;
   readonly apps: AppsV1Api;
@@ -47,7 +47,7 @@ export class KubernetesClient implements ApiServer {
   readonly custom: CustomObjectsApi;
   readonly discovery: DiscoveryV1Api;
   readonly policy: PolicyV1Api;
-  /** For a patch: an object as it is to be, which is made where there is none. */
+  /** Option of a patch for server-side apply: the patch is the wanted object, which is created if it does not exist. */
   readonly serverSideApply: ConfigurationOptions;
 
   private constructor(
@@ -69,7 +69,8 @@ export class KubernetesClient implements ApiServer {
   }
 
   /**
-   * Sends one request, so that problems with the connection are reported before anything else happens.
+   * Opens a client. It sends one request, so that problems with the connection are reported before anything else
+   * happens.
    * @throws BadInput when the kubeconfig cannot be used or has no such context
    * @throws Failure when the API server cannot be reached or does not accept the credentials
    */
@@ -86,8 +87,8 @@ export class KubernetesClient implements ApiServer {
 
   /**
    * The result of a request.
-   * @param doing for messages: `reading the pods of namespace x`
-   * @throws Failure with what to do
+   * @param doing description of the request for messages, such as `reading the pods of namespace x`
+   * @throws Failure that says what to do
    */
   async call<T>(doing: string, answer: Promise<T>): Promise<T> {
     try {
@@ -97,7 +98,7 @@ export class KubernetesClient implements ApiServer {
     }
   }
 
-  /** As `call`; undefined when the object does not exist. */
+  /** The result of a request, as `call` returns it; undefined if the object does not exist. */
   async find<T>(doing: string, answer: Promise<T>): Promise<T | undefined> {
     const known = answer.catch((error: unknown) => {
       if (statusInError(error)?.code === 404) return undefined;
@@ -137,17 +138,17 @@ function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConf
       code === "ENOENT"
         ? "there is no such file"
         : code === "EACCES"
-          ? "it may not be read"
+          ? "it is not readable"
           : `it is not a kubeconfig (${messageOf(error).split("\n")[0] ?? ""})`;
-    throw new BadInput("kubeconfig", [`${from}: ${why}; name a cluster's file, or set KUBECONFIG`]);
+    throw new BadInput("kubeconfig", [`${from}: ${why}; name the kubeconfig of a cluster, or set KUBECONFIG`]);
   }
   return config;
 }
 
-/** The context that the library invents where it finds no kubeconfig. */
+/** Name of the context that the library invents if it finds no kubeconfig. */
 const NO_KUBECONFIG = "loaded-context";
 
-/** @throws BadInput when the context does not exist, or its cluster is not described */
+/** Chooses the context. @throws BadInput when it does not exist, or the kubeconfig does not describe its cluster */
 function choose(
   config: KubeConfig,
   { context }: KubeconfigSelection,
@@ -157,7 +158,7 @@ function choose(
   if (known.length === 0) throw new BadInput("kubeconfig", ["it has no contexts"]);
   if (current === NO_KUBECONFIG)
     throw new BadInput("kubeconfig", [
-      "there is none: KUBECONFIG is not set and there is no ~/.kube/config; name a cluster's file",
+      "there is none: KUBECONFIG is not set and there is no ~/.kube/config; name the kubeconfig of a cluster",
     ]);
   const name = context ?? current;
   if (name === undefined || name === "")

@@ -1,6 +1,6 @@
 /** Kubernetes objects as plain data. */
 
-/** An object with the properties of one of the client library's classes. The API accepts such objects too. */
+/** A plain object with the properties of one of the client library's classes. The API accepts plain objects too. */
 export type Plain<T> = T extends Date
   ? T
   : T extends (infer E)[]

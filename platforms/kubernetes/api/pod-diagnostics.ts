@@ -1,4 +1,4 @@
-/** Diagnoses why pods do not run: a sentence for each cause, with what to do about it. Pure. */
+/** Diagnoses why pods do not run. Each cause is a sentence that says what to do about it. Pure. */
 import type {
   CoreV1Event,
   V1ContainerStateTerminated,
@@ -8,33 +8,35 @@ import type {
 } from "@kubernetes/client-node";
 import { listNames } from "../../../valkey/verification/assertion";
 
-/** Knowledge of the API server about pods that should run. */
+/** Facts from the API server about pods that should run. */
 export interface PodEvidence {
   readonly namespace: string;
   readonly wanted: number;
-  /** Advice for pods that cannot be scheduled, besides more machines. */
+  /** Advice for pods that cannot be scheduled, as an alternative to more machines. */
   readonly otherwise?: string | undefined;
   readonly pods: readonly V1Pod[];
-  /** Claims of the pods. */
+  /** Volume claims of the pods. */
   readonly claims: readonly V1PersistentVolumeClaim[];
-  /** Events of the pods, of their claims, and of whatever makes the pods. */
+  /** Events of the pods, of their claims, and of the StatefulSet or Job that creates the pods. */
   readonly events: readonly CoreV1Event[];
-  /** Names; undefined where they may not be read. */
+  /** Names of storage classes; undefined if they may not be read. */
   readonly storageClasses: readonly string[] | undefined;
-  /** The last lines of the log of a container that keeps exiting, by pod. */
+  /** Last lines of the log of a container that keeps exiting, by pod. */
   readonly lastWords: ReadonlyMap<string, string>;
 }
 
-/** Why pods do not run. */
+/** A cause why pods do not run. */
 export interface PodDiagnostic {
-  /** The pods, or the StatefulSet or Job that creates them. */
+  /** Names of the pods, or of the StatefulSet or Job that creates them. */
   readonly names: readonly string[];
   readonly cause: string;
-  /** Whether waiting is useless: more machines may come by themselves, a missing image does not. */
+  /**
+   * Whether waiting cannot help. More machines may be added by themselves; a missing image does not appear by itself.
+   */
   readonly permanent: boolean;
 }
 
-/** Merges the same cause of several pods into one diagnostic. */
+/** The causes why pods do not run. If several pods have the same cause, they are merged into one diagnostic. */
 export function diagnosePods(seen: PodEvidence): PodDiagnostic[] {
   const causes = [...seen.pods.flatMap((pod) => diagnosePod(pod, seen)), ...makerDiagnostics(seen)];
   const merged = new Map<string, PodDiagnostic>();
@@ -45,12 +47,12 @@ export function diagnosePods(seen: PodEvidence): PodDiagnostic[] {
   return [...merged.values()];
 }
 
-/** `valkey-0, valkey-1: image x cannot be pulled …` */
+/** A diagnostic as text, such as `valkey-0, valkey-1: image x cannot be pulled …`. */
 export function formatDiagnostic({ names, cause }: PodDiagnostic): string {
   return `${listNames(names)}: ${cause}`;
 }
 
-/** Whether its container runs and it has an address. @param container @default the first one */
+/** Whether a pod's container runs and the pod has an address. @param container @default the first one */
 export function isPodRunning(pod: V1Pod, container: string | undefined): boolean {
   const { status, metadata } = pod;
   if (status?.phase !== "Running" || status.podIP === undefined || metadata?.deletionTimestamp !== undefined)
@@ -58,13 +60,13 @@ export function isPodRunning(pod: V1Pod, container: string | undefined): boolean
   return statusOf(pod, container)?.state?.running !== undefined;
 }
 
-/** @param container the first where there is no name */
+/** Status of a container. @param container name of the container; undefined for the first one */
 function statusOf(pod: V1Pod, container: string | undefined): V1ContainerStatus | undefined {
   const name = container ?? pod.spec?.containers[0]?.name;
   return pod.status?.containerStatuses?.find((each) => each.name === name);
 }
 
-/** The name of a Kubernetes object; empty where it has none. */
+/** Name of a Kubernetes object; empty if it has none. */
 export function resourceName({ metadata }: { readonly metadata?: { readonly name?: string } }): string {
   return metadata?.name ?? "";
 }
@@ -95,7 +97,7 @@ function diagnosePod(pod: V1Pod, seen: PodEvidence): PodDiagnostic[] {
 
 /** The scheduler's message, and what to do about it. */
 function unschedulable(message: string, otherwise: string | undefined): string {
-  // The rest of the message is about preemption, which never helps here.
+  // The end of the message is about preemption, which never helps here, so it is removed.
   const said = message
     .replace(/[,.]? (no new claims to deallocate, )?preemption: .*$/s, "")
     .trim()
@@ -103,7 +105,7 @@ function unschedulable(message: string, otherwise: string | undefined): string {
   return `it cannot be scheduled (${said}); ${schedulingAdvice(said, otherwise)}`;
 }
 
-function schedulingAdvice(said: string, otherwise = "ask for a softer spread"): string {
+function schedulingAdvice(said: string, otherwise = "use a softer spread constraint"): string {
   if (/topology spread/.test(said)) return `add machines in as many zones as the plan needs, or ${otherwise}`;
   if (/anti-affinity/.test(said)) return `add machines, or ${otherwise}`;
   if (/Insufficient|Too many pods/.test(said)) return "add machines with enough room, or request less CPU or memory";
@@ -174,7 +176,7 @@ function quote(log: string | undefined): string {
   return `; the last lines of its log:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }
 
-/** The registry's error, without the errors that wrap it; undefined where the message is only "back-off". */
+/** The registry's error, without the errors that wrap it; undefined if the message only says "back-off". */
 function pullError(message: string | undefined): string | undefined {
   if (message === undefined || /^Back-off pulling image "[^"]*"$/.test(message)) return undefined;
   const innermost = message
@@ -184,7 +186,7 @@ function pullError(message: string | undefined): string | undefined {
   return cause === "" ? undefined : cause;
 }
 
-/** A claim that only waits for its pod has no problem: it is bound when the pod is scheduled. */
+/** Problems with volume claims. A claim that waits for its pod has none: it is bound when the pod is scheduled. */
 function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvidence): PodDiagnostic[] {
   const names = (pod.spec?.volumes ?? []).flatMap(
     ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [],
@@ -199,7 +201,7 @@ function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvi
       { names: [resourceName(pod)], cause, permanent },
     ];
     if (wanted === undefined || wanted === "")
-      return found(`its volume names no storage class and the cluster has no default one${known}`, true);
+      return found(`its volume names no storage class, and the cluster has no default storage class${known}`, true);
     if (storageClasses !== undefined && !storageClasses.includes(wanted))
       return found(`the cluster has no storage class ${wanted} for its volume${known}`, true);
     const failed = events.findLast((event) => event.involvedObject.name === claimName && event.type === "Warning");
@@ -209,7 +211,7 @@ function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvi
   });
 }
 
-/** Why a StatefulSet or a Job could not create its pods. */
+/** Causes why a StatefulSet or a Job could not create its pods. */
 function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): PodDiagnostic[] {
   const missing = wanted - pods.length;
   if (missing <= 0) return [];
@@ -228,7 +230,7 @@ function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): Pod
     return [{ names: maker, cause, permanent: true }];
   }
   const why = message.replace(/^create Pod \S+ in StatefulSet \S+ failed error: /, "").replace(/^Error creating: /, "");
-  // The claim of a deleted pod is deleted a little later than the pod.
+  // Not permanent: the claim of a deleted pod is deleted a little later than the pod.
   const passes = /is being deleted/.test(why);
   return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: !passes }];
 }

@@ -1,7 +1,7 @@
 /**
- * A port-forward: one TCP connection to a pod, over a websocket through the API server. The client library's own
- * port-forward does not end a stream when the other side ends, does not wait for slow readers, and hides why the API
- * server refused.
+ * A port-forward: one TCP connection to a pod, through a websocket to the API server. The client library's own
+ * port-forward is not used: it does not end a stream when the other side ends, does not wait for slow readers, and
+ * hides the reason why the API server refused.
  */
 import { Duplex } from "node:stream";
 import { WebSocket } from "ws";
@@ -9,14 +9,20 @@ import { Failure, messageOf } from "../../../lib/errors";
 import type { KubernetesClient } from "./client";
 import { explainApiError, explainStatus, parseStatus } from "./api-errors";
 
-/** Each frame begins with a channel. A port has two channels, for data and for errors. */
+/**
+ * Protocol of the websocket. Each frame begins with the number of a channel. A port has two channels, for data and
+ * errors.
+ */
 const PROTOCOL = "v4.channel.k8s.io";
 const DATA = 0;
-/** The first frame of each channel begins with the port, in two bytes. */
+/** Length of the port number, with which the first frame of each channel begins. */
 const PORT_BYTES = 2;
-/** The time limit for opening a port-forward, milliseconds. */
+/** Time limit for opening a port-forward, milliseconds. */
 const OPEN_TIMEOUT_MS = 15_000;
-/** Between pings, milliseconds: load balancers drop connections that are silent for minutes. */
+/**
+ * Time between pings, milliseconds. They are needed because load balancers drop connections that are silent for
+ * minutes.
+ */
 const KEEP_ALIVE_MS = 30_000;
 
 /** A pod's port. */
@@ -26,12 +32,15 @@ export interface PodPort {
   readonly port: number;
 }
 
-/** The API server accepted the port-forward, but the pod does not answer (any more). A later attempt may succeed. */
+/**
+ * Failure of a port-forward that the API server accepted: the pod does not answer (any more). A later attempt may
+ * succeed.
+ */
 export class PortForwardBroken extends Failure {}
 
 /**
- * Opens a port-forward. Where nothing listens on the port, the stream fails later.
- * @throws Failure with the reason, and what to do
+ * Opens a port-forward. If nothing listens on the port, the stream fails later.
+ * @throws Failure with the reason, which says what to do
  */
 export async function openPortForward(kubernetes: KubernetesClient, target: PodPort): Promise<Duplex> {
   const { namespace, pod, port } = target;
@@ -75,7 +84,7 @@ export async function openPortForward(kubernetes: KubernetesClient, target: PodP
 }
 
 class PortForward extends Duplex {
-  /** The channels whose first frame has arrived. */
+  /** Channels whose first frame has arrived. */
   readonly #announced = new Set<number>();
   readonly #keepAlive: NodeJS.Timeout;
 
@@ -84,7 +93,8 @@ class PortForward extends Duplex {
     private readonly target: PodPort,
   ) {
     super({ allowHalfOpen: false });
-    // The stream may fail before its user listens for errors; the user then finds it destroyed, with the reason.
+    // The stream may fail before its user listens for errors. The user then finds the stream destroyed, with the
+    // reason.
     this.on("error", () => undefined);
     socket.on("message", (data: Buffer) => {
       this.#receive(data);
@@ -136,7 +146,7 @@ class PortForward extends Duplex {
   }
 }
 
-/** The kubelet's error, in short. */
+/** A short form of the kubelet's error. */
 function whyIn(text: string, { pod, port }: PodPort): string {
   if (/connection refused/i.test(text)) return `nothing listens on port ${port} of ${pod} yet`;
   return `the port-forward to ${pod} broke: ${messageOf(text).trim()}`;

@@ -15,7 +15,7 @@ const FACTORS: Readonly<Record<string, number>> = {
 const BINARY = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL = ["k", "M", "G", "T", "P", "E"];
 
-/** The value of a quantity: `500m` is 0.5, `1Ki` 1024, `1e3` 1000. NaN for other texts. */
+/** Value of a quantity: `500m` is 0.5, `1Ki` is 1024, `1e3` is 1000. NaN for other texts. */
 export function parseQuantity(text: string): number {
   const [, number = "", suffix = ""] = /^([+-]?[\d.]+(?:[eE][+-]?\d+)?)([A-Za-z]*)$/.exec(text) ?? [];
   const power = BINARY.indexOf(suffix);
@@ -24,8 +24,8 @@ export function parseQuantity(text: string): number {
 }
 
 /**
- * The shortest text of the same quantity, as the API server prints it: `1Gi` for `1024Mi`, `1500Mi` stays. Texts that
- * are not a quantity stay as they are.
+ * The shortest text of the same quantity, in the form that the API server prints: `1Gi` for `1024Mi`, but `1500Mi` for
+ * `1500Mi`. A text that is not a quantity is returned unchanged.
  */
 export function canonicalQuantity(text: string): string {
   const value = parseQuantity(text);

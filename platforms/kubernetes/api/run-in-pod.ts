@@ -1,4 +1,4 @@
-/** Runs a shell script in a container that runs already. */
+/** Runs a shell script in a running container. */
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { V1Status } from "@kubernetes/client-node";
@@ -11,7 +11,7 @@ export interface ContainerName {
   readonly container: string;
 }
 
-/** A WebSocket that cannot be opened is rejected with an event, which is not an Error. */
+/** Message of an event: if a WebSocket cannot be opened, the promise is rejected with an event instead of an Error. */
 const eventMessage = (event: unknown): string =>
   typeof event === "object" && event !== null && "message" in event ? String(event.message) : messageOf(event);
 
@@ -19,7 +19,7 @@ const eventMessage = (event: unknown): string =>
 const TIMEOUT_MS = 15_000;
 
 /**
- * @returns what the script printed
+ * @returns the output of the script
  * @throws Failure when it cannot be run, fails or takes longer than 15 seconds; it needs the right to create pods/exec
  */
 export async function runInPod(
@@ -36,7 +36,7 @@ export async function runInPod(
   try {
     const status = await new Promise<V1Status>((resolve, reject) => {
       const timer = setTimeout(() => {
-        reject(failed(`no end after ${TIMEOUT_MS / 1000} s`));
+        reject(failed(`it did not end within ${TIMEOUT_MS / 1000} s`));
       }, TIMEOUT_MS);
       stop.signal.addEventListener("abort", () => {
         clearTimeout(timer);

@@ -1,4 +1,7 @@
-/** Reads what a Kubernetes cluster has and allows. What the account has no right to read is undefined, which is not a problem. */
+/**
+ * Reads facts about a Kubernetes cluster: its contents, and this program's rights. A fact that may not be read is
+ * undefined, which does not count as a problem.
+ */
 import type { V1Node, V1SelfSubjectAccessReview } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import { statusInError } from "../api/api-errors";
@@ -8,10 +11,12 @@ import { resourceName } from "../api/pod-diagnostics";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
-/** An annotation on a namespace that outlives its stack because of its volumes: the stack. */
+/**
+ * Annotation of a namespace that is kept after its stack was destroyed, because of its volumes. Its value is the stack.
+ */
 const KEPT_BY = "valkey-measured/kept-by";
 
-/** All facts that `unmetRequirements` judges. Errors of the API server make a fact undefined. */
+/** All facts that `unmetRequirements` judges. If the API server answers with an error, the fact is undefined. */
 export async function readKubernetesFacts(kubernetes: KubernetesClient, namespace: string): Promise<KubernetesFacts> {
   const { core, storage, context } = kubernetes;
   const [there, machines, classes, grows, mayForward] = await Promise.all([
@@ -51,7 +56,7 @@ function machineOf(machine: V1Node): MachineSchedulingFacts {
   };
 }
 
-/** Whether Karpenter has a pool or the cluster autoscaler runs. Where that may not be read, the answer is yes. */
+/** Whether Karpenter has a pool or the cluster autoscaler runs. If this may not be read, the result is true. */
 async function autoscales({ core, custom }: KubernetesClient): Promise<boolean> {
   const [pools, status] = await Promise.all([
     readable(
@@ -71,7 +76,7 @@ async function mayForwardPorts({ authorization }: KubernetesClient, namespace: s
   return (await readable(authorization.createSelfSubjectAccessReview({ body })))?.status?.allowed;
 }
 
-/** Null where the object does not exist; undefined where it may not be read. */
+/** The answer; null if the object does not exist, undefined if it may not be read. */
 async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
   try {
     return await answer;
@@ -81,8 +86,9 @@ async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
 }
 
 /**
- * Records on a namespace which stack keeps it for its volumes, so that only this stack uses it again.
- * @param stack undefined removes the record
+ * Records, in an annotation of a namespace, the stack that keeps it for its volumes, so that only this stack can use it
+ * again.
+ * @param stack the stack; undefined removes the annotation
  */
 export async function markNamespaceKept(
   kubernetes: KubernetesClient,

@@ -1,12 +1,12 @@
-# What a container sees of its machine and of its own limits: a line for each setting that can be read.
-# POSIX shell and cat: the shell's own `read` takes a byte at a time, of which files in /proc/sys give the first only.
-# /proc/interrupts is masked in containers, the files of /sys/kernel/irq are not.
+# Prints the settings of the machine and the limits of the container, as the container sees them: one line for each setting
+# that can be read. It uses POSIX shell and cat. The shell's own `read` reads one byte at a time, and files in /proc/sys
+# return only the first byte then. /proc/interrupts is masked in containers; the files in /sys/kernel/irq are not.
 say() { value=$(cat "$2" 2>/dev/null) && echo "$1 $value"; }
 say huge-pages /sys/kernel/mm/transparent_hugepage/enabled
 say overcommit /proc/sys/vm/overcommit_memory
 say accept-queue /proc/sys/net/core/somaxconn
 say machine-cpus /sys/devices/system/cpu/present
-# The limits of the server itself, and the CPUs of the container: a server may narrow its own.
+# The open-file limit is read from the server's process. The CPUs are read from this shell, because a server may restrict its own.
 while read -r one two three soft rest; do
   [ "$one $two $three" = "Max open files" ] && echo "open-files $soft"
 done </proc/1/limits

@@ -1,4 +1,4 @@
-/** Machine settings as containers see them: read by a script in the container, and from the Node's labels. */
+/** Machine settings as containers see them. They are read by a script in the container, and from the Node's labels. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Semaphore } from "../../../lib/semaphore";
@@ -11,10 +11,12 @@ import { runInPod } from "../api/run-in-pod";
 
 const SCRIPT = readFileSync(join(__dirname, "machine-settings.sh"), "utf8");
 
-/** Label of a Node whose boot script failed; its value is `failed`. The boot script gives it before the kubelet starts. */
+/**
+ * Label of a Node whose boot script failed, with the value `failed`. The boot script sets it before the kubelet starts.
+ */
 export const BOOT_LABEL = "valkey-measured/boot";
 
-/** Containers that are asked at the same time. */
+/** Number of containers that are asked at the same time. */
 const QUESTIONS = 32;
 
 /** A container and the machine that it runs on. */
@@ -22,7 +24,7 @@ export interface PlacedContainer extends ContainerName {
   readonly machine: string;
 }
 
-/** Reads the settings of machines, of each container once. */
+/** Reads the settings of machines. It asks each container once. */
 export class MachineSettingsReader {
   readonly #semaphore = new Semaphore(QUESTIONS);
   readonly #read = new Map<string, Promise<MachineSettings>>();
@@ -30,15 +32,15 @@ export class MachineSettingsReader {
   constructor(private readonly kubernetes: KubernetesClient) {}
 
   /**
-   * @param key containers with the same key are asked once; @default the container's own
-   * @throws Failure when the container or its machine cannot be asked
+   * @param key of all containers with the same key only one is asked; @default the container's own
+   * @throws Failure when the container or its machine cannot be read
    */
   read(container: PlacedContainer, key = `${container.namespace}/${container.pod}`): Promise<MachineSettings> {
     const known = this.#read.get(key);
     if (known !== undefined) return known;
     const asked = this.#semaphore.run(() => this.#ask(container));
     this.#read.set(key, asked);
-    // What could not be read is asked again by the next verification.
+    // A failed read is not kept, so the next verification asks again.
     asked.catch(() => this.#read.delete(key));
     return asked;
   }
@@ -54,8 +56,8 @@ export class MachineSettingsReader {
 }
 
 /**
- * Pure.
- * @param printed by `machine-settings.sh`
+ * Parses machine settings. Pure.
+ * @param printed output of `machine-settings.sh`
  * @param boot value of the Node's boot label
  */
 export function parseMachineSettings(printed: string, boot: string | undefined): MachineSettings {
@@ -83,7 +85,7 @@ function parseInterrupt(line: string): QueueInterrupt[] {
   return match === null ? [] : [{ name: match[1] ?? "", cpus: parseCpus(match[2] ?? "") }];
 }
 
-/** `0,6-7` */
+/** CPU numbers in a list such as `0,6-7`. */
 function parseCpus(text: string): number[] {
   return text.split(",").flatMap((part) => {
     const [from = 0, to = from] = part.split("-").map(Number);

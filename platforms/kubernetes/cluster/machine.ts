@@ -1,14 +1,14 @@
 /** A machine that servers or load generators run on. */
 import { z } from "zod";
 
-/** A machine of a Kubernetes cluster, as its API server describes it. */
+/** A machine of a Kubernetes cluster, as the API server describes it. */
 export const machineSchema = z.strictObject({
   name: z.string(),
   zone: z.string().nullable(),
   instanceType: z.string().nullable(),
   cores: z.number().min(0),
   memoryBytes: z.number().min(0),
-  /** `linux/arm64` */
+  /** Operating system and architecture, such as `linux/arm64`. */
   platform: z.string(),
   kernel: z.string(),
   system: z.string(),

@@ -1,4 +1,4 @@
-/** Describes the machines of a Kubernetes cluster: their zones, and what else affects results. */
+/** Describes the machines of a Kubernetes cluster: their zones, and other properties that affect results. */
 import type { V1Node } from "@kubernetes/client-node";
 import type { Machine } from "./machine";
 import type { KubernetesClient } from "../api/client";
@@ -8,12 +8,12 @@ import { Semaphore } from "../../../lib/semaphore";
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type";
-/** Simultaneous requests. */
+/** Number of simultaneous requests. */
 const QUESTIONS = 16;
 
 /**
  * Reads machines from the API server.
- * @param names may repeat; the result has each machine once
+ * @param names names of machines. A name may occur several times; the result has each machine once
  * @throws Failure when machines may not be read
  */
 export async function describeMachines(kubernetes: KubernetesClient, names: readonly string[]): Promise<Machine[]> {

@@ -1,7 +1,7 @@
-/** Whether a Kubernetes cluster can hold a stack, as far as that is known before anything is created. Pure. */
+/** Whether a Kubernetes cluster has room for a stack, as far as that is known before anything is created. Pure. */
 import type { Labels, Toleration } from "../pods/pods";
 
-/** The machines that pods may be scheduled on. */
+/** Selection of the machines on which pods may be scheduled. */
 export interface MachineSelection {
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
@@ -11,52 +11,55 @@ export interface MachineSelection {
 export interface ServerRequirements extends MachineSelection {
   readonly name: string;
   readonly nodes: number;
-  /** Whether two of its nodes may never share a machine. */
+  /** Whether no two nodes of the deployment may share a machine. */
   readonly onePerMachine: boolean;
 }
 
 /** Requirements of a stack on a Kubernetes cluster. */
 export interface KubernetesRequirements {
   readonly namespace: string;
-  /** Whether the stack creates the namespace, or needs one that exists. */
+  /** Whether the stack creates the namespace. Otherwise the namespace must exist. */
   readonly createsNamespace: boolean;
   readonly zones: readonly string[];
-  /** Names; null is the cluster's default class. */
+  /** Names of storage classes; null means the cluster's default class. */
   readonly storageClasses: readonly (string | null)[];
   readonly servers: readonly ServerRequirements[];
   /**
-   * Machines for load generators that share none with the servers; undefined where they may share, or nothing is
-   * measured.
+   * Machines for load generators, if these must not share a machine with servers; undefined if they may, or if nothing
+   * is measured.
    */
   readonly runner?: MachineSelection | undefined;
 }
 
-/** Constraints that decide whether a pod can be scheduled on a machine. */
+/** Facts about a machine that decide whether a pod can be scheduled on it. */
 export interface MachineSchedulingFacts {
   readonly name: string;
   readonly zone: string | undefined;
   readonly labels: Labels;
-  /** Without those of effect PreferNoSchedule. */
+  /** Taints, without those of the effect PreferNoSchedule. */
   readonly taints: readonly { readonly key: string; readonly value?: string | undefined; readonly effect: string }[];
   readonly unschedulable: boolean;
 }
 
-/** Contents and limits of a Kubernetes cluster. Undefined is what this program may not read. */
+/** Facts about a Kubernetes cluster. A fact that this program may not read is undefined. */
 export interface KubernetesFacts {
   readonly context: string;
-  /** Null where it does not exist. `ends` is being deleted; `keptBy` is the stack that keeps it for its volumes. */
+  /**
+   * The namespace; null if it does not exist. `ends` means that it is being deleted. `keptBy` is the stack that keeps
+   * it for its volumes.
+   */
   readonly namespace: { readonly state: "ends" | "lives"; readonly keptBy: string | undefined } | null | undefined;
   readonly machines: readonly MachineSchedulingFacts[] | undefined;
-  /** Whether the cluster adds machines for pods that cannot be scheduled. */
+  /** Whether the Kubernetes cluster adds machines for pods that cannot be scheduled. */
   readonly autoscales: boolean;
   readonly storageClasses: readonly { readonly name: string; readonly isDefault: boolean }[] | undefined;
-  /** By the API server's review of its own permissions. */
+  /** Whether this program may open port-forwards, according to the API server's self-review of access. */
   readonly mayForwardPorts: boolean | undefined;
 }
 
 /**
- * @param stack may have kept the namespace for its volumes
- * @returns a sentence for each requirement that is not met; none for what this program may not read
+ * @param stack this stack. An earlier run of it may have kept the namespace for its volumes
+ * @returns a sentence for each requirement that is not met; facts that this program may not read cause none
  */
 export function unmetRequirements(needs: KubernetesRequirements, facts: KubernetesFacts, stack: string): string[] {
   return [
@@ -79,12 +82,12 @@ function namespaceProblems(
   if (found.state === "ends") return [`${where} is being deleted; wait until it is gone, or name another namespace`];
   if (!createsNamespace || found.keptBy === stack) return [];
   return [
-    `${where} exists, and this stack did not create it. The stack would change and finally delete what is in it; ` +
+    `${where} exists, and this stack did not create it. The stack would change it, and delete it with its contents in the end; ` +
       "name another namespace, delete that one, or set createNamespace: false",
   ];
 }
 
-/** A cluster that autoscales has no such problems: it adds machines. */
+/** Problems with machines. A Kubernetes cluster that autoscales has none, because it adds machines. */
 function machineProblems(
   { zones, servers, runner }: KubernetesRequirements,
   { machines, autoscales }: KubernetesFacts,
@@ -129,7 +132,7 @@ function runnerProblems(
   if (freeMachines(need, own, forRunners, zones) > 0) return [];
   const why =
     forRunners.length === 0
-      ? "no machine has the required labels and only tolerated taints"
+      ? "no machine has all required labels and only taints that are tolerated"
       : `its ${need.nodes} nodes occupy all ${forRunners.length} machines that a load generator may use`;
   return [
     `clients: no machine is left for a load generator of ${need.name}: ${why}. Add a machine, select others ` +
@@ -138,8 +141,8 @@ function runnerProblems(
 }
 
 /**
- * The highest possible number of machines without servers: each zone has its share of the nodes, on as few machines as
- * it can.
+ * The highest possible number of machines for load generators that are free of servers. Each zone is assumed to place
+ * its share of the nodes on as few machines as possible.
  */
 function freeMachines(
   { nodes }: ServerRequirements,
@@ -187,7 +190,7 @@ function storageProblems(
     if (each === null)
       return storageClasses.some(({ isDefault }) => isDefault)
         ? []
-        : [`storage.className: the cluster has no default storage class; name one: ${known}`];
+        : [`storage.className: the cluster has no default storage class; name a storage class: ${known}`];
     return storageClasses.some(({ name }) => name === each)
       ? []
       : [`storage.className: the cluster has no storage class ${each}; ${known}`];
@@ -197,7 +200,7 @@ function storageProblems(
 function rightProblems({ namespace }: KubernetesRequirements, { mayForwardPorts, context }: KubernetesFacts): string[] {
   if (mayForwardPorts !== false) return [];
   return [
-    `context: ${context} may not forward ports to pods, which formation and verification need; bind its user a Role in ` +
+    `context: ${context} may not forward ports to pods, which formation and verification need; grant its user a Role in ` +
       `namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
   ];
 }

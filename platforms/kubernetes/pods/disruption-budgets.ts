@@ -1,10 +1,10 @@
-/** The disruption budgets of a deployment: how many of its pods may be evicted at the same time. */
+/** The disruption budgets of a deployment. They limit how many of its pods may be evicted at the same time. */
 import type { V1PodDisruptionBudget, V1PodDisruptionBudgetSpec } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import { POD_NAME_LABEL } from "./pods";
 
-/** The budget that a deployment comes with: it selects all pods, and one of them may be evicted. */
+/** The budget with which a deployment is created. At first it selects all pods and allows the eviction of one. */
 export interface BudgetName {
   readonly namespace: string;
   readonly name: string;
@@ -15,8 +15,9 @@ type Budget = Plain<V1PodDisruptionBudget>;
 const budgetOfGroup = (name: string, group: number): string => `${name}-group-${group + 1}`;
 
 /**
- * Lets one pod of the deployment be evicted at a time. Call it before nodes move to other shards. Kubernetes evicts no pod that two
- * budgets select, so an interruption lets none go. Does nothing where the deployment has no budget.
+ * Allows the eviction of one pod of the deployment at a time. Call it before nodes move to other shards. If it is
+ * interrupted, no pod that two budgets select can be evicted, because Kubernetes does not evict such a pod. Does
+ * nothing if the deployment has no budget.
  * @throws Failure when the budgets may not be changed
  */
 export async function evictOneAtATime(kubernetes: KubernetesClient, budget: BudgetName): Promise<void> {
@@ -27,9 +28,9 @@ export async function evictOneAtATime(kubernetes: KubernetesClient, budget: Budg
 }
 
 /**
- * Lets one pod of each group be evicted at a time. Kubernetes evicts no pod that two budgets select, so an interruption lets none go.
- * Does nothing where the deployment has no budget.
- * @param groups names of pods, each in one group
+ * Allows the eviction of one pod of each group at a time. If it is interrupted, no pod that two budgets select can be
+ * evicted, because Kubernetes does not evict such a pod. Does nothing if the deployment has no budget.
+ * @param groups groups of names of pods; each pod is in one group
  * @throws Failure when the budgets may not be changed
  */
 export async function evictOneOfEach(
@@ -42,7 +43,7 @@ export async function evictOneOfEach(
   const whole = await findBudget(kubernetes, budget);
   if (whole === undefined) return;
   const specOf = (pods: readonly string[]): Plain<V1PodDisruptionBudgetSpec> => ({
-    // `maxUnavailable` counts from all pods of the StatefulSet.
+    // Not `maxUnavailable`: Kubernetes would compute it from all pods of the StatefulSet.
     minAvailable: pods.length - 1,
     selector: {
       matchLabels: labelsOf(whole),
@@ -57,7 +58,7 @@ export async function evictOneOfEach(
   await select(kubernetes, budget, specOf(first));
 }
 
-/** Kubernetes deletes it with the deployment's own. */
+/** Budget of one group. Kubernetes deletes it together with the deployment's own budget, which is its owner. */
 function groupBudget(
   { metadata }: V1PodDisruptionBudget,
   { namespace, name }: BudgetName,
@@ -87,7 +88,7 @@ function findBudget(
   );
 }
 
-/** Names of the budgets that belong to it. */
+/** Names of the budgets of groups that the deployment's own budget owns. */
 async function groupBudgets(
   kubernetes: KubernetesClient,
   { namespace }: BudgetName,
@@ -119,7 +120,7 @@ async function select(
 async function apply(kubernetes: KubernetesClient, namespace: string, body: Budget): Promise<void> {
   const name = body.metadata?.name ?? "";
   await kubernetes.call(
-    `making disruption budget ${name} of namespace ${namespace}`,
+    `creating disruption budget ${name} of namespace ${namespace}`,
     kubernetes.policy.patchNamespacedPodDisruptionBudget(
       { namespace, name, body, fieldManager: "valkey", force: true },
       kubernetes.serverSideApply,

@@ -1,4 +1,4 @@
-/** Runs a pod to its end, and removes it. */
+/** Runs a pod until it ends, and removes it. */
 import type { V1Job, V1Pod, V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -12,23 +12,23 @@ import { collectPodEvidence, formatLabelSelector, listAllPods } from "./pods";
 /** A pod with one container, which writes its result to /dev/termination-log. */
 export interface PodRun {
   readonly namespace: string;
-  /** The beginning of its name, which has 52 characters at most. */
+  /** Prefix of the pod's name, at most 52 characters. */
   readonly name: string;
   readonly labels: Labels;
   readonly spec: Plain<V1PodSpec>;
 }
 
 const POLL_MS = 250;
-/** Between looks at why the pod does not run. */
+/** Time between checks why the pod does not run, milliseconds. */
 const EXPLAIN_MS = 2_000;
-/** How long a permanent problem is waited for: a registry may fail once. */
+/** Time to wait before a permanent problem counts, milliseconds: a registry may fail once. */
 const PATIENCE_MS = 10_000;
-/** Kubernetes removes what an interrupted run leaves, this long after its end. */
+/** Seconds after its end at which Kubernetes removes a Job that an interrupted run left. */
 const SECONDS_KEPT = 30;
 
 /**
- * The pod belongs to a Job, so that Kubernetes ends and removes it also where nobody is left to do so.
- * @returns what the container wrote
+ * Runs a pod until it ends. It belongs to a Job, so that Kubernetes ends and removes it even if this program is killed.
+ * @returns the text that the container wrote
  * @throws Failure with the reason why it did not run or failed; the signal's reason
  */
 export async function runPodToCompletion(
@@ -48,7 +48,9 @@ export async function runPodToCompletion(
     await kubernetes.batch
       .deleteNamespacedJob({ namespace, name, propagationPolicy: "Background" })
       .catch((error: unknown) => {
-        options.report(`Job ${name} of namespace ${namespace} ends by itself (${messageOf(error)})`);
+        options.report(
+          `Job ${name} of namespace ${namespace} could not be deleted and ends by itself (${messageOf(error)})`,
+        );
       });
   }
 }

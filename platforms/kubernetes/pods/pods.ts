@@ -13,24 +13,24 @@ import { formatDiagnostic, resourceName, isPodRunning, diagnosePods } from "../a
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** The label that a StatefulSet gives each of its pods. */
+/** Label with the pod's name that a StatefulSet gives each of its pods. */
 export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 
-/** The pods of a StatefulSet, or all pods with these labels. */
+/** Selection of pods: those of a StatefulSet, or all pods with these labels. */
 export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
 
 export interface ExpectedPods {
   readonly namespace: string;
   readonly labels: Labels;
   readonly count: number;
-  /** The container that must run. @default each pod's first one */
+  /** Name of the container that must run. @default each pod's first one */
   readonly container?: string | undefined;
-  /** Advice for pods that cannot be scheduled, besides more machines. */
+  /** Advice for pods that cannot be scheduled, as an alternative to more machines. */
   readonly otherwise?: string | undefined;
 }
 
 export interface PodWaitOptions {
-  /** How long pods may take to run, milliseconds. @default 300000 */
+  /** Time limit for pods to run, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly report?: ReportProgress | undefined;
@@ -38,18 +38,21 @@ export interface PodWaitOptions {
 
 export const POD_TIMEOUT_MS = 300_000;
 const POLL_MS = 250;
-/** Between two diagnoses, milliseconds. */
+/** Time between two diagnoses, milliseconds. */
 const EXPLAIN_MS = 2_000;
-/** How long a permanent problem is waited for, milliseconds: the API server's caches may lag. */
+/** Time to wait before a permanent problem counts, milliseconds: the API server's caches may be outdated. */
 const PATIENCE_MS = 20_000;
 const LAST_LINES = 5;
-/** Text that a kubelet returns in place of a log that is gone. */
+/** Text that a kubelet returns instead of a log that no longer exists. */
 const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
-/** Pods do not run in time, or cannot run. */
+/** Failure of pods that do not run in time, or cannot run. */
 export class PodsNotRunning extends Failure {}
 
-/** @throws BadInput when there is no such StatefulSet and no copy of it, or one that selects by more than labels */
+/**
+ * Labels that select the pods.
+ * @throws BadInput when neither the StatefulSet nor a copy of it exists, or when it selects by more than labels
+ */
 export async function readPodLabels(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -68,7 +71,7 @@ export async function readPodLabels(
   return labels;
 }
 
-/** The StatefulSet, or what is kept of it while its pods run without it. */
+/** The StatefulSet, or the copy that is kept while its pods run without it. */
 async function findStatefulSetOrCopy(
   kubernetes: KubernetesClient,
   set: StatefulSetName,
@@ -79,7 +82,10 @@ async function findStatefulSetOrCopy(
   return copy && copiedSet(copy);
 }
 
-/** Names of a StatefulSet's pods whose server runs, ready or not, also where the StatefulSet is gone and they are not. */
+/**
+ * Names of a StatefulSet's pods whose server runs, ready or not. It also finds pods that still exist after their
+ * StatefulSet was deleted.
+ */
 export async function runningServers(
   kubernetes: KubernetesClient,
   { namespace, statefulSet, container }: StatefulSetName & { readonly container: string },
@@ -90,13 +96,13 @@ export async function runningServers(
     .map(resourceName);
 }
 
-/** Observes pods until they run, or cannot run any more. */
+/** Observes pods until they run, or until it is known that they cannot run. */
 export class PodWatch {
   readonly #began = Date.now();
   readonly #timeoutMs: number;
   readonly #selector: string;
   #explainAt = this.#began + EXPLAIN_MS;
-  /** When each permanent problem was first seen. */
+  /** Time when each permanent problem was first seen. */
   readonly #stuckSince = new Map<string, number>();
 
   constructor(
@@ -109,8 +115,8 @@ export class PodWatch {
   }
 
   /**
-   * @returns all pods, in the order of their ordinals, and whether they are as many as wanted and run
-   * @throws PodsNotRunning saying why they do not, once the time is up or as soon as that cannot change by itself; the
+   * @returns all pods, in the order of their ordinals, and whether the wanted number of pods exists and all run
+   * @throws PodsNotRunning with the reason, when the time limit has passed or as soon as waiting cannot help; the
    * signal's reason
    */
   async poll(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
@@ -142,7 +148,7 @@ export class PodWatch {
 }
 
 /**
- * Waits until as many pods run as expected.
+ * Waits until the expected number of pods runs.
  * @returns the pods in the order of their ordinals
  * @throws as `PodWatch.look`
  */
@@ -159,18 +165,18 @@ export async function awaitPods(
     },
     { intervalMs: POLL_MS, signal: waiting.signal },
   );
-  // The watch throws when the time is up.
+  // The watch throws when the time limit has passed, so this is never reached without pods.
   return running ?? [];
 }
 
-/** `a=b,c=d`, as the API takes it. */
+/** Label selector as text, such as `a=b,c=d`, in the form that the API accepts. */
 export function formatLabelSelector(labels: Labels): string {
   return Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
     .join(",");
 }
 
-/** In the order of their ordinals; those being deleted are left out. */
+/** Pods in the order of their ordinals. Pods that are being deleted are left out. */
 export async function listPods(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -180,7 +186,7 @@ export async function listPods(
   return pods.filter(({ metadata }) => metadata?.deletionTimestamp === undefined);
 }
 
-/** In the order of their ordinals, with those being deleted. */
+/** Pods in the order of their ordinals, including pods that are being deleted. */
 export async function listAllPods(
   kubernetes: KubernetesClient,
   namespace: string,
@@ -193,7 +199,7 @@ export async function listAllPods(
   return items.sort((a, b) => resourceName(a).localeCompare(resourceName(b), "en", { numeric: true }));
 }
 
-/** Reads what `diagnosePods` needs. What may not be read is left out. */
+/** Reads the facts that `diagnosePods` needs. Facts that may not be read are left out. */
 export async function collectPodEvidence(
   kubernetes: KubernetesClient,
   { namespace, labels, count, otherwise }: ExpectedPods,
@@ -234,7 +240,7 @@ function matches(labels: Labels, selector: Labels): boolean {
   return Object.entries(selector).every(([key, value]) => labels[key] === value);
 }
 
-/** The Job that its pods' labels name, also where it could not create a pod. */
+/** Name of the Job in the pods' labels, even if the Job could not create a pod; empty if there is none. */
 function jobIn(labels: Labels): string[] {
   const job = labels["batch.kubernetes.io/job-name"];
   return job === undefined ? [] : [job];
@@ -246,7 +252,7 @@ function inOrder(events: readonly CoreV1Event[]): CoreV1Event[] {
   return [...events].sort((a, b) => at(a) - at(b));
 }
 
-/** The last lines that the previous containers of pods logged, for containers that keep exiting. */
+/** The last log lines of a pod's previous container, by pod, for containers that keep exiting. */
 async function readLastWords(
   kubernetes: KubernetesClient,
   namespace: string,

@@ -1,4 +1,7 @@
-/** Waits until all pods of a StatefulSet are ready and have its newest template, after it was created or changed, or restarts them itself. */
+/**
+ * Waits until all pods of a StatefulSet are ready and have its newest template, after it was created or changed. The
+ * StatefulSet restarts the pods, or this program does.
+ */
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -12,35 +15,35 @@ import { collectPodEvidence, formatLabelSelector, listPods, POD_TIMEOUT_MS, PodW
 export interface RolloutPlan {
   readonly namespace: string;
   readonly statefulSet: string;
-  /** The number of pods. */
+  /** Number of pods. */
   readonly nodes: number;
-  /** The container that runs Valkey. */
+  /** Name of the container that runs Valkey. */
   readonly container: string;
   /** Whether all pods are replaced at the same time. @default false: one after the other */
   readonly atOnce?: boolean | undefined;
-  /** Called again and again until all pods are ready: repairs what keeps them from it. @returns what it waits for */
+  /** Called repeatedly until all pods are ready, to repair what prevents that. @returns what it waits for */
   readonly repair?: RepairStep | undefined;
-  /** Chooses the pods to restart, one after the other. @default the StatefulSet does, from the highest ordinal down */
+  /** Chooses the next pod to restart. @default the StatefulSet does, from the highest ordinal down */
   readonly restartNext?: RestartNext | undefined;
 }
 
-/** A pod of a former template. */
+/** A pod with a former template. */
 export interface OutdatedPod {
   readonly name: string;
   readonly ready: boolean;
 }
 
 /**
- * Called while pods of a former template exist and all of the newest one are ready.
- * @returns the name of the pod to restart; undefined to be asked again
+ * Called while there are pods with a former template and all pods with the newest template are ready.
+ * @returns name of the pod to restart; undefined to be called again later
  */
 export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string | undefined>;
 
-/** @param pods all that are not being deleted @param run whether they are as many as wanted, and run */
+/** @param pods all pods that are not being deleted @param run whether the wanted number of pods exists and all run */
 export type RepairStep = (pods: readonly V1Pod[], run: boolean) => Promise<string | undefined>;
 
 const POLL_MS = 500;
-/** Between looks at why pods are not ready. */
+/** Time between checks why pods are not ready, milliseconds. */
 const EXPLAIN_MS = 2_000;
 const REVISION = "controller-revision-hash";
 
@@ -93,7 +96,7 @@ export async function awaitRollout(
   }
 }
 
-/** Names of pods that have another template than the newest one. @throws as `awaitRollout` */
+/** Names of pods with a former template. @throws as `awaitRollout` */
 export async function outdatedPods(
   kubernetes: KubernetesClient,
   plan: Pick<RolloutPlan, "namespace" | "statefulSet">,
@@ -137,10 +140,11 @@ export function isPodReady({ metadata, status }: V1Pod): boolean {
 }
 
 /**
- * Deletes pods that run an old template and cannot start, or all with an old template where they change at once. A StatefulSet with
- * ordered pods waits for them forever before it replaces them (kubernetes/kubernetes#67250), although the new template may fix them;
- * and one that rolls out makes a pod whose turn has not come with the old template again. While its strategy is OnDelete, it makes every
- * pod with the newest template, and replaces none.
+ * Deletes pods with an old template that cannot start or, if all pods change at once, all pods with an old template. A
+ * StatefulSet with ordered pods waits forever for such a pod before it replaces it (kubernetes/kubernetes#67250),
+ * although the new template may fix it. With the strategy RollingUpdate it also recreates a deleted pod with the old
+ * template, if that pod's turn has not come yet. So the strategy is set to OnDelete meanwhile: then the StatefulSet
+ * creates every pod with the newest template, and replaces none by itself.
  * @returns whether it has more to do, or does not know yet
  */
 async function release(
@@ -161,7 +165,10 @@ async function release(
   return stuck.length > 0;
 }
 
-/** Has a StatefulSet make a pod again, whose strategy is OnDelete: with the newest template. */
+/**
+ * Deletes the pod that `restartNext` chooses. The StatefulSet, with the strategy OnDelete, recreates it with the newest
+ * template.
+ */
 async function restart(
   kubernetes: KubernetesClient,
   plan: RolloutPlan,
@@ -182,7 +189,7 @@ async function replacePod(kubernetes: KubernetesClient, { namespace }: RolloutPl
   );
 }
 
-/** The strategy of a StatefulSet whose pods are all as wanted. */
+/** Strategy of a StatefulSet after the roll-out. */
 const strategyAtRest = ({ restartNext }: RolloutPlan): "OnDelete" | "RollingUpdate" =>
   restartNext === undefined ? "RollingUpdate" : "OnDelete";
 

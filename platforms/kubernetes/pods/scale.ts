@@ -1,4 +1,4 @@
-/** The number of a StatefulSet's pods. */
+/** Changes the number of a StatefulSet's pods. */
 import type { WaitOptions } from "../../../lib/progress";
 import { awaitCondition } from "../../../lib/polling";
 import type { KubernetesClient } from "../api/client";
@@ -6,8 +6,9 @@ import type { StatefulSetName } from "../volumes/statefulset-volumes";
 import { findStatefulSet, POLL_MS } from "../volumes/statefulset-volumes";
 
 /**
- * Sets the number of pods, and waits until all of them are ready and no other exists. Does nothing if the StatefulSet does not exist.
- * @throws Failure when it may not be changed, or its pods are not as wanted when the time is up
+ * Sets the number of pods, and waits until all of them are ready and no further pod exists. Does nothing if the
+ * StatefulSet does not exist.
+ * @throws Failure when it may not be changed, or when the time limit has passed
  */
 export async function scaleSet(
   kubernetes: KubernetesClient,

@@ -1,4 +1,7 @@
-/** Pods that can never start again after their deployment got other zones: their volumes lie where they may not run. */
+/**
+ * Pods that cannot start again after the zones of their deployment changed: their volumes are in zones where they may
+ * not run.
+ */
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import { isPodRunning, resourceName } from "../api/pod-diagnostics";
@@ -9,28 +12,34 @@ import { claimsOfSet, isBound, zonesOfVolumes } from "../volumes/statefulset-vol
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 
-/** Where the pods of a StatefulSet may run. */
+/** Zones in which the pods of a StatefulSet may run. */
 export interface AllowedZones {
   readonly volumes: StatefulSetVolumes;
-  /** Labels that all pods of the StatefulSet have, and no other pod. */
+  /** Labels that select all pods of the StatefulSet and no others. */
   readonly labels: Labels;
-  /** The container that runs Valkey. */
+  /** Name of the container that runs Valkey. */
   readonly container: string;
   readonly zones: readonly string[];
-  /** Whether zones were added: until nodes have moved there, the scheduler lets none start where more than elsewhere run. */
+  /**
+   * Whether zones were added. Until nodes have moved there, the scheduler starts no pod in a zone that already has more
+   * pods than another zone.
+   */
   readonly added: boolean;
 }
 
 export interface StrandedPod {
   readonly pod: string;
   readonly zone: string;
-  /** The claim of its volume; undefined for a pod on a machine that is gone, whose volume is looked at when the pod is. */
+  /**
+   * Claim of the pod's volume. Undefined for a pod on a machine that is gone: its volume is handled when the pod is
+   * back.
+   */
   readonly claim: string | undefined;
 }
 
 /**
- * @returns the pods that do not run, or run on machines that are gone, because their volume or their machine is in a zone that is not
- * allowed or too full
+ * @returns pods that cannot start because their volume is in a zone that is not allowed or already has more pods than
+ * others, and pods on lost machines in zones that are not allowed
  */
 export async function strandedPods(
   kubernetes: KubernetesClient,
@@ -72,8 +81,8 @@ function isReady({ status }: V1Node): boolean {
 }
 
 /**
- * Deletes a pod with its volume, and the StatefulSet makes both again where they may run. A pod on a machine that is gone is deleted
- * without waiting for that machine, and its volume with the pod that follows.
+ * Deletes a pod with its volume. The StatefulSet creates both again in a zone where they may run. A pod on a machine
+ * that is gone is deleted without waiting for the machine. Its volume is deleted later, with the pod that replaces it.
  */
 export async function replaceStranded(
   kubernetes: KubernetesClient,

@@ -1,4 +1,4 @@
-/** Pods over zones, as the scheduler takes it: keys of a pod's specification. Pure. */
+/** The spread of pods over zones: fields of a pod's specification for the scheduler. Pure. */
 import type { Labels } from "./pods";
 
 const ZONE = "topology.kubernetes.io/zone";
@@ -23,35 +23,37 @@ interface ZoneSpread {
 }
 
 /**
- * The pods with these labels, evenly over the zones.
- * @param ownMachines whether machines are started for these pods, and for no others
+ * Constraint that spreads the pods with these labels evenly over the zones.
+ * @param ownMachines whether an autoscaler starts machines for these pods only
  */
 export function zoneSpread(labels: Labels, zones: readonly string[], ownMachines: boolean): ZoneSpread {
   return {
     topologyKey: ZONE,
     maxSkew: 1,
     whenUnsatisfiable: "DoNotSchedule",
-    // Counts zones without a machine: pods wait for a machine there instead of filling the other zones.
+    // Zones without a machine count too, so pods wait for a machine there instead of filling the other zones.
     minDomains: zones.length,
-    // Ignores zones whose machines these pods may not use; pods would wait for those zones for ever.
+    // Zones whose machines these pods may not use do not count. Otherwise pods would wait for those zones forever.
     nodeAffinityPolicy: "Honor",
-    // Machines of their own let the pods in, and a taint means that one is not ready: the pods there still count.
+    // The pods tolerate the taint of their own machines. Any other taint means that a machine is not ready, and the
+    // pods there must still count.
     nodeTaintsPolicy: ownMachines ? "Ignore" : "Honor",
     labelSelector: { matchLabels: { ...labels } },
   };
 }
 
 /**
- * Only machines of these zones.
- * @param ownMachines whether machines are started for these pods: then the first zones are preferred for pods that the
- *   zones cannot share evenly, because what starts machines would choose one at random
+ * Affinity that allows only machines in these zones.
+ * @param ownMachines whether an autoscaler starts machines for these pods only. If the pods cannot be spread evenly,
+ * the
+ *   first zones are then preferred for the remaining pods, because the autoscaler would choose zones at random
  */
 export function zoneAffinity(zones: readonly string[], ownMachines: boolean): ZoneAffinity {
   const required = { nodeSelectorTerms: [isIn(zones)] };
   if (!ownMachines || zones.length < 2) return { requiredDuringSchedulingIgnoredDuringExecution: required };
   return {
     requiredDuringSchedulingIgnoredDuringExecution: required,
-    // The first zone that the spread allows. The last one needs no preference.
+    // The earlier a zone, the higher its weight. The last one needs no preference.
     preferredDuringSchedulingIgnoredDuringExecution: zones
       .slice(0, -1)
       .map((zone, index) => ({ weight: zones.length - 1 - index, preference: isIn([zone]) })),

@@ -1,10 +1,10 @@
-/** The copy of a StatefulSet, in a ConfigMap, from its deletion until it is made again. */
+/** The copy of a StatefulSet in a ConfigMap. It exists from the deletion of the StatefulSet until it is recreated. */
 import type { V1ConfigMap, V1StatefulSet } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import type { StatefulSetName } from "./statefulset-volumes";
 
-/** Keys of the ConfigMap: the StatefulSet, and who may change it without a conflict. */
+/** Keys of the ConfigMap: the StatefulSet, and the field manager that may change it without a conflict. */
 export const OBJECT = "statefulset.json";
 export const MANAGER = "manager";
 export const OPERATION = "operation";
@@ -22,7 +22,7 @@ export function findCopy(
   );
 }
 
-/** The StatefulSet as it was. */
+/** The StatefulSet in the copy. */
 export function copiedSet({ data }: V1ConfigMap): Plain<V1StatefulSet> {
   return JSON.parse(data?.[OBJECT] ?? "{}") as Plain<V1StatefulSet>;
 }

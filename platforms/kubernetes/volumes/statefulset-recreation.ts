@@ -1,6 +1,7 @@
 /**
- * Makes a StatefulSet again around its pods: Kubernetes lets none change its template of claims. The object lies in a
- * ConfigMap until it is made, so that what is interrupted in between can be repeated.
+ * Recreates a StatefulSet while its pods keep running, because Kubernetes does not allow its template of claims to
+ * change. A copy of the object is kept in a ConfigMap until it is recreated, so that an interrupted change can be
+ * continued.
  */
 import type { WaitOptions } from "../../../lib/progress";
 import type { V1ConfigMap, V1ManagedFieldsEntry, V1StatefulSet } from "@kubernetes/client-node";
@@ -18,10 +19,10 @@ const STATEFUL_SETS = { group: "apps", version: "v1", plural: "statefulsets" } a
 const OURS = "valkey";
 
 /**
- * Gives a StatefulSet another template of claims. Pods, claims and revisions stay; the new StatefulSet takes them over,
- * and restarts nothing, because the template of its pods is the same. Does nothing where the template of claims is as
- * it should be, or there is no such StatefulSet.
- * @throws Failure when it cannot be deleted or made
+ * Changes a StatefulSet's template of claims. Pods, claims and revisions stay, and the new StatefulSet takes them over.
+ * It restarts nothing, because the template of its pods is the same. Does nothing if the template of claims is already
+ * as wanted, or if the StatefulSet does not exist.
+ * @throws Failure when it cannot be deleted or created
  */
 export async function recreateStatefulSet(
   kubernetes: KubernetesClient,
@@ -38,8 +39,9 @@ export async function recreateStatefulSet(
     const body = withVolumes(copy, wanted);
     const fieldManager = copy.data?.[MANAGER] ?? OURS;
     await kubernetes.call(
-      `making StatefulSet ${name} of namespace ${namespace} again`,
-      // As its owner made it: an owner that creates an object takes over from itself alone when it applies it later.
+      `recreating StatefulSet ${name} of namespace ${namespace}`,
+      // Created with the operation (Apply or Update) that its owner used, so that the owner can apply it later without
+      // a conflict with itself.
       copy.data?.[OPERATION] === "Apply"
         ? kubernetes.apps.patchNamespacedStatefulSet(
             { namespace, name, body, fieldManager, force: true },
@@ -51,7 +53,7 @@ export async function recreateStatefulSet(
   await deleteCopy(kubernetes, volumes);
 }
 
-/** Whether new pods of the StatefulSet would get other volumes. */
+/** Whether new pods of the StatefulSet would get different volumes than wanted. */
 function hasOtherTemplate(set: V1StatefulSet, { size, className }: DesiredVolume): boolean {
   return (set.spec?.volumeClaimTemplates ?? []).some(
     (claim) => requestedBytes(claim) !== parseQuantity(size) || claim.spec?.storageClassName !== className,
@@ -65,12 +67,12 @@ export async function orphanStatefulSet(
   { timeoutMs, signal }: WaitOptions,
 ): Promise<void> {
   const { namespace, statefulSet: name } = volumes;
-  // As it is: the client's own types drop what they do not know.
+  // Read as plain JSON, because the client library's types drop fields that they do not know.
   const set = (await kubernetes.call(
     `reading StatefulSet ${name} of namespace ${namespace}`,
     kubernetes.custom.getNamespacedCustomObject({ ...STATEFUL_SETS, namespace, name }),
   )) as Plain<V1StatefulSet>;
-  // Whoever made its pods' template goes on as the owner, and may change it without a conflict.
+  // The field manager that owns the template of pods stays its owner, so it can change the template without a conflict.
   const { manager = OURS, operation = "Update" } = set.metadata?.managedFields?.find(ownsTemplate) ?? {};
   const { labels, annotations } = set.metadata ?? {};
   const object = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name, namespace, labels, annotations } };
@@ -89,7 +91,7 @@ export async function orphanStatefulSet(
   );
   const isGone = async (): Promise<boolean> => (await findStatefulSet(kubernetes, volumes)) === undefined;
   if (await holdsInTime(isGone, { timeoutMs, intervalMs: POLL_MS, signal })) return;
-  throw new Failure(`StatefulSet ${name} of namespace ${namespace} is not deleted yet; the next update goes on`);
+  throw new Failure(`StatefulSet ${name} of namespace ${namespace} is not deleted yet; the next update continues`);
 }
 
 function ownsTemplate({ fieldsV1, subresource }: Plain<V1ManagedFieldsEntry>): boolean {
@@ -107,8 +109,8 @@ function withVolumes(copy: V1ConfigMap, { size, className }: DesiredVolume): obj
 }
 
 /**
- * Deletes what an interruption left of a StatefulSet that nobody made again: its pods, its copy and its claims.
- * @param withClaims whether volumes are to go with the deployment
+ * Deletes the remains of a StatefulSet that was not recreated after an interruption: its pods, its copy and its claims.
+ * @param withClaims whether volumes are deleted with the deployment
  */
 export async function deleteOrphans(
   kubernetes: KubernetesClient,

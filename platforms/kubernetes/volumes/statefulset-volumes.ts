@@ -1,4 +1,4 @@
-/** Volumes of a StatefulSet, which grow while its pods run. */
+/** Volumes of a StatefulSet. They can grow while its pods run. */
 import type { V1PersistentVolumeClaim, V1StatefulSet } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
 import { holdsInTime } from "../../../lib/polling";
@@ -15,21 +15,21 @@ export interface StatefulSetName {
 
 /** A StatefulSet, and its template of claims. */
 export interface StatefulSetVolumes extends StatefulSetName {
-  /** Name of the template: its claims are `TEMPLATE-STATEFULSET-0` … */
+  /** Name of the template. Its claims are named `TEMPLATE-STATEFULSET-0` … */
   readonly template: string;
 }
 
 /** Wanted state of each volume. */
 export interface DesiredVolume {
-  /** As Kubernetes has it: `20Gi`. */
+  /** Size as a Kubernetes quantity, such as `20Gi`. */
   readonly size: string;
-  /** @default the cluster's default class */
+  /** Name of a storage class. @default the cluster's default class */
   readonly className?: string | undefined;
 }
 
 export const POLL_MS = 500;
 
-/** The claims of a StatefulSet, which need not exist any more. @throws Failure when they may not be read */
+/** Claims of a StatefulSet, even if it does not exist any more. @throws Failure when claims may not be read */
 export async function claimsOfSet(
   kubernetes: KubernetesClient,
   set: StatefulSetVolumes,
@@ -42,7 +42,7 @@ export async function claimsOfSet(
   return items.filter((claim) => isOrdinalOf(resourceName(claim), `${template}-${statefulSet}`));
 }
 
-/** @returns undefined when there is no such StatefulSet */
+/** @returns undefined if there is no such StatefulSet */
 export function findStatefulSet(
   kubernetes: KubernetesClient,
   { namespace, statefulSet: name }: StatefulSetName,
@@ -58,7 +58,7 @@ export const isBound = ({ status }: V1PersistentVolumeClaim): boolean => status?
 export const requestedBytes = ({ spec }: V1PersistentVolumeClaim): number =>
   parseQuantity(spec?.resources?.requests?.["storage"] ?? "");
 
-/** The zone of each claim's volume, by the claim's name; volumes that can be reached from every zone are left out. */
+/** Zone of each claim's volume, by name of the claim. Volumes that every zone can reach are left out. */
 export async function zonesOfVolumes(
   kubernetes: KubernetesClient,
   claims: readonly V1PersistentVolumeClaim[],
@@ -67,7 +67,7 @@ export async function zonesOfVolumes(
   const zones = new Map(
     items.flatMap(({ metadata, spec }) => {
       const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms ?? [];
-      // Drivers have labels of their own beside the standard one: topology.ebs.csi.aws.com/zone.
+      // Some drivers use their own label instead of the standard one, such as topology.ebs.csi.aws.com/zone.
       const keys = terms
         .flatMap(({ matchExpressions = [] }) => matchExpressions)
         .filter(({ key }) => key.endsWith("/zone"));
@@ -84,8 +84,9 @@ export async function zonesOfVolumes(
 }
 
 /**
- * Asks for larger volumes, and waits until file systems have the size. Volumes that are larger already stay as they are.
- * @throws Failure with what keeps volumes from growing, when the time is up or the API server refuses
+ * Requests larger volumes, and waits until their file systems have the size. Volumes that are already larger are not
+ * changed.
+ * @throws Failure with the reason why volumes do not grow, when the time limit has passed or the API server refuses
  */
 export async function growVolumes(
   kubernetes: KubernetesClient,
@@ -119,22 +120,22 @@ export async function growVolumes(
   );
   const warning = small.flatMap((claim) => lastWarningEvent(items, resourceName(claim)) ?? [])[0];
   throw new Failure(
-    `${describeGrowing(small)}${warning === undefined ? "" : ` (${warning})`}; the next update goes on`,
+    `${describeGrowing(small)}${warning === undefined ? "" : ` (${warning})`}; the next update continues`,
   );
 }
 
-/** A class whose driver cannot grow a mounted file system leaves it to the next start of the pod. */
+/** Progress as text. A driver that cannot grow a mounted file system grows it at the next start of the pod. */
 function describeGrowing(claims: readonly V1PersistentVolumeClaim[]): string {
   const pending = claims.filter(({ status }) =>
     status?.conditions?.some(({ type, status: is }) => type === "FileSystemResizePending" && is === "True"),
   );
   return pending.length > 0
     ? `volume claims ${listNames(pending.map(resourceName))} grow when their pods restart ` +
-        "(FileSystemResizePending): where they still wait after a minute, delete these pods one after the other"
+        "(FileSystemResizePending); if they still wait after a minute, delete these pods one after the other"
     : `volume claims ${listNames(claims.map(resourceName))} have not grown yet`;
 }
 
-/** Whether it is the name of a pod or a claim that a StatefulSet numbered. */
+/** Whether a name is the prefix with an ordinal: the name of a StatefulSet's pod or claim. */
 export function isOrdinalOf(name: string, prefix: string): boolean {
   return name.startsWith(`${prefix}-`) && /^\d+$/.test(name.slice(prefix.length + 1));
 }

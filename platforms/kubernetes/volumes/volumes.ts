@@ -15,8 +15,8 @@ export interface VolumeReader {
 const POLL_MS = 2_000;
 
 /**
- * Waits until no volume belongs to a claim of the namespace any more, but those that outlive their claims on purpose.
- * @throws Failure naming those that are left, or what keeps them from being read
+ * Waits until the volumes of the namespace's claims are deleted. Volumes that are kept on purpose do not count.
+ * @throws Failure naming the volumes that are left, or the reason why they cannot be read
  */
 export async function awaitVolumesGone(
   kubernetes: VolumeReader,

@@ -1,4 +1,4 @@
-/** Checks that an existing Kubernetes cluster can hold a stack. */
+/** Checks that an existing Kubernetes cluster has room for a stack. */
 import { BadInput } from "../../../lib/errors";
 import { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { markNamespaceKept, readKubernetesFacts } from "../../../platforms/kubernetes/cluster/cluster-facts";
@@ -8,23 +8,23 @@ import { openForDeletion } from "../../protocol/deletion";
 import type { ResourceHandler } from "../../protocol/resource-handler";
 
 export interface ClusterCheckInputs {
-  /** Path. @default KUBECONFIG, else ~/.kube/config */
+  /** Path of a kubeconfig. @default KUBECONFIG, else ~/.kube/config */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly needs: KubernetesRequirements;
-  /** `PROJECT/STACK` */
+  /** Project and stack, `PROJECT/STACK`. */
   readonly stack: string;
-  /** Whether the namespace outlives the stack, with the volumes in it. */
+  /** Whether the namespace is kept, with the volumes in it, when the stack is destroyed. */
   readonly keepsNamespace: boolean;
 }
 
-/** Every problem begins with a key of the platform's section. */
+/** A problem with the prefix of its section. Every problem begins with an option of the section `platform`. */
 const withPrefix = (problem: string): string => `valkey:platform.${problem}`;
 
 const open = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesClient> =>
   KubernetesClient.open({ kubeconfig, context });
 
-/** @param olds undefined before the first update; afterwards the namespace may be the stack's own */
+/** @param olds inputs of the last update; undefined before the first one. After it the stack may own the namespace */
 async function clusterProblems(
   kubernetes: KubernetesClient,
   { needs, stack }: ClusterCheckInputs,
@@ -39,7 +39,10 @@ async function clusterProblems(
 const owns = (olds: ClusterCheckInputs | undefined, namespace: string): boolean =>
   olds?.needs.createsNamespace === true && olds.needs.namespace === namespace;
 
-/** Pulumi deletes what a program no longer has, and Kubernetes everything that is in a namespace. */
+/**
+ * Problem of a stack that no longer creates its namespace. Pulumi would delete the namespace, and Kubernetes with it
+ * everything in it.
+ */
 function abandonedNamespace(
   olds: ClusterCheckInputs | undefined,
   { needs: { namespace, createsNamespace } }: ClusterCheckInputs,
@@ -49,7 +52,7 @@ function abandonedNamespace(
   return [withPrefix(`createNamespace: ${problem}`)];
 }
 
-/** The same in a preview, which needs no cluster that answers. */
+/** Problems in a preview. If the Kubernetes cluster does not answer, there are none: a preview works without it. */
 async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
   try {
     return await clusterProblems(await open(inputs), inputs, olds);
@@ -76,7 +79,7 @@ export const handler: ResourceHandler<ClusterCheckInputs, object> = {
   },
   create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await requireCluster(inputs, undefined) }),
   update: (_id, olds, news) => requireCluster(news, olds),
-  // Deleted after every other resource of the stack: a namespace that is kept then holds nothing but volumes.
+  // This resource is deleted after all others of the stack, so a kept namespace contains only volumes by then.
   delete: async (_id, olds, context) => {
     if (!olds.keepsNamespace) return;
     const { namespace } = olds.needs;

@@ -18,36 +18,40 @@ import { waitOptions } from "../../protocol/waiting";
 export interface DeploymentVerificationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Duration of the formation: a new formation needs a new check. Null where the deployment forms without help. */
+  /** Duration of the formation. A new formation needs a new check. Null if there is no formation step. */
   readonly formationMs: number | null;
-  /** Revision of the pods: another one restarts them. Null where a restart is always a replacement. */
+  /** Revision of the pods. A changed revision restarts them. Null if servers are replaced instead of restarted. */
   readonly revision: string | null;
-  /** Time of the last roll-out, ISO 8601: it needs a new check. Undefined where none is known */
+  /** Time of the last roll-out, ISO 8601. A new roll-out needs a new check. Undefined if none is known */
   readonly rolledOutAt?: string | undefined;
-  /** Time limit for pods to run, and then for replicas to link and catch up. */
+  /** Time limit for pods to run, and after that for replicas to link and catch up, seconds. */
   readonly timeoutSeconds: number;
-  /** Any number. Another one runs the check again. */
+  /** Change this number to run the check again. */
   readonly trigger: number;
 }
 
 export interface DeploymentVerificationOutputs {
-  /** As found, with every row of the verdict. */
+  /** The topology as found, with every assertion of the verdict. */
   readonly topology: TopologyRecord;
-  /** The data that the last `pulumi up` saw, which the next one compares with. */
+  /** Data that the last `pulumi up` found. The next one compares with it. */
   readonly data: SeenData;
-  /** When the deployment was verified, ISO 8601. */
+  /** Time when the deployment was verified, ISO 8601. */
   readonly verifiedAt: string;
-  /** Assertions that `pulumi refresh` found to fail, a sentence each; empty when all hold. */
+  /** Assertions that failed at `pulumi refresh`, a sentence each; empty if all hold. */
   readonly drift: readonly string[];
 }
 
-/** Pods are ready a little before primaries count their replicas and all views agree. */
+/**
+ * Milliseconds for a deployment to settle. Pods are ready a little before primaries count their replicas and all nodes
+ * agree.
+ */
 const SETTLING_MS = 30_000;
 
 /**
- * Changes no server. A failure leaves the record of the last verification that passed, and lets one pod of a cluster be evicted at a
- * time if nodes have moved; the next update verifies again, whatever changed. Data that is gone fails one update: the state then has what
- * is there, and the next update compares with that.
+ * Verifies the deployment. It changes no server. After a failure the state keeps the last verification that passed. If
+ * nodes of a cluster have moved to other shards, only one pod may be evicted at a time. The next update always verifies
+ * again. If data is gone, one update fails. After that the state has the data that still exists, and the next update
+ * compares with it.
  */
 export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVerificationOutputs> = {
   recordsAttempts: true,
@@ -63,13 +67,16 @@ export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVe
   drifted: ({ drift }) => drift.length > 0,
 };
 
-/** Whether an update keeps the servers. Those of this machine are started anew wherever they cannot stay. */
+/**
+ * Whether an update keeps the servers. False for servers on this machine: a change that they cannot accept starts new
+ * ones.
+ */
 function isSame(olds: DeploymentReference, news: DeploymentReference): boolean {
   if (olds.platform !== "kubernetes" || news.platform !== "kubernetes") return false;
   return olds.namespace === news.namespace && olds.statefulSet === news.statefulSet;
 }
 
-/** @param former data to compare with. @default data is not compared */
+/** @param former data of the last update, to compare with. @default data is not compared */
 async function check(
   { target, password, formationMs, timeoutSeconds }: DeploymentVerificationInputs,
   former: SeenData | undefined,
@@ -77,7 +84,7 @@ async function check(
 ): Promise<DeploymentVerificationOutputs> {
   const options = waitOptions(target.name, timeoutSeconds, context);
   const deployment = await openDeployment(target, password, options);
-  // Before anything is judged: no file tells a server where its pod was scheduled.
+  // Before the verification: no file of a pod has its zone, because the scheduler decides it later.
   await tellZones(deployment);
   const { timeoutMs: recoveryMs, signal, report } = options;
   const settled = await verifyUntilPass(deployment, {
@@ -93,7 +100,7 @@ async function check(
     const message = `${target.name} does not pass verification\n${rows}\nNothing is rolled back. The next update verifies again`;
     if (!settled.verdict.pass) throw new Failure(`${message}.`);
     throw new FailedButSeen(
-      `${message} and accepts the data that is there now. Restore a backup first if you need what is lost.`,
+      `${message} and accepts the data that the servers have then. If you need the lost data, restore a backup first.`,
       { data },
     );
   }

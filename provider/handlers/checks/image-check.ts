@@ -1,4 +1,4 @@
-/** Looks at another image before pods are replaced. */
+/** Tests a new image before pods are replaced. */
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -22,17 +22,17 @@ export interface ImageCheckInputs {
   readonly image: string;
   /** Specification of the pod that runs the image, with the servers' pull secrets and placement. */
   readonly pod: object;
-  /** Time limit for the pod. */
+  /** Time limit for the pod, seconds. */
   readonly timeoutSeconds: number;
 }
 
-/** Running servers that do not answer within this are known by the tags of their images. */
+/** Milliseconds to wait for servers to report their versions. If they do not, the tags of their images count. */
 const ANSWER_MS = 15_000;
-/** An image of some hundred megabytes from a slow registry. */
+/** Highest time limit for the pod, seconds: enough to pull some hundred megabytes from a slow registry. */
 const MOST_SECONDS = 300;
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check", "app.kubernetes.io/managed-by": "valkey-measured" };
 
-/** Tags of the images of servers that run, which may be of two versions after an interrupted change. */
+/** Tags of the images of running servers. After an interrupted change they may be of two versions. */
 async function runningTags(kubernetes: KubernetesClient, target: KubernetesReference): Promise<string[]> {
   const { namespace, statefulSet, container } = target;
   const labels = await readPodLabels(kubernetes, namespace, { statefulSet });
@@ -42,7 +42,7 @@ async function runningTags(kubernetes: KubernetesClient, target: KubernetesRefer
     .flatMap(({ spec }) => tagOf(spec?.containers.find(({ name }) => name === container)?.image ?? "") ?? []);
 }
 
-/** Versions that the servers report. */
+/** Versions that running servers report. */
 async function runningVersions({ target, password }: ImageCheckInputs, signal: AbortSignal): Promise<string[]> {
   const deployment = await openDeployment(target, password, { timeoutMs: ANSWER_MS, signal });
   const answers = await withEveryNode(deployment, (attempts) =>
@@ -51,17 +51,17 @@ async function runningVersions({ target, password }: ImageCheckInputs, signal: A
   return answers.flatMap((text) => (text === undefined ? [] : (parseInfo(text).get("valkey_version") ?? [])));
 }
 
-/** @returns why the change is refused; undefined when it is not */
+/** @returns why the change is refused; undefined if it is not */
 function refusal(name: string, running: readonly string[], to: string): string | undefined {
   const from = running.find((version) => cannotReadDataOf(version, to));
   if (from === undefined) return undefined;
   return (
-    `${name} runs Valkey ${from}, and ${to} may be unable to read the data files that it wrote. ` +
+    `${name} runs Valkey ${from}, and ${to} may be unable to read the data files that ${from} wrote. ` +
     `Stay on ${from} or newer; or deploy a second stack with ${to}, and copy the keys`
   );
 }
 
-/** @returns the version of the image's server @throws Failure when it is not Valkey, or cannot be pulled */
+/** @returns the version of the image's server @throws Failure when the image is not Valkey, or cannot be pulled */
 async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, context: HandlerContext): Promise<string> {
   const { name, namespace } = target;
   const labels = { ...LABELS, "app.kubernetes.io/instance": name };
@@ -70,7 +70,7 @@ async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, conte
     const run = { namespace, name: `${name}-image`, labels, spec: pod as Plain<V1PodSpec> };
     const said = await runPodToCompletion(await openKubernetesClient(target), run, options);
     const version = /^Valkey server v=(\S+)/.exec(said)?.[1];
-    if (version === undefined) throw new Failure(`its valkey-server --version says ${JSON.stringify(said)}`);
+    if (version === undefined) throw new Failure(`its valkey-server --version prints ${JSON.stringify(said)}`);
     return version;
   } catch (error) {
     context.signal.throwIfAborted();
@@ -84,7 +84,7 @@ export const handler: ResourceHandler<ImageCheckInputs, object> = {
     const tag = tagOf(image ?? "");
     if (olds === undefined || tag === undefined || image === olds.image || target === undefined) return [];
     if (!cannotReadDataOf(tagOf(olds.image) ?? "", tag)) return [];
-    // A version that never ran wrote nothing.
+    // Only versions that really run count: a version that never ran has written no data.
     const { name } = olds.target;
     const tags = await inspectOrReport(name, report, async () =>
       runningTags(await openKubernetesClient(olds.target), olds.target),
@@ -95,8 +95,8 @@ export const handler: ResourceHandler<ImageCheckInputs, object> = {
   describeChange: ({ image: before }, { image: after }) =>
     after === undefined || after === before
       ? []
-      : [`image ${before} becomes ${after}, which one pod runs first: nothing changes where it is not Valkey`],
-  // Servers that are not there yet have nothing to lose.
+      : [`image ${before} becomes ${after}; one pod runs the new image first, and nothing changes if it is not Valkey`],
+  // Servers that do not exist yet have no data to lose.
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, news, context) => {
     if (olds.image === news.image) return {};

@@ -1,4 +1,6 @@
-/** Looks at the certificate of servers before they use it, and refuses to switch TLS on or off under clients. */
+/**
+ * Checks the certificate of servers before they use it, and refuses to switch TLS on or off without `allowDowntime`.
+ */
 import { BadInput } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
@@ -14,18 +16,18 @@ import { waitOptions } from "../../protocol/waiting";
 export interface TlsCheckInputs {
   readonly target: KubernetesReference;
   readonly tls?: TlsRequest | undefined;
-  /** Whether TLS may be switched on and off under running servers, which all restart at once. */
+  /** Whether TLS may be switched on or off while servers run. All servers then restart at once. */
   readonly allowDowntime: boolean;
-  /** Whether the servers' data outlives their pods. */
+  /** Whether the servers keep their data when their pods restart. */
   readonly keepsData: boolean;
-  /** Time limit for the Secret to be made. */
+  /** Time limit for the Secret to be created, seconds. */
   readonly timeoutSeconds: number;
 }
 
 export interface TlsRequest {
   /** Name of the Secret. */
   readonly secretName: string;
-  /** That the certificate must name. */
+  /** Host names that the certificate must contain. */
   readonly hosts: readonly string[];
 }
 
@@ -36,7 +38,7 @@ export interface TlsCheckOutputs {
 
 const POLL_MS = 1_000;
 
-/** Problems of a Secret, or the reason why they are not known. */
+/** Result of a check of the Secret: its problems, or the reason why they are not known. */
 type SecretLook =
   { readonly state: "absent" | "unreadable" } | { readonly state: "read"; readonly problems: readonly string[] };
 
@@ -50,9 +52,9 @@ async function lookAtSecret(
 }
 
 const unreadable = ({ secretName }: TlsRequest): string =>
-  `Secret ${secretName} may not be read: its certificate is not looked at`;
+  `Secret ${secretName} cannot be read by this user, so its certificate is not checked`;
 
-/** @returns why TLS cannot be switched; undefined where there are no servers yet */
+/** @returns why TLS cannot be switched on or off; undefined if it can, or if there are no servers yet */
 async function switchProblem(
   { target }: TlsCheckInputs,
   isOn: boolean,
@@ -64,21 +66,21 @@ async function switchProblem(
     return undefined;
   const peers =
     mode === "cluster"
-      ? "a node whose cluster bus is encrypted does not talk to one whose bus is not"
-      : "a replica that encrypts does not reach a primary that does not";
+      ? "a node with an encrypted cluster bus cannot talk to a node with an unencrypted one"
+      : "a replica with TLS cannot connect to a primary without TLS";
   return {
     property: "tls",
     reason:
       `TLS cannot be switched ${isOn ? "on" : "off"} while clients of ${name} work: ${peers}. ` +
       (keepsData
-        ? "Set allowDowntime: true, and all nodes restart at once, with their data; or"
-        : "All nodes would have to restart at once, and they keep no data on volumes (storage.ephemeral, or neither " +
-          "appendonly nor save). Undo the change; or") +
+        ? "Set allowDowntime: true, which restarts all nodes at once and keeps their data; or"
+        : "All nodes would have to restart at once and would lose their data, because they keep no data on volumes " +
+          "(storage.ephemeral, or neither appendonly nor save). Undo the change; or") +
       ` deploy a second stack ${isOn ? "with" : "without"} TLS, and move the data and the clients`,
   };
 }
 
-/** @returns why the certificate or the switch is refused; what cannot be looked at is left to the update */
+/** @returns why the certificate or the switch of TLS is refused. If it cannot be checked now, the update checks it */
 async function refusals(
   olds: TlsCheckInputs | undefined,
   target: KubernetesReference,
@@ -135,7 +137,7 @@ export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
   create: async (inputs, context) => ({ id: inputs.target.name, outputs: await awaitSecret(inputs, context) }),
   update: async (_id, olds, news, context) => {
     const isOn = news.tls !== undefined;
-    // A preview may have been without access.
+    // Checked again, because a preview may have had no access to the Kubernetes cluster.
     const problem = (olds.tls !== undefined) === isOn ? undefined : await switchProblem(olds, isOn, news);
     if (problem !== undefined) throw new BadInput(news.target.name, [`${problem.property}: ${problem.reason}`]);
     return awaitSecret(news, context);

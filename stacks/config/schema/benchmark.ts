@@ -31,7 +31,7 @@ export const verificationSchema = z
       .default(1)
       .meta({ description: "Change this number to make the next `pulumi up` verify again." }),
     timeout: wholeNumber(1, 86_400).default(600).meta({
-      description: "Longest wait for the servers to start and to form.",
+      description: "Longest wait until the servers run and the deployments are formed.",
       unit: "seconds",
     }),
   })

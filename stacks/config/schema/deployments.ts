@@ -34,7 +34,7 @@ const deploymentKeys = {
     .prefault({})
     .meta({ description: "Directives of valkey.conf by name, except those that the deployment decides itself." }),
   newerDirectives: z.array(directiveName).optional().meta({
-    description: "Names under `settings` that the servers have and this package does not know yet.",
+    description: "Directives under `settings` that the servers know and this package does not know yet.",
     fallback: "none",
   }),
   passwordVersion: wholeNumber(0).default(0).meta({
@@ -48,11 +48,11 @@ const deploymentKeys = {
     .optional()
     .meta({
       description:
-        "Secret that exists, with the password (platforms `kubernetes` and `eks`): read at each `pulumi up`, and rotated when it has changed. For the first `up` of a stack the namespace must exist: see `createNamespace`.",
+        "Existing Secret with the password (platforms `kubernetes` and `eks`). Each `pulumi up` reads it, and gives a changed password to the servers. For the first `up` of a stack the namespace must exist: see `createNamespace`.",
       fallback: "a generated password",
     }),
   passwordOverlapSeconds: wholeNumber(90, 3600).default(120).meta({
-    description: "How long the former password stays valid (platforms `kubernetes` and `eks`).",
+    description: "Time for which the former password stays valid after a change (platforms `kubernetes` and `eks`).",
     unit: "seconds",
   }),
   users: z
@@ -60,21 +60,26 @@ const deploymentKeys = {
     .optional()
     .meta({
       description:
-        "Users beside `default`, by name (platforms `kubernetes` and `eks`, Valkey). Passwords are generated.",
+        "Users in addition to `default`, by name (platforms `kubernetes` and `eks`, Valkey). Passwords are generated.",
       fallback: "none",
     }),
   external: externalSchema.optional().meta({
     description:
-      "Services for clients outside the Kubernetes cluster (platforms `kubernetes` and `eks`, Valkey): for the primary and " +
-      "for reads; of a cluster for each node, which then gives its address to all clients.",
+      "Services for clients outside the Kubernetes cluster (platforms `kubernetes` and `eks`, Valkey). In replication mode, " +
+      "one Service leads to the primary and one is for reads. In cluster mode, each node has a Service and gives the " +
+      "address of this Service to all clients.",
     fallback: "none",
   }),
-  oversubscribed: z.boolean().default(false).meta({
-    description:
-      "Whether `io-threads` may exceed the cores, and `maxmemory` what the memory limit carries, to show what that costs.",
-  }),
+  oversubscribed: z
+    .boolean()
+    .default(false)
+    .meta({
+      description:
+        "Whether to allow more `io-threads` than cores, and a `maxmemory` that is too large for the memory limit. Use it to " +
+        "measure what that costs.",
+    }),
   pods: deploymentPodsSchema.optional().meta({
-    description: "Differences of the pods from the platform's (platforms `kubernetes` and `eks`).",
+    description: "Settings of the pods that differ from those of the platform (platforms `kubernetes` and `eks`).",
     fallback: "the platform's",
   }),
 } as const;
@@ -83,15 +88,15 @@ const sentinelSchema = z.strictObject({
   count: wholeNumber(...SENTINEL_LIMITS.count)
     .refine((value) => value % 2 === 1, "expected an odd number: an even number tolerates no more failures")
     .default(SENTINEL_DEFAULTS.count)
-    .meta({ description: "Number of Sentinels, odd, spread over the zones." }),
+    .meta({ description: "Number of Sentinels: an odd number. They are spread over the zones." }),
   quorum: wholeNumber(1, 9).optional().meta({
-    description: "Sentinels that must miss the primary for a failover.",
+    description: "Number of Sentinels that must agree that the primary is down before a failover.",
     fallback: "a majority",
   }),
   "down-after-milliseconds": wholeNumber(...SENTINEL_LIMITS.downAfterMs)
     .default(SENTINEL_DEFAULTS.downAfterMs)
     .meta({
-      description: "Time without a reply after which a Sentinel misses a node.",
+      description: "Time without a reply after which a Sentinel considers a node down.",
       unit: "milliseconds",
     }),
   "failover-timeout": wholeNumber(...SENTINEL_LIMITS.failoverTimeoutMs)
@@ -103,7 +108,7 @@ const sentinelSchema = z.strictObject({
 });
 /** Sentinels of a deployment, parsed. */
 export type SentinelConfig = z.infer<typeof sentinelSchema>;
-/** Sentinels with every default. */
+/** Settings of Sentinels with all defaults. */
 export const DEFAULT_SENTINELS: SentinelConfig = sentinelSchema.parse({});
 
 const chartSchema = z.strictObject({
@@ -118,11 +123,11 @@ const chartSchema = z.strictObject({
     .default(CHART_REPOSITORY)
     .meta({
       description:
-        "Source of the chart: the URL of a repository that has it as `valkey`, an address with `oci://`, or a directory with a version of its own.",
+        "Source of the chart: the URL of a repository with the chart `valkey`, an address with `oci://`, or a directory. For a directory, `version` is ignored.",
     }),
   values: z.record(z.string(), z.unknown()).default({}).meta({
     description:
-      "Values of the chart. They override those for images, places, resources, volumes and settings, which follow from the deployment and the platform.",
+      "Values of the chart. They override the values for images, placement, resources, volumes and settings that follow from the deployment and the platform.",
   }),
 });
 /** The upstream chart of a deployment, parsed. */
@@ -137,12 +142,13 @@ const replicationSchema = z
     replicas: wholeNumber(0, 100).default(1).meta({ description: "Number of replicas of the one primary." }),
     sentinel: z.union([z.boolean(), sentinelSchema]).optional().meta({
       description: "Sentinels that promote a replica when the primary fails. `true` is `{}`, with every default.",
-      fallback: "`true` for Valkey in three zones, with a name of at most 43 characters; else `false`",
+      fallback:
+        "`true` if the deployment runs Valkey in at least three zones, has a replica, and has a name of at most 43 characters; else `false`",
     }),
     chart: chartSchema.optional().meta({
       description:
-        "Helm chart of the Valkey project, unchanged, in place of this project's pods (platforms `kubernetes` and `eks`): verified and " +
-        "measured, without failover. A change to the chart or back makes a new deployment without the data.",
+        "Unchanged Helm chart of the Valkey project instead of the pods of this project (platforms `kubernetes` and `eks`). It is " +
+        "verified and measured, and has no failover. A change to the chart or back creates a new deployment, without the data.",
       fallback: "pods of this project",
     }),
     ...deploymentKeys,
@@ -167,10 +173,10 @@ export const deploymentSchema = z.discriminatedUnion("mode", [replicationSchema,
 /** One deployment, parsed. */
 export type DeploymentConfig = z.infer<typeof deploymentSchema>;
 
-/** The name of a deployment: part of node names, file names and, on Kubernetes, of host names. */
+/** Name of a deployment. It is part of node names and file names and, on Kubernetes, of host names. */
 export const deploymentName = z
   .string()
   .regex(
     /^[a-z]([a-z0-9-]{0,29}[a-z0-9])?$/,
-    "expected lower-case letters, digits and hyphens, at most 31, a letter first",
+    "expected lower-case letters, digits and hyphens, at most 31 characters, a letter first",
   );

@@ -1,4 +1,4 @@
-/** The platform `eks`: network, cluster, storage and machines made by the stack. Loads no SDK of a cloud. */
+/** The platform `eks`: the stack creates network, cluster, storage and machines. This file loads no SDK of a cloud. */
 import { publicAccessProblem } from "../../../platforms/eks/public-access";
 import { z } from "zod";
 import { planNetwork } from "../../../platforms/eks/network-plan";
@@ -11,7 +11,7 @@ import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-class
 import { wholeNumber } from "../../../lib/schema/fields";
 import { resourceQuantities, clientFields, instanceType, podFields, quantity, resources } from "./pods";
 
-/** `us-west-2`. China and GovCloud are other partitions, with other ARNs. */
+/** A region, such as `us-west-2`. China and GovCloud are refused: they are other partitions, with different ARNs. */
 const region = z
   .string()
   .regex(
@@ -21,7 +21,7 @@ const region = z
 
 const zoneLetter = z.string().regex(/^[a-f]$/, "expected the letter of a zone");
 
-/** IPv4, as AWS writes blocks. */
+/** An IPv4 CIDR block. */
 const block = z.cidrv4({ error: "expected an IPv4 block such as 10.0.0.0/16", abort: true });
 
 const arn = (service: string, resource: string): z.ZodString =>
@@ -32,36 +32,40 @@ const arn = (service: string, resource: string): z.ZodString =>
       `expected an ARN such as arn:aws:${service}:…`,
     );
 
-/** At most 38 characters: AWS allows 64 for the roles whose names begin with it. */
+/** Name of the cluster, at most 38 characters: names of roles begin with it, and AWS allows 64 characters for those. */
 const clusterName = z
   .string()
   .regex(
     /^[a-z]([a-z0-9-]{0,36}[a-z0-9])?$/,
-    "expected lower-case letters, digits and hyphens, at most 38, a letter first",
+    "expected lower-case letters, digits and hyphens, at most 38 characters, a letter first",
   );
 
 const tuningSchema = z.strictObject({
-  interruptCpus: wholeNumber(0, 64).default(0).meta({
-    description:
-      "CPUs that handle the network card's interrupts: CPU 0, then from the last one down. 0: the kernel's choice.",
-  }),
+  interruptCpus: wholeNumber(0, 64)
+    .default(0)
+    .meta({
+      description:
+        "Number of CPUs that handle the interrupts of the network card: CPU 0 first, and then the last CPUs. With 0, the " +
+        "kernel chooses the CPUs.",
+    }),
   staticCpus: z.boolean().default(false).meta({
-    description: "Whether pods that request whole CPUs have them to themselves.",
+    description:
+      "Whether pods get CPUs of their own, if they request whole CPUs and their limits equal their requests.",
   }),
 });
 
 const serversCapacity = z
   .literal("on-demand", { error: SERVERS_ON_DEMAND })
   .default("on-demand")
-  .meta({ description: "How AWS sells the machines; servers are never spot machines." });
+  .meta({ description: "How AWS sells the machines. Servers never run on spot machines." });
 
 const clientsCapacity = z
   .enum(CAPACITIES)
   .default("on-demand")
   .meta({
     description:
-      "How AWS sells the machines. `spot` costs less, and AWS may take them away: an interrupted measurement is repeated " +
-      "once, then fails.",
+      "How AWS sells the machines. `spot` costs less, but AWS may take spot machines away: an interrupted measurement is " +
+      "repeated once, and then fails.",
   });
 
 function pool<C extends z.ZodType>(defaults: PoolArgs, capacity: C) {
@@ -72,8 +76,8 @@ function pool<C extends z.ZodType>(defaults: PoolArgs, capacity: C) {
       .default([...defaults.instanceTypes])
       .meta({
         description:
-          "Machine types of one architecture: Graviton (r7g, …) or x86 (r7i, r7a, …). Of several, Karpenter takes the " +
-          "cheapest that has room; one makes measurements comparable.",
+          "Machine types of one architecture: Graviton (r7g, …) or x86 (r7i, r7a, …). Karpenter takes the cheapest type " +
+          "that has room. Name only one type to make measurements comparable.",
       }),
     capacity,
     tuning: tuningSchema.prefault({}).meta({ description: "Tuning of the machines." }),
@@ -82,13 +86,13 @@ function pool<C extends z.ZodType>(defaults: PoolArgs, capacity: C) {
       unit: "GiB",
     }),
     vcpuLimit: wholeNumber(1, 1_000_000).optional().meta({
-      description: "Most vCPUs of the pool.",
-      fallback: "the planned vCPUs, and a quarter or one machine more",
+      description: "Highest number of vCPUs of the pool.",
+      fallback: "the planned vCPUs plus a quarter, or plus one machine if that is more",
     }),
   });
 }
 
-const NETWORK_KIND = "`own`: made by the stack. `existing`: made already.";
+const NETWORK_KIND = "`own`: the stack creates the network. `existing`: the network exists already.";
 
 const ownNetwork = z
   .strictObject({
@@ -96,13 +100,19 @@ const ownNetwork = z
     cidr: block
       .refine((cidr) => planNetwork(cidr, 1) !== undefined, "expected a block from /16 to /26")
       .default("10.0.0.0/16")
-      .meta({ description: "Block of the whole network, from /16 to /26. It must hold the planned machines." }),
+      .meta({
+        description: "Address block of the whole network, from /16 to /26. It must have room for the planned machines.",
+      }),
     nat: z.enum(NAT_STRATEGIES).default("one").meta({
-      description: "NAT gateways: `one` is cheaper, one `perZone` survives the loss of a zone.",
+      description:
+        "Number of NAT gateways. `one` is cheaper. With `perZone`, the other zones stay connected when a zone fails.",
     }),
-    flowLogs: z.boolean().default(false).meta({ description: "Whether connections are logged, for 7 days." }),
+    flowLogs: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Whether connections are logged. Logs are kept for 7 days." }),
   })
-  .meta({ title: "own", description: "A network of the stack's own." });
+  .meta({ title: "own", description: "A network that the stack creates." });
 
 const existingNetwork = z
   .strictObject({
@@ -121,7 +131,8 @@ const existingNetwork = z
 const access = z.strictObject({
   principalArn: arn("iam", "(role|user)/").meta({ description: "ARN of a role or a user." }),
   rights: z.enum(["admin", "view"]).default("view").meta({
-    description: "Rights on the cluster. `view` reads workloads, logs, machines, volumes, pools and roles; no secrets.",
+    description:
+      "Rights on the cluster. `view` reads workloads, logs, machines, volumes, pools and roles, but no secrets.",
   }),
 });
 
@@ -129,7 +140,7 @@ const accessName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, "expected lower-ca
 
 export const clusterSchema = z.strictObject({
   publicAccessCidrs: z.array(block).default([]).meta({
-    description: "Blocks that may reach the API server. An empty list closes it to the outside.",
+    description: "Address blocks that may reach the API server from outside the network. With an empty list, none can.",
   }),
   openToTheWorld: z.boolean().default(false).meta({
     description: "Whether `publicAccessCidrs` may hold 0.0.0.0/0.",
@@ -139,7 +150,7 @@ export const clusterSchema = z.strictObject({
   }),
   keyArn: arn("kms", "key/").optional().meta({
     description: "KMS key for secrets in etcd.",
-    fallback: "a key made by the stack",
+    fallback: "a key that the stack creates",
   }),
   logRetentionInDays: z.literal([1, 3, 5, 7, 14, 30, 60, 90, 180, 365]).default(7).meta({
     description: "Retention of the control plane's logs.",
@@ -147,17 +158,18 @@ export const clusterSchema = z.strictObject({
   }),
   controlPlaneTier: z.enum(CONTROL_PLANE_TIERS).optional().meta({
     description:
-      "Tier of the control plane: `standard`, which AWS scales as it sees fit, or a provisioned one, which costs more.",
-    fallback: "the least that the planned machines and pods need",
+      "Tier of the control plane. AWS scales `standard` by itself. A provisioned tier has a fixed capacity and costs more.",
+    fallback: "the smallest tier that is enough for the planned machines and pods",
   }),
   deletionProtection: z.boolean().default(false).meta({
-    description: "Whether EKS refuses to delete the cluster. `pulumi destroy` needs false.",
+    description: "Whether EKS refuses to delete the cluster. Set it to false before `pulumi destroy`.",
   }),
 });
 
 const systemSchema = z.strictObject({
   instanceType: instanceType.optional().meta({
-    description: "Machine type. It must have room for Karpenter and CoreDNS, which grow with the planned machines.",
+    description:
+      "Machine type. It must have room for Karpenter and CoreDNS, which need more with more planned machines.",
     fallback: "the smallest m7g that has room",
   }),
   machines: z
@@ -173,7 +185,7 @@ const imageCacheSchema = z.strictObject({
     .string()
     .regex(
       /^ecr-pullthroughcache\/[a-zA-Z0-9/_+=.@-]{1,490}$/,
-      "expected a name such as ecr-pullthroughcache/docker-hub: ECR reads no secret of another prefix",
+      "expected a name such as ecr-pullthroughcache/docker-hub: ECR reads only secrets with this prefix",
     )
     .default("ecr-pullthroughcache/docker-hub")
     .meta({
@@ -217,10 +229,10 @@ const tagText = (start: RegExp, min: number, max: number): z.ZodString =>
     .max(max)
     .regex(
       new RegExp(String.raw`${start.source}[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`, "u"),
-      "expected letters, digits, spaces and _.:/=+-@, and not aws: in front of a key",
+      "expected letters, digits, spaces and _.:/=+-@, and a key that does not begin with aws:",
     );
 
-/** AWS allows 50, and Karpenter, EKS and this program add theirs. */
+/** Highest number of tags. AWS allows 50 per resource, and Karpenter, EKS and this program add some. */
 const MAX_TAGS = 40;
 
 /** The platform `eks`. */
@@ -234,7 +246,7 @@ export const eksPlatformSchema = z
     }),
     zones: z
       .array(zoneLetter)
-      .min(2, "EKS takes subnets in 2 zones at least, and one zone cannot keep replicas apart from their primaries")
+      .min(2, "EKS needs subnets in at least 2 zones, and one zone cannot keep replicas apart from their primaries")
       .max(6)
       .default(["a", "b", "c"])
       .meta({ description: "Letters of the zones, in the order in which they are filled." }),
@@ -246,7 +258,8 @@ export const eksPlatformSchema = z
     pools: poolsSchema.prefault({}).meta({ description: "Pools of machines, started by Karpenter." }),
     imageCache: imageCacheSchema.optional().meta({
       description:
-        "Cache of Docker Hub's images in ECR. Machines pull docker.io's images from it; needed from 100 pulls on.",
+        "Cache in ECR for the images of Docker Hub, which machines then pull from ECR. Required if the planned machines " +
+        "together pull 100 or more images of Docker Hub (one pull per image and machine) from one IP address.",
       fallback: "no cache",
     }),
     ...podFields,
@@ -255,7 +268,8 @@ export const eksPlatformSchema = z
       .meta({ description: "Resources of each server. A limit above a machine's resources has no effect." }),
     storage: storageSchema.prefault({}).meta({ description: "Volume of each server, deleted with the stack." }),
     clients: clientsSchema.prefault({}).meta({
-      description: "Load generators, on machines of the pool `clients`, one each as far as there are enough.",
+      description:
+        "Load generators on machines of the pool `clients`. If there are enough machines, each load generator has its own.",
     }),
     tags: z
       .record(tagText(/^(?!aws:)/, 1, 127), tagText(/^/, 0, 255))
@@ -278,15 +292,18 @@ export const eksPlatformSchema = z
     if (new Set(zones).size < zones.length) problem(["zones"], "a zone is named twice");
     if ("vpcId" in network && network.privateSubnetIds.length < zones.length) {
       const count = network.privateSubnetIds.length;
-      problem(["network", "privateSubnetIds"], `${count} subnets for ${zones.length} zones; at least one for each`);
+      problem(
+        ["network", "privateSubnetIds"],
+        `${count} subnets for ${zones.length} zones; expected at least one subnet for each zone`,
+      );
     }
   })
-  .meta({ title: "eks", description: "Pods on an EKS cluster that the stack makes." });
+  .meta({ title: "eks", description: "Pods on an EKS cluster that the stack creates." });
 
 /** The platform `eks`, parsed. */
 export type EksPlatformConfig = z.infer<typeof eksPlatformSchema>;
 
-/** Full names of zones: `us-west-2a` of `us-west-2` and `a`. */
+/** Full names of zones, such as `us-west-2a` for the region `us-west-2` and the zone `a`. */
 export function zoneNames({ region: name, zones }: Pick<EksPlatformConfig, "region" | "zones">): string[] {
   return zones.map((letter) => name + letter);
 }

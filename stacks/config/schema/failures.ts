@@ -1,4 +1,4 @@
-/** The section `failures`: fault scenarios by name, run by `npm start -- break` while clients write. */
+/** The section `failures`: fault scenarios by name. `npm start -- break` runs them while clients write. */
 import { z } from "zod";
 import { FAULT_KINDS } from "../../../faults/plan/fault";
 import { APPENDFSYNC_VALUES } from "../../../valkey/settings/settings";
@@ -6,7 +6,7 @@ import { wholeNumber } from "../../../lib/schema/fields";
 
 const seconds = z.number().min(0).max(3600);
 
-/** Directives that a scenario does not name. */
+/** Fallback text of directives that a scenario does not set. */
 const UNCHANGED = "the deployment's";
 
 const settingsSchema = z.strictObject({
@@ -47,13 +47,15 @@ const common = {
     .default(64)
     .meta({ description: "Value size.", unit: "bytes" }),
   writeTimeoutMs: wholeNumber(10, 600_000).default(1000).meta({
-    description: "Time after which a client gives a write up.",
+    description: "Time after which a client gives up a write.",
     unit: "milliseconds",
   }),
   waitFor: wholeNumber(0, 10).default(0).meta({
     description: "Replicas that must confirm a write (WAIT) before it counts as acknowledged.",
   }),
-  settings: settingsSchema.prefault({}).meta({ description: "Directives that hold for the time of the scenario." }),
+  settings: settingsSchema
+    .prefault({})
+    .meta({ description: "Directives that are set on the servers while the scenario runs." }),
   before: seconds.default(2).meta({ description: "Duration of the writes before the fault.", unit: "seconds" }),
   after: seconds.default(2).meta({ description: "Duration of the writes after the recovery.", unit: "seconds" }),
   recoveryTimeout: seconds.min(1).default(120).meta({
@@ -61,23 +63,25 @@ const common = {
     unit: "seconds",
   }),
   repair: z.boolean().default(true).meta({
-    description: "Whether orderly failovers restore the spread over zones after the recovery.",
+    description: "Whether hand-overs put primaries and their replicas into different zones again after the recovery.",
   }),
-  repeats: wholeNumber(1, 1000).default(1).meta({ description: "Number of repeats. Distributions need several." }),
+  repeats: wholeNumber(1, 1000)
+    .default(1)
+    .meta({ description: "Number of repeats. A distribution of outages needs several." }),
 };
 
 const restart = seconds.optional().meta({
   description: "Time from the fault to the restart of the killed servers.",
   unit: "seconds",
-  fallback: "when all slots are served again, or cannot be without a restart",
+  fallback: "when all slots are served again, or when that needs the restart",
 });
-const share = z
-  .number()
-  .gt(0)
-  .max(1)
-  .default(0.4)
-  .meta({ description: "Part of the primaries that is killed. From 0.5 on no majority is left to elect new ones." });
-const zone = z.string().optional().meta({ description: "Name of the zone.", fallback: "the zone with most primaries" });
+const share = z.number().gt(0).max(1).default(0.4).meta({
+  description: "Part of the primaries that is killed. With 0.5 or more, no majority is left to elect new primaries.",
+});
+const zone = z
+  .string()
+  .optional()
+  .meta({ description: "Name of the zone.", fallback: "the zone with the most primaries" });
 const fault = <const K extends (typeof FAULT_KINDS)[number]>(kind: K): z.ZodLiteral<K> =>
   z.literal(kind).meta({ description: "Kind of the fault." });
 const lasting = (fallback: number): z.ZodDefault<z.ZodNumber> =>
@@ -101,17 +105,17 @@ export const failureSchema = z.discriminatedUnion("fault", [
     .strictObject({
       fault: fault("kill-all"),
       newAddresses: z.boolean().default(true).meta({
-        description: "Whether the servers come back with other addresses, as pods do.",
+        description: "Whether the servers come back with new addresses, as pods do.",
       }),
       ...common,
     })
-    .meta({ title: "kill-all", description: "Kills every server, and starts all again." }),
+    .meta({ title: "kill-all", description: "Kills every server, and starts all servers again." }),
   z
     .strictObject({ fault: fault("freeze-primary"), seconds: lasting(10), ...common })
     .meta({ title: "freeze-primary", description: "Stops the process of one primary (SIGSTOP), then continues it." }),
   z
     .strictObject({ fault: fault("cut-zone"), zone, seconds: lasting(10), ...common })
-    .meta({ title: "cut-zone", description: "Cuts the network between a zone and the others." }),
+    .meta({ title: "cut-zone", description: "Cuts the network between one zone and the other zones." }),
   z
     .strictObject({ fault: fault("full-disk"), seconds: lasting(5), ...common })
     .meta({ title: "full-disk", description: "Fills the disk of one primary." }),
@@ -119,7 +123,7 @@ export const failureSchema = z.discriminatedUnion("fault", [
     .strictObject({
       fault: fault("rolling-restart"),
       home: z.string().min(1).optional().meta({
-        description: "Directory of other server programs: an upgrade.",
+        description: "Directory of the programs that the servers restart with, for an upgrade.",
         fallback: "the same programs",
       }),
       ...common,
@@ -137,7 +141,7 @@ export const failureSchema = z.discriminatedUnion("fault", [
 /** One scenario, parsed. */
 export type ScenarioConfig = z.infer<typeof failureSchema>;
 
-/** The scenarios of a stack without the section: each fault once. */
+/** Scenarios of a stack without this section: each fault once, except `scale`. */
 export const DEFAULT_SCENARIOS: Readonly<Record<string, unknown>> = Object.fromEntries(
   FAULT_KINDS.filter((kind) => kind !== "scale").map((kind) => [kind, { fault: kind }]),
 );

@@ -1,4 +1,4 @@
-/** The platform `kubernetes`: a cluster that exists already. */
+/** The platform `kubernetes`: an existing Kubernetes cluster. */
 import { z } from "zod";
 import { resourceQuantities, clientFields, objectName, podFields, quantity, resources, zoneLabel } from "./pods";
 
@@ -24,16 +24,17 @@ const storageSchema = z.strictObject({
   }),
   size: quantity
     .default("8Gi")
-    .meta({ description: "Size of each volume. A larger one grows the volumes of running servers." }),
+    .meta({ description: "Size of each volume. A larger size grows the volumes of running servers." }),
   onDestroy: z.enum(["keep", "delete"]).default("delete").meta({
-    description: "Whether the volumes outlive the stack.",
+    description: "Whether `pulumi destroy` keeps or deletes the volumes.",
   }),
 });
 
 const clientsSchema = z.strictObject({
   ...clientFields,
   shareMachines: z.boolean().default(false).meta({
-    description: "Whether load generators may share a machine with the servers under test. Each record says so.",
+    description:
+      "Whether load generators may share a machine with the servers under test. If true, every result has a warning.",
   }),
   requests: resourceQuantities.optional().meta({
     description: "Resources reserved for each load generator. There is no limit, because it would slow it down.",
@@ -53,7 +54,7 @@ export const kubernetesSchema = z
     }),
     context: z.string().min(1).optional().meta({
       description: "Context of the kubeconfig.",
-      fallback: "its current context",
+      fallback: "the current context of the kubeconfig",
     }),
     ...podFields,
     createNamespace: z.boolean().default(true).meta({

@@ -1,4 +1,4 @@
-/** The section `platform`: where the servers run. */
+/** The section `platform`: the platform on which the servers run. */
 import { z } from "zod";
 import { eksPlatformSchema } from "./eks";
 import { kubernetesSchema } from "./kubernetes";
@@ -10,11 +10,10 @@ const zoneName = z
 const hostSchema = z
   .strictObject({
     type: z.literal("host").meta({ description: "Platform." }),
-    zones: z
-      .array(zoneName)
-      .min(1)
-      .default(["zone-a", "zone-b", "zone-c"])
-      .meta({ description: "Labels that the servers get in turn: one machine has no zones." }),
+    zones: z.array(zoneName).min(1).default(["zone-a", "zone-b", "zone-c"]).meta({
+      description:
+        "Names of zones, assigned to the servers in turn. They are only labels, because one machine has no zones.",
+    }),
   })
   .meta({ title: "host", description: "Processes on this machine." });
 /** The platform `host`, parsed. */

@@ -1,19 +1,19 @@
-/** Keys that the platforms `kubernetes` and `eks` share: how servers and load generators run as pods. */
+/** Options that the platforms `kubernetes` and `eks` share: settings of the pods of servers and load generators. */
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { z } from "zod";
 import { POOLS } from "../../../platforms/eks/pools/pools";
 import { wholeNumber } from "../../../lib/schema/fields";
 
-/** An amount of CPU, memory or storage, as Kubernetes writes it. */
+/** An amount of CPU, memory or storage, as a Kubernetes quantity. */
 export const quantity = z.string().regex(/^\d+(\.\d+)?(m|Ki|Mi|Gi|Ti)?$/, "expected a quantity such as 500m, 1 or 2Gi");
-/** The value of a label. */
+/** Value of a zone label. */
 export const zoneLabel = z
   .string()
   .regex(
     /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/,
     "expected a label's value: letters, digits, dots, hyphens and underscores",
   );
-/** The name of a Kubernetes object. */
+/** Name of a Kubernetes object. */
 export const objectName = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "expected lower-case letters, digits and hyphens");
@@ -28,7 +28,7 @@ export const resourceQuantities = z.strictObject({
 /** Requests and limits of a server. */
 export const resources = z.strictObject({
   requests: resourceQuantities.meta({ description: "Resources reserved for each server." }),
-  limits: resourceQuantities.meta({ description: "Most resources that each server may use." }),
+  limits: resourceQuantities.meta({ description: "Upper limit of the resources of each server." }),
 });
 
 const metricsSchema = z.strictObject({
@@ -41,7 +41,7 @@ const metricsSchema = z.strictObject({
   }),
 });
 
-/** Keys of all servers of a platform. */
+/** Options of all servers on a platform. */
 export const podFields = {
   namespace: objectName.default("valkey").meta({
     description: "Namespace of all pods. The stack creates it, under the restricted Pod Security Standard.",
@@ -61,12 +61,16 @@ export const podFields = {
     description: "Secrets of the namespace for the registries of all images. A new namespace has none yet.",
     fallback: "none",
   }),
-  hostAntiAffinity: z.enum(["required", "preferred", "none"]).default("preferred").meta({
-    description:
-      "Whether each node of a deployment needs a machine of its own: always, where there are enough machines, or never. On EKS machines are started for them, so `preferred` is `required`.",
-  }),
+  hostAntiAffinity: z
+    .enum(["required", "preferred", "none"])
+    .default("preferred")
+    .meta({
+      description:
+        "Placement of a deployment's nodes on machines. `required`: each node gets a machine of its own. `preferred`: each does if there are enough " +
+        "machines. `none`: nodes may share machines. On EKS, machines are started for the nodes, so `preferred` works like `required`.",
+    }),
   metrics: metricsSchema.optional().meta({
-    description: "Prometheus exporter beside every server.",
+    description: "Prometheus exporter in the pod of every server.",
     fallback: "no exporter",
   }),
   tls: z
@@ -74,15 +78,15 @@ export const podFields = {
       secretName: objectName.optional().meta({
         description:
           "Secret of the namespace with tls.crt, tls.key and ca.crt. Servers load a new certificate without a restart.",
-        fallback: "that of the issuer",
+        fallback: "the Secret that the issuer writes",
       }),
       issuer: z
         .strictObject({
           name: objectName.meta({ description: "Name." }),
-          kind: z
-            .enum(["Issuer", "ClusterIssuer"])
-            .default("Issuer")
-            .meta({ description: "Kind of the issuer: of the namespace, or of the cluster." }),
+          kind: z.enum(["Issuer", "ClusterIssuer"]).default("Issuer").meta({
+            description:
+              "Kind of the issuer. An `Issuer` belongs to the namespace, a `ClusterIssuer` to the whole cluster.",
+          }),
         })
         .optional()
         .meta({
@@ -95,9 +99,14 @@ export const podFields = {
     })
     .optional()
     .meta({ description: "TLS for clients, replication and the cluster bus.", fallback: "plain TCP" }),
-  allowDowntime: z.boolean().default(false).meta({
-    description: "Whether a change that needs it may restart all nodes at once, with their data: TLS on and off.",
-  }),
+  allowDowntime: z
+    .boolean()
+    .default(false)
+    .meta({
+      description:
+        "Whether `pulumi up` may restart all nodes at once to switch TLS on or off. Clients are cut off until the nodes run again. " +
+        "The nodes keep their data; if it is not on volumes, the change is refused.",
+    }),
 } as const;
 
 const perPrimary = z.strictObject({
@@ -106,15 +115,15 @@ const perPrimary = z.strictObject({
   }),
 });
 
-/** Keys of the load generators of a platform. */
+/** Options of the load generators on a platform. */
 export const clientFields = {
   runners: z
     .union([wholeNumber(1, 1000), perPrimary])
     .default(1)
     .meta({
       description:
-        "Number of load-generating pods that run at the same time, fixed or per primary of the largest deployment. Each " +
-        "has the workload's clients, and its share of the requests.",
+        "Number of load generators that run at the same time: a fixed number, or a number per primary of the largest " +
+        "deployment. Each is a pod that opens all connections of the workload and sends its share of the requests.",
     }),
   images: z
     .strictObject({
@@ -128,34 +137,42 @@ export const clientFields = {
       }),
     })
     .optional()
-    .meta({ description: "Images of the load generators that the servers' image lacks.", fallback: "pinned images" }),
+    .meta({
+      description: "Images of the load generators that the image of the servers does not contain.",
+      fallback: "pinned images",
+    }),
 } as const;
 
-/** Reach of one deployment from outside the Kubernetes cluster. */
+/** Access to one deployment for clients outside the Kubernetes cluster. */
 export const externalSchema = z.strictObject({
   type: z.enum(["LoadBalancer", "NodePort"]).meta({
     description: "Type of the Services. Clusters with node ports need Valkey 9.1.",
   }),
   annotations: z.record(z.string().min(1), z.string()).optional().meta({
-    description: "Annotations of the Services, for the controller of load balancers.",
+    description: "Annotations of the Services, for the load balancer controller.",
     fallback: "none",
   }),
-  sourceRanges: z.array(z.string()).min(1).optional().meta({
-    description:
-      "Blocks of addresses from which load balancers take connections; of a cluster with those of pods and machines.",
-    fallback: "any",
-  }),
+  sourceRanges: z
+    .array(z.string())
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        "Address blocks from which load balancers accept connections. In cluster mode, include the blocks of pods and " +
+        "machines, because clients inside use the load balancers too.",
+      fallback: "any",
+    }),
 });
 
 const podStorageSchema = z.strictObject({
   className: objectName.optional().meta({ description: "Storage class.", fallback: "the platform's" }),
   size: quantity.optional().meta({ description: "Size of each volume.", fallback: "the platform's" }),
   ephemeral: z.boolean().default(false).meta({
-    description: "Whether data lives on the machine's own disk and ends with the pod.",
+    description: "Whether data is on the disk of the machine and is deleted with the pod.",
   }),
 });
 
-/** Keys of one deployment's pods that differ from the platform's; on `kubernetes` and `eks` only. */
+/** Options of one deployment's pods. They override the platform's options. Only `kubernetes` and `eks` have them. */
 export const deploymentPodsSchema = z.strictObject({
   image: z.string().min(1).optional().meta({ description: "Image of the servers.", fallback: "the engine's" }),
   resources: resources.optional().meta({ description: "Resources of each server.", fallback: "the platform's" }),
@@ -172,7 +189,7 @@ export const deploymentPodsSchema = z.strictObject({
     fallback: "servers",
   }),
   instanceType: instanceType.optional().meta({
-    description: "Machine type, one of the pool's (platform `eks`).",
+    description: "Machine type: one of the types of the pool (platform `eks`).",
     fallback: "the cheapest type of the pool that has room",
   }),
 });

@@ -1,4 +1,4 @@
-/** The configuration of a stack: its sections, and what they come to when parsed. */
+/** The configuration of a stack: the schemas of its sections, and the type of the parsed configuration. */
 import { z } from "zod";
 import type { BenchmarkConfig, VerificationConfig } from "./benchmark";
 import { benchmarkSchema, verificationSchema } from "./benchmark";
@@ -20,25 +20,28 @@ import { workloadSchema } from "../../../benchmarks/workloads/mixed-workload-sch
 export interface StackConfig {
   readonly platform: PlatformConfig;
   readonly verification: VerificationConfig;
-  /** By name. */
+  /** Deployments by name. */
   readonly deployments: Readonly<Record<string, DeploymentConfig>>;
   readonly benchmark: BenchmarkConfig;
   /** Mixed workloads by name, measured after the tests. */
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
-  /** Fault scenarios by name, run by `npm start -- break`. */
+  /** Fault scenarios by name. `npm start -- break` runs them. */
   readonly failures: Readonly<Record<string, ScenarioConfig>>;
-  /** Whether the stack itself asks for measurements; `npm start` always measures. */
+  /** Whether the Pulumi program of the stack measures. `npm start` always measures. */
   readonly measures: boolean;
-  /** The search that follows the measurements. */
+  /** Search for the capacity, after the measurements. */
   readonly capacity?: CapacityConfig | undefined;
-  /** The study of `npm start -- study`; other commands ignore it. */
+  /** Study that `npm start -- study` runs. Other commands ignore it. */
   readonly study?: StudySectionConfig | undefined;
 }
 
 /** The configuration of a stack on the platform `host`. */
 export type HostStackConfig = StackConfig & { readonly platform: HostConfig };
 
-/** The sections of a stack file, each parsed for itself so that a problem in one hides none in another. */
+/**
+ * Schemas of the sections of a stack file. Each section is parsed separately, so no problem hides one in a different
+ * section.
+ */
 export const SECTIONS = {
   platform: platformSchema.meta({ description: "Where the servers run." }),
   deployments: z

@@ -60,10 +60,14 @@ const growthSchema = z.strictObject({
 /** The section `study`. */
 export const studyConfigSchema = z
   .strictObject({
-    kind: z.enum(STUDY_KINDS).default("comparison").meta({
-      description:
-        "Analysis of the results: the claims of one document (docs/sources.md), or `comparison` for comparisons only.",
-    }),
+    kind: z
+      .enum(STUDY_KINDS)
+      .default("comparison")
+      .meta({
+        description:
+          "Analysis of the results. `comparison` only compares treatments. The others also judge the claims of a published " +
+          "document (docs/sources.md).",
+      }),
     vary: varySchema.prefault({}).meta({
       description: "Factors with their levels. The first level of a factor is its baseline.",
     }),
@@ -87,7 +91,8 @@ export const studyConfigSchema = z
     }),
     growth: growthSchema.optional().meta({
       description:
-        "Insertion of keys into an empty server of every treatment with one node, with memory and rate sampled.",
+        "Measurement of a growing table: keys are inserted into an empty server of every treatment with one node, while " +
+        "memory and rate are sampled.",
       fallback: "no such measurement",
     }),
   })

@@ -1,18 +1,18 @@
-/** Values of command-line options that replace those of the stack file. Pure. */
+/** Values of command-line options that replace values of the stack file. Pure. */
 import { isMap } from "../../../lib/schema/json-schema";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Values that replace the stack file's. Problems with them name the option instead of the file's path. */
+/** Values that replace values of the stack file. Problems with them name the option instead of the path in the file. */
 export interface OptionOverrides {
-  /** By key of the section `benchmark`. */
+  /** Values by name of the option in the section `benchmark`. */
   readonly benchmark: Values;
   /**
-   * The one mixed workload of the command line: it replaces the stack's workloads, and its tests unless options name
-   * tests.
+   * Mixed workload from the command line. It replaces all workloads of the stack. It also replaces the stack's tests,
+   * unless command-line options name tests.
    */
   readonly workload?: Values;
-  /** Configuration key to option: `dataSize` → `--datasize`. */
+  /** Command-line options by name of the configuration's option, such as `dataSize` → `--datasize`. */
   readonly options: Readonly<Record<string, string>>;
 }
 
@@ -20,7 +20,8 @@ export interface OptionOverrides {
 export const NO_OVERRIDES: OptionOverrides = { benchmark: {}, options: {} };
 
 /**
- * The section `benchmark` with the options' values. A duration replaces the file's number of requests, and vice versa.
+ * The section `benchmark` with the values of command-line options. A duration on the command line replaces the number
+ * of requests in the file, and vice versa.
  */
 export function withBenchmarkOptions(section: Values, overrides: Values): Record<string, unknown> {
   const merged = { ...section, ...overrides };
@@ -30,9 +31,8 @@ export function withBenchmarkOptions(section: Values, overrides: Values): Record
 }
 
 /**
- * The sections with the options' workload, named after its load generator. Key space and value size are the file's
- * unless
- * options set them: its servers have room for that much.
+ * The sections with the workload of the command line, which is named after its load generator. Number of keys and value
+ * size come from the file unless command-line options set them, because the servers have room for that much data.
  */
 export function withWorkloadOption(raw: Values, workload: Values): Record<string, unknown> {
   const { benchmark } = raw;

@@ -1,4 +1,4 @@
-/** Overrides of a stack file's values by `--set`: `deployments.billion.primaries=300`. Pure. */
+/** Overrides of values in a stack file by `--set`, such as `deployments.billion.primaries=300`. Pure. */
 import { parse } from "yaml";
 import { BadInput, messageOf } from "../../../lib/errors";
 import { CONFIG_NAMESPACE } from "./stack-file";
@@ -7,9 +7,9 @@ type Values = Readonly<Record<string, unknown>>;
 
 /**
  * The sections with the overrides.
- * @param raw sections by name, as `readStackFile` gives them; not changed
- * @param assignments each `PATH=VALUE`: keys with dots between them, or numbers in lists, from a section on; a value as
- * YAML has it, an empty value removes the key
+ * @param raw sections by name, from `readStackFile`; they are not changed
+ * @param assignments overrides, each `PATH=VALUE`. PATH begins with a section and has option names, or positions in
+ * lists, separated by dots. VALUE is YAML; an empty value removes the option
  * @throws BadInput with every assignment that has a problem
  */
 export function applyOverrides(raw: Values, assignments: readonly string[]): Values {
@@ -36,7 +36,9 @@ export function applyOverrides(raw: Values, assignments: readonly string[]): Val
   return replaced;
 }
 
-/** Copies the maps and lists on the path: a file's aliases share the others. */
+/**
+ * A copy with the value at the path. Only maps and lists on the path are copied, because YAML aliases may share them.
+ */
 function put(inside: unknown, [key, ...rest]: readonly string[], value: unknown, way: readonly string[]): unknown {
   if (key === undefined) return value;
   const here = way.length === 0 ? "" : `--set ${way.join(".")}`;

@@ -1,4 +1,4 @@
-/** Where stack files are. */
+/** Location of the stack files. */
 import { join } from "node:path";
 import { ROOT } from "../../../lib/system/package";
 

@@ -1,6 +1,6 @@
 /**
- * The sections of a configuration, each parsed for itself, and each named entry, so that a problem in one hides none in
- * another. Pure.
+ * Parses the sections of a configuration. Each section, and each named entry in a section, is parsed separately, so
+ * that no problem hides one in a different part. Pure.
  */
 import type { z } from "zod";
 import { DEFAULT_TESTS } from "../../../benchmarks/workloads/benchmark-schema";
@@ -27,24 +27,24 @@ import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workloa
 import { DEFAULT_LOAD_GENERATOR, workloadSchema } from "../../../benchmarks/workloads/mixed-workload-schema";
 import { CONFIG_NAMESPACE } from "./stack-file";
 
-/** Entries of a section by name. */
+/** An entry of a section, with its name. */
 export type Named<T> = readonly [name: string, config: T];
 
-/** The valid parts of a configuration; undefined or left out where they are missing or have problems. */
+/** The valid parts of a configuration. Parts that are missing or have problems are undefined or left out. */
 export interface Sections {
   readonly platform: PlatformConfig | undefined;
   readonly deployments: readonly Named<DeploymentConfig>[];
   readonly verification: VerificationConfig | undefined;
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: readonly Named<WorkloadConfig>[];
-  /** Whether no workload has a problem. */
+  /** Whether all workloads are valid. */
   readonly areWorkloadsValid: boolean;
   readonly capacity: CapacityConfig | undefined;
   readonly study: StudySectionConfig | undefined;
   readonly failures: readonly Named<ScenarioConfig>[];
 }
 
-/** Parses sections, and collects a sentence for each problem. */
+/** Parser of sections. It collects a sentence for each problem. */
 export class SectionParser {
   readonly problems: string[] = [];
   readonly #raw: Readonly<Record<string, unknown>>;
@@ -56,7 +56,9 @@ export class SectionParser {
     this.#raw = overrides.workload === undefined ? given : withWorkloadOption(given, overrides.workload);
   }
 
-  /** A path as the user wrote it: the option where one set the value, else the path in the stack file. */
+  /**
+   * Name of a path in the user's notation: the command-line option that set the value, else the path in the stack file.
+   */
   readonly label = (path: Path): string => {
     const names = path.map(String);
     const key = this.#optionKey(names);
@@ -64,7 +66,7 @@ export class SectionParser {
     return option ?? `${CONFIG_NAMESPACE}:${names.join(".")}`;
   };
 
-  /** Every section. */
+  /** Parses all sections. */
   parseAll(): Sections {
     for (const name of Object.keys(this.given)) {
       if (name in SECTIONS) continue;
@@ -93,7 +95,10 @@ export class SectionParser {
     };
   }
 
-  /** With the options' values. Tests default to none where there are workloads. */
+  /**
+   * Parses the section `benchmark` with the values of command-line options. If there are workloads, tests default to
+   * none.
+   */
   benchmark(): BenchmarkConfig | undefined {
     const section = this.#raw["benchmark"] ?? {};
     const input = isMap(section) ? withBenchmarkOptions(section, this.overrides.benchmark) : section;
@@ -101,7 +106,7 @@ export class SectionParser {
     return parsed && { ...parsed, tests: parsed.tests ?? (this.#hasWorkloads() ? [] : DEFAULT_TESTS) };
   }
 
-  /** The valid ones. */
+  /** Parses the workloads. @returns the valid ones */
   workloads(): readonly Named<WorkloadConfig>[] {
     const withDefault = (value: unknown): unknown =>
       isMap(value) ? { loadGenerator: DEFAULT_LOAD_GENERATOR, ...value } : value;
@@ -117,7 +122,7 @@ export class SectionParser {
     return [];
   }
 
-  /** The workload of the command line replaces the one that the section names. */
+  /** Parses the section `capacity`. A workload on the command line replaces the one that the section names. */
   #capacity(): CapacityConfig | undefined {
     const parsed = this.#optional("capacity", capacitySchema);
     return parsed === undefined || this.overrides.workload === undefined ? parsed : { ...parsed, workload: undefined };

@@ -1,19 +1,19 @@
-/** Stack files in Pulumi's own form: `stacks/Pulumi.NAME.yaml`, a `config` map of namespaced keys. */
+/** Stack files in Pulumi's format: `stacks/Pulumi.NAME.yaml`, with a map `config` of keys with a namespace. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isMap, parseDocument } from "yaml";
 import { BadInput, messageOf } from "../../../lib/errors";
 import { didYouMean } from "../../../lib/did-you-mean";
 
-/** The project's name in Pulumi.yaml, and so the namespace of its configuration. */
+/** Namespace of the project's configuration, which is the project's name in Pulumi.yaml. */
 export const CONFIG_NAMESPACE = "valkey";
 
-/** The first line of every stack file: editors find the schema by it. */
+/** First line of every stack file. It tells editors where the schema is. */
 export const EDITOR_LINE = "# yaml-language-server: $schema=schema.json";
 
 const FILE = /^Pulumi\.(.+)\.yaml$/;
 
-/** Names of the stacks that have a file. */
+/** Names of all stacks that have a file. */
 export function stackNames(directory: string): string[] {
   return existsSync(directory)
     ? readdirSync(directory)
@@ -23,7 +23,8 @@ export function stackNames(directory: string): string[] {
 }
 
 /**
- * The configuration of a stack, by key without the namespace; other namespaces are left to their providers.
+ * The configuration of a stack: sections by name, without the namespace. Keys with other namespaces are left out,
+ * because they belong to other providers.
  * @throws BadInput when there is no such stack, or its file is not a stack file
  */
 export function readStackFile(directory: string, stack: string): Record<string, unknown> {
@@ -44,7 +45,8 @@ export function readStackFile(directory: string, stack: string): Record<string, 
 }
 
 /**
- * The first line of a stack file after the line for editors: a sentence on its purpose; empty if it is not a comment.
+ * The sentence about the purpose of a stack: the first line of its file after the line for editors. Empty if that line
+ * is not a comment.
  */
 export function headline(directory: string, stack: string): string {
   const lines = readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8").split("\n");

@@ -1,5 +1,6 @@
 /**
- * Cross-field validation: values that are each allowed and cannot be had together. Runs before anything starts. Pure.
+ * Cross-field validation: it finds values that are allowed on their own but not together. It runs before anything
+ * starts. Pure.
  */
 import type { Label } from "../../../lib/schema/problems";
 import { loadedDeployment } from "../../plan/benchmark-plans";
@@ -10,7 +11,7 @@ import { scenarioProblems } from "./scenarios";
 import type { MachineFacts, ParsedSections } from "./types";
 import { capacityProblems, workloadProblems } from "../../../benchmarks/workloads/suitability";
 
-/** One sentence for each problem: where, what, and what is allowed. */
+/** A sentence for each problem: it names the path, the problem, and what is allowed. */
 export function crossFieldProblems(sections: ParsedSections, machine: MachineFacts, label: Label): string[] {
   const context = { sections, machine, label };
   const { platform, deployments, benchmark, workloads, capacity } = sections;

@@ -18,7 +18,7 @@ import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ServerResources } from "./server-resources";
 import type { ValidationContext } from "./types";
 
-/** Problems of each deployment by itself on its platform. */
+/** Problems of each single deployment on its platform. */
 export function deploymentProblems({ sections, machine, label }: ValidationContext): string[] {
   const { platform, deployments } = sections;
   return deployments.flatMap(([name, deployment]) => [
@@ -32,7 +32,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
   ]);
 }
 
-/** Servers with more `maxmemory` than their pods or this machine have. */
+/** Problems with servers whose `maxmemory` is more than their pods or this machine have room for. */
 export function memoryProblems({ sections, machine, label }: ValidationContext): string[] {
   const { platform, deployments } = sections;
   const path = (name: string): string => label(["deployments", name, "settings", "maxmemory"]);
@@ -43,7 +43,7 @@ export function memoryProblems({ sections, machine, label }: ValidationContext):
       const memory = ["resources", "limits", "memory"];
       const isOwn = deployment.pods?.resources !== undefined;
       const raise = label(isOwn ? ["deployments", name, "pods", ...memory] : ["platform", ...memory]);
-      return [`${path(name)}: ${problem}. Lower it, or raise ${raise}; oversubscribed: true allows it`];
+      return [`${path(name)}: ${problem}. Lower it, or raise ${raise}, or allow it with oversubscribed: true`];
     });
   }
   const limited = deployments.filter(([, { settings }]) => (settings.maxmemory ?? 0) > 0);
@@ -57,7 +57,7 @@ export function memoryProblems({ sections, machine, label }: ValidationContext):
   const paths = totals.map(({ name }) => path(name)).join(", ");
   const parts = totals.map(({ name, total }) => `${name} ${formatBytes(total)}`).join(" and ");
   const room = `a machine of ${formatBytes(machine.memoryBytes)}`;
-  return [`${paths}: together ${formatBytes(sum)} (${parts}) on ${room}; at most ${formatBytes(most)}`];
+  return [`${paths}: together ${formatBytes(sum)} (${parts}) on ${room}; expected at most ${formatBytes(most)}`];
 }
 
 function podMemoryProblem(platform: PodPlatform, deployment: DeploymentConfig): string | undefined {
@@ -79,15 +79,19 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   if (unknown.length > 0) {
     problems.push(`${path}: ${unknown.join(", ")} is not one of the platform's zones: ${known.join(", ")}`);
   }
-  // The schema of eks reports a zone that is named twice.
+  // For the platform's zones on eks, its schema already reports a zone that is named twice.
   if (distinct < zones.length && (isOwn || platform.type !== "eks")) problems.push(`${path}: a zone is named twice`);
   if (distinct > nodes) {
-    // Machines of eks are planned for all of its zones; a smaller deployment names some of them.
-    const remedy = platform.type === "eks" && !isOwn ? `name fewer zones in ${label(ownPath)}` : `at most ${nodes}`;
+    // On eks, machines are planned for all zones of the platform, so a smaller deployment must name some of these
+    // zones.
+    const remedy =
+      platform.type === "eks" && !isOwn ? `name fewer zones in ${label(ownPath)}` : `expected at most ${nodes}`;
     problems.push(`${path}: ${distinct} zones are more than the ${nodes} nodes of ${name}; ${remedy}`);
   }
   if (distinct < 2 && shape.replicasPerPrimary > 0) {
-    problems.push(`${path}: one zone cannot keep the replicas of ${name} apart from their primaries; at least 2`);
+    problems.push(
+      `${path}: one zone cannot keep the replicas of ${name} apart from their primaries; expected at least 2`,
+    );
   }
   return problems;
 }
@@ -135,7 +139,9 @@ function passwordProblems(
   const path = label(["deployments", name, "passwordSecret"]);
   return compact([
     isPodPlatform(platform) ? undefined : `${path}: the platform ${platform.type} has no Secrets`,
-    passwordVersion === 0 ? undefined : `${path}: excludes passwordVersion, which generates passwords`,
+    passwordVersion === 0
+      ? undefined
+      : `${path}: cannot be set together with passwordVersion, which generates passwords`,
   ]);
 }
 
@@ -181,11 +187,11 @@ function valueProblems(
   const path = (...keys: readonly string[]): string => label(["deployments", name, "settings", ...keys]);
   const problems: string[] = [];
   const ioThreads = settings["io-threads"];
-  // One core is left to the rest of the machine, except where the server has its CPUs to itself.
+  // One core is left for the rest of the machine, unless the server has exclusive CPUs.
   const most = Math.max(1, pinned ? cores : Math.ceil(cores) - 1);
   if (ioThreads !== undefined && ioThreads > most && !deployment.oversubscribed) {
-    const remedy = `at most ${most}, or oversubscribed: true to show what that costs`;
-    problems.push(`${path("io-threads")}: ${ioThreads} threads on ${cores} cores; threads spin, so ${remedy}`);
+    const remedy = `expected at most ${most}, or oversubscribed: true to measure what more threads cost`;
+    problems.push(`${path("io-threads")}: ${ioThreads} threads on ${cores} cores, but idle threads spin; ${remedy}`);
   }
   return problems;
 }

@@ -1,4 +1,7 @@
-/** Cross-field validation of the section `benchmark`: connections and keys that the deployments cannot have. Pure. */
+/**
+ * Cross-field validation of the section `benchmark`: numbers of connections and keys that do not suit the deployments.
+ * Pure.
+ */
 import { benchmarkWorkload } from "../../../benchmarks/workloads/configured-workloads";
 import { keyFamilies } from "../../../benchmarks/workloads/named-tests";
 import { namedTestProblems } from "../../../benchmarks/workloads/suitability";
@@ -11,7 +14,7 @@ import { isPodPlatform } from "../../plan/pods";
 import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ValidationContext } from "./types";
 
-/** Connections and threads that the primaries of a cluster cannot share evenly. */
+/** Problems with numbers of connections and threads that the primaries of a cluster cannot share evenly. */
 export function sharingProblems({ sections, label }: ValidationContext): string[] {
   const { deployments, benchmark } = sections;
   if (benchmark === undefined) return [];
@@ -19,7 +22,7 @@ export function sharingProblems({ sections, label }: ValidationContext): string[
   return namedTestProblems(workload, deployments.map(loadedDeployment), label);
 }
 
-/** Keys and values that exceed the memory of a primary or of this machine. */
+/** Problems with keys and values that need more memory than a primary or this machine has. */
 export function keySpaceProblems({ sections, machine, label }: ValidationContext): string[] {
   const { platform, deployments, benchmark } = sections;
   if (benchmark === undefined || benchmark.tests.length === 0 || deployments.length === 0) return [];

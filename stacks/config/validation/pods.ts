@@ -1,4 +1,6 @@
-/** Cross-field validation of deployments in pods: engines, pools, and on EKS machines, addresses and zones. Pure. */
+/**
+ * Cross-field validation of deployments in pods: engines and pools; on EKS also machines, addresses and zones. Pure.
+ */
 import { chartValueProblems } from "../../../components/kubernetes/deployment/chart-values";
 import { zoneSpreadProblem } from "../../../components/kubernetes/pods/zone-plan";
 import { compact } from "../../../lib/compact";
@@ -18,7 +20,7 @@ import type { PlatformConfig } from "../schema/platform";
 import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workload-schema";
 import type { Named } from "../sections/section-parser";
 
-/** Load that load generators are planned for. */
+/** Loads for which load generators are planned. */
 export interface PlannedLoad {
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: readonly Named<WorkloadConfig>[];
@@ -26,10 +28,10 @@ export interface PlannedLoad {
 
 type PodsConfig = NonNullable<DeploymentConfig["pods"]>;
 
-/** Settings with a type that Dragonfly does not have as flags. It keeps no data on disk here. */
+/** Settings with a schema that Dragonfly does not support here: it has no such flags, or they concern data on disk. */
 const NOT_IN_DRAGONFLY: readonly string[] = Object.keys(settingsSchema.shape).filter((name) => name !== "maxmemory");
 
-/** Demands of deployments that their platform cannot meet. */
+/** Problems with deployments whose demands their platform cannot meet. */
 export function podPlatformProblems(
   platform: PlatformConfig,
   deployments: readonly Named<DeploymentConfig>[],
@@ -47,13 +49,15 @@ export function podPlatformProblems(
   ];
 }
 
-/** The chart as it comes has nothing of what this project adds to servers. */
+/**
+ * Problems with options that the upstream chart does not support: it has none of this project's additions to servers.
+ */
 function chartProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
   if (deployment.mode !== "replication" || deployment.chart === undefined) return [];
   const { chart } = deployment;
   const own = (...keys: readonly string[]): string => label(["deployments", name, ...keys]);
   const path = own("chart");
-  if (!isPodPlatform(platform)) return [`${path}: the platform ${platform.type} has no charts`];
+  if (!isPodPlatform(platform)) return [`${path}: the platform ${platform.type} cannot install charts`];
   const { engine, users, external, passwordSecret, passwordVersion, pods } = deployment;
   const excluded = compact([
     engine === "valkey" ? undefined : own("engine"),
@@ -69,8 +73,8 @@ function chartProblems(name: string, deployment: DeploymentConfig, platform: Pla
   return compact([
     deployment.replicas > 0
       ? undefined
-      : `${own("replicas")}: it is 0; without replicas the chart makes a Deployment, which is not verified; at least 1`,
-    ...excluded.map((key) => `${path}: the chart cannot have ${key}; remove one of them`),
+      : `${own("replicas")}: it is 0; expected at least 1, because without replicas the chart creates a Deployment, which is not verified`,
+    ...excluded.map((key) => `${path}: the chart does not support ${key}; remove one of the two`),
     ...chartValueProblems(chart.values).map(({ path: value, reason }) => `${path}.values.${value}: ${reason}`),
   ]);
 }
@@ -83,15 +87,17 @@ function engineProblems(name: string, deployment: DeploymentConfig, platform: Pl
   if (platform.type === "host") {
     problems.push(`${path("engine")}: ${engine} runs on the platforms kubernetes and eks only`);
   } else if (platform.tls !== undefined) {
-    problems.push(`${label(["platform", "tls"])}: ${name} is ${engine}, which is deployed without TLS only`);
+    problems.push(`${label(["platform", "tls"])}: ${name} is ${engine}, which this project deploys only without TLS`);
   }
   if (SETTINGS_SYNTAX[engine] !== "flags") return problems;
   if (mode === "cluster") {
-    problems.push(`${path("engine")}: ${engine} has no cluster mode here; expected mode: replication`);
+    problems.push(`${path("engine")}: this project runs ${engine} without cluster mode; expected mode: replication`);
   }
   for (const [key, value] of Object.entries(settings)) {
     if (value === undefined || !NOT_IN_DRAGONFLY.includes(key)) continue;
-    problems.push(`${path("settings", key)}: ${engine} has no such setting; it has maxmemory and flags by their names`);
+    problems.push(
+      `${path("settings", key)}: ${engine} does not have this setting; expected maxmemory, or a flag by its name`,
+    );
   }
   return problems;
 }
@@ -100,15 +106,15 @@ function podProblems(name: string, deployment: DeploymentConfig, platform: Platf
   const { pods } = deployment;
   if (pods === undefined) return [];
   const path = (...rest: readonly string[]): string => label(["deployments", name, "pods", ...rest]);
-  if (platform.type === "host") return [`${path()}: the platform host has no pods; kubernetes and eks have`];
+  if (platform.type === "host") return [`${path()}: the platform host has no pods; only kubernetes and eks have pods`];
   const problems: string[] = [];
   const zones = pods.zones ?? platform.zones;
   if (pods.oneMachine && configuredShape(deployment).replicasPerPrimary > 0) {
     problems.push(`${path("oneMachine")}: one machine cannot keep the replicas of ${name} apart from their primaries`);
   }
   if (pods.oneMachine && zones.length > 1) {
-    const remedy = `expected one of them in ${path("zones")}`;
-    problems.push(`${path("oneMachine")}: one machine is in one zone, and ${zones.length} are named; ${remedy}`);
+    const remedy = `expected one zone in ${path("zones")}`;
+    problems.push(`${path("oneMachine")}: one machine is in one zone, and ${zones.length} zones are named; ${remedy}`);
   }
   return [...problems, ...machineProblems(pods, platform, path, label)];
 }
@@ -139,7 +145,10 @@ function machineProblems(
   return problems;
 }
 
-/** Clusters that their zones cannot hold. Problems of the zones themselves are reported elsewhere. */
+/**
+ * Problems with clusters that cannot be spread over their zones. Problems with the zones themselves are found
+ * elsewhere.
+ */
 function spreadProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
   if (platform.type === "host" || deployment.mode !== "cluster") return [];
   const zones = deploymentZones(platform, deployment);
@@ -151,7 +160,7 @@ function spreadProblems(name: string, deployment: DeploymentConfig, platform: Pl
   return [`${label(isOwn ? ["deployments", name, "pods", "zones"] : ["platform", "zones"])}: ${problem}`];
 }
 
-/** Machines, addresses, volumes and zones that the stack would need on EKS. */
+/** Problems with the machines, addresses, volumes and zones that the stack would need on EKS. */
 function planProblems(
   platform: EksPlatformConfig,
   deployments: readonly Named<DeploymentConfig>[],

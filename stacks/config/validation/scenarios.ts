@@ -1,11 +1,11 @@
-/** Cross-field validation of the section `failures`: scenarios that their deployments cannot have. Pure. */
+/** Cross-field validation of the section `failures`: scenarios that do not suit their deployments. Pure. */
 import { configuredShape } from "../../plan/benchmark-plans";
 import { platformZones } from "../../plan/pods";
 import type { Label } from "../../../lib/schema/problems";
 import type { ScenarioConfig } from "../schema/failures";
 import type { ParsedSections, ValidationContext } from "./types";
 
-/** Unknown deployments and zones, and more awaited replicas than there are. */
+/** Problems with scenarios that name unknown deployments or zones, or wait for more replicas than there are. */
 export function scenarioProblems({ sections, label }: ValidationContext): string[] {
   return sections.failures.flatMap(([name, failure]) => [
     ...unknownNames(name, failure, sections, label),

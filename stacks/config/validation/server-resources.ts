@@ -1,4 +1,4 @@
-/** The cores and the memory that a server has. Pure. */
+/** Cores and memory of a server. Pure. */
 import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { isPodPlatform, podSettings } from "../../plan/pods";
@@ -6,19 +6,19 @@ import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
 import type { MachineFacts } from "./types";
 
-/** Part of a machine's or a pod's memory that servers may be given; the system and the load generator need the rest. */
+/** Part of a machine's or a pod's memory that servers may use. The system and the load generator need the rest. */
 export const MEMORY_SHARE = 0.9;
 
-/** Resources of a server: its pod's limits, or this machine, which it shares with all others. */
+/** Resources of a server: the limits of its pod, or those of this machine, which all servers share. */
 export interface ServerResources {
   readonly cores: number;
   readonly memoryBytes: number;
   readonly of: "machine" | "pod";
-  /** Whether the pod has whole CPUs to itself: it is Guaranteed, and requests whole CPUs. */
+  /** Whether the server may have exclusive CPUs: its pod is of the class Guaranteed and requests whole CPUs. */
   readonly pinned: boolean;
 }
 
-/** The resources of each server of a deployment. */
+/** Resources of each server of a deployment. */
 export function serverResources(
   platform: PlatformConfig | undefined,
   deployment: DeploymentConfig,
@@ -28,7 +28,7 @@ export function serverResources(
   const { requests, limits } = podSettings(platform, deployment).resources;
   const cores = parseQuantity(limits.cpu);
   const pool = deployment.pods?.pool ?? "servers";
-  // The CPU policy of kubelets that exist already is not known; static CPUs are possible there.
+  // On existing machines the kubelet's CPU policy is not known, so exclusive CPUs are possible there.
   const mayPin = platform.type === "kubernetes" || platform.pools[pool]?.tuning.staticCpus === true;
   return {
     cores,

@@ -1,11 +1,11 @@
-/** Cross-field validation of the section `study`: values that the treatments cannot have together. Pure. */
+/** Cross-field validation of the section `study`: values that treatments must not have together. Pure. */
 import type { Treatment } from "../../../benchmarks/studies/factors";
 import { unevenSettings } from "../../../benchmarks/workloads/workload";
 import { nodeCount } from "../../../valkey/topology/placement";
 import type { Label } from "../../../lib/schema/problems";
 import type { StudySectionConfig } from "../schema/study";
 
-/** One sentence for each problem; of treatments with the same problem, for the first. */
+/** A sentence for each problem. If several treatments have the same problem, only the first one is named. */
 export function studyProblems(
   { growth }: StudySectionConfig,
   treatments: readonly Treatment[],

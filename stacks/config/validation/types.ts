@@ -2,22 +2,22 @@
 import type { Label } from "../../../lib/schema/problems";
 import type { Sections } from "../sections/section-parser";
 
-/** Cores and memory of the machine that servers of the platform `host` share. */
+/** Cores and memory of this machine. All servers on the platform `host` share them. */
 export interface MachineFacts {
   readonly cores: number;
   readonly memoryBytes: number;
 }
 
-/** The valid parts of a configuration that are held against each other. */
+/** The valid parts of a configuration that cross-field validation compares with each other. */
 export type ParsedSections = Pick<
   Sections,
   "platform" | "deployments" | "benchmark" | "workloads" | "capacity" | "failures"
 >;
 
-/** Context that every validation is given. */
+/** Context of a validation. */
 export interface ValidationContext {
   readonly sections: ParsedSections;
   readonly machine: MachineFacts;
-  /** A path as the user wrote it. */
+  /** Formats a path in the user's notation. */
   readonly label: Label;
 }

@@ -1,25 +1,25 @@
-/** The result of a platform for the program. */
+/** The result of deploying on a platform. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
 import type { PlatformConfig } from "../../config/schema/platform";
 
-/** Deployment that a platform made. */
+/** Deployments on a platform. */
 export interface Deployed {
   readonly deployments: readonly ProgramDeployment[];
-  /** The platform with images under the names by which its machines pull them. */
+  /** The platform, with the names of images from which its machines pull. */
   readonly platform: PlatformConfig;
 }
 
-/** A deployment that serves and is verified. What depends on `component` waits for that. */
+/** A deployment. Resources that depend on `component` are created after it serves and is verified. */
 export interface ProgramDeployment {
   readonly name: string;
-  /** Passwords of users beside `default`, by name. Secret. @default no such users */
+  /** Passwords of users other than `default`, by name of the user. Secret. @default no such users */
   readonly userPasswords?: Readonly<Record<string, pulumi.Output<string>>> | undefined;
   readonly component: pulumi.Resource & {
     readonly reference: pulumi.Output<DeploymentReference>;
     readonly password: pulumi.Output<string>;
-    /** Secret; undefined where nobody outside the Kubernetes cluster connects. @default nobody does */
+    /** URL for clients outside the Kubernetes cluster; undefined without them. Secret. @default no such clients */
     readonly externalUrl?: pulumi.Output<string | undefined>;
     readonly formationMs: pulumi.Output<number | null>;
     readonly topology: pulumi.Output<TopologyRecord>;

@@ -1,5 +1,6 @@
 /**
- * The platform `eks`: network, cluster, storage and machine pools made by the stack, then pods as on any Kubernetes.
+ * The platform `eks`. The stack creates network, cluster, storage and machine pools, and then pods as on any Kubernetes
+ * cluster.
  */
 import * as aws from "../../../components/eks/aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
@@ -25,7 +26,7 @@ const label = (path: readonly PropertyKey[]): string =>
   `${CONFIG_NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
 
 /**
- * Before anything is made:
+ * Creates the platform and the deployments. Both errors are thrown before anything is created.
  * @throws BadInput with every reason why the plan or the account does not allow it
  * @throws Failure when AWS does not answer
  */
@@ -59,7 +60,8 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
     providers: { aws: provider },
   });
   const { timeout } = config.verification;
-  // Namespace and claims go first, then this waits for the volumes, and only then may who deletes them go.
+  // Order of deletion: the namespace with its claims, then this resource, which waits until the volumes are gone, and
+  // then the controllers that delete volumes.
   const swept = new VolumeDeletionWait(
     "volumes",
     { kubeconfig: eks.kubeconfig, namespace: platform.namespace, timeoutSeconds: timeout },
@@ -78,7 +80,9 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
   return { deployments, platform: pulled.platform };
 }
 
-/** Images of Docker Hub under their names in the stack's cache; unchanged without a cache. */
+/**
+ * The platform and configuration, with images of Docker Hub under their names in the cache; unchanged without a cache.
+ */
 async function withCachedImages(
   name: string,
   platform: EksPlatformConfig,
@@ -91,7 +95,10 @@ async function withCachedImages(
   return withImages(platform, config, (image) => cachedImage(image, registry));
 }
 
-/** Letters, digits and hyphens of the project's and the stack's names, as many as AWS allows. */
+/**
+ * Name of the cluster. By default it consists of the project's and the stack's names, changed and shortened as AWS
+ * needs.
+ */
 export function clusterName(stack: string, { clusterName: own }: Pick<EksPlatformConfig, "clusterName">): string {
   if (own !== undefined) return own;
   return `${pulumi.getProject()}-${stack}`

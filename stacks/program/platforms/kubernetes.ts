@@ -1,4 +1,4 @@
-/** The platform `kubernetes`: pods in a namespace of a cluster that exists already. */
+/** The platform `kubernetes`: pods in a namespace of an existing Kubernetes cluster. */
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import type { Toleration } from "../../../platforms/kubernetes/pods/pods";
@@ -12,7 +12,7 @@ import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
 import { createNamespace, deployPodsOfStack } from "./pods";
 
-/** Creates every deployment on a cluster that exists already, after checks of the cluster. */
+/** Creates every deployment on an existing Kubernetes cluster, after checks of the cluster. */
 export function deployOnKubernetes(
   stack: string,
   platform: KubernetesConfig,
@@ -30,15 +30,15 @@ export function deployOnKubernetes(
   const provider = new k8s.Provider("kubernetes", {
     ...(kubeconfig === undefined ? {} : { kubeconfig }),
     ...(context === undefined ? {} : { context }),
-    // A change of configuration is an update of the object pods are told about, not another object.
+    // ConfigMaps and Secrets are updated in place, because pods refer to them by name.
     enableConfigMapMutable: true,
     enableSecretMutable: true,
-    // An interrupted update may leave objects that the state does not have. In the stack's own namespace they belong to the stack; in a
-    // namespace of others, an object of that name may be theirs.
+    // Objects that an interrupted update created but did not record in the state are adopted, but only in the stack's
+    // own namespace. In a namespace that others use, an object with the same name may be theirs.
     upsertExistingObjects: platform.createNamespace,
     enablePatchForce: true,
   });
-  // Volumes that are to be kept would go with their namespace.
+  // Volumes that must be kept would be deleted with their namespace, so the namespace is kept too.
   const namespace = platform.createNamespace
     ? createNamespace(platform.namespace, { provider, dependsOn: [check], retainOnDelete: keepsVolumes })
     : { name: platform.namespace, dependsOn: [check] };

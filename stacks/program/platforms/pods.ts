@@ -1,4 +1,4 @@
-/** Deployments as pods, on any Kubernetes. */
+/** Deployments as pods, on any Kubernetes cluster. */
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import type * as pulumi from "@pulumi/pulumi";
 import { EngineDeployment } from "../../../components/engine-deployment";
@@ -38,20 +38,22 @@ export function createNamespace(name: string, options: pulumi.CustomResourceOpti
   return { name: made.metadata.name, dependsOn: [made] };
 }
 
-/** Where pods are created, and the access of formation and measurement to them. */
+/** Place in which pods are created, and access to them for formation and measurement. */
 export interface PodDestination {
   readonly provider: k8s.Provider;
   readonly namespace: PodNamespace;
-  /** A kubeconfig's path, or its text without secrets. */
+  /** Path of a kubeconfig, or its text, which must not contain secrets. */
   readonly kubeconfig: pulumi.Input<string> | undefined;
   readonly context: string | undefined;
-  /** Block of addresses that network policies name in place of pods; undefined where they select pods. */
+  /** CIDR block that network policies name instead of pods; undefined if they select pods. */
   readonly policyBlock?: string | undefined;
-  /** Machine labels for each StatefulSet and Deployment, by its name; undefined where the machines exist. */
+  /** Node selectors of each StatefulSet and Deployment, by its name; undefined on existing machines. */
   readonly nodeSelectors: ReadonlyMap<string, Labels> | undefined;
 }
 
-/** Every deployment of a stack, the network policy of its load generators, and the dashboard of its metrics. */
+/**
+ * Declares every deployment of a stack, the network policy of its load generators, and the dashboard of its metrics.
+ */
 export function deployPodsOfStack(
   platform: PodPlatform,
   config: StackConfig,
@@ -117,7 +119,7 @@ function deployPods(
   return { name, userPasswords, component: createDeployment(name, deployment, args, on, options) };
 }
 
-/** Clients that may connect: all addresses of the block, or the default. */
+/** Clients that may connect: all addresses of the block; without a block, the default. */
 function accessOf({ policyBlock }: PodDestination): NetworkAccess | undefined {
   if (policyBlock === undefined) return undefined;
   const peers = [{ ipBlock: { cidr: policyBlock } }];

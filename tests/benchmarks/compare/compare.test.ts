@@ -121,7 +121,10 @@ describe("comparing two runs", () => {
   it("notes other load generation, and warnings", () => {
     const [row] = other(run(150_000, { clients: 96, warnings: [{ code: "neighbour", text: "others" }] })).rows;
     expect(row?.judgement).toBe("faster");
-    expect(row?.notes).toEqual(["other load generation: clients: 48 → 96", "warnings in the second run: neighbour"]);
+    expect(row?.notes).toEqual([
+      "the load generator differs: clients: 48 → 96",
+      "warnings in the second run: neighbour",
+    ]);
   });
 
   it("lists changes of machine, versions, settings and shape", () => {
@@ -144,7 +147,7 @@ describe("comparing two runs", () => {
     ]);
     expect(comparison.referenceLoad).toBeUndefined();
     expect(comparison.rows[0]?.notes).toContain(
-      "another machine: the ratio contains the difference of machines and of servers",
+      "the runs used different machines: the ratio also contains the difference between the machines",
     );
     expect(formatComparison(comparison).join("\n")).toContain("hz of cluster: unknown → 10");
     expect(other(run(1)).changes).toEqual([]);
@@ -291,16 +294,16 @@ describe("comparing capacities", () => {
       ).capacities[0]?.notes;
     expect(notes({})).toEqual([]);
     expect(notes({ load: { ...LOAD, clients: 200, pipeline: 16, runners: 4 } })).toEqual([
-      "other load generation: clients: 50 → 200",
-      "other load generation: pipeline: 1 → 16",
-      "other load generation: load generators: 1 → 4",
+      "the load generator differs: clients: 50 → 200",
+      "the load generator differs: pipeline: 1 → 16",
+      "the load generator differs: load generators: 1 → 4",
     ]);
     expect(notes({ load: null })).toEqual(["the second run has no record of its load, so the loads may differ"]);
     expect(notes({ warnings: [{ code: "generator-late", text: "late" }] })).toEqual([
       "warnings in the second run: generator-late",
     ]);
     expect(notes({}, { ...base.environment, hostname: "there" })).toEqual([
-      "another machine: the ratio contains the difference of machines and of servers",
+      "the runs used different machines: the ratio also contains the difference between the machines",
     ]);
   });
 

@@ -48,7 +48,7 @@ describe("results whose machines have prices", () => {
   it("say so in the summary, in the report and in the outputs", () => {
     const summary = formatSummary(priced()).join("\n");
     expect(summary).toContain(
-      "=== Cost of the servers ===\ncluster: $0.36 per hour: 3 × r7g.large, on-demand prices of us-west-2 of 2026-07-20\n  GET $0.0010 per million, $8.76 per GiB of maxmemory and month",
+      "=== Cost of the servers ===\ncluster: $0.36 per hour: 3 × r7g.large, on-demand prices of us-west-2 on 2026-07-20\n  GET $0.0010 per million, $8.76 per GiB of maxmemory per month",
     );
     const page = flat(renderReport(priced()));
     expect(page).toContain("<th>a million GET</th><td>$0.0010</td>");
@@ -82,15 +82,15 @@ describe("results without prices", () => {
       topologies: topologies.map((each) => ({ ...each, settings: { maxmemory: "0" } })),
       costs: (priced().costs ?? []).map((cost) => ({ ...cost, memoryBytes: 20 * 2 ** 30 })),
     };
-    expect(formatSummary(unlimited).join("\n")).toContain("$4.38 per GiB of memory asked for and month");
-    expect(flat(renderReport(unlimited))).toContain("<th>a GiB of memory asked for, a month</th><td>$4.38</td>");
+    expect(formatSummary(unlimited).join("\n")).toContain("$4.38 per GiB of requested memory per month");
+    expect(flat(renderReport(unlimited))).toContain("<th>a GiB of requested memory, a month</th><td>$4.38</td>");
     expect(comparisonOf(unlimited)[0]?.rows.map(({ usdPerGibMonth }) => usdPerGibMonth)).toEqual([
       null,
       expect.closeTo(4.38),
     ]);
     // A limit of the server's own goes first.
     expect(formatSummary({ ...unlimited, topologies: priced().topologies }).join("\n")).toContain(
-      "$8.76 per GiB of maxmemory and month",
+      "$8.76 per GiB of maxmemory per month",
     );
   });
 

@@ -54,7 +54,7 @@ describe("the directory of results", () => {
       (path) => {
         writeFileSync(path, "");
       },
-      /is not a directory; name another with --output/,
+      /is not a directory; name a different directory with --output/,
     ],
   ])("is refused when it %s", (_what, make, message) => {
     const path = join(root, "there");

@@ -187,11 +187,11 @@ describe("the options of a soak", () => {
       /--duration is "long"[^]*--rate is "fast"[^]*--reads is 2[^]*--max-disk is "much"/,
     );
     expect(() => soakOptions("s", { resume: true, duration: "3h", keyspaceLen: 7 })).toThrow(
-      /--duration is fixed when a soak begins[^]*--keyspace-len is fixed/,
+      /--duration cannot change when a soak is resumed[^]*--keyspace-len cannot change/,
     );
     expect(soakOptions("s", { resume: true, output: "there" })).toMatchObject({ resume: true, output: "there" });
     expect(() => soakOptions("s", { duration: "10h", window: "1s" })).toThrow(
-      /36000 windows of 1 s; at most 1000, so at least 36s/,
+      /36000 windows of 1 s; at most 1000 are allowed, so a window lasts at least 36s/,
     );
   });
 });

@@ -134,7 +134,7 @@ describe("pinning", () => {
       sharedCpus: expect.stringContaining("2 servers of 1 CPU each use all 2 CPUs of the machine") as string,
     });
     expect(planPinning([0, 1], 3, 1).sharedCpus).toContain(
-      "need 3 CPUs and one for the load generator; the machine has 2",
+      "need 3 CPUs, and the load generator needs one more; the machine has 2",
     );
   });
 

@@ -71,7 +71,7 @@ describe("servers that exist already", () => {
     );
     expect(found.join("\n")).toMatch(/--node: h:1 is named twice/);
     expect(problems({ mode: "cluster" })).toEqual([
-      "--node: name every node, as HOST:PORT=ZONE, or a file with --nodes",
+      "--node: name every node as HOST:PORT=ZONE, or name a file of nodes with --nodes",
     ]);
   });
 });

@@ -42,10 +42,10 @@ describe("the arguments of a platform", () => {
         problems: [
           expect.stringMatching(/^zones: 1 are too few/),
           expect.stringMatching(/^pools\.servers\.instanceTypes\.0: .*r7gn/),
-          expect.stringMatching(/^pools\.networkOptimized\.capacity: servers are on demand/),
-          expect.stringMatching(/^pools\.servers\.vcpuLimit: is missing; expected the most vCPUs/),
+          expect.stringMatching(/^pools\.networkOptimized\.capacity: servers must be on demand/),
+          expect.stringMatching(/^pools\.servers\.vcpuLimit: is missing; expected the highest number of vCPUs/),
           expect.stringMatching(/^publicAccess\.cidrs: 0\.0\.0\.0\/0 also needs openToTheWorld/),
-          expect.stringMatching(/^network: is there beside existingNetwork/),
+          expect.stringMatching(/^network: is set together with existingNetwork/),
           expect.stringMatching(/^existingNetwork\.privateSubnetIds: 0 subnets for 1 zones/),
         ],
       }),

@@ -29,7 +29,7 @@ describe("a stack whose API server is open to the world", () => {
   it("is refused before anything is created, unless openToTheWorld is true", async () => {
     await expect(platform({ publicAccess: open })).rejects.toThrow(BadInput);
     await expect(platform({ publicAccess: open })).rejects.toThrow(
-      "0.0.0.0/0 also needs openToTheWorld: true; or name the blocks that need the API server",
+      "0.0.0.0/0 also needs openToTheWorld: true; or name only the blocks that need to reach the API server",
     );
     const halves = { cidrs: ["0.0.0.0/1", "128.0.0.0/1"], openToTheWorld: false };
     await expect(platform({ publicAccess: halves })).rejects.toThrow(
@@ -212,12 +212,12 @@ describe("what an account has", () => {
     [
       "no role for spot machines",
       { spotRole: false },
-      "pools.clients.capacity: spot needs the role AWSServiceRoleForEC2Spot, which the account does not have; make it once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
+      "pools.clients.capacity: spot needs the role AWSServiceRoleForEC2Spot, which the account does not have; create it once: aws iam create-service-linked-role --aws-service-name spot.amazonaws.com",
     ],
     [
       "one type nowhere",
       { offers: new Map([...good.offers].filter(([type]) => type !== "r7g.large")) },
-      "region: us-west-2 does not offer r7g.large; another region, or types that it offers",
+      "region: us-west-2 does not offer r7g.large; choose another region, or types that it offers",
     ],
     [
       "a type in other zones only",
@@ -227,7 +227,7 @@ describe("what an account has", () => {
     [
       "a quota too small",
       { quotas: new Map([["L-1216C47A", 5]]) },
-      ": the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5 and the plan needs 28; ask AWS for more or plan for less",
+      ": the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5 and the plan needs 28; ask AWS for a higher quota, or plan for less",
     ],
     [
       "a key that is not there",
@@ -294,7 +294,7 @@ describe("asking an account", () => {
     );
     expect(thrown).toBeInstanceOf(Failure);
     expect((thrown as Failure).message).toMatch(
-      /^AWS us-west-2 does not say what the account has: .*no EC2 IMDS role found.*\nCredentials are needed/s,
+      /^reading the account from AWS us-west-2 failed: .*no EC2 IMDS role found.*\nSet credentials/s,
     );
   });
 });
@@ -328,7 +328,7 @@ describe("a network that exists", () => {
       "has no DNS",
       { vpc: { dnsHostnames: false, dnsSupport: true } },
       [
-        "network.vpcId: vpc-1 has no DNS hostnames, by which machines find the API server inside the network; enableDnsSupport and enableDnsHostnames",
+        "network.vpcId: vpc-1 has no DNS hostnames. Machines find the API server by DNS inside the network; set enableDnsSupport and enableDnsHostnames",
       ],
     ],
     [
@@ -338,19 +338,21 @@ describe("a network that exists", () => {
       },
       [
         "network.privateSubnetIds.0: subnet-a cannot be used: InvalidSubnetID.NotFound",
-        "network.privateSubnetIds.1: subnet-b is in vpc-2; one of vpc-1 is needed",
+        "network.privateSubnetIds.1: subnet-b is in vpc-2; expected a subnet of vpc-1",
       ],
     ],
     [
       "has none in a zone",
       { subnets: [subnet("subnet-a", "us-west-2a")] },
-      ["network.privateSubnetIds: none is in us-west-2b, where machines are planned; there are subnet-a in us-west-2a"],
+      [
+        "network.privateSubnetIds: no subnet is in us-west-2b, where machines are planned; the subnets are subnet-a in us-west-2a",
+      ],
     ],
     [
       "has too few addresses",
       { subnets: [subnet("subnet-a", "us-west-2a", 201), subnet("subnet-b", "us-west-2b")] },
       [
-        "network.privateSubnetIds: subnet-a in us-west-2a has 201 free addresses, and 10 machines with 12 prefixes of 16 take 202",
+        "network.privateSubnetIds: subnet-a in us-west-2a has 201 free addresses, and 10 machines with 12 prefixes of 16 addresses need 202",
       ],
     ],
   ])("%s", async (_what, changes, expected) => {

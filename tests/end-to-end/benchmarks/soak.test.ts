@@ -32,7 +32,7 @@ describe("npm start -- soak", () => {
     expect(servers).toBeGreaterThanOrEqual(9);
     const { status, output } = await place.call(["soak", "local", "--resume", "--output", place.output()]);
     expect(status, output).toBe(0);
-    expect(output).toMatch(/Servers that were left by a soak that was killed go on/);
+    expect(output).toMatch(/Continue with the servers that a killed soak left behind/);
     expect(output).toMatch(/cluster-0: memory at most [\d.]+ MiB used/);
     expect(output).toMatch(/no problems/);
     expect(entries().filter(({ kind }) => kind === "servers")).toHaveLength(1);

@@ -49,7 +49,7 @@ describe("bad input", () => {
   it("no servers to be had says how to get them", async () => {
     const output = await refused(["run", ...SHORT, "--output", place.output()], { VALKEY_HOME: place.directory });
     expect(output).toMatch(
-      /no Valkey server can be had.*\n.*VALKEY_HOME is .* holds no valkey-server[\s\S]*install one: /,
+      /no usable Valkey server.*\n.*VALKEY_HOME is .* holds no valkey-server[\s\S]*install Valkey: /,
     );
     expect(existsSync(place.output())).toBe(false);
   });
@@ -60,7 +60,9 @@ describe("bad input", () => {
     ["break", ["break"]],
   ])("%s refuses an output directory that cannot be made", async (_command, args) => {
     const output = await refused([...args, "--output", "/proc/valkey/results"]);
-    expect(output).toMatch(/^output directory \/proc\/valkey\/results: .*; name another with --output\n$/);
+    expect(output).toMatch(
+      /^output directory \/proc\/valkey\/results: .*; name a different directory with --output\n$/,
+    );
   });
 
   it("an output directory that is a file, or holds results, is refused before anything runs", async () => {

@@ -191,7 +191,7 @@ describe.skipIf(pulumiPath() === undefined)(
       expect(policy).toEqual(["maxmemory-policy", "allkeys-lru"]);
       trial.configure(config({ clients: 24, policy: "allkeys-lru", backlog: 128 }));
       await expect(trial.up()).rejects.toThrow(
-        /a running server does not take tcp-backlog, and a restart .* loses the data/,
+        /a running server cannot take a new value of tcp-backlog, and a restart .* loses the data/,
       );
       trial.configure(config({ clients: 24 }));
       await trial.up();

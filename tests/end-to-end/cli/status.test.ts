@@ -82,8 +82,8 @@ describe("status", () => {
     expect(missing.output).toContain("stack dev: no stack named 'dev' found");
     const both = await place.run(["verify", "dev", "--tls", "--mode", "cluster"], pulumiWith([checkOf(cluster)]));
     expect(both).toMatchObject({ status: 2 });
-    expect(both.output).toContain("--tls is for servers without a stack");
-    expect(both.output).toContain("--mode is for servers without a stack");
+    expect(both.output).toContain("--tls applies to servers without a stack");
+    expect(both.output).toContain("--mode applies to servers without a stack");
     const without = await place.run(["status", "dev"], { PATH: join(place.directory, "nothing") });
     expect(without).toMatchObject({ status: 1 });
     expect(without.output).toContain("pulumi is not in the PATH");
@@ -99,7 +99,9 @@ describe("verify", () => {
     for (const index of cluster.nodes.keys())
       await withNode(cluster, index, (connection) => connection.config("SET", "availability-zone", ""));
     const refused = await place.run(asked, environment);
-    expect(refused.output).toMatch(/\[zones-known\]\n {4}expected: all, as HOST:PORT=ZONE; else --without zones/);
+    expect(refused.output).toMatch(
+      /\[zones-known\]\n {4}expected: all: name zones as HOST:PORT=ZONE, or use --without zones/,
+    );
     expect(refused.status).toBe(1);
     const passed = await place.run([...asked, "--without", "zones"], environment);
     expect(passed.output).toContain("skipped on request: zones.");

@@ -124,7 +124,7 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
     ]);
     expect(await refused(undefined, good)).toEqual([
       expect.stringContaining(
-        "tls: TLS cannot be switched off while clients of newer work: a node whose cluster bus is encrypted does not talk",
+        "tls: TLS cannot be switched off while clients of newer work: a node with an encrypted cluster bus cannot talk",
       ),
     ]);
     expect(await refused(good, null)).toEqual([

@@ -147,7 +147,7 @@ describe.skipIf(KUBECONFIG === undefined)(`clients outside${WHERE}`, { timeout: 
   it("wait for a load balancer's address, and are told why there is none", async () => {
     await apply("LoadBalancer");
     await expect(handler.create(inputs("LoadBalancer", 1), HANDLER_CONTEXT)).rejects.toThrow(
-      /^after 1 s: Service reached-0-external has no address yet: is there a controller of load balancers\?/,
+      /^after 1 s: Service reached-0-external has no address yet; check that a load balancer controller runs/,
     );
     // Nothing has changed.
     expect(await given()).toEqual([...state.endpoints].sort());

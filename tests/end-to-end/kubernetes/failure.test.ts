@@ -94,7 +94,7 @@ describe.skipIf(KUBECONFIG === undefined)(`faults in pods${WHERE}`, { timeout: 4
 
   it("a cut that Kubernetes does not enforce is healed, and the scenario fails with the reason", async () => {
     await expect(injectFault(cluster, { kind: "cut-zone", zone: undefined, seconds: 4 }, TUNNELLED)).rejects.toThrow(
-      /had no effect: this Kubernetes does not enforce NetworkPolicies/,
+      /had no effect: this Kubernetes cluster does not enforce NetworkPolicies/,
     );
     const policies = (await here.read({
       apiVersion: "networking.k8s.io/v1",

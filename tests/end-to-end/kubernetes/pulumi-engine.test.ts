@@ -117,7 +117,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       trial.log.length = 0;
       await trial.stack.preview({ onOutput: trial.onOutput });
       expect(trial.log.join("")).toContain(
-        "maxmemory 68157440: set on 6 running nodes within seconds; no restart, clients see nothing",
+        "maxmemory 68157440: set on 6 running nodes within seconds; no restart, no effect on clients",
       );
       await trial.up();
       expect((await here.pods(LABELS)).map(({ metadata }) => metadata?.uid).sort()).toEqual(before);
@@ -128,7 +128,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       const before = (await here.pods(LABELS)).map(({ metadata }) => metadata?.uid).sort();
       trial.configure(config({ maxmemory: "65mb", rules: "+@reads ~app:*" }));
       await expect(trial.up()).rejects.toThrow(
-        /refuse rules, and nothing has changed: users\.app\.rules "\+@reads ~app:\*": ERR/,
+        /refuse rules of users, and nothing has changed: users\.app\.rules "\+@reads ~app:\*": ERR/,
       );
       trial.configure(config({ maxmemory: "65mb", rules: "+@read ~app:*" }));
       await trial.up();
@@ -189,7 +189,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
     it("refuses smaller volumes, which would begin without the data", async () => {
       trial.configure(config({ maxmemory: "65mb", backlog: 128, size: "512Mi" }));
       await expect(trial.stack.preview({ onOutput: trial.onOutput })).rejects.toThrow(
-        /property storage\.size .* volumes of 1Gi cannot shrink to 512Mi: .*volumes of (cluster|replication) .* hold its data/,
+        /property storage\.size .* volumes of 1Gi cannot shrink to 512Mi: .*volumes of (cluster|replication) .* hold the data/,
       );
     });
 

@@ -146,9 +146,11 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
         });
       try {
         await lead("plain-1");
-        await found("plain-1: plain leads to it, which is not the primary; plain-0: plain does not lead to it");
+        await found(
+          "plain-1: plain leads clients to it, but it is not the primary; plain-0: plain does not lead clients to it",
+        );
         await lead("plain-9");
-        await found("plain leads nowhere");
+        await found("plain has no endpoint");
       } finally {
         await lead("plain-0");
       }

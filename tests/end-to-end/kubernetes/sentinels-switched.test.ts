@@ -127,7 +127,9 @@ describe.skipIf(KUBECONFIG === undefined)(`Sentinels of a deployment that runs${
     const { target, objects } = await stack.render(WATCHED);
     expect(
       scaleIn.describeChange?.({ target: stack.target, password: PASSWORD, timeoutSeconds: 0 }, { target }),
-    ).toEqual(["Sentinels come: a replica takes over when the primary fails, and clients connect through proxies"]);
+    ).toEqual([
+      "Sentinels are added: a replica takes over when the primary fails, and clients connect through proxies",
+    ]);
     await bringReplicasFirst(objects, target);
     expect((await stack.bringTo(WATCHED)).verdict.pass).toBe(true);
     await isWhole();

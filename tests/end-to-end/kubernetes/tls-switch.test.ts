@@ -70,7 +70,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       await trial.up();
       for (const count of [3, 2])
         expect(trial.log.join("")).toContain(
-          `${count} nodes restart at once; clients are cut off until they run again`,
+          `${count} nodes restart at once; clients are cut off until the nodes run again`,
         );
       expect(await tell("cluster", "CONFIG GET tls-cluster")).toContain("yes");
       expect(await values()).toEqual(DEPLOYMENTS.map(() => "yes"));

@@ -168,11 +168,11 @@ describe.skipIf(KUBECONFIG === undefined)(
       it("names each right that is missing, one after the other", async () => {
         const blind = await accountWith("blind", []);
         await expect(awaitPodDeployment(blind, planOf(servers, here.namespace))).rejects.toThrow(
-          /reading StatefulSet guarded of namespace \S+: system:serviceaccount:\S+:blind may not get statefulsets in namespace \S+; bind it a Role with apiGroups \["apps"\], resources \["statefulsets"\], verbs \["get"\]$/,
+          /reading StatefulSet guarded of namespace \S+: system:serviceaccount:\S+:blind may not get statefulsets in namespace \S+; grant this user a Role with apiGroups \["apps"\], resources \["statefulsets"\], verbs \["get"\]$/,
         );
         const looker = await accountWith("looker", looking);
         await expect(awaitPodDeployment(looker, planOf(servers, here.namespace))).rejects.toThrow(
-          /:looker may not get nodes; bind it a ClusterRole with apiGroups \[""\], resources \["nodes"\], verbs \["get"\]$/,
+          /:looker may not get nodes; grant this user a ClusterRole with apiGroups \[""\], resources \["nodes"\], verbs \["get"\]$/,
         );
         const role: Plain<V1ClusterRole> = {
           metadata: { name: clusterRole() },
@@ -186,7 +186,7 @@ describe.skipIf(KUBECONFIG === undefined)(
         await rbac.createClusterRole({ body: role });
         await rbac.createClusterRoleBinding({ body: binding });
         await expect(awaitPodDeployment(looker, planOf(servers, here.namespace))).rejects.toThrow(
-          /^guarded-\d \(\S+\) cannot be reached: a port-forward to guarded-\d: system:serviceaccount:\S+:looker may not (create|get) pods\/portforward in namespace \S+; bind it a Role with apiGroups \[""\], resources \["pods\/portforward"\], verbs \["create", "get"\]$/,
+          /^guarded-\d \(\S+\) cannot be reached: a port-forward to guarded-\d: system:serviceaccount:\S+:looker may not (create|get) pods\/portforward in namespace \S+; grant this user a Role with apiGroups \[""\], resources \["pods\/portforward"\], verbs \["create", "get"\]$/,
         );
       });
     });

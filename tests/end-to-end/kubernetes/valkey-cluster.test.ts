@@ -156,7 +156,7 @@ describe.skipIf(KUBECONFIG === undefined)(`ClusterServers on Kubernetes${WHERE}`
     const context = { signal: AbortSignal.timeout(60_000), report: () => undefined };
     const olds = { ...inputs(64 * 2 ** 20), pending: false, drift: [] };
     await expect(handler.update?.("shop", olds, inputs(1000), context)).rejects.toThrow(
-      /more than the maxmemory of 1000/,
+      /more than the new maxmemory of 1000/,
     );
     await handler.update?.("shop", olds, inputs(bytes), context);
     await here.apply(await rendered(bytes));

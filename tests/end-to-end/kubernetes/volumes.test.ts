@@ -87,7 +87,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       await trial.stack.preview({ onOutput: trial.onOutput });
       for (const count of [3, 2])
         expect(trial.log.join("")).toContain(
-          `${count} volumes grow from 1Gi to 2Gi in about half a minute; no node restarts, clients see nothing`,
+          `${count} volumes grow from 1Gi to 2Gi in about half a minute; no node restarts, no effect on clients`,
         );
       expect(trial.log.join("")).not.toContain("nodes restart, one after the other");
       await trial.interruptedUp(/Volumes cluster updating/, "SIGKILL");
@@ -291,7 +291,9 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
     expect(await refused({ ephemeral: true })).toEqual([
       expect.stringContaining("storage.ephemeral: volumes cannot become storage that is lost with the pod"),
     ]);
-    expect(await refused({ size: "10GB" })).toEqual(['storage.size: "10GB" is not a size; expected one such as 20Gi']);
+    expect(await refused({ size: "10GB" })).toEqual([
+      'storage.size: "10GB" is not a size; expected a size such as 20Gi',
+    ]);
     expect(await refused({ size: "1024Mi" })).toEqual([]);
   });
 });

@@ -67,7 +67,7 @@ describe("settings of servers that do not all run", () => {
     async (...pods) => {
       for (const pod of pods) api.stopContainer(pod);
       await expect(update({ appendonly: "yes" })).rejects.toThrow(
-        /^changing: appendonly can change only while every server runs .* Nothing has changed\. .*run/,
+        /^changing: appendonly can change only while every server runs: .* Nothing has changed\. .*run/,
       );
       expect([await valueOf(0, "appendonly"), await valueOf(1, "appendonly")]).toEqual(["no", "no"]);
     },
@@ -159,7 +159,7 @@ describe("a higher maxmemory", () => {
       request({ ...few, maxmemory: many.maxmemory, hz: "50" }, "16Gi"),
     );
     expect(said).toEqual([
-      "hz 50: set on 2 running nodes within seconds; no restart, clients see nothing",
+      "hz 50: set on 2 running nodes within seconds; no restart, no effect on clients",
       `maxmemory ${many.maxmemory}: set on 2 nodes when their pods have the new memory limit`,
     ]);
     expect(handler.describeChange?.(request(many, "16Gi"), request(few, "8Gi"))).toEqual([

@@ -102,7 +102,7 @@ describe("resizing", () => {
     }
     expect(await resizing.violations()).toEqual([]);
     // Any of the sources: each goes the same way.
-    const said = lines.flatMap((line) => /goes on with \d+ slots|gives way to key by key/.exec(line)?.[0] ?? []);
+    const said = lines.flatMap((line) => /continues with \d+ slots|migrated key by key/.exec(line)?.[0] ?? []);
     const steps = ["341 slots", "85 slots", "21 slots", "16 slots", "key by key"];
     expect(steps.map((step) => said.filter((each) => each.endsWith(` ${step}`)).length)).toEqual([3, 3, 3, 3, 3]);
     await resizing.resizeTo(shape(3, 2));

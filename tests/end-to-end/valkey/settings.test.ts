@@ -64,7 +64,7 @@ describe("settings of running servers", () => {
     const before = await valuesOf("maxmemory");
     await withNode(deployment, 1, (connection) => connection.call("ACL", "SETUSER", "default", "-config|set"));
     await expect(applySettings(deployment, new Map([["maxmemory", "90000000"]]), LIMITS)).rejects.toThrow(
-      /^changing: settings are refused, and none has changed: changing-1: NOPERM/,
+      /^changing: the servers refuse settings, and no setting has changed: changing-1: NOPERM/,
     );
     await withNode(deployment, 1, (connection) => connection.call("ACL", "SETUSER", "default", "+config|set"));
     expect(await valuesOf("maxmemory")).toEqual(before);
@@ -75,7 +75,7 @@ describe("settings of running servers", () => {
 
   it("are refused where the data would not fit", async () => {
     await expect(applySettings(deployment, new Map([["maxmemory", "1000"]]), LIMITS)).rejects.toThrow(
-      /^changing-[01] uses \d+ bytes, more than the maxmemory of 1000 that is wanted: it would refuse every write/,
+      /^changing-[01] uses \d+ bytes, which is more than the new maxmemory of 1000: it would refuse every write/,
     );
     expect(await valuesOf("maxmemory")).not.toContain("1000");
   });

@@ -82,11 +82,11 @@ describe("the plan of a fault", () => {
   it("warns where no replica takes over and where no write is on disk", () => {
     const alone = cluster(3, 3, { mode: "replication", hasAutomaticFailover: false, persistent: false });
     expect(planned({ kind: "kill-primary", restart: "served" }, alone).warnings.join("\n")).toMatch(
-      /no replica is promoted[^]*nothing is on disk/,
+      /no replica is promoted[^]*nothing is stored on disk/,
     );
     expect(
       planned({ kind: "kill-all", newAddresses: true }, cluster(3, 3, { persistent: false })).warnings.join("\n"),
-    ).toMatch(/they meet again[^]*every acknowledged write is lost/);
+    ).toMatch(/they have to meet again[^]*every acknowledged write is lost/);
   });
 
   it("is described with one line per action and warning", () => {

@@ -122,7 +122,7 @@ describe("planEks", () => {
       groups: [shards("a", 32, { together: true, volume: { gib: 1, storageClass: "gp3" } })],
     });
     expect(said(refused).join()).toMatch(
-      /a asks for 32000m and 32768 MiB for 32 pods on one machine; .*and 26 volumes/,
+      /a requests 32000m and 32768 MiB for 32 pods on one machine; .*and 26 volumes/,
     );
   });
 
@@ -172,7 +172,7 @@ describe("planEks", () => {
           if (plan.problems.length > 0) {
             for (const { path, message } of plan.problems)
               expect(`${path.join(".")}: ${message}`).toMatch(
-                /^(zones: .*(EKS takes subnets in 2|more than us-west-2 has)|network\.cidr: .*(at least a \/\d\d|plan for fewer machines(, or for .* zones)?)$)/,
+                /^(zones: .*(EKS needs subnets in at least 2|more than us-west-2 has)|network\.cidr: .*(at least a \/\d\d|plan for fewer machines(, or for .* zones)?)$)/,
               );
             return;
           }
@@ -226,23 +226,23 @@ describe("planEks", () => {
     [
       "one zone",
       { zones: zonesOf(1), groups: [] },
-      /^zones: 1 are too few: EKS takes subnets in 2 zones at least, and one zone cannot keep replicas apart/,
+      /^zones: 1 are too few: EKS needs subnets in at least 2 zones, and one zone cannot keep replicas apart/,
     ],
     [
       "more zones than the region has",
       { zones: zonesOf(5), groups: [] },
-      /^zones: 5 are more than us-west-2 has; at most 4/,
+      /^zones: 5 are more than us-west-2 has; expected at most 4/,
     ],
     ["a zone twice", { zones: ["us-west-2a", "us-west-2a"], groups: [] }, /^zones: a zone is named twice/],
     [
       "a type that is not in the table",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.huge"]) } },
-      /^pools\.servers\.instanceTypes\.0: r7g\.huge is not in the table of machine types; of r7g there are r7g\.medium, r7g\.large/,
+      /^pools\.servers\.instanceTypes\.0: r7g\.huge is not in the table of machine types; sizes of r7g in the table: r7g\.medium, r7g\.large/,
     ],
     [
       "a family that AWS does not have",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7gn.large"]) } },
-      /^pools\.servers\.instanceTypes\.0: r7gn\.large does not exist: none of EC2's 1,437 machine types is of the family r7gn; known families: r6a, r6g, .*r8gn/,
+      /^pools\.servers\.instanceTypes\.0: r7gn\.large does not exist: EC2 has 1,437 machine types, and no family r7gn; known families: r6a, r6g, .*r8gn/,
     ],
     [
       "another one",
@@ -252,7 +252,7 @@ describe("planEks", () => {
     [
       "a type without a price",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["m8gn.metal-24xl"]) } },
-      /^pools\.servers\.instanceTypes\.0: m8gn\.metal-24xl has no price in the table of us-west-2 of \d{4}-\d\d-\d\d; known there: m8gn.medium, m8gn.large, /,
+      /^pools\.servers\.instanceTypes\.0: m8gn\.metal-24xl has no price in the table of us-west-2 of \d{4}-\d\d-\d\d; types with a price: m8gn.medium, m8gn.large, /,
     ],
     [
       "a pool of both architectures",
@@ -262,17 +262,17 @@ describe("planEks", () => {
     [
       "servers on spot machines",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.large"], { capacity: "spot" }) } },
-      /^pools\.servers\.capacity: servers are on demand, because AWS takes spot machines away with a notice of two minutes; expected on-demand$/,
+      /^pools\.servers\.capacity: servers must be on demand, because AWS takes spot machines away with a notice of two minutes; expected on-demand$/,
     ],
     [
       "a pod too large for any type",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.medium"]) } },
-      /^pools\.servers\.instanceTypes: no type has room for every pod: replication asks for 1000m and 12288 MiB.*r7g\.medium 760m and 6955 MiB/,
+      /^pools\.servers\.instanceTypes: no type has room for every pod: replication requests 1000m and 12288 MiB.*r7g\.medium 760m and 6955 MiB/,
     ],
     [
       "a pool that is missing",
       { pools: { servers: VALKEY_ON_EKS_PLAN.pools.servers ?? pool([]) } },
-      /^pools\.clients: is missing, and load would run there/,
+      /^pools\.clients: is missing, and load would run in it/,
     ],
     [
       "interrupts on every CPU",
@@ -282,27 +282,27 @@ describe("planEks", () => {
           servers: pool(["r7g.large"], { tuning: { interruptCpus: 2, staticCpus: false } }),
         },
       },
-      /^pools\.servers\.tuning\.interruptCpus: 2 of the 2 CPUs of r7g\.large leave none for Valkey; at most 1/,
+      /^pools\.servers\.tuning\.interruptCpus: 2 of the 2 CPUs of r7g\.large for interrupts leave no CPU for Valkey; expected at most 1/,
     ],
     [
       "a type offered in too few zones",
       { zones: zonesOf(4), pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r8gn.large"]) } },
-      /^zones: r8gn\.large is offered in 3 of us-west-2's zones and 4 are asked for; at most 3, or another type/,
+      /^zones: r8gn\.large is offered in 3 zones of us-west-2, and 4 zones are planned; expected at most 3 zones, or a different type/,
     ],
     [
       "one system machine",
       { system: { instanceType: "m7g.large", machines: 1 } },
-      /^system\.machines: 1 are too few: each of Karpenter's two replicas needs a machine; at least 2/,
+      /^system\.machines: 1 are too few: each of Karpenter's two replicas needs a machine; expected at least 2/,
     ],
     [
       "a system type that is not in the table",
       { system: { instanceType: "t4g.small", machines: 2 } },
-      /^system\.instanceType: t4g\.small is not in the table of machine types, which has none of the family t4g; known families: c6a, /,
+      /^system\.instanceType: t4g\.small is not in the table of machine types, and no other type of the family t4g is; known families: c6a, /,
     ],
     [
       "a network too small",
       { network: { existing: false, cidr: "10.0.0.0/24", nat: "one" } },
-      /^network\.cidr: 10\.0\.0\.0\/24 holds 0 machines.*in each of 3 zones, and \d+ machines with \d+ prefixes are planned in the busiest; at least a \/\d\d/,
+      /^network\.cidr: 10\.0\.0\.0\/24 holds 0 machines.*in each of 3 zones, and \d+ machines with \d+ prefixes are planned in the busiest zone; expected at least a \/\d\d/,
     ],
     [
       "a network larger than AWS allows",

@@ -160,12 +160,12 @@ describe("a stack's configuration", () => {
     [
       "rules that hold a password",
       deployment({ users: { app: { rules: "+get >secret ~*" } } }),
-      "valkey:deployments.cluster.users.app.rules: expected only commands, keys and channels: passwords and on, off, reset are not rules",
+      "valkey:deployments.cluster.users.app.rules: expected only rules for commands, keys and channels: passwords and on, off, reset are not allowed",
     ],
     [
       "a user who is there already",
       deployment({ users: { default: { rules: "+get ~*" } } }),
-      /^valkey:deployments\.cluster\.users.*default.* has all rights; its password is the deployment's$/,
+      /^valkey:deployments\.cluster\.users.*default.* is the user with all rights, whose password is the password of the deployment$/,
     ],
     [
       "users on the platform host",
@@ -188,7 +188,7 @@ describe("a stack's configuration", () => {
         ...deployment({ external: { type: "NodePort", sourceRanges: ["10.0.0.0/8"] } }),
         platform: { type: "kubernetes", zones: ["a", "b", "c"] },
       },
-      "valkey:deployments.cluster.external.sourceRanges: only load balancers take them; for node ports set the firewall of the machines",
+      "valkey:deployments.cluster.external.sourceRanges: only load balancers apply source ranges; for node ports set the firewall of the machines",
     ],
     [
       "a misspelt section",
@@ -270,7 +270,7 @@ describe("a stack's configuration", () => {
     [
       "a directive that is ours",
       settings({ port: 7000 }),
-      "valkey:deployments.cluster.settings.port: the deployment decides this directive itself: Services, probes and other nodes expect the ports that it chooses",
+      "valkey:deployments.cluster.settings.port: the deployment decides this directive itself: Services, probes and other nodes expect the ports that the deployment chooses",
     ],
     ["a line break in a directive", settings({ hz: "10\nport 1" }), /settings\.hz/],
     [
@@ -281,17 +281,17 @@ describe("a stack's configuration", () => {
     [
       "io-threads on every core",
       settings({ "io-threads": 2 }),
-      "valkey:deployments.cluster.settings.io-threads: 2 threads on 2 cores; threads spin, so at most 1, or oversubscribed: true to show what that costs",
+      "valkey:deployments.cluster.settings.io-threads: 2 threads on 2 cores, but idle threads spin; expected at most 1, or oversubscribed: true to measure what more threads cost",
     ],
     [
       "more memory than there is",
       settings({ maxmemory: "8gb" }),
-      /settings\.maxmemory: together 48\.0 GiB \(cluster 48\.0 GiB\) on a machine of 16\.0 GiB; at most 14\.4 GiB/,
+      /settings\.maxmemory: together 48\.0 GiB \(cluster 48\.0 GiB\) on a machine of 16\.0 GiB; expected at most 14\.4 GiB/,
     ],
     [
       "clients that no primary count divides",
       benchmark({ clients: 50 }),
-      "valkey:benchmark.clients: 50 clients cannot be shared evenly by 3 primaries and 3 threads of cluster, so keys would fall unevenly; nearest values: 48 or 51",
+      "valkey:benchmark.clients: 50 clients cannot be shared evenly by 3 primaries and 3 threads of cluster, so primaries would get unequal shares of the keys; nearest values: 48 or 51",
     ],
     [
       "threads that no primary count divides",
@@ -311,12 +311,12 @@ describe("a stack's configuration", () => {
     [
       "more zones than nodes",
       { ...good, deployments: { r: { mode: "replication", replicas: 1 } } },
-      "valkey:platform.zones: 3 zones are more than the 2 nodes of r; at most 2",
+      "valkey:platform.zones: 3 zones are more than the 2 nodes of r; expected at most 2",
     ],
     [
       "one zone",
       { ...good, platform: { type: "host", zones: ["a"] } },
-      /one zone cannot keep the replicas of replication apart from their primaries; at least 2/,
+      /one zone cannot keep the replicas of replication apart from their primaries; expected at least 2/,
     ],
     [
       "a zone twice",
@@ -326,12 +326,12 @@ describe("a stack's configuration", () => {
     [
       "writes that no primary would take",
       settings({ "min-replicas-to-write": 2 }),
-      /min-replicas-to-write: with 2 no primary would accept writes; at most 1, the replicas of a primary/,
+      /min-replicas-to-write: with 2, no primary would accept writes; expected at most 1, the number of replicas of a primary/,
     ],
     [
       "a directive that no server has",
       settings({ "tcp-backlg": 511 }),
-      "valkey:deployments.cluster.settings.tcp-backlg: Valkey 8.1 to 9.1 has no directive of this name; did you mean tcp-backlog? A directive of a newer version is to be named in newerDirectives",
+      "valkey:deployments.cluster.settings.tcp-backlg: Valkey 8.1 to 9.1 has no directive of this name; did you mean tcp-backlog? Name a directive of a newer version in newerDirectives",
     ],
     ["a directive with a line break in its name", settings({ "hz 10\nport": 1 }), /expected the name of a directive/],
     [
@@ -388,7 +388,7 @@ describe("a stack's configuration", () => {
     [
       "reads from replicas by what would write to them",
       workload({ reads: 0.5, clients: 51, keySpace: 98_304, readFrom: "replica" }),
-      /readFrom: valkey-benchmark reads from replicas of clusters only, and only with reads: 1.*; open-loop reads from any replicas/,
+      /readFrom: valkey-benchmark reads from replicas only in cluster mode and with reads: 1.*; the load generator open-loop reads from replicas in both modes/,
     ],
     [
       "a rate that memtier cannot share",

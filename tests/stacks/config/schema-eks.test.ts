@@ -98,7 +98,7 @@ describe("the platform eks", () => {
       { network: { kind: "existing", vpcId: "main", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] } },
       /^platform\.network\.vpcId.*expected the ID of a network such as vpc-/,
     ],
-    ["one zone", { zones: ["a"] }, /^platform\.zones.*EKS takes subnets in 2 zones at least/],
+    ["one zone", { zones: ["a"] }, /^platform\.zones.*EKS needs subnets in at least 2 zones/],
     ["a zone twice", { zones: ["a", "a"] }, /^platform\.zones: a zone is named twice/],
     [
       "everyone",
@@ -129,12 +129,12 @@ describe("the platform eks", () => {
     [
       "servers on spot machines",
       { pools: { servers: { capacity: "spot" } } },
-      /^platform\.pools\.servers\.capacity is "spot": servers are on demand, because AWS takes spot machines away/,
+      /^platform\.pools\.servers\.capacity is "spot": servers must be on demand, because AWS takes spot machines away/,
     ],
     [
       "servers with more bandwidth on spot machines",
       { pools: { networkOptimized: { capacity: "spot" } } },
-      /^platform\.pools\.networkOptimized\.capacity is "spot": servers are on demand/,
+      /^platform\.pools\.networkOptimized\.capacity is "spot": servers must be on demand/,
     ],
     [
       "another capacity",
@@ -149,7 +149,7 @@ describe("the platform eks", () => {
       {
         network: { kind: "existing", vpcId: "vpc-01234567", privateSubnetIds: ["subnet-01234567", "subnet-11234567"] },
       },
-      /^platform\.network\.privateSubnetIds: 2 subnets for 3 zones; at least one for each/,
+      /^platform\.network\.privateSubnetIds: 2 subnets for 3 zones; expected at least one subnet for each zone/,
     ],
     ["a network too large", { network: { cidr: "10.0.0.0/8" } }, /^platform\.network/],
     ["a storage class that is none", { storage: { className: "io2" } }, /^platform\.storage\.className.*gp3.*gp3-fast/],

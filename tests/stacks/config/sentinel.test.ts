@@ -44,7 +44,7 @@ describe("a deployment's Sentinels", () => {
 
   it("are told in the plan", () => {
     expect(describePlan(planStack("x", parse({ sentinel: {} }))).join("\n")).toContain(
-      "3 Sentinels spread over the zones; failover when 2 of them miss the primary for 5 s",
+      "3 Sentinels spread over the zones; failover when 2 of them get no reply from the primary for 5 s",
     );
   });
 
@@ -75,7 +75,7 @@ describe("a deployment's Sentinels", () => {
       ),
     ).toEqual([
       expect.stringMatching(
-        /^valkey:platform\.pools\.servers\.instanceTypes: no type has room for every pod: r asks for 1760m and 12320 MiB/,
+        /^valkey:platform\.pools\.servers\.instanceTypes: no type has room for every pod: r requests 1760m and 12320 MiB/,
       ),
     ]);
   });
@@ -90,19 +90,19 @@ describe("a deployment's Sentinels", () => {
       "with two zones",
       { sentinel: {}, replicas: 1 },
       { type: "host", zones: ["a", "b"] },
-      /^valkey:deployments\.r\.sentinel: with 2 zones the loss of one can take the majority; at least 3$/,
+      /^valkey:deployments\.r\.sentinel: with 2 zones, the loss of one zone can take the majority of the Sentinels; expected at least 3 zones$/,
     ],
     [
       "with two zones of their own of three",
       { sentinel: {}, replicas: 1, pods: { zones: ["a", "b"] } },
       { type: "kubernetes", zones: ["a", "b", "c"] },
-      /^valkey:deployments\.r\.sentinel: with 2 zones the loss of one can take the majority; at least 3$/,
+      /^valkey:deployments\.r\.sentinel: with 2 zones, the loss of one zone can take the majority of the Sentinels; expected at least 3 zones$/,
     ],
     [
       "of one zone, where they are wanted",
       { sentinel: true, replicas: 1 },
       { type: "host", zones: ["a", "b"] },
-      /at least 3$/,
+      /at least 3 zones$/,
     ],
     ["of another kind", { sentinel: "yes" }, undefined, /sentinel is "yes": expected true or false or a map/],
     [
@@ -116,13 +116,13 @@ describe("a deployment's Sentinels", () => {
       "a quorum of more than there are",
       { sentinel: { quorum: 5 } },
       undefined,
-      /sentinel\.quorum: 5 of 3 Sentinels; at most 3/,
+      /sentinel\.quorum: 5 of 3 Sentinels; expected at most 3/,
     ],
     [
       "of a deployment without replicas",
       { sentinel: {}, replicas: 0 },
       { type: "host", zones: ["a"] },
-      /r has no replica that a failover could promote; at least 1/,
+      /r has no replica that a failover could promote; expected at least 1/,
     ],
   ])("%s are refused", (_what, deployment, platform, message) => {
     expect(problems(deployment, platform)).toEqual(expect.arrayContaining([expect.stringMatching(message)]));

@@ -92,7 +92,7 @@ describe("the section failures", () => {
     expect(lines.filter((line) => !line.startsWith("  "))).toEqual([
       "all on r: SIGKILL of 67 % of the primaries at once, 3 times: skipped: replication has one primary: use kill-primary",
       "all on c: SIGKILL of 67 % of the primaries at once, 3 times",
-      "cut on c: a zone cut off from the others for 10 s: skipped: needs root",
+      "cut on c: a zone cut off from the other zones for 10 s: skipped: needs root",
       "full on r: the disk of a primary full for 5 s: skipped: nothing is written to disk: full-disk needs appendonly: true",
       "full on c: the disk of a primary full for 5 s",
     ]);
@@ -107,7 +107,7 @@ describe("the section failures", () => {
       ["min-replicas-to-write", "1"],
     ]);
     expect(pairing?.planned.scenario.load.acknowledgement).toEqual({ replicas: 1, timeoutMs: 1000 });
-    expect(pairing?.lines.join()).not.toContain("nothing is on disk");
+    expect(pairing?.lines.join()).not.toContain("nothing is stored on disk");
   });
 
   it("is refused with what is there when a scenario or a figure on the command line is wrong", async () => {

@@ -161,7 +161,7 @@ describe("the stack kind under mocks", () => {
       (raw) => {
         (raw["deployments"]?.["cluster"] as { settings: Record<string, unknown> }).settings = { maxmemory: "1gb" };
       },
-      /maxmemory: 1\.0 GiB; the pod carries \d+ MiB of the limit of 512 MiB/,
+      /maxmemory: 1\.0 GiB; the pod has room for \d+ MiB of the limit of 512 MiB/,
     ],
     [
       "a quantity that is none",

@@ -72,10 +72,12 @@ describe("the division of a memory limit", () => {
     const problem = (bytes: number | undefined, limitBytes = GIB): string | undefined =>
       memoryProblem(demand({ limitBytes, settings: { maxmemory: bytes } }));
     expect([undefined, maxmemory].map((bytes) => problem(bytes))).toEqual([undefined, undefined]);
-    expect(problem(maxmemory + 1)).toMatch(/^\d+ MiB; the pod carries \d+ MiB of the limit of 1\.0 GiB; the rest is/);
-    expect(problem(0)).toMatch(/^0, which is not a limit; the pod carries/);
+    expect(problem(maxmemory + 1)).toMatch(
+      /^\d+ MiB; the pod has room for \d+ MiB of the limit of 1\.0 GiB; the rest is/,
+    );
+    expect(problem(0)).toMatch(/^0, which means no limit; the pod has room for/);
     expect(problem(undefined, 20 * MIB)).toMatch(
-      /^0, which is not a limit; the pod carries 0 B of the limit of 20\.0 MiB/,
+      /^0, which means no limit; the pod has room for 0 B of the limit of 20\.0 MiB/,
     );
   });
 });

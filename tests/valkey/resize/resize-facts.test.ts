@@ -172,7 +172,7 @@ describe("a cluster that is to be resized", () => {
     [
       "a primary that only some know",
       states(NODES, (name) => NODES.filter((node) => name !== "n-1" || node.name !== "n-2")),
-      /n-1 serves slots, and some other primary and it do not know each other/,
+      /n-1 serves slots, but n-1 and at least one other primary do not know each other/,
     ],
   ])("is blocked by %s", (_what, list, message) => {
     expect(resizeBlockers(list, none).join("; ")).toMatch(message);

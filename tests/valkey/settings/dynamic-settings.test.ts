@@ -32,7 +32,7 @@ describe("a change of settings", () => {
 
   it("is told in a sentence for each kind", () => {
     expect(describeSettingsChange(before, after, 3)).toEqual([
-      "maxmemory 200, hz 10: set on 3 running nodes within seconds; no restart, clients see nothing",
+      "maxmemory 200, hz 10: set on 3 running nodes within seconds; no restart, no effect on clients",
       "io-threads, tcp-backlog: set by a restart of 3 nodes",
     ]);
     expect(describeSettingsChange(before, before, 3)).toEqual([]);

@@ -17,8 +17,8 @@ describe("names of settings", () => {
 
   it("are refused with the nearest where Valkey has no such directive, unless they are named as newer ones", () => {
     expect(reasons({ "tcp-backlg": 511, frobnicate: true }, {})).toEqual([
-      "tcp-backlg: Valkey 8.1 to 9.1 has no directive of this name; did you mean tcp-backlog? A directive of a newer version is to be named in newerDirectives",
-      "frobnicate: Valkey 8.1 to 9.1 has no directive of this name. A directive of a newer version is to be named in newerDirectives",
+      "tcp-backlg: Valkey 8.1 to 9.1 has no directive of this name; did you mean tcp-backlog? Name a directive of a newer version in newerDirectives",
+      "frobnicate: Valkey 8.1 to 9.1 has no directive of this name. Name a directive of a newer version in newerDirectives",
     ]);
     expect(reasons({ frobnicate: true }, { newerDirectives: ["frobnicate"] })).toEqual([]);
   });
@@ -26,7 +26,7 @@ describe("names of settings", () => {
   it("are refused where no primary would have the replicas that it needs to accept writes", () => {
     const settings = { "min-replicas-to-write": 2 };
     expect(reasons(settings, { replicas: 1 })).toEqual([
-      "min-replicas-to-write: with 2 no primary would accept writes; at most 1, the replicas of a primary",
+      "min-replicas-to-write: with 2, no primary would accept writes; expected at most 1, the number of replicas of a primary",
     ]);
     expect(reasons(settings, { replicas: 2 })).toEqual([]);
   });
@@ -34,7 +34,7 @@ describe("names of settings", () => {
   it("are refused where the image's version does not have them", () => {
     const settings = { "cluster-databases": 4 };
     expect(reasons(settings, { version: "8.1.4-alpine" })).toEqual([
-      "cluster-databases: Valkey 8.1 does not have it; 9.1 has",
+      "cluster-databases: Valkey 8.1 does not have this directive; versions with it: 9.1",
     ]);
     expect(["9.1.2", "9.0.1", "latest", undefined].flatMap((version) => reasons(settings, { version }))).toEqual([]);
   });

@@ -99,7 +99,7 @@ describe("ViewParser", () => {
     [fixture("cluster-nodes-9.1-formed").replaceAll("myself,", ""), /no line is flagged myself/],
     [fixture("cluster-nodes-9.1-formed").replace(" connected ", " linked "), /link state is unknown/],
     [fixture("cluster-nodes-9.1-formed").replace("0-5460", "0-54600"), /not a slot range/],
-    [fixture("cluster-nodes-9.1-migrating").replace("[42->-", "[42=>-"), /mark of a slot has another format/],
+    [fixture("cluster-nodes-9.1-migrating").replace("[42->-", "[42=>-"), /mark of a slot has an unknown format/],
   ])("rejects text in another format: %#", (text, message) => {
     expect(() => new ViewParser().parse(text)).toThrow(message);
   });

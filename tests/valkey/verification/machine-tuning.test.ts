@@ -73,7 +73,7 @@ describe("the tuning of machines", () => {
     [
       "the boot script failed",
       { boot: observed("failed") },
-      "boot-script: n-0: the boot script of its machine failed: aws ec2 get-console-output has the line",
+      "boot-script: n-0: the boot script of its machine failed; aws ec2 get-console-output shows the line",
     ],
     [
       "huge pages stayed on",

@@ -210,7 +210,7 @@ describe("the verdict on a cluster", () => {
     const without: DeploymentFacts = { ...good, nodes: nowhere };
     expect(failing(without)).toEqual(["zones-known", "replica-elsewhere", "zones-apart"]);
     const expected = judgeFacts(without).assertions.find(({ id }) => id === "zones-known")?.expected;
-    expect(expected).toBe("all, as HOST:PORT=ZONE; else --without zones");
+    expect(expected).toBe("all: name zones as HOST:PORT=ZONE, or use --without zones");
     expect(failing({ ...without, skippedAssertions: ["zones"] })).toEqual([]);
     expect(
       formatVerification({
@@ -333,18 +333,18 @@ describe("the row about the ways that clients take", () => {
   });
 
   it.each<[string, ClientWayFacts, string]>([
-    ["leads nowhere", to("primary"), "r leads nowhere"],
+    ["leads nowhere", to("primary"), "r has no endpoint"],
     [
       "leads to a replica",
       to("primary", "r-1"),
-      "r-1: r leads to it, which is not the primary; r-0: r does not lead to it",
+      "r-1: r leads clients to it, but it is not the primary; r-0: r does not lead clients to it",
     ],
-    ["leaves out a node", to("all", "r-0", "r-2"), "r-1: r does not lead to it"],
+    ["leaves out a node", to("all", "r-0", "r-2"), "r-1: r does not lead clients to it"],
     ["has fewer proxies than wanted", through(["p-1", "run-0"]), "r has 1 of 2 proxies"],
     [
       "has a proxy at a former primary",
       through(["p-1", "run-0"], ["p-2", "run-2"]),
-      "r-2: r leads to it, which is not the primary",
+      "r-2: r leads clients to it, but it is not the primary",
     ],
     [
       "has a proxy that refuses clients",
@@ -354,7 +354,7 @@ describe("the row about the ways that clients take", () => {
     [
       "leads to a server of another deployment",
       through(["p-1", "run-0"], ["p-2", "run-9"]),
-      "an unknown server behind p-2: r leads to it, which is not the primary",
+      "an unknown server behind p-2: r leads clients to it, but it is not the primary",
     ],
   ])("fails where a Service %s", (_what, way, text) => {
     expect(found(way)).toBe(text);

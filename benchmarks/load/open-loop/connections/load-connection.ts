@@ -1,4 +1,7 @@
-/** One connection of the open-loop generator: it sends commands as text and counts the replies, which come in order. */
+/**
+ * One connection of the open-loop generator. It sends commands as text and counts the replies, which arrive in the
+ * order of the commands.
+ */
 import { connect as connectTcp } from "node:net";
 import type { Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -12,19 +15,19 @@ import { encodeCommand, ReplyScanner } from "../requests/resp";
 export interface LoadConnectionEvents {
   /** The connection is open and authenticated. */
   readonly ready: (connection: LoadConnection) => void;
-  /** A reply has arrived. @param error its text where it is an error */
+  /** A reply has arrived. @param error text of the reply if it is an error */
   readonly reply: (request: TimedRequest, error: string | undefined) => void;
-  /** All replies of a chunk have been read: the connection may be free for new requests. */
+  /** All replies in a chunk have been read, so the connection may be free for new requests. */
   readonly chunkProcessed: (connection: LoadConnection) => void;
-  /** The connection has closed; called once. @param unanswered requests sent and not answered */
+  /** The connection has closed; called once. @param unanswered requests that were sent and not answered */
   readonly closed: (connection: LoadConnection, unanswered: readonly TimedRequest[], reason: string) => void;
 }
 
-/** Where and how to connect. */
+/** Endpoint and options of a connection. */
 export interface LoadConnectionOptions {
   readonly endpoint: Endpoint;
   readonly access: NodeAccess;
-  /** Whether to send READONLY, without which a cluster's replica redirects reads. */
+  /** Whether to send READONLY. Without it, a replica of a cluster redirects reads. */
   readonly readsFromReplica: boolean;
 }
 
@@ -32,7 +35,7 @@ const RECEIVE_BYTES = 64 * 1024;
 const CONNECT_TIMEOUT_MS = 2_000;
 const ASKING = encodeCommand(["ASKING"]);
 
-/** A connection without a client library: a client library would parse each reply and use more CPU. */
+/** A connection without a client library, because a client library would parse each reply and use more CPU. */
 export class LoadConnection {
   readonly #socket: Socket;
   readonly #scanner = new ReplyScanner((error) => {
@@ -40,7 +43,7 @@ export class LoadConnection {
   });
   #waiting: (TimedRequest | "asking")[] = [];
   #head = 0;
-  /** Outstanding replies to AUTH, READONLY and PING, which precede all requests. */
+  /** Number of outstanding replies to AUTH, READONLY and PING, which precede all requests. */
   #handshakeReplies = 0;
   #isReady = false;
   /** Whether the connection is in its node's list of idle connections. */
@@ -65,7 +68,7 @@ export class LoadConnection {
     });
   }
 
-  /** Number of requests sent and not answered. */
+  /** Number of requests that were sent and not answered. */
   get inFlight(): number {
     return this.#waiting.length - this.#head;
   }
@@ -75,7 +78,7 @@ export class LoadConnection {
     return this.#isReady && !this.#isClosed;
   }
 
-  /** The oldest request without a reply. */
+  /** The oldest request that has no reply. */
   get oldestUnanswered(): TimedRequest | undefined {
     for (let i = this.#head; i < this.#waiting.length; i++) {
       const each = this.#waiting[i];
@@ -84,7 +87,7 @@ export class LoadConnection {
     return undefined;
   }
 
-  /** Sends requests in one write. */
+  /** Sends requests in a single write. */
   send(requests: readonly TimedRequest[]): void {
     let text = "";
     for (const request of requests) {
@@ -98,7 +101,7 @@ export class LoadConnection {
     this.#socket.write(text, "latin1");
   }
 
-  /** Closes the connection; `closed` is called with the reason. */
+  /** Closes the connection. `closed` is then called with the reason. */
   close(reason: string): void {
     this.#reason ??= reason;
     this.#socket.destroy();
@@ -116,7 +119,7 @@ export class LoadConnection {
       });
       return socket;
     }
-    // One buffer for all received data leaves no garbage to collect.
+    // A single buffer for all received data leaves no garbage to collect.
     const buffer = Buffer.allocUnsafe(RECEIVE_BYTES);
     const onread = {
       buffer,
@@ -132,7 +135,7 @@ export class LoadConnection {
     const commands = compact([
       password === undefined ? undefined : compact(["AUTH", username, password]),
       readsFromReplica ? ["READONLY"] : undefined,
-      // Its reply shows that the server answers and, without a password, that it wants none.
+      // The reply shows that the server answers. If no password is given, it also shows that the server requires none.
       ["PING"],
     ]);
     this.#handshakeReplies = commands.length;

@@ -1,4 +1,4 @@
-/** A server in the open-loop generator: its connections, and the requests that wait for one of them. */
+/** A server in the open-loop generator, with its connections and the requests that wait for a connection. */
 import type { Endpoint } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import type { LoadConnectionOptions } from "./load-connection";
@@ -9,25 +9,27 @@ import type { TimedRequest } from "../requests/request";
 export interface LoadNodeOptions extends LoadConnectionOptions {
   /** Number of connections. */
   readonly connections: number;
-  /** Most requests in one write, and thus in flight on one connection. */
+  /** Most requests in one write, which is also the limit of requests in flight on one connection. */
   readonly pipeline: number;
 }
 
 /** Events of all connections of a node. */
 export interface LoadNodeEvents {
-  /** A reply has arrived. @param error its text where it is an error */
+  /** A reply has arrived. @param error text of the reply if it is an error */
   readonly reply: (node: LoadNode, request: TimedRequest, error: string | undefined) => void;
-  /** A connection has closed. @param unanswered requests sent and not answered */
+  /** A connection has closed. @param unanswered requests that were sent and not answered */
   readonly disconnected: (node: LoadNode, unanswered: readonly TimedRequest[], reason: string) => void;
-  /** A request is about to be sent. */
+  /** Called right before a request is sent. */
   readonly sent: (request: TimedRequest) => void;
 }
 
-/** Shortest and longest time between two attempts to connect; the time doubles. */
+/**
+ * Shortest and longest time between two attempts to connect, milliseconds. The time doubles with each failed attempt.
+ */
 const MIN_RETRY_MS = 20;
 const MAX_RETRY_MS = 500;
 
-/** Keeps the connections open and sends queued requests on idle ones. */
+/** Keeps connections open, and sends queued requests on idle connections. */
 export class LoadNode {
   readonly #connections = new Set<LoadConnection>();
   readonly #idle: LoadConnection[] = [];
@@ -35,9 +37,9 @@ export class LoadNode {
   #head = 0;
   #isClosed = false;
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Reason why a connection closed last; undefined once one is open again. */
+  /** Reason why a connection was last closed; undefined once a connection is open again. */
   lastError: string | undefined;
-  /** Number of attempts to connect again. */
+  /** Number of attempts to reconnect. */
   reconnects = 0;
 
   constructor(
@@ -52,7 +54,7 @@ export class LoadNode {
     return this.options.endpoint;
   }
 
-  /** `host:port` */
+  /** Name of the server: `host:port`. */
   get name(): string {
     return formatEndpoint(this.options.endpoint);
   }
@@ -67,12 +69,12 @@ export class LoadNode {
     return this.readyConnections === this.options.connections;
   }
 
-  /** Adds a request to the queue; `sendQueued` sends it. */
+  /** Adds a request to the queue. `sendQueued` sends it. */
   enqueue(request: TimedRequest): void {
     this.#queue.push(request);
   }
 
-  /** Sends queued requests while there are idle connections. */
+  /** Sends queued requests as long as there are idle connections. */
   sendQueued(): void {
     while (this.#head < this.#queue.length) {
       const connection = this.#idle.shift();
@@ -95,8 +97,8 @@ export class LoadNode {
   }
 
   /**
-   * Removes and returns the queued requests intended before a time, milliseconds since the epoch; they are first in the
-   * queue.
+   * Removes and returns the queued requests whose intended time is before a time, milliseconds since the epoch. They
+   * are at the front of the queue.
    */
   takeQueuedBefore(ms: number): TimedRequest[] {
     const taken: TimedRequest[] = [];

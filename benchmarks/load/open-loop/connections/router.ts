@@ -1,4 +1,4 @@
-/** The servers that requests go to, and the choice of one of them for each request. */
+/** The servers to which requests go, and the choice of one of them for each request. */
 import type { NodeAccess, Endpoint, Mode } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
@@ -9,11 +9,11 @@ import type { Random } from "../../../../lib/statistics/random";
 import type { TimedRequest } from "../requests/request";
 import type { ShardRoute } from "./routes";
 
-/** How to connect to servers, and which of them get reads. */
+/** How to connect to servers, and which of them serve reads. */
 export interface RouterOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
-  /** Connections in all, divided evenly among the servers that requests go to at the start. */
+  /** Total number of connections. They are divided evenly among the servers to which requests go at the start. */
   readonly clients: number;
   readonly pipeline: number;
   readonly readFrom: ReadFrom;
@@ -24,7 +24,7 @@ interface Shard {
   readonly replicas: readonly LoadNode[];
 }
 
-/** Chooses the server of a request by its slot and kind. */
+/** Chooses the server for a request by the request's slot and kind. */
 export class Router {
   readonly #nodes = new Map<string, LoadNode>();
   readonly #shards: (Shard | undefined)[] = new Array<undefined>(SLOT_COUNT).fill(undefined);
@@ -40,12 +40,15 @@ export class Router {
     this.applyRoutes(routes);
   }
 
-  /** All servers with connections. */
+  /** All servers that have connections. */
   get nodes(): readonly LoadNode[] {
     return [...this.#nodes.values()];
   }
 
-  /** Replaces the routes. Queued requests move to the servers of the new routes; other servers are disconnected. */
+  /**
+   * Replaces the routes. Queued requests move to the servers of the new routes, and servers without a route are
+   * disconnected.
+   */
   applyRoutes(routes: readonly ShardRoute[]): void {
     const used = this.#used(routes);
     for (const shard of routes) {
@@ -76,12 +79,12 @@ export class Router {
     return primary;
   }
 
-  /** The server at an endpoint; connects to it where it is new. */
+  /** The server at an endpoint. Connects to it if it is new. */
   nodeAt(endpoint: Endpoint): LoadNode {
     return this.#node(endpoint);
   }
 
-  /** Undefined where no server owns the slot. */
+  /** The server for a request; undefined if no server owns the slot. */
   route({ operation: { slot, kind } }: TimedRequest): LoadNode | undefined {
     const shard = this.#shards[slot];
     if (shard === undefined || kind === "write" || shard.replicas.length === 0) return shard?.primary;

@@ -1,6 +1,6 @@
 /**
- * Routes: which servers own which slots. In a cluster they are read with CLUSTER SLOTS, again after every sign of a
- * change.
+ * Routes: the servers that own each slot. In a cluster they are read with CLUSTER SLOTS, and read again after every
+ * sign of a change.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../../../valkey/connection";
@@ -17,23 +17,23 @@ export interface ShardRoute {
   readonly slots: readonly { readonly from: number; readonly to: number }[];
 }
 
-/** Reads the current routes. @throws Failure when no node answers */
+/** Reads the current routes. @throws Failure when no node replies */
 export type DiscoverRoutes = () => Promise<readonly ShardRoute[]>;
 
 /** The deployment whose routes are read. */
 export interface RouteDiscoveryOptions {
   readonly mode: Mode;
-  /** In replication mode the primary, then its replicas; in cluster mode any nodes. */
+  /** Endpoints: in replication mode the primary, then its replicas; in cluster mode any nodes. */
   readonly endpoints: readonly Endpoint[];
   readonly access: NodeAccess;
 }
 
-/** Longest wait for one node. */
+/** Longest time to wait for one node, milliseconds. */
 const QUERY_TIMEOUT_MS = 1_000;
 
 /**
- * In replication mode the routes are the endpoints; in cluster mode one node after the other is asked until one
- * answers.
+ * A function that reads the routes. In replication mode, the routes are the endpoints. In cluster mode, one node after
+ * the other is asked until one replies.
  */
 export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOptions): DiscoverRoutes {
   const [primary, ...replicas] = endpoints;
@@ -46,7 +46,7 @@ export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOption
     for (const endpoint of known) {
       try {
         const shards = await slotsOf(endpoint, access);
-        // The nodes of the latest routes are asked first, then the endpoints of the options.
+        // The nodes of the latest routes are asked first, then the configured endpoints.
         const serving = shards.flatMap((shard) => [shard.primary, ...shard.replicas]);
         known = [...new Map([...serving, ...endpoints].map((each) => [formatEndpoint(each), each])).values()];
         return shards;
@@ -69,7 +69,7 @@ async function slotsOf(endpoint: Endpoint, access: NodeAccess): Promise<ShardRou
   }
 }
 
-/** Reads a reply to CLUSTER SLOTS; an empty host means the node that was asked. Pure. */
+/** Parses a reply to CLUSTER SLOTS. An empty host means the node that was asked. Pure. */
 export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[] {
   const shards = new Map<string, { primary: Endpoint; replicas: Endpoint[]; slots: { from: number; to: number }[] }>();
   for (const [from, to, ...nodes] of reply as [number, number, ...[string, number][]][]) {
@@ -85,10 +85,13 @@ export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[]
   return [...shards.values()];
 }
 
-/** Between two queries, so that queries do not slow a failover down. */
+/** Time between two queries, milliseconds, so that queries do not slow a failover down. */
 const PAUSE_MS = 50;
 
-/** Reads the routes again on request: one query at a time, and another one where a request came during it. */
+/**
+ * Reads the routes again on request. It sends one query at a time; if a request arrives during a query, it sends
+ * another query afterwards.
+ */
 export class RouteRefresher {
   #running: Promise<void> | undefined;
   #isWanted = false;
@@ -99,18 +102,21 @@ export class RouteRefresher {
     private readonly apply: (routes: readonly ShardRoute[]) => void,
   ) {}
 
-  /** Requests new routes; `apply` gets them. */
+  /** Requests new routes, which `apply` then receives. */
   requestRefresh(): void {
     this.#isWanted = true;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
   }
 
-  /** Drops all further routes. */
+  /** Ignores all further routes. */
   stop(): void {
     this.#isStopped = true;
   }
 
-  /** Read after an await; TypeScript would keep the earlier value of the field. */
+  /**
+   * Whether the refresher was stopped. It is read after an await, where TypeScript would assume the earlier value of
+   * the field.
+   */
   get #isOver(): boolean {
     return this.#isStopped;
   }
@@ -126,7 +132,7 @@ export class RouteRefresher {
         const routes = await this.locate();
         if (!this.#isOver) this.apply(routes);
       } catch {
-        // No node answers: requests wait until they time out, and the routes are read again.
+        // No node replies. Requests wait until they time out, and the routes are read again.
         this.#isWanted = true;
       }
       await sleep(PAUSE_MS, undefined, { ref: false });

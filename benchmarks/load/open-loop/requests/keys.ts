@@ -1,15 +1,15 @@
-/** Draws the index of the next key, from 0 to below the key space. Pure from a seed. */
+/** Draws the index of the next key, from 0 to below the key space. Pure: the seed decides the result. */
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { KeyDistribution } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
-/** Draws keys. */
+/** Draws indexes of keys. */
 export interface KeySampler {
   /** Index of the next key. */
   next(): number;
 }
 
-/** A sampler of the workload's key distribution. */
+/** A sampler for the workload's key distribution. */
 export function keySampler(keys: KeyDistribution, keySpace: number, random: Random): KeySampler {
   switch (keys.distribution) {
     case "uniform":
@@ -35,9 +35,9 @@ export function keySampler(keys: KeyDistribution, keySpace: number, random: Rand
 }
 
 /**
- * Draws ranks from 0; the k-th rank (from 1) has a probability proportional to k^−theta, exactly and for any theta
- * above 0. Rejection-inversion needs no table and no sum over all keys (Hörmann and Derflinger, "Rejection-inversion to
- * generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996).
+ * Draws ranks from 0. The probability of the k-th rank (counted from 1) is exactly proportional to k^−theta, for any
+ * theta above 0. Rejection-inversion needs no table and no sum over all keys (Hörmann and Derflinger,
+ * "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996).
  */
 export class ZipfianSampler {
   readonly #first: number;
@@ -67,7 +67,7 @@ export class ZipfianSampler {
     return Math.exp(-this.theta * Math.log(x));
   }
 
-  /** ∫ x^−theta; its limit is the logarithm where theta is 1. */
+  /** ∫ x^−theta; for theta 1 it is the logarithm. */
   #integral(x: number): number {
     const log = Math.log(x);
     return expm1Over((1 - this.theta) * log) * log;
@@ -79,26 +79,26 @@ export class ZipfianSampler {
   }
 }
 
-/** (e^x − 1) / x, which is 1 at 0. */
+/** (e^x − 1) / x; 1 at x = 0. */
 function expm1Over(x: number): number {
   return Math.abs(x) > 1e-8 ? Math.expm1(x) / x : 1 + (x / 2) * (1 + x / 3);
 }
 
-/** ln(1 + x) / x, which is 1 at 0. */
+/** ln(1 + x) / x; 1 at x = 0. */
 function log1pOver(x: number): number {
   return Math.abs(x) > 1e-8 ? Math.log1p(x) / x : 1 - x / 2 + (x * x) / 3;
 }
 
-/** Golden section: multiples of it modulo 1 lie far apart, so that consecutive ranks get distant keys and slots. */
+/** The golden section. Its multiples modulo 1 are far apart, so consecutive ranks get distant keys and slots. */
 const GOLDEN_SECTION = 0.618_033_988_749_895;
 
 /**
- * Maps every rank to a key of its own, so that the hottest keys are spread over all slots: multiplication by a number
- * that is coprime to the key space. (The hash of YCSB maps several ranks to one key.)
+ * Maps every rank to a different key, so that the most frequent keys are spread over all slots. It multiplies by a
+ * number that is coprime to the key space. (The hash of YCSB maps several ranks to the same key.)
  */
 export function rankPermutation(keySpace: number): (rank: number) => number {
   const unit = keySpace % SLOT_COUNT === 0 ? SLOT_COUNT : 1;
-  // An odd number is coprime to the number of slots.
+  // An odd number is coprime to the number of slots, which is a power of two.
   const within = unit === 1 ? 0 : Math.round(SLOT_COUNT * GOLDEN_SECTION) | 1;
   let factor = Math.max(1, Math.floor((keySpace * GOLDEN_SECTION) / unit)) * unit + within;
   while (commonDivisor(factor, keySpace) !== 1) factor += unit;

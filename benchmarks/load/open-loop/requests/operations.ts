@@ -1,4 +1,7 @@
-/** Makes the operations of a mixed workload from its keys, value sizes and share of reads. Pure from a seed. */
+/**
+ * Creates the operations of a mixed workload from its keys, value sizes and share of reads. Pure: the seed decides the
+ * result.
+ */
 import { slotTags } from "../../../../valkey/topology/slot-tags";
 import { keyNumber, keysPerInfix, zsetMember } from "../../../workloads/key-space";
 import type { DataKind, KeyDistribution, ValueSizes } from "../../../workloads/mixed-workload";
@@ -14,16 +17,16 @@ export interface Operation {
   readonly kind: "read" | "write";
   /** Slot of the key; 0 in replication mode. */
   readonly slot: number;
-  /** The encoded command, a character per byte. */
+  /** The encoded command, one character per byte. */
   readonly command: string;
 }
 
-/** Gives the operation of each intended time, in their order. */
+/** Provides the operation for each intended time, in the order of the times. */
 export interface OperationSource<O extends Operation = Operation> {
   next(): O;
 }
 
-/** The part of a workload that decides its operations. */
+/** The part of a workload that determines its operations. */
 export interface MixedOperationOptions {
   readonly data: DataKind;
   /** Share of reads, 0 to 1. */
@@ -36,7 +39,7 @@ export interface MixedOperationOptions {
   readonly isCluster: boolean;
 }
 
-/** Random letters that values are cut from, so that no compression makes them smaller. */
+/** Random letters from which values are cut, so that no compression can make them smaller. */
 function payload(bytes: number, random: Random): string {
   const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   let block = "";
@@ -44,7 +47,7 @@ function payload(bytes: number, random: Random): string {
   return block.repeat(Math.ceil(bytes / Math.max(1, block.length))).slice(0, bytes);
 }
 
-/** Number of keys whose numbers are formatted once and kept. */
+/** Number of keys whose numbers are formatted once and then cached. */
 const CACHED_NUMBERS = 65_536;
 
 /** Operations of a mixed workload. */
@@ -54,7 +57,7 @@ export class MixedOperationSource implements OperationSource {
   readonly #payload: string;
   /** Prefixes of keys, by slot. */
   readonly #prefixes: readonly string[];
-  /** Formatted numbers of the first keys, because formatting takes time. */
+  /** Formatted numbers of the first keys. They are cached because formatting takes time. */
   readonly #numbers: readonly string[];
 
   constructor(

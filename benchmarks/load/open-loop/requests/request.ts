@@ -3,13 +3,13 @@ import type { Operation } from "./operations";
 
 /** An operation with its times, in milliseconds since the epoch with fractions. */
 export class TimedRequest<O extends Operation = Operation> {
-  /** When the request was sent last; NaN before. */
+  /** Time at which the request was last sent; NaN before that. */
   sentMs = NaN;
-  /** When the request was settled; NaN before. */
+  /** Time at which the request was settled; NaN before that. */
   doneMs = NaN;
-  /** Number of redirects followed. */
+  /** Number of redirects that the request followed. */
   redirects = 0;
-  /** Whether ASKING precedes the request when it is sent next. */
+  /** Whether ASKING precedes the request the next time it is sent. */
   isAsking = false;
 
   constructor(
@@ -18,7 +18,7 @@ export class TimedRequest<O extends Operation = Operation> {
   ) {}
 }
 
-/** Called once per request when it is settled. It must return quickly, because it delays sending. */
+/** Called once for each request, when it is settled. It must return quickly, because it delays sending. */
 export type RequestObserver<O extends Operation = Operation> = (
   request: TimedRequest<O>,
   outcome: RequestOutcome,
@@ -27,7 +27,7 @@ export type RequestObserver<O extends Operation = Operation> = (
 /** The outcome of one request. */
 export type RequestOutcome =
   | { readonly kind: "acknowledged" }
-  /** Refused or never sent: certainly not executed. */
+  /** The request was refused or never sent, so it was certainly not executed. */
   | { readonly kind: "failed"; readonly error: string }
-  /** Sent without a reply: executed or not. */
+  /** The request was sent and got no reply, so it was executed or not. */
   | { readonly kind: "unknown"; readonly error: string };

@@ -1,5 +1,5 @@
-/** The part of Valkey's protocol (RESP2) that a load generator needs: it writes commands as text and counts replies. */
-/** Encodes a command; every character is one byte (latin1). */
+/** The part of Valkey's protocol (RESP2) that a load generator needs. It writes commands as text and counts replies. */
+/** Encodes a command. Every character is one byte (latin1). */
 export function encodeCommand(words: readonly string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;
 }
@@ -11,22 +11,25 @@ const ZERO = 48;
 const DOLLAR = 36;
 const STAR = 42;
 
-/** Called once per reply. @param error text of an error reply without the minus; undefined for other replies */
+/**
+ * Called once for each reply.
+ * @param error text of an error reply without the minus sign; undefined for other replies
+ */
 export type OnReply = (error: string | undefined) => void;
 
 /**
- * Finds the ends of replies in a stream of chunks. It skips the contents of replies, except the text of error replies
- * that are not elements of an array.
+ * Finds the ends of replies in a stream of chunks. It skips the contents of replies, except the text of an error reply
+ * that is not an element of an array.
  */
 export class ReplyScanner {
-  /** First byte of the current line; 0 between lines. */
+  /** First byte of the current line; 0 between two lines. */
   #type = 0;
   #number = 0;
   #negative = false;
   #error = "";
-  /** Remaining bytes of a bulk string, with its line end. */
+  /** Number of remaining bytes of a bulk string, including its line end. */
   #skip = 0;
-  /** Elements that the current reply still lacks, over all levels of nesting. */
+  /** Number of elements that the current reply still lacks, over all levels of nesting. */
   #missing = 1;
   #isError = false;
 
@@ -55,7 +58,7 @@ export class ReplyScanner {
     this.#type = byte;
     this.#number = 0;
     this.#negative = false;
-    // An error within an array is an ordinary element.
+    // An error inside an array counts as an ordinary element.
     this.#isError = byte === MINUS && this.#missing === 1 && !this.#inArray;
     this.#error = "";
   }

@@ -1,27 +1,30 @@
-/** Intended times of requests, whatever the outcome of earlier requests. Pure from a seed. */
+/**
+ * Intended times of requests. They do not depend on the outcome of earlier requests. Pure: the seed decides the result.
+ */
 import type { Arrivals } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
 
 /** The arrivals of one worker. */
 export interface ArrivalScheduleOptions {
-  /** `fixed` is evenly spaced; `poisson` has exponential gaps. */
+  /** Distribution of the times: `fixed` is evenly spaced; `poisson` has exponential gaps. */
   readonly arrivals: Arrivals;
-  /** Arrivals per second of all workers together; an arrival is a batch of requests. */
+  /** Arrivals per second of all workers together. One arrival is a batch of requests. */
   readonly rate: number;
   /** Number of this worker, from 0. */
   readonly worker: number;
   readonly workers: number;
 }
 
-/** Intended times, ascending without end. */
+/** Intended times in ascending order. They never end. */
 export interface ArrivalSchedule {
   /** The next time, milliseconds after the start. */
   nextMs(): number;
 }
 
 /**
- * A worker's share of the arrivals. Of evenly spaced arrivals worker w of n gets every n-th from w on. Poisson arrivals
- * are drawn by each worker on its own, because the sum of Poisson processes is a Poisson process.
+ * A worker's share of the arrivals. Of n workers with evenly spaced arrivals, worker w gets every n-th arrival,
+ * beginning with w. Poisson arrivals are drawn by each worker independently, because the sum of Poisson processes is a
+ * Poisson process.
  */
 export function arrivalSchedule(
   { arrivals, rate, worker, workers }: ArrivalScheduleOptions,
@@ -44,7 +47,7 @@ class FixedSchedule implements ArrivalSchedule {
   }
 
   nextMs(): number {
-    // A product, because a sum of rounded intervals drifts.
+    // This is a product, because a sum of rounded intervals drifts.
     const at = this.#number * this.intervalMs;
     this.#number += this.workers;
     return at;

@@ -1,6 +1,7 @@
 #!/bin/bash
-# valkey-interrupts CPUS: as many queues of the network card as CPUS, one interrupt each, pinned to CPU 0 and then to
-# the last CPUs of the machine, downwards. Nothing moves them afterwards.
+# valkey-interrupts CPUS: sets the number of queues of the network card to CPUS. Each queue has one interrupt. The first
+# is pinned to CPU 0, the others to the last CPUs of the machine, in descending order. irqbalance is turned off, so
+# nothing moves them afterwards.
 set -euo pipefail
 cpus=${1:?number of CPUs}
 interface=$(ip -o -4 route show default | awk '{print $5; exit}')
@@ -9,7 +10,7 @@ systemctl disable --now irqbalance.service 2>/dev/null || true
 last=$(($(nproc --all) - 1))
 turn=0
 mapfile -t irqs < <(awk -v name="$interface" 'index($0, name) {sub(":", "", $1); print $1}' /proc/interrupts)
-# None means that they have another name, and stay where the kernel put them.
+# Without a match the interrupts have a different name and stay where the kernel put them, so the script fails.
 [ "${#irqs[@]}" -gt 0 ]
 for irq in "${irqs[@]}"; do
   [ "$turn" = 0 ] && cpu=0 || cpu=$((last - turn + 1))

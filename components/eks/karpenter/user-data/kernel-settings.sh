@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs once on a new machine, before the kubelet starts. The files keep the settings over a restart.
-# A machine whose script fails joins all the same. So a failure is told to people (console and cloud-init's status) and
-# to verification: as a label of the Node, which nodeadm adds to the kubelet's flags.
+# Runs once on a new machine, before the kubelet starts. The files keep the settings after a restart.
+# A machine joins the cluster even if this script fails. So a failure is reported to people, on the console and in
+# cloud-init's status, and to verification, by a label of the Node. nodeadm adds this label to the kubelet's flags.
 set -Eeuo pipefail
 where=
 trap 'where="line $LINENO: $BASH_COMMAND"' ERR

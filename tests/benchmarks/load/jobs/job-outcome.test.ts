@@ -96,13 +96,13 @@ describe("the outcome of a Job", () => {
     expect(shared.warnings).toEqual([
       {
         code: "shared-machine",
-        text: "1 of 2 runners shared machines with servers of the deployment (node-1); they take CPU from each other",
+        text: "1 of 2 runners shared machines with servers of the deployment (node-1); runners and servers take CPU from each other",
       },
     ]);
     expect(jobOutcome(facts({ sharing: true })).warnings).toEqual([
       {
         code: "shared-machine",
-        text: "runners were allowed on machines with servers of the deployment; none ran on one",
+        text: "runners were allowed on machines with servers of the deployment; none of them ran on such a machine",
       },
     ]);
     expect(jobOutcome(facts({ sharing: true, machines: ["node-0", "node-1"] })).cpu.serversHere).toBe(true);
@@ -111,7 +111,10 @@ describe("the outcome of a Job", () => {
   it("warns where the runners did not run at the same time", () => {
     const late = record({ seconds: measured.seconds + alone.seconds / 2 });
     expect(jobOutcome(facts({ records: [record(), late] })).warnings).toMatchObject([
-      { code: "runners-apart", text: expect.stringContaining("at once only 33.3 % of the time") as string },
+      {
+        code: "runners-apart",
+        text: expect.stringContaining("at the same time for only 33.3 % of the measurement") as string,
+      },
     ]);
   });
 

@@ -57,7 +57,7 @@ describe("the command line of memtier_benchmark", () => {
   it("offers a rate per connection, and names the nearest rates where that is no whole number", () => {
     expect(line(run({ rate: 1_200 }))).toContain("--rate-limiting=100 ");
     expect(() => line(run({ rate: 1_000 }))).toThrow(
-      "rate 1000 is not a whole number of requests per second on each of 12 connections, which memtier needs; nearest rates: 996 or 1008",
+      "memtier cannot share rate 1000 evenly over 12 connections: each connection needs a whole number of requests per second; nearest rates: 996 or 1008",
     );
   });
 

@@ -183,7 +183,7 @@ describe("a study", () => {
       QUIET,
     );
     expect(describeEnd(evaluateStudy(partly))).toBe(
-      "every deciding comparison of the treatments that were not given up has a precision of 5 %",
+      "every comparison that the study waits for has a precision of 5 %, except those of treatments that were given up",
     );
   });
 
@@ -218,7 +218,7 @@ describe("a study", () => {
     expect(changedVersions(entries, found({ "": "9.1.2", "redis-7": "7.0.15" }))).toEqual([]);
     // The load generator's and the reference load's, though no treatment may run it.
     expect(changedVersions(entries, found({ "": "8.1.1", "redis-7": "7.0.15" }))).toEqual([
-      expect.stringContaining("the study began with Valkey 9.1.2, and finds 8.1.1 now"),
+      expect.stringContaining("the study began with Valkey 9.1.2, and now finds 8.1.1"),
     ]);
     expect(changedVersions(entries, found({ "": "9.1.2", "redis-7": "7.2.4" }))).toEqual([
       expect.stringContaining("the study began with redis-7 7.0.15"),
@@ -245,7 +245,7 @@ describe("a study", () => {
     );
     expect(state.ended).toBe("precise");
     expect(describeEnd(evaluateStudy(state))).toBe(
-      "every deciding comparison of the treatments that were not given up has a precision of 0 %",
+      "every comparison that the study waits for has a precision of 0 %, except those of treatments that were given up",
     );
   });
 

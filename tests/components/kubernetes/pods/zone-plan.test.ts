@@ -58,8 +58,8 @@ describe("zones of a deployment", () => {
         "shop cannot be placed:",
         "primaries is 0; expected a whole number, at least 3",
         "replicasPerPrimary is 1.5; expected a whole number, at least 0",
-        "zones names one twice: a, a",
-        "zones names 1; at least 2 are needed",
+        "zones names a zone twice: a, a",
+        "zones names 1; expected at least 2",
       ].join("\n  - "),
     );
     expect(() => planClusterZones("shop", { primaries: 3, replicasPerPrimary: 3 }, ["a", "b"])).toThrow(

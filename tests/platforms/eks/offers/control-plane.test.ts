@@ -55,7 +55,7 @@ describe("network policies", () => {
     expect(planPolicyPeers(1001, "10.0.0.0/16").cidr).toBe("10.0.0.0/16");
     expect(planPolicyPeers(1001, undefined).cidr).toBeNull();
     expect(policyNotes(planPolicyPeers(1001, undefined))).toEqual([
-      expect.stringMatching(/^network policies select 1,001/),
+      expect.stringMatching(/^network policies select all 1,001/),
     ]);
     expect(policyNotes(planPolicyPeers(1000, undefined))).toEqual([]);
     expect(policyNotes(planPolicyPeers(1001, "10.0.0.0/16"))).toEqual([]);

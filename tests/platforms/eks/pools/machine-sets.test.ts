@@ -170,7 +170,7 @@ describe("the sets of a plan", () => {
     );
     expect(sets.map(({ name }) => name)).toEqual(["shop", "shop-sentinel"]);
     expect(notes).toEqual([
-      "Sentinels of shop are on other machines than shop: not every order of scheduling would find room for all of them",
+      "Sentinels of shop and shop are on different machines, because shared machines would not have room for all of them in every order of scheduling",
     ]);
   });
 

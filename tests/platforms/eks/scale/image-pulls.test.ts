@@ -86,7 +86,7 @@ describe("a plan", () => {
     expect(plan(100, [VALKEY])).toEqual({
       pulls: 100,
       problems: [
-        `imageCache: is missing, and machines would pull ${VALKEY} 100 times through one address: Docker Hub lets an address without an account pull 100 times in 6 hours; expected imageCache: {}, which makes a cache in ECR, or images of another registry`,
+        `imageCache: is missing, and machines would pull ${VALKEY} 100 times from one IP address: without an account, Docker Hub allows 100 pulls in 6 hours from one IP address; expected imageCache: {}, which creates a cache in ECR, or images of a different registry`,
       ],
     });
   });

@@ -11,7 +11,7 @@ describe("an error of the API server", () => {
     const message =
       'pods "valkey-0" is forbidden: User "system:serviceaccount:ci:bot" cannot create resource "pods/portforward" in API group "" in the namespace "data"';
     expect(explainStatus(parseStatus(403, status(message)), "a port-forward to valkey-0", api)).toBe(
-      'a port-forward to valkey-0: system:serviceaccount:ci:bot may not create pods/portforward in namespace data; bind it a Role with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]',
+      'a port-forward to valkey-0: system:serviceaccount:ci:bot may not create pods/portforward in namespace data; grant this user a Role with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]',
     );
   });
 
@@ -19,7 +19,7 @@ describe("an error of the API server", () => {
     const message =
       'nodes "node-0" is forbidden: User "jane" cannot get resource "nodes" in API group "" at the cluster scope';
     expect(explainApiError(answered(403, message), "reading the zone of machine node-0", api)).toMatch(
-      /jane may not get nodes; bind it a ClusterRole with .*\["nodes"\].*\["get"\]$/,
+      /jane may not get nodes; grant this user a ClusterRole with .*\["nodes"\].*\["get"\]$/,
     );
   });
 

@@ -29,7 +29,7 @@ describe("a kubeconfig that cannot be used", { timeout: 60_000 }, () => {
     [
       "a file that is not there",
       { kubeconfig: join(directory, "none") },
-      /none: there is no such file; name a cluster's file, or set KUBECONFIG/,
+      /none: there is no such file; name the kubeconfig of a cluster, or set KUBECONFIG/,
     ],
     ["text that is none", { kubeconfig: "{ not: yaml: at: all" }, /the kubeconfig given: it is not a kubeconfig \(/],
     [

@@ -36,7 +36,7 @@ describe("pods that do not run", () => {
     [
       "spread",
       false,
-      "valkey-0, valkey-1: it cannot be scheduled (0/4 nodes are available: 4 node(s) didn't match pod topology spread constraints (missing required label)); add machines in as many zones as the plan needs, or ask for a softer spread",
+      "valkey-0, valkey-1: it cannot be scheduled (0/4 nodes are available: 4 node(s) didn't match pod topology spread constraints (missing required label)); add machines in as many zones as the plan needs, or use a softer spread constraint",
     ],
     [
       "quota",

@@ -124,13 +124,13 @@ describe("requirements of a Kubernetes cluster", () => {
       "no default storage class",
       {},
       { storageClasses: [{ name: "gp3", isDefault: false }] },
-      /no default storage class; name one: available: gp3/,
+      /no default storage class; name a storage class: available: gp3/,
     ],
     [
       "no right to forward ports",
       {},
       { mayForwardPorts: false },
-      /^context: kind may not forward ports .* bind its user a Role in namespace valkey with .*pods\/portforward/,
+      /^context: kind may not forward ports .* grant its user a Role in namespace valkey with .*pods\/portforward/,
     ],
   ])("report %s", (_what, changedNeeds, changedFacts, message) => {
     const found = problems(changedNeeds, changedFacts);
@@ -163,7 +163,7 @@ describe("a machine for the load generator", () => {
       "clients: no machine is left for a load generator of cluster: its 6 nodes occupy all 4 machines that a load generator may use. Add a machine, select others (clients.nodeSelector, clients.tolerations), or set clients.shareMachines: true, which every result then records",
     ]);
     expect(problems({ runner: { nodeSelector: { pool: "load" } } })[0]).toMatch(
-      /no machine has the required labels and only tolerated taints/,
+      /no machine has all required labels and only taints that are tolerated/,
     );
   });
 

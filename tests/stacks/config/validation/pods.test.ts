@@ -37,37 +37,37 @@ describe("what a platform cannot give", () => {
       "a cluster of Dragonfly",
       kubernetes,
       cluster({ engine: "dragonfly" }),
-      /^valkey:deployments\.d\.engine: dragonfly has no cluster mode here/,
+      /^valkey:deployments\.d\.engine: this project runs dragonfly without cluster mode/,
     ],
     [
       "a directive for Dragonfly",
       kubernetes,
       single({ engine: "dragonfly", pods: { zones: ["a"] }, settings: { "io-threads": 4 } }),
-      /^valkey:deployments\.d\.settings\.io-threads: dragonfly has no such setting; it has maxmemory and flags by their names/,
+      /^valkey:deployments\.d\.settings\.io-threads: dragonfly does not have this setting; expected maxmemory, or a flag by its name/,
     ],
     [
       "TLS for Redis",
       { ...kubernetes, tls: { secretName: "t" } },
       cluster({ engine: "redis" }),
-      /^valkey:platform\.tls: d is redis, which is deployed without TLS only/,
+      /^valkey:platform\.tls: d is redis, which this project deploys only without TLS/,
     ],
     [
       "the upstream chart on this machine",
       { type: "host" },
       single({ replicas: 2, chart: {} }),
-      /^valkey:deployments\.d\.chart: the platform host has no charts/,
+      /^valkey:deployments\.d\.chart: the platform host cannot install charts/,
     ],
     [
       "TLS for the upstream chart",
       { ...kubernetes, tls: { secretName: "t" } },
       single({ replicas: 2, chart: {} }),
-      /^valkey:deployments\.d\.chart: the chart cannot have valkey:platform\.tls/,
+      /^valkey:deployments\.d\.chart: the chart does not support valkey:platform\.tls/,
     ],
     [
       "the upstream chart with Sentinels",
       kubernetes,
       single({ replicas: 2, sentinel: true, chart: {} }),
-      /^valkey:deployments\.d\.chart: the chart cannot have valkey:deployments\.d\.sentinel/,
+      /^valkey:deployments\.d\.chart: the chart does not support valkey:deployments\.d\.sentinel/,
     ],
     [
       "the upstream chart without replicas",
@@ -97,7 +97,7 @@ describe("what a platform cannot give", () => {
       "a generated password beside one in a Secret",
       kubernetes,
       cluster({ passwordVersion: 1, passwordSecret: { name: "login", key: "password" } }),
-      /^valkey:deployments\.d\.passwordSecret: excludes passwordVersion/,
+      /^valkey:deployments\.d\.passwordSecret: cannot be set together with passwordVersion/,
     ],
     [
       "pods on this machine",
@@ -127,7 +127,7 @@ describe("what a platform cannot give", () => {
       "one machine in three zones",
       eks(),
       cluster({ replicasPerPrimary: 0, pods: { oneMachine: true } }),
-      /^valkey:deployments\.d\.pods\.oneMachine: one machine is in one zone, and 3 are named/,
+      /^valkey:deployments\.d\.pods\.oneMachine: one machine is in one zone, and 3 zones are named/,
     ],
     [
       "a Helm chart, which no deployment uses",
@@ -157,7 +157,7 @@ describe("what a platform cannot give", () => {
       "a pool that is not configured",
       eks(),
       cluster({ pods: { pool: "networkOptimized" } }),
-      /^valkey:platform\.pools\.networkOptimized: is missing, and d would run there/,
+      /^valkey:platform\.pools\.networkOptimized: is missing, and d would run in it/,
     ],
     [
       "a type that is not in the table",
@@ -178,13 +178,13 @@ describe("what a platform cannot give", () => {
         settings: { maxmemory: "10gb" },
         pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
       }),
-      /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB; the pod carries \d\.\d GiB of the limit of 8\.0 GiB; the rest is for program .*, client buffers .*\. Lower it, or raise valkey:deployments\.d\.pods\.resources\.limits\.memory; oversubscribed: true allows it$/,
+      /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB; the pod has room for \d\.\d GiB of the limit of 8\.0 GiB; the rest is for program .*, client buffers .*\. Lower it, or raise valkey:deployments\.d\.pods\.resources\.limits\.memory, or allow it with oversubscribed: true$/,
     ],
     [
       "replicas that no even spread keeps apart",
       { ...kubernetes, zones: ["a", "b"] },
       cluster({ replicasPerPrimary: 3 }),
-      /^valkey:platform\.zones: 12 nodes in 2 zones \(6 \+ 6\) cannot keep all replicas of 3 primaries in other zones; another number of zones, primaries or replicas can$/,
+      /^valkey:platform\.zones: 12 nodes in 2 zones \(6 \+ 6\) cannot keep all replicas of 3 primaries in other zones; use a different number of zones, primaries or replicas$/,
     ],
     [
       "the same in zones of its own",
@@ -205,7 +205,7 @@ describe("what a platform cannot give", () => {
       "as many io-threads as a pod has CPUs that it shares",
       eks(),
       cluster({ settings: { "io-threads": 2 } }),
-      /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores; threads spin, so at most 1, or oversubscribed: true/,
+      /^valkey:deployments\.d\.settings\.io-threads: 2 threads on 2 cores, but idle threads spin; expected at most 1, or oversubscribed: true/,
     ],
   ])("refuses %s", (_what, platform, deployment, message) => {
     const found = problems(platform, deployment);
