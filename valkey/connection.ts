@@ -68,8 +68,10 @@ export class PasswordRefused extends Failure {
   }
 }
 
-/** Whether connecting or a command timed out. ioredis has no error class for either. */
+/** Whether connecting or a command timed out; of several failures, whether all did. ioredis has no error class for either. */
 export function isTimeout(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.every(isTimeout);
+  if (error instanceof Failure && error.cause !== undefined) return isTimeout(error.cause);
   return /^(connect ETIMEDOUT|no answer to the TLS handshake|Command timed out)/.test(messageOf(error));
 }
 

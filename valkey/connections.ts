@@ -9,6 +9,9 @@ export type ConnectionAttempt =
   | { readonly node: DeploymentNode; readonly connection: Connection }
   | { readonly node: DeploymentNode; readonly connection: undefined; readonly why: string };
 
+/** The connection to each node. */
+export type Connections = ReadonlyMap<DeploymentNode, Connection>;
+
 /** Tries to connect to every node in parallel, calls `use` with the attempts, and then closes all connections. */
 export async function withEveryNode<T>(
   deployment: Deployment,
@@ -54,12 +57,16 @@ export async function openConnections(deployment: Deployment): Promise<Map<Deplo
  */
 export async function withConnections<T>(
   deployment: Deployment,
-  use: (connections: ReadonlyMap<DeploymentNode, Connection>) => Promise<T>,
+  use: (connections: Connections) => Promise<T>,
 ): Promise<T> {
   const connections = await openConnections(deployment);
   try {
     return await use(connections);
   } finally {
-    for (const connection of connections.values()) connection.disconnect();
+    closeConnections(connections);
   }
+}
+
+export function closeConnections(connections: Connections): void {
+  for (const connection of connections.values()) connection.disconnect();
 }

@@ -2,6 +2,7 @@
 import { Failure, messageOf } from "../../lib/errors";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
+import { isTimeout } from "../connection";
 import type { DeploymentNode } from "../node";
 
 /** Options for forming or resizing a deployment. */
@@ -29,6 +30,8 @@ export interface FormationResult {
   readonly changed: boolean;
   readonly milliseconds: number;
 }
+
+const NOTHING_MISSING = {};
 
 /** A time limit with the polling of nodes: until they report the expected state, or until the time is up. */
 export class Deadline {
@@ -69,16 +72,21 @@ export class Deadline {
    * @throws Failure with what is missing when the time is up; the signal's reason when stopped
    */
   async poll(missing: () => Promise<string | undefined>): Promise<void> {
-    const check = async (): Promise<true | undefined> => {
-      const message = await missing().catch(timeoutMessage);
-      if (message === undefined) return true;
+    await this.find(async () => (await missing()) ?? NOTHING_MISSING);
+  }
+
+  /** As `poll`. @param find returns what is looked for, or what is missing, in words */
+  async find<T extends object>(find: () => Promise<T | string>): Promise<T> {
+    const check = async (): Promise<T | undefined> => {
+      const found = await find().catch(timeoutMessage);
+      if (typeof found !== "string") return found;
       this.options.signal?.throwIfAborted();
-      this.options.report?.(message, true);
+      this.options.report?.(found, true);
       if (performance.now() <= this.#deadline) return undefined;
       const seconds = Math.round(this.elapsedMs / 1000);
-      throw new Failure(`${this.deployment} is not ${this.goal} after ${seconds} s: ${message}`);
+      throw new Failure(`${this.deployment} is not ${this.goal} after ${seconds} s: ${found}`);
     };
-    await poll(check, { intervalMs: this.#pollMs, signal: this.options.signal });
+    return (await poll(check, { intervalMs: this.#pollMs, signal: this.options.signal })) as T;
   }
 
   /** Starts the time limit again, at the end of one step of several. */
@@ -102,10 +110,10 @@ export class Deadline {
 }
 
 /**
- * Text for a command that timed out, which is sent again: on a busy machine, the deadline is the limit, not the timeout
- * of one command.
+ * Text for what timed out, which is tried again: on a busy machine, the deadline is the limit, not the timeout of one
+ * command or one connection.
  */
 function timeoutMessage(error: unknown): string {
-  if (/Command timed out/.test(messageOf(error))) return messageOf(error);
+  if (isTimeout(error)) return messageOf(error);
   throw error;
 }

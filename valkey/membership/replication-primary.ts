@@ -26,7 +26,7 @@ export async function findSolePrimary(deployment: Deployment): Promise<Deploymen
 
 /** Waits until exactly one node reports the role of a primary. @throws Failure when the time is up */
 export function awaitSolePrimary(deployment: Deployment, deadline: Deadline): Promise<DeploymentNode> {
-  return awaitFound(deployment, deadline, (roles) => solePrimary(deployment.name, roles));
+  return deadline.find(async () => solePrimary(deployment.name, await readRoles(deployment)));
 }
 
 /**
@@ -34,24 +34,7 @@ export function awaitSolePrimary(deployment: Deployment, deadline: Deadline): Pr
  * @throws Failure when the time is up
  */
 export function awaitPrimary(deployment: Deployment, deadline: Deadline): Promise<DeploymentNode> {
-  return awaitFound(deployment, deadline, (roles) => choosePrimary(roles) ?? `${deployment.name} has no primary`);
-}
-
-async function awaitFound(
-  deployment: Deployment,
-  deadline: Deadline,
-  find: (roles: readonly ReplicationRole[]) => DeploymentNode | string,
-): Promise<DeploymentNode> {
-  const nodes: DeploymentNode[] = [];
-  await deadline.poll(async () => {
-    const found = find(await readRoles(deployment));
-    if (typeof found === "string") return found;
-    nodes.push(found);
-    return undefined;
-  });
-  const [node] = nodes;
-  if (node === undefined) throw new Failure(`${deployment.name} has no primary`);
-  return node;
+  return deadline.find(async () => choosePrimary(await readRoles(deployment)) ?? `${deployment.name} has no primary`);
 }
 
 /**

@@ -3,7 +3,8 @@
  * nodes.
  */
 import type { Connection } from "../connection";
-import { withConnections } from "../connections";
+import type { Connections } from "../connections";
+import { closeConnections, openConnections } from "../connections";
 import type { Deployment } from "../deployment";
 import type { FormationOptions } from "../membership/deadline";
 import { Deadline } from "../membership/deadline";
@@ -32,7 +33,7 @@ export async function formSentinels(
 ): Promise<boolean> {
   const deadline = deadlineOf(deployment, sentinels, options);
   const primary = await announcedEndpoint(deployment, await awaitSolePrimary(deployment, deadline));
-  return withConnections(sentinelsAsDeployment(deployment, sentinels), async (connections) => {
+  return withSentinels(deployment, sentinels, deadline, async (connections) => {
     const reconfigured = await Promise.all(
       [...connections.values()].map((connection) => monitorPrimary(connection, deployment, primary, sentinels)),
     );
@@ -60,20 +61,31 @@ export function forgetGone(
   options: FormationOptions = {},
 ): Promise<boolean> {
   const deadline = deadlineOf(deployment, sentinels, options);
-  return withConnections(sentinelsAsDeployment(deployment, sentinels), (connections) =>
+  return withSentinels(deployment, sentinels, deadline, (connections) =>
     forgetOneByOne(deployment, connections, deadline),
   );
+}
+
+/** A Sentinel that has just started may be looking up names that DNS does not know yet: it answers nobody until that has failed. */
+async function withSentinels<T>(
+  deployment: Deployment,
+  sentinels: Sentinels,
+  deadline: Deadline,
+  use: (connections: Connections) => Promise<T>,
+): Promise<T> {
+  const connections = await deadline.find(() => openConnections(sentinelsAsDeployment(deployment, sentinels)));
+  try {
+    return await use(connections);
+  } finally {
+    closeConnections(connections);
+  }
 }
 
 function deadlineOf({ name }: Deployment, { nodes }: Sentinels, options: FormationOptions): Deadline {
   return new Deadline(`${name}'s Sentinels`, nodes.length, options);
 }
 
-async function forgetOneByOne(
-  deployment: Deployment,
-  connections: ReadonlyMap<DeploymentNode, Connection>,
-  deadline: Deadline,
-): Promise<boolean> {
+async function forgetOneByOne(deployment: Deployment, connections: Connections, deadline: Deadline): Promise<boolean> {
   let forgot = false;
   for (const [node, connection] of connections) {
     const view = await readSentinelView(connection, deployment.name);
@@ -111,10 +123,7 @@ function knowsFailed({ replicas }: SentinelView, { nodes }: Deployment): boolean
 /**
  * The reason why the Sentinels do not agree on the primary; undefined if all name the same one and report no failure.
  */
-async function disagreement(
-  { name, nodes }: Deployment,
-  connections: ReadonlyMap<DeploymentNode, Connection>,
-): Promise<string | undefined> {
+async function disagreement({ name, nodes }: Deployment, connections: Connections): Promise<string | undefined> {
   const primaries = new Set<string>();
   for (const [node, connection] of connections) {
     const view = await readSentinelView(connection, name);

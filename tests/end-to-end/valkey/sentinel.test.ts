@@ -96,6 +96,28 @@ describe("replication with Sentinels", () => {
     expect(await forgetGone(deployment, sentinels)).toBe(false);
   });
 
+  it("waits for a Sentinel that does not answer yet, before Sentinels forget what is gone", async () => {
+    const { deployment } = replication.injector;
+    const { sentinels, access } = deployment;
+    const { name } = sentinelOf(deployment);
+    if (sentinels === undefined) throw new Error("there are no Sentinels");
+    let failures = 0;
+    const impatient: Deployment = {
+      ...deployment,
+      connect: (node) =>
+        connect(node.name, node.endpoint, access, 300).catch((error: unknown) => {
+          failures++;
+          throw error;
+        }),
+    };
+    await sandbox.host.signal("watched", [name], "SIGSTOP");
+    const forgetting = forgetGone(impatient, sentinels);
+    await sleep(1000);
+    await sandbox.host.signal("watched", [name], "SIGCONT");
+    expect(await forgetting).toBe(false);
+    expect(failures).toBeGreaterThan(0);
+  });
+
   it("fails over when its primary is killed, and passes verification again", async () => {
     const record = await injectFault(replication, { kind: "kill-primary", restart: "served" }, PATIENCE);
     expect(record).toMatchObject({ assisted: false, victims: ["watched-0"], warnings: [] });
