@@ -1,5 +1,5 @@
 /** valkey.conf of a server in a pod. Pure. */
-import { createHash, createHmac } from "node:crypto";
+import { createHash } from "node:crypto";
 import { compact } from "../../lib/compact";
 import { USERS_FILE } from "../../platforms/kubernetes/access/overlap-names";
 import type { Credentials } from "../../valkey/access/users";
@@ -113,14 +113,6 @@ export function accessFiles(engine: DirectiveEngine = "valkey"): SecretFiles {
 /** Quotes one argument of valkey.conf. */
 function quote(value: string): string {
   return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
-}
-
-/**
- * Checksum of a secret text. Without the key nobody can test guesses of the text against it.
- * @param key random, and hidden from those who see the checksum
- */
-export function keyedChecksum(key: string, text: string): string {
-  return createHmac("sha256", key).update(text).digest("hex").slice(0, 32);
 }
 
 /** Checksum of a text that pods read, for an annotation. A changed checksum restarts the pods. */

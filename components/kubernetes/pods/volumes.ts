@@ -54,6 +54,12 @@ export function secretVolume({ secret, overlap }: ObjectNames): types.input.core
   };
 }
 
+/** The password and nothing else of the deployment's secret. A kubelet writes another one into pods that run. */
+export function passwordVolume({ secret }: ObjectNames): types.input.core.v1.Volume {
+  const items = [{ key: PASSWORD_FILE, path: PASSWORD_FILE }];
+  return { name: "secret", secret: { secretName: secret, items, defaultMode: SECRET_MODE } };
+}
+
 export function serverMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount[] {
   return [
     { name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true },

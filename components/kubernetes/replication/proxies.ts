@@ -1,4 +1,6 @@
 /** The HAProxy pods in front of the primary. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
@@ -13,13 +15,16 @@ import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES, PROXY_COUNT } from "../pods/sidecar-resources";
-import { tlsMounts, tlsVolumes } from "../pods/volumes";
-import { checksum, keyedChecksum, PASSWORD_FILE } from "../server-config";
+import { passwordVolume, secretMounts, tlsVolumes } from "../pods/volumes";
+import { checksum } from "../server-config";
 import { createSupportBudget } from "./support-budget";
 import { proxyConfig } from "./proxy-config";
 
+const SCRIPT = readFileSync(join(__dirname, "follow-password.lua"), "utf8");
+
 const CONFIG_DIRECTORY = "/valkey/proxy";
 const CONFIG_FILE = "haproxy.cfg";
+const PASSWORD_SCRIPT = "follow-password.lua";
 
 const LISTENS: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
 
@@ -28,7 +33,7 @@ const LEAVE_SECONDS = 5;
 
 /**
  * @param nodes number of servers, including the primary
- * @param secret Secret with the password. Proxies read the password when they start, so they are created after it
+ * @param secret Secret with the password, without which proxies cannot start
  */
 export function createProxies(
   context: DeploymentContext,
@@ -41,7 +46,7 @@ export function createProxies(
   const metadata = createSupportBudget(context, { name, labels });
   const { tls } = context.args;
   const config = serverHosts(context, nodes).apply((hosts) => proxyConfig(hosts, tls !== undefined));
-  const files = createConfigMap(name, metadata, { [CONFIG_FILE]: config }, options);
+  const files = createConfigMap(name, metadata, { [CONFIG_FILE]: config, [PASSWORD_SCRIPT]: SCRIPT }, options);
   return new k8s.apps.v1.Deployment(
     name,
     {
@@ -55,29 +60,14 @@ export function createProxies(
         template: {
           metadata: {
             labels,
-            annotations: { ...passwordChecksum(context, secret), "checksum/config": config.apply(checksum) },
+            annotations: { "checksum/config": config.apply((text) => checksum(text + SCRIPT)) },
           },
           spec: podSpec(context, labels),
         },
       },
     },
-    pulumi.mergeOptions(options, { dependsOn: [files] }),
+    pulumi.mergeOptions(options, { dependsOn: [files, secret] }),
   );
-}
-
-/**
- * Annotation with a checksum of the password, which restarts the proxies when the password changes: they read it only
- * when they start. The checksum is keyed with the random UID of the Secret, because people who may read pods but no
- * Secrets can see the annotation.
- */
-function passwordChecksum(
-  { args }: DeploymentContext,
-  { metadata }: k8s.core.v1.SecretPatch,
-): Record<string, pulumi.Output<string>> {
-  const password = pulumi.secret(args.password);
-  // In unit tests with Pulumi's mocks there is no UID.
-  const uid = metadata.apply((known: { readonly uid?: string }) => known.uid ?? "");
-  return { "checksum/password": pulumi.all([uid, password]).apply(([key, text]) => keyedChecksum(key, text)) };
 }
 
 /** DNS names of the servers' pods. */
@@ -96,18 +86,17 @@ function podSpec(context: DeploymentContext, labels: Record<string, string>): ty
   return {
     ...podBasics(context, { labels, placement }),
     containers: [proxyContainer(context)],
-    volumes: [{ name: "config", configMap: { name: names.proxy } }, ...tlsVolumes(args.tls)],
+    volumes: [{ name: "config", configMap: { name: names.proxy } }, passwordVolume(names), ...tlsVolumes(args.tls)],
   };
 }
 
-function proxyContainer({ names, args }: DeploymentContext): types.input.core.v1.Container {
+function proxyContainer({ args }: DeploymentContext): types.input.core.v1.Container {
   const image = args.proxyImage ?? PROXY_IMAGE;
   return {
     name: "proxy",
     image,
     imagePullPolicy: pullPolicy(image, args.imagePullPolicy),
     args: ["haproxy", "-W", "-db", "-f", `${CONFIG_DIRECTORY}/${CONFIG_FILE}`],
-    env: [{ name: "PASSWORD", valueFrom: { secretKeyRef: { name: names.secret, key: PASSWORD_FILE } } }],
     ports: [{ name: "valkey", containerPort: CLIENT_PORT }],
     resources: FAILOVER_RESOURCES,
     securityContext: CONTAINER_SECURITY_CONTEXT,
@@ -116,6 +105,6 @@ function proxyContainer({ names, args }: DeploymentContext): types.input.core.v1
     // HAProxy stops listening as soon as it gets the signal to stop. Machines still forward clients to it for a moment,
     // until they know that this proxy has left the Service.
     lifecycle: { preStop: { exec: { command: ["sleep", String(LEAVE_SECONDS)] } } },
-    volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, ...tlsMounts(args.tls)],
+    volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, ...secretMounts(args.tls)],
   };
 }

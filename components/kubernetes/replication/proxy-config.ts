@@ -17,7 +17,8 @@ const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
  * - `init-state down`: a server whose pod has come back gets no clients before it has answered.
  * - `no strict-limits`: HAProxy starts even if the machine allows fewer open files than two for each connection.
  *
- * The password comes from the environment.
+ * The password comes from a file: see follow-password.lua. The control socket has no file, so that only containers of the
+ * pod reach it.
  * @param hosts DNS names of the servers; their addresses may change
  * @param tls whether connections are encrypted. Clients' connections are passed through; the proxy's own connections
  * check the servers' certificates and names

@@ -120,7 +120,7 @@ describe.skipIf(KUBECONFIG === undefined)(`certificates on Kubernetes${WHERE}`, 
     expect(await refused(good)).toEqual([]);
     expect(await refused({ secretName: "damaged", hosts: [...hosts, "elsewhere"] }, good)).toEqual([
       "tls: Secret damaged: tls.key is not the key of tls.crt",
-      expect.stringContaining("tls: Secret damaged: tls.crt is not for elsewhere; it is for DNS:newer."),
+      expect.stringContaining("tls: Secret damaged: tls.crt does not name elsewhere; it names DNS:newer."),
     ]);
     expect(await refused(undefined, good)).toEqual([
       expect.stringContaining(

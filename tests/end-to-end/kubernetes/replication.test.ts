@@ -1,9 +1,12 @@
 /** Servers in replication mode in pods: all start at once, a crash of the primary loses nothing that a replica had, and Sentinels fail over. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { accessFiles, PASSWORD_FILE } from "../../../components/kubernetes/server-config";
 import { compact } from "../../../lib/compact";
 import { openDeployment } from "../../../platforms/deployment-reference";
 import { handler as rollout } from "../../../provider/handlers/rollout";
+import type { Credentials } from "../../../valkey/access/users";
+import { addAccess, retireOtherPasswords } from "../../../valkey/access/apply-access";
 import { formSentinels } from "../../../valkey/sentinel/form-sentinels";
 import { verify, verifyUntilPass } from "../../../valkey/verification/verify";
 import { CertificateAuthority } from "../../support/kubernetes/certificates";
@@ -16,6 +19,7 @@ import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-awa
 const SHAPE = { primaries: 1, replicasPerPrimary: 2 };
 const SETTINGS = { save: "", "repl-diskless-sync-delay": 0 } as const;
 const KEYS = 300;
+const PROXY_LABELS = { "app.kubernetes.io/name": "valkey-proxy" };
 const SENTINEL_LABELS = { "app.kubernetes.io/name": "valkey-sentinel" };
 
 /** Commands to the pods of one deployment. */
@@ -72,6 +76,12 @@ class Subject {
   async #missing(): Promise<string | undefined> {
     const sizes = await Promise.all(this.pods.map((pod) => this.tell(pod, "DBSIZE").catch(String)));
     return sizes.every((size) => Number(size) === this.#keys) ? undefined : `keys: ${sizes.join(", ")}`;
+  }
+
+  /** Counts the keys that other clients have written. */
+  async includeKeysOfOthers(): Promise<void> {
+    const [primary = ""] = await this.primaries();
+    this.#keys = Number(await this.tell(primary, "DBSIZE"));
   }
 
   /** Ends the server's process without saving, as one that is killed. Its container starts again. */
@@ -308,6 +318,66 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       expect(writes).toMatchObject({ failed: [], lost: 0 });
       expect(writes.acknowledged).toBeGreaterThan(100);
       expect(await watched.primaries()).not.toEqual([primary]);
+    });
+
+    it("has proxies that follow another password, and cut no connection for it", async () => {
+      const { here, target, password } = watched.deployed;
+      const { namespace } = here;
+      const proxies = async (): Promise<string> =>
+        (await here.pods(PROXY_LABELS))
+          .map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`)
+          .join();
+      /** Until every pod has the password in its file. The change of a pod makes its kubelet look. */
+      const untilRead = async (wanted: string): Promise<void> => {
+        for (const [labels, container, file] of [
+          [PROXY_LABELS, "proxy", "/valkey/secret/password"],
+          [podLabels("watched"), "valkey", "/valkey/secret/password"],
+          [{ observer: "client-of-proxies" }, "observer", "/secret/password"],
+        ] as const) {
+          for (const { metadata } of await here.pods(labels)) {
+            const name = metadata?.name ?? "";
+            const body = [{ op: "add", path: "/metadata/labels/password", value: wanted }];
+            await here.core.patchNamespacedPod({ namespace, name, body });
+            await here.until(120, async () =>
+              (await here.run(name, container, `cat ${file}`)) === wanted
+                ? undefined
+                : `${name} has the former password`,
+            );
+          }
+        }
+      };
+      const rotate = async (from: string, to: string): Promise<void> => {
+        const deployment = await openDeployment(target, from);
+        const credentials = { password: to, users: {} };
+        await addAccess(deployment, credentials, []);
+        const files = Object.entries<(access: Credentials) => string>({ ...accessFiles(), [PASSWORD_FILE]: () => to });
+        const body = files.map(([file, text]) => ({
+          ...{ op: "replace", path: `/data/${file}`, value: Buffer.from(text(credentials)).toString("base64") },
+        }));
+        await here.core.patchNamespacedSecret({ namespace, name: "watched-password", body });
+        await untilRead(to);
+        // The proxies look once a second.
+        await sleep(2000);
+        await retireOtherPasswords(await openDeployment(target, to), credentials);
+      };
+      const client = await ObserverPod.start(
+        ...([here, "client-of-proxies", "observer-main.ts"] as const),
+        {
+          ...{ mode: "replication", endpoints: [{ host: `watched.${namespace}.svc.cluster.local`, port: 6379 }] },
+          ...{ ca: Buffer.from(authority.certificate, "base64").toString(), rate: 200 },
+        },
+        { secret: "watched-password", key: "password" },
+      );
+      const before = await proxies();
+      const writes = await client.during(async () => {
+        await rotate(password, "another-one");
+        await rotate("another-one", password);
+      }, 5000);
+      expect(writes).toMatchObject({ failed: 0, lost: 0, errors: {} });
+      expect(writes.acknowledged).toBeGreaterThan(1000);
+      expect(await proxies()).toBe(before);
+      await watched.includeKeysOfOthers();
+      await watched.isWhole();
     });
 
     it("does not pass verification while proxies are missing", async () => {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { proxyConfig } from "../../../../components/kubernetes/replication/proxy-config";
 import { ReplicationServers } from "../../../../components/kubernetes/servers/replication-servers";
@@ -42,7 +41,7 @@ interface Workload {
           volumeMounts: unknown;
         }[];
         initContainers?: unknown;
-        volumes: unknown;
+        volumes: unknown[];
         topologySpreadConstraints: unknown;
         securityContext: unknown;
       };
@@ -158,32 +157,27 @@ describe("Sentinels of replication", () => {
     const lifecycle = { preStop: { exec: { command: ["sleep", "5"] } } };
     expect(container).toMatchObject({ image: "docker.io/library/haproxy:3.2.26", lifecycle });
     expect(JSON.stringify(container?.args)).not.toContain("secret");
-    expect(container?.env).toEqual([
-      { name: "PASSWORD", valueFrom: { secretKeyRef: { name: "shop-password", key: "password" } } },
-    ]);
+    expect(container?.env).toBeUndefined();
     expect(onlyResource(resources, "kubernetes:core/v1:Service", "shop").inputs["spec"]).toMatchObject({
       selector: { "app.kubernetes.io/name": "valkey-proxy" },
       ports: [{ port: 6379 }],
     });
   });
 
-  it("have proxies that restart for a new password, by an annotation from which nobody can guess it", async () => {
-    const annotationsFor = async (password: string): Promise<Record<string, string>> => {
+  it("have proxies that read the password from a file: another password changes nothing of their pods", async () => {
+    const specFor = async (password: string): Promise<Workload["spec"]> => {
       const resources = await evaluateProgram(() => {
         new ReplicationServers("shop", { ...plainServers, password, replicas: 2, sentinel: SENTINEL });
       });
-      const { spec } = onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-proxy").inputs as {
-        spec: { template: { metadata: { annotations: Record<string, string> } } };
-      };
-      return spec.template.metadata.annotations;
+      return (onlyResource(resources, "kubernetes:apps/v1:Deployment", "shop-proxy").inputs as unknown as Workload)
+        .spec;
     };
-    const [one, two] = ["a-password-that-is-chosen", "a-password-that-is-new"];
-    const annotations = await annotationsFor(one);
-    expect(Object.keys(annotations).sort()).toEqual(["checksum/config", "checksum/password"]);
-    const guesses = ["sha256", "sha1", "md5"].map((kind) => createHash(kind).update(one).digest("hex").slice(0, 32));
-    expect(guesses).not.toContain(annotations["checksum/password"]);
-    expect((await annotationsFor(one))["checksum/password"]).toBe(annotations["checksum/password"]);
-    expect((await annotationsFor(two))["checksum/password"]).not.toBe(annotations["checksum/password"]);
+    const spec = await specFor("a-password-that-is-chosen");
+    expect(await specFor("a-password-that-is-new")).toEqual(spec);
+    expect(spec.template.spec.volumes).toContainEqual({
+      name: "secret",
+      secret: { secretName: "shop-password", items: [{ key: "password", path: "password" }], defaultMode: 0o440 },
+    });
   });
 
   it("may talk to the servers, and the servers to them", async () => {

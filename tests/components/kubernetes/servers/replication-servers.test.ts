@@ -596,11 +596,8 @@ describe("TLS of servers", () => {
   it("passes through the proxies, whose own checks verify the authority and the name of each server", async () => {
     const resources = await replication({ ...TLS, sentinel: SENTINEL });
     const { spec } = podOf(onlyResource(resources, "kubernetes:apps/v1:Deployment", "replication-proxy"));
-    expect(spec.volumes).toEqual([{ name: "config", configMap: { name: "replication-proxy" } }, VOLUME]);
-    expect(spec.containers[0].volumeMounts).toEqual([
-      { name: "config", mountPath: "/valkey/proxy", readOnly: true },
-      MOUNT,
-    ]);
+    expect(spec.volumes).toContainEqual(VOLUME);
+    expect(spec.containers[0].volumeMounts).toContainEqual(MOUNT);
     const config = dataOf(resources, "replication-proxy")["haproxy.cfg"] ?? "";
     const lines = config.split("\n").map((line) => line.trim());
     expect(lines.filter((line) => line.startsWith("server "))).toEqual(
