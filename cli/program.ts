@@ -34,7 +34,7 @@ export function buildProgram(signal: AbortSignal, finish: (status: number) => vo
     .configureOutput({ writeErr: () => undefined })
     .exitOverride();
   const context: Context = { program, signal, finish };
-  const add = [addRun, addPlan, addVerify, addStatus, addMeasure, addCapacity, addStudy, addBreak, addSoak];
+  const add = [addRun, addPlan, addVerify, addStatus, addWatch, addMeasure, addCapacity, addStudy, addBreak, addSoak];
   for (const addCommand of [...add, addCompare, addRecommend, addStop]) addCommand(context);
   return program;
 }
@@ -107,6 +107,24 @@ function addStatus({ program, signal, finish }: Context): void {
     .action((stack: string, values: Values) => printStackStatus(stack, "nodes", values, { signal, finish }));
 }
 
+function addWatch({ program, signal, finish }: Context): void {
+  const command = program
+    .command("watch")
+    .description(
+      "Verify servers that exist already, or a stack that Pulumi has deployed, again and again, and print what changes. " +
+        "Ctrl-C ends it; the exit status is that of the last look: 0 if everything passed, else 1",
+    )
+    .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
+  addServerOptions(command)
+    .option("--every <s>", "seconds from one look to the next (default: 30)")
+    .option("--metrics <port>", "serve metrics for Prometheus at [HOST:]PORT/metrics, and the last looks at /looks")
+    .option("--json", "a line of JSON for every look")
+    .action(async (stack: string | undefined, values: Values) => {
+      const { watchDeployments } = await import("./commands/watch.js");
+      finish(await watchDeployments(stack, values, signal));
+    });
+}
+
 async function printStackStatus(
   stack: string,
   detail: "nodes" | "verdict",
@@ -114,7 +132,7 @@ async function printStackStatus(
   { signal, finish }: Pick<Context, "signal" | "finish">,
 ): Promise<void> {
   const { refuseServerOptions, printStatus } = await import("./commands/status.js");
-  refuseServerOptions(others);
+  refuseServerOptions("verify", others);
   finish(await printStatus(stack, json === true ? "json" : detail, signal));
 }
 

@@ -31,14 +31,18 @@ export async function printStatus(stack: string, detail: Detail, signal: AbortSi
   return inspected.every(({ inspection }) => isPassed(inspection)) ? 0 : 1;
 }
 
-/** @throws BadInput when options name servers although a stack is named too */
-export function refuseServerOptions(values: Readonly<Record<string, unknown>>): void {
+/**
+ * @param others problems of the command's other options
+ * @throws BadInput with these, and when options name servers although a stack is named too
+ */
+export function refuseServerOptions(
+  command: string,
+  values: Readonly<Record<string, unknown>>,
+  others: readonly string[] = [],
+): void {
   const names = Object.keys(values).map((name) => `--${name}`);
-  if (names.length > 0)
-    throw new BadInput(
-      "verify",
-      names.map((name) => `${name} applies to servers without a stack, not to a stack`),
-    );
+  const problems = [...others, ...names.map((name) => `${name} applies to servers without a stack, not to a stack`)];
+  if (problems.length > 0) throw new BadInput(command, problems);
 }
 
 type Inspected = DeployedTarget & { readonly inspection: Inspection };

@@ -39,19 +39,22 @@ export interface ExternalDeployment {
 
 /**
  * The deployment that the options describe. The password comes from the variable VALKEY_PASSWORD, never from an option.
+ * @param others problems of a command's other options, to be named with those found here
  * @throws BadInput with every problem
  */
 export function externalDeployment(
   values: Readonly<Record<string, unknown>>,
   environment: NodeJS.ProcessEnv = process.env,
+  others: readonly string[] = [],
 ): ExternalDeployment {
   const parsed = optionsSchema.safeParse(values);
-  const problems = parsed.success
+  const found = parsed.success
     ? []
     : parsed.error.issues.map(
         (issue) =>
           `--${String(issue.path[0])}: ${values[String(issue.path[0])] === undefined ? "is missing; " : ""}${issue.message}`,
       );
+  const problems = [...others, ...found];
   const given = [
     ...stringList(values["node"]),
     ...(typeof values["nodes"] === "string" ? nodesIn(values["nodes"], problems) : []),

@@ -5,6 +5,7 @@ import { DEFAULT_SEARCH } from "../../benchmarks/capacity/capacity-schema";
 import { DEFAULT_PRECISION } from "../../benchmarks/compare/compare";
 import { workloadSchema } from "../../benchmarks/workloads/mixed-workload-schema";
 import { recommendSchema } from "../../cli/commands/recommend";
+import { watchSchema } from "../../cli/commands/watch";
 import { soakOptions } from "../../cli/options/soak-options";
 import { buildProgram } from "../../cli/program";
 import { parseSize } from "../../lib/units";
@@ -42,6 +43,7 @@ const DEFAULTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     confirmations: DEFAULT_SEARCH.confirmations,
   },
   compare: { precision: DEFAULT_PRECISION },
+  watch: { every: watchSchema.parse({}).every },
   recommend: {
     reads: recommended.reads,
     "value-size": recommended.valueSize,

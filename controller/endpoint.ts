@@ -1,0 +1,60 @@
+/** The HTTP endpoint of a watching process: metrics for Prometheus, and the last looks as JSON. */
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { createServer } from "node:http";
+import { BadInput, messageOf } from "../lib/errors";
+import type { Endpoint } from "../valkey/node";
+import { formatEndpoint } from "../valkey/node";
+import type { Look } from "./look";
+import { LookMetrics } from "./metrics";
+
+/** Path of the metrics. */
+export const METRICS_PATH = "/metrics";
+/** Path of the last look at each deployment, as a JSON list. */
+export const LOOKS_PATH = "/looks";
+
+export class LookEndpoint {
+  readonly #metrics = new LookMetrics();
+  readonly #looks = new Map<string, Look>();
+  readonly #server: Server;
+
+  private constructor() {
+    this.#server = createServer((request, response) => {
+      this.#answer(request.url ?? "").then(
+        ({ status, type, text }) => response.writeHead(status, { "content-type": type }).end(text),
+        () => response.writeHead(500).end(),
+      );
+    });
+  }
+
+  /** Starts to listen. @throws BadInput when the address cannot be used */
+  static async open(at: Endpoint): Promise<LookEndpoint> {
+    const endpoint = new LookEndpoint();
+    try {
+      endpoint.#server.listen(at);
+      await once(endpoint.#server, "listening");
+    } catch (error) {
+      throw new BadInput("watch", [`--metrics: cannot listen on ${formatEndpoint(at)}: ${messageOf(error)}`]);
+    }
+    return endpoint;
+  }
+
+  /** @param former the look before; undefined for the first one */
+  record(look: Look, former: Look | undefined): void {
+    this.#looks.set(look.deployment, look);
+    this.#metrics.record(look, former);
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  async #answer(path: string): Promise<{ readonly status: number; readonly type: string; readonly text: string }> {
+    if (path === METRICS_PATH)
+      return { status: 200, type: this.#metrics.contentType, text: await this.#metrics.text() };
+    if (path === LOOKS_PATH)
+      return { status: 200, type: "application/json", text: JSON.stringify([...this.#looks.values()]) };
+    return { status: 404, type: "text/plain", text: `${METRICS_PATH} and ${LOOKS_PATH} are here\n` };
+  }
+}

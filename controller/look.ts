@@ -1,0 +1,111 @@
+/** One look at a deployment: the verdict, what fails and who serves, as plain data. Pure. */
+import { compact } from "../lib/compact";
+import { formatDuration } from "../lib/units";
+import { formatRanges } from "../valkey/topology/slots";
+import type { Inspection } from "../provider/updates/drift";
+
+/** An assertion as a look found it. */
+export interface AssertionLook {
+  readonly id: string;
+  readonly holds: boolean;
+  readonly found: string;
+  /** Names of the nodes because of which it does not hold. */
+  readonly nodes: readonly string[];
+}
+
+/** Result of one look at a deployment. */
+export interface Look {
+  readonly deployment: string;
+  /** Time of the look, ISO 8601. */
+  readonly at: string;
+  /** Duration of the look, seconds. */
+  readonly seconds: number;
+  readonly pass: boolean;
+  /** Time of the first of the looks in a row that have this `pass`, ISO 8601. */
+  readonly since: string;
+  /** All assertions of the verdict. If no node replied, only `reachable` with the reason. */
+  readonly assertions: readonly AssertionLook[];
+  /** Sentences about a deployment that passes, such as an uneven spread of primaries. */
+  readonly remarks: readonly string[];
+  /** Name of the primary by slots, such as `0-5460`; by an empty string in replication mode. */
+  readonly primaries: Readonly<Record<string, string>>;
+}
+
+/** @param former the look before; undefined for the first one */
+export function lookOf(
+  deployment: string,
+  { verification, drift }: Inspection,
+  { at, seconds, former }: { readonly at: Date; readonly seconds: number; readonly former: Look | undefined },
+): Look {
+  const time = at.toISOString();
+  const verdict = verification?.verdict;
+  const pass = verdict?.pass === true;
+  return {
+    deployment,
+    at: time,
+    seconds,
+    pass,
+    since: former?.pass === pass ? former.since : time,
+    assertions: verdict?.assertions.map(({ id, pass: holds, found, nodes }) => ({ id, holds, found, nodes })) ?? [
+      { id: "reachable", holds: false, found: drift.join("; "), nodes: [] },
+    ],
+    remarks: pass ? drift : [],
+    primaries: Object.fromEntries(
+      (verdict?.shards ?? []).flatMap(({ slots, primary }) =>
+        primary === undefined ? [] : [[formatRanges(slots), primary] as const],
+      ),
+    ),
+  };
+}
+
+/** Differences between two looks, one line each; after the first look, its verdict and everything that fails. */
+export function changesOf(former: Look | undefined, look: Look): string[] {
+  const { deployment } = look;
+  const said = new Set(former?.remarks);
+  const lines = [
+    former?.pass === look.pass ? undefined : describeVerdict(former, look),
+    ...describeFailures(former, look),
+    ...Object.entries(look.primaries).map(([slots, primary]) => {
+      const before = former?.primaries[slots];
+      if (before === undefined || before === primary) return undefined;
+      return `${primary} took over from ${before}${slots === "" ? "" : ` (slots ${slots})`}`;
+    }),
+    ...look.remarks.map((remark) => (said.has(remark) ? undefined : remark)),
+  ];
+  return compact(lines).map((line) => `${deployment}: ${line}`);
+}
+
+/** Assertions that fail and did not before, and the reverse. A node that cannot be reached fails many assertions for one reason. */
+function describeFailures(former: Look | undefined, { assertions }: Look): (string | undefined)[] {
+  const failedBefore = new Set(former?.assertions.flatMap(({ id, holds }) => (holds ? [] : [id])));
+  const unreached = assertions.find(({ id, holds }) => id === "reachable" && !holds)?.nodes ?? [];
+  const isConsequence = ({ id, nodes }: AssertionLook): boolean =>
+    id !== "reachable" && nodes.length > 0 && nodes.every((node) => unreached.includes(node));
+  const fresh = assertions.filter(({ id, holds }) => !holds && !failedBefore.has(id));
+  const consequences = fresh.filter(isConsequence).map(({ id }) => id);
+  const again = assertions.filter(({ id, holds }) => holds && failedBefore.has(id)).map(({ id }) => id);
+  return [
+    ...fresh.filter((each) => !isConsequence(each)).map(({ id, found }) => `${id}: ${found}`),
+    consequences.length === 0 ? undefined : `fail because of nodes that cannot be reached: ${consequences.join(", ")}`,
+    again.length === 0 ? undefined : `hold again: ${again.join(", ")}`,
+  ];
+}
+
+/** The new verdict, with the time that the former one lasted. */
+function describeVerdict(former: Look | undefined, { pass, assertions, at }: Look): string {
+  const failing = assertions.filter(({ holds }) => !holds).length;
+  const verdict = pass
+    ? `PASS — all ${assertions.length} assertions hold`
+    : `FAIL — ${failing} of ${assertions.length} assertions do not hold`;
+  if (former === undefined) return verdict;
+  const seconds = Math.round((Date.parse(at) - Date.parse(former.since)) / 1000);
+  return `${verdict}, after ${formatDuration(seconds)} of ${former.pass ? "PASS" : "FAIL"}`;
+}
+
+/** The number of shards that another primary serves than in the look before. */
+export function failoversBetween(former: Look | undefined, look: Look): number {
+  return Object.entries(look.primaries).filter(([slots, primary]) => {
+    const before = former?.primaries[slots];
+    return before !== undefined && before !== primary;
+  }).length;
+}

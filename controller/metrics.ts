@@ -1,0 +1,52 @@
+/** Results of looks as metrics for Prometheus. */
+import { Counter, Gauge, Registry } from "prom-client";
+import { failoversBetween } from "./look";
+import type { Look } from "./look";
+
+/** Metrics of the deployments that one process watches. */
+export class LookMetrics {
+  readonly #registry = new Registry();
+  readonly #verified = this.#gauge("valkey_verified", "1 if all assertions about the deployment hold", "deployment");
+  readonly #holds = this.#gauge(
+    "valkey_assertion_holds",
+    "1 if the assertion holds; absent if it could not be judged",
+    "deployment",
+    "assertion",
+  );
+  readonly #at = this.#gauge(
+    "valkey_last_look_timestamp_seconds",
+    "Time of the last look at the deployment",
+    "deployment",
+  );
+  readonly #duration = this.#gauge("valkey_look_duration_seconds", "Duration of the last look", "deployment");
+  readonly #failovers = new Counter({
+    name: "valkey_failovers_total",
+    help: "Shards that another primary served than in the look before",
+    labelNames: ["deployment"],
+    registers: [this.#registry],
+  });
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** Takes over what a look found. @param former the look before; undefined for the first one */
+  record(look: Look, former: Look | undefined): void {
+    const { deployment, pass, assertions, at, seconds } = look;
+    this.#verified.set({ deployment }, Number(pass));
+    for (const { id } of former?.assertions ?? []) this.#holds.remove({ deployment, assertion: id });
+    for (const { id, holds } of assertions) this.#holds.set({ deployment, assertion: id }, Number(holds));
+    this.#at.set({ deployment }, Date.parse(at) / 1000);
+    this.#duration.set({ deployment }, seconds);
+    this.#failovers.inc({ deployment }, failoversBetween(former, look));
+  }
+
+  /** The metrics in Prometheus' text format. */
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #gauge<const L extends string>(name: string, help: string, ...labelNames: L[]): Gauge<L> {
+    return new Gauge({ name, help, labelNames, registers: [this.#registry] });
+  }
+}

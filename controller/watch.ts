@@ -1,0 +1,40 @@
+/** Looks at deployments again and again. */
+import { pause } from "../lib/polling";
+import type { Inspection } from "../provider/updates/drift";
+import type { Look } from "./look";
+import { lookOf } from "./look";
+
+/** A deployment to look at. */
+export interface Watched {
+  readonly name: string;
+  /** Asks every node, and judges. Never throws. */
+  readonly inspect: (signal: AbortSignal) => Promise<Inspection>;
+}
+
+/** Options of watching. */
+export interface WatchOptions {
+  /** Time from the start of one look to the start of the next, milliseconds. A look that takes longer delays the next. */
+  readonly everyMs: number;
+  /** Ends the watching. */
+  readonly signal: AbortSignal;
+  /** Called after every look. @param former the look before; undefined for the first one */
+  readonly onLook: (look: Look, former: Look | undefined) => void;
+}
+
+/** Looks until the signal is aborted. @returns the last look; undefined if the first one was not finished */
+export async function watch({ name, inspect }: Watched, options: WatchOptions): Promise<Look | undefined> {
+  const { everyMs, signal, onLook } = options;
+  let former: Look | undefined;
+  for (;;) {
+    const at = new Date();
+    const began = performance.now();
+    const inspection = await inspect(signal);
+    // A look that was interrupted has not seen everything.
+    if (signal.aborted) return former;
+    const elapsedMs = performance.now() - began;
+    const look = lookOf(name, inspection, { at, seconds: elapsedMs / 1000, former });
+    onLook(look, former);
+    former = look;
+    await pause(Math.max(0, everyMs - elapsedMs), signal).catch(() => undefined);
+  }
+}

@@ -1,0 +1,94 @@
+/** `watch` beside real servers: what it prints, the metrics that it serves, and how it ends. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Look } from "../../../controller/look";
+import { LOOKS_PATH, METRICS_PATH } from "../../../controller/endpoint";
+import { findFreePorts } from "../../../platforms/host/ports";
+import type { Deployment } from "../../../valkey/deployment";
+import { form } from "../../../valkey/formation/form";
+import type { Command } from "../../support/command";
+import { Place } from "../../support/command";
+import { eventually, Sandbox } from "../../support/valkey/real";
+
+let sandbox: Sandbox;
+let orders: Deployment;
+let place: Place;
+beforeAll(async () => {
+  sandbox = await Sandbox.open();
+  orders = await sandbox.replication("orders", 1, { "repl-diskless-sync-delay": 0 });
+  await form(orders, { primaries: 1, replicasPerPrimary: 1 });
+});
+afterAll(() => sandbox.close());
+beforeEach(() => {
+  place = new Place();
+});
+afterEach(() => place.close());
+
+const servers = (): string[] => [
+  ...["--mode", "replication"],
+  ...orders.nodes.flatMap(({ endpoint, zone }) => ["--node", `127.0.0.1:${endpoint.port}=${zone ?? ""}`]),
+];
+const start = (...options: readonly string[]): Promise<Command> =>
+  place.start(["watch", ...servers(), "--every", "1", ...options], { VALKEY_PASSWORD: orders.access.password });
+const freePort = async (): Promise<number> => (await findFreePorts(1))[0] ?? 0;
+
+describe("watch", () => {
+  it("prints what changes, serves metrics and the last look, and ends with the status of the last look", async () => {
+    const port = await freePort();
+    const command = await start("--metrics", String(port));
+    await command.printed(/replication: PASS — all \d+ assertions hold\n/);
+    const read = async (path: string): Promise<string> => (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+    expect(await read(METRICS_PATH)).toContain('valkey_verified{deployment="replication"} 1');
+    const [node] = orders.nodes.slice(1);
+    const { name = "", endpoint } = node ?? {};
+    await sandbox.host.signal("orders", [name], "SIGSTOP");
+    try {
+      await command.printed(/replication: FAIL — \d+ of \d+ assertions do not hold, after \w+ of PASS\n/);
+      expect(command.output).toContain(`reachable: 127.0.0.1:${endpoint?.port}`);
+      expect(await read(METRICS_PATH)).toContain(
+        'valkey_assertion_holds{deployment="replication",assertion="reachable"} 0',
+      );
+    } finally {
+      await sandbox.host.signal("orders", [name], "SIGCONT");
+    }
+    await command.printed(/PASS — all \d+ assertions hold, after \w+ of FAIL\n.*hold again: reachable, /);
+    const looks = JSON.parse(await read(LOOKS_PATH)) as Look[];
+    expect(looks).toMatchObject([{ deployment: "replication", pass: true, remarks: [] }]);
+    expect(await read("/")).toBe("/metrics and /looks are here\n");
+    command.child.kill("SIGINT");
+    expect(await command.ended).toMatchObject({ status: 0 });
+  });
+
+  it("prints a line of JSON for every look", async () => {
+    const command = await start("--json");
+    await eventually("three looks", () => command.output.split("\n").length > 3);
+    command.child.kill("SIGTERM");
+    const { status, output } = await command.ended;
+    expect(status).toBe(0);
+    const looks = output
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Look & { changes: string[] });
+    expect(looks.slice(1).flatMap(({ changes }) => changes)).toEqual([]);
+    expect(new Set(looks.map(({ since }) => since)).size).toBe(1);
+  });
+
+  it("ends with status 1 if the last look did not pass", async () => {
+    const command = await start("--replicas", "2");
+    await command.printed(/replication: FAIL/);
+    command.child.kill("SIGINT");
+    expect(await command.ended).toMatchObject({ status: 1 });
+  });
+
+  it("refuses bad input in one message, and looks at nothing", async () => {
+    const wrong = await place.call(["watch", "--mode", "sentinel", "--every", "0", "--metrics", "localhost:70000"]);
+    expect(wrong.status).toBe(2);
+    for (const option of ["--every: expected at least 1 s", "--metrics: expected [HOST:]PORT", "--mode: ", "--node: "])
+      expect(wrong.output).toContain(option);
+    const taken = String(orders.nodes[0]?.endpoint.port);
+    const used = await place.call(["watch", ...servers(), "--metrics", taken]);
+    expect([used.status, used.output]).toEqual([
+      2,
+      expect.stringContaining(`--metrics: cannot listen on 127.0.0.1:${taken}: `),
+    ]);
+  });
+});
