@@ -7,7 +7,7 @@ import { TLS_FILES } from "../server-config";
 const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
 
 /**
- * Configuration of HAProxy. It asks every server for its role. When a server answers twice as a replica, HAProxy closes
+ * Configuration of HAProxy. It asks every server for its role. When a server answers three times as a replica, HAProxy closes
  * the clients' connections to it. The clients connect again and reach the new primary. Reasons for the options:
  *
  * - `redispatch`: clients get the new primary at once when the former one refuses their connection.
