@@ -14,6 +14,7 @@ import { podSettings } from "../../../stacks/plan/pods";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import { readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";
+import { CHART, chartSet } from "../../support/kubernetes/chart-set";
 import { isOfAws, parameterProblems } from "../../support/aws/requests";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
@@ -48,6 +49,12 @@ function resourcesOf({ containers, initContainers = [] }: PodSpec): readonly [Re
   return [server, ...others];
 }
 
+/** The StatefulSet of a deployment: as it is declared, or as the upstream chart makes it. */
+function setOf(program: ProgramRun, deployment: string): DeclaredResource {
+  const chart = program.ofType(CHART).find(({ name }) => name === deployment);
+  return chart === undefined ? program.one("kubernetes:apps/v1:StatefulSet", deployment) : chartSet(chart);
+}
+
 describe("the stacks on EKS", () => {
   it("are one for each study, and a small one", () => {
     expect(stacks.map(([name]) => name)).toEqual(["billion", "density", "dev", "engines", "io-threads", "topologies"]);
@@ -63,7 +70,7 @@ describe.each(stacks)("the stack %s", (name, config) => {
   }, 120_000);
   const servers = (): { readonly deployment: string; readonly spec: PodSpec; readonly set: DeclaredResource }[] =>
     Object.keys(config.deployments).map((deployment) => {
-      const set = program.one("kubernetes:apps/v1:StatefulSet", deployment);
+      const set = setOf(program, deployment);
       return { deployment, set, spec: specOf(set) };
     });
 
@@ -177,7 +184,8 @@ describe.each(stacks)("the stack %s", (name, config) => {
     const cluster = program.one("eks:index:Cluster");
     for (const { deployment } of servers()) {
       const made = program.resources.find(
-        ({ type, name: resource }) => type.startsWith("valkey:kubernetes:") && resource === deployment,
+        ({ type, name: resource }) =>
+          (type === CHART || type.startsWith("valkey:kubernetes:")) && resource === deployment,
       );
       if (made === undefined) throw new Error(`no servers of ${deployment}`);
       expect(program.isDeletedBefore(made, namespace)).toBe(true);

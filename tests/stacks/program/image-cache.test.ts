@@ -21,7 +21,7 @@ const config = (...assignments: readonly string[]): StackConfig =>
     applyOverrides(readStackFile(STACKS_DIRECTORY, "topologies"), [
       "platform.clusterName=dev",
       "platform.metrics={}",
-      "deployments.replication.sentinel={}",
+      "deployments.replication={mode: replication, replicas: 3, sentinel: {}}",
       "deployments.redis={engine: redis, mode: cluster, primaries: 3, replicasPerPrimary: 0}",
       "workloads.paced={loadGenerator: open-loop, rate: 1000}",
       ...assignments,

@@ -2,13 +2,14 @@
 import { benchmarkJob } from "../../../benchmarks/load/jobs/benchmark-job";
 import { selectorLabels } from "../../../components/kubernetes/names";
 import { POOL_KEY } from "../../../platforms/eks/pools/pools";
-import { podSettings, runnerPlan } from "../../../stacks/plan/pods";
+import { podSettings, podTarget, runnerPlan } from "../../../stacks/plan/pods";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { accountCalls, awsOutputs } from "../pulumi/eks";
 import type { DeclaredResource } from "../pulumi/pulumi-mocks";
 import { runProgram } from "../pulumi/pulumi-mocks";
+import { CHART, chartSet } from "./chart-set";
 
 export type EksStack = StackConfig & { readonly platform: EksPlatformConfig };
 
@@ -46,6 +47,7 @@ export async function eksObjects(stack: string, namespace: string, config: EksSt
     ...program.ofType("kubernetes:karpenter.sh/v1:NodePool"),
   ].map(({ inputs }) => own(pooled(stack, inputs)));
   const sets = ["apps/v1:StatefulSet", "apps/v1:Deployment"].flatMap((type) => program.ofType(`kubernetes:${type}`));
+  sets.push(...program.ofType(CHART).map(chartSet));
   return {
     pools,
     servers: sets.map(workload).map(inside),
@@ -76,7 +78,10 @@ function withPoolsOf(stack: string, value: unknown): unknown {
   );
 }
 
-/** A StatefulSet or Deployment, with what its pods claim of machines and nothing that they would mount or run as. */
+/**
+ * A StatefulSet or Deployment, with what its pods claim of machines and nothing that they would mount or run as. Nothing runs on these
+ * machines, so that no pod may wait until another is ready.
+ */
 function workload({ inputs }: DeclaredResource): EksObject {
   const { apiVersion, kind, metadata, spec } = inputs as unknown as EksObject & {
     readonly spec: {
@@ -88,9 +93,15 @@ function workload({ inputs }: DeclaredResource): EksObject {
     apiVersion,
     kind,
     metadata: { name: metadata.name },
-    spec: { ...rest, template: { metadata: template.metadata, spec: claims(template.spec) } },
+    spec: {
+      ...rest,
+      ...(kind === "StatefulSet" && PARALLEL),
+      template: { metadata: template.metadata, spec: claims(template.spec) },
+    },
   };
 }
+
+const PARALLEL = { podManagementPolicy: "Parallel" };
 
 function claims(spec: Readonly<Record<string, unknown>>): object {
   const only = (containers: unknown): object[] =>
@@ -118,7 +129,7 @@ function loadGenerators(stack: string, namespace: string, config: EksStack): Eks
     name: "load",
     namespace,
     image: podSettings(config.platform, first[1]).image,
-    servers: { namespace, labels: selectorLabels(first[0]) },
+    servers: { namespace, labels: selectorLabels(podTarget(first[0], first[1], config.platform).statefulSet) },
     runner: runnerPlan(config.platform, measurement.runners, false),
     keys: "",
     phases: [],
