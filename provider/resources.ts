@@ -78,39 +78,42 @@ export const HostServers = resource<HostServersInputs, HostServersOutputs>("Host
 });
 
 /**
- * Users and passwords of a deployment. It is updated before everything else of the deployment. After that all nodes
+ * Users and passwords of a deployment. In a new deployment it does nothing, because servers read their first users from
+ * the Secret. It is updated before everything else of the deployment. After that all nodes
  * accept both the new and the former passwords, and users have their new rules. If a server refuses a rule, the update
  * fails before anything has changed.
  */
 export const Access = resource<AccessInputs, AccessOutputs>("Access", { changedAt: undefined, drift: undefined });
 
 /**
- * Check of a new image. It is updated before the servers, and runs a new image in a pod of its own. If the image cannot
+ * Check of a new image. In a new deployment it does nothing. It is updated before the servers, and runs a new image in a pod of its own. If the image cannot
  * be pulled, is not Valkey, or has a version that cannot read the data, the update fails before anything has changed.
  * If the tags already show that the version cannot read the data, previews refuse the image too.
  */
 export const ImageCheck = resource<ImageCheckInputs>("ImageCheck", {});
 
 /**
- * Check of the certificate. It waits until the Secret exists, and fails if the servers cannot use it. Previews refuse
+ * Check of the certificate. Without TLS it does nothing. It waits until the Secret exists, and fails if the servers cannot use it. Previews refuse
  * an existing Secret that servers cannot use. They also refuse to switch TLS on or off without `allowDowntime`.
  */
 export const TlsCheck = resource<TlsCheckInputs, TlsCheckOutputs>("TlsCheck", { secret: undefined });
 
 /**
- * Reduction of a deployment. It is updated before the servers, while all nodes still run: nodes that leave lose their
+ * Reduction of a deployment. In a new deployment it does nothing. It is updated before the servers, while all nodes still run: nodes that leave lose their
  * slots here, before Kubernetes deletes their pods. Sentinels that leave are stopped here.
  */
 export const ScaleIn = resource<ScaleInInputs, ScaleInOutputs>("ScaleIn", { emptiedAt: undefined });
 
 /**
- * Settings that servers accept while they run. It is updated before the servers' files, and sets the directives on all
+ * Settings that servers accept while they run. In a new deployment it does nothing, because servers read their files. It
+ * is updated before the servers' files, and sets the directives on all
  * running servers or on none. If a server refuses a value, the update fails before anything has changed.
  */
 export const Settings = resource<SettingsInputs, SettingsOutputs>("Settings", { pending: undefined, drift: undefined });
 
 /**
- * Volumes of the servers. It is updated before the servers and grows the volumes. The size in a StatefulSet cannot be
+ * Volumes of the servers. In a new deployment it does nothing, because the StatefulSet makes them. It is updated before
+ * the servers and grows the volumes. The size in a StatefulSet cannot be
  * changed, so the StatefulSet is recreated while its pods keep running. A change that would lose data is refused, also
  * in previews.
  */
@@ -126,13 +129,13 @@ export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
 });
 
 /**
- * A higher maxmemory. It is updated after the roll-out, because servers may only use more memory in pods that have it.
+ * A higher maxmemory. In a new deployment the servers have it already. It is updated after the roll-out, because servers may only use more memory in pods that have it.
  * `Settings` sets a lower maxmemory, before the roll-out.
  */
 export const Maxmemory = resource<MaxmemoryInputs>("Maxmemory", {});
 
 /**
- * Addresses for clients outside the Kubernetes cluster. It is done when the Services have addresses and, in cluster
+ * Addresses for clients outside the Kubernetes cluster. Without `external` it does nothing. It is done when the Services have addresses and, in cluster
  * mode, the nodes announce them to clients.
  */
 export const ExternalAddresses = resource<ExternalAddressesInputs, ExternalAddressesOutputs>("ExternalAddresses", {
@@ -150,7 +153,7 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
 });
 
 /**
- * Revocation of former passwords. It is updated after the servers' files, waits for the time in which both passwords
+ * Revocation of former passwords. In a new deployment it does nothing. It is updated after the servers' files, waits for the time in which both passwords
  * are valid, and then makes servers refuse the former one. If the update is interrupted, the next one waits again.
  */
 export const PasswordRetirement = resource<PasswordRetirementInputs>("PasswordRetirement", {});

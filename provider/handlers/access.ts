@@ -4,7 +4,7 @@
 import { compact } from "../../lib/compact";
 import { BadInput, Failure, isCausedBy, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { publishOverlap } from "../../platforms/kubernetes/access/password-overlap";
 import { runningServers } from "../../platforms/kubernetes/pods/pods";
 import {
@@ -29,7 +29,7 @@ import type { Deployment } from "../../valkey/deployment";
 import { nodeCount } from "../../valkey/topology/placement";
 import { canonicalJson } from "../protocol/engine-values";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../protocol/resource-handler";
-import { waitOptions } from "../protocol/waiting";
+import { openForUpdate, openToLook } from "../protocol/opening";
 
 export interface AccessInputs extends Credentials {
   readonly target: DeploymentReference;
@@ -90,9 +90,9 @@ function problemsOf({ target, password, users = {}, overlapSeconds }: Partial<Ac
 
 /** @throws Failure when nodes do not run, or accept neither the new nor the former password */
 async function openNodes(olds: AccessInputs, password: string, context: HandlerContext): Promise<Deployment> {
-  const options = waitOptions(olds.target.name, Math.min(olds.timeoutSeconds, MOST_SECONDS), context);
+  const timeoutSeconds = Math.min(olds.timeoutSeconds, MOST_SECONDS);
   try {
-    return await openDeployment(olds.target, password, options, olds.password);
+    return (await openForUpdate({ target: olds.target, password, timeoutSeconds }, context, olds.password)).deployment;
   } catch (error) {
     if (error instanceof BadInput) throw error;
     const remedy = isCausedBy(error, PasswordRefused)
@@ -168,7 +168,7 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
   },
   read: async (_id, { target, password, users, changedAt, drift }, { signal }) => {
     try {
-      const deployment = await openDeployment(target, password, { timeoutMs: 15_000, signal });
+      const deployment = await openToLook({ target, password }, signal);
       return { changedAt, drift: await differingAccess(deployment, { password, users }) };
     } catch (error) {
       // DeploymentVerification reports nodes that do not answer. Drift that an earlier refresh found may still exist.

@@ -11,6 +11,7 @@ import { formatEndpoint } from "../../valkey/node";
 import { nodeCount } from "../../valkey/topology/placement";
 import { majorVersion, tagOf } from "../../valkey/settings/version";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
+import { LOOK_MS } from "../protocol/opening";
 import { waitOptions } from "../protocol/waiting";
 
 export interface ExternalAddressesInputs {
@@ -42,8 +43,6 @@ export interface ExternalAddressesOutputs {
 }
 
 const NOTHING: ExternalAddressesOutputs = { endpoints: [], files: {}, drift: [] };
-/** Time limit for a refresh, which changes nothing, milliseconds. */
-const LOOK_MS = 15_000;
 /** Line in a pod's file that tells ready-cluster.sh to announce the address of the pod's machine. */
 const MACHINE = "# machine\n";
 /** Lowest major version for node ports. 9.1 has `cluster-announce-client-port`; whether 9.0 has it was not tested. */

@@ -1,11 +1,10 @@
 /** Forms a cluster from running nodes. */
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment } from "../../platforms/deployment-reference";
 import { form } from "../../valkey/formation/form";
 import { tightenBudgets } from "../updates/budgets";
 import { inspectDeployment } from "../updates/drift";
 import type { ResourceHandler } from "../protocol/resource-handler";
-import { waitOptions } from "../protocol/waiting";
+import { openForUpdate } from "../protocol/opening";
 
 export interface FormationInputs {
   readonly target: DeploymentReference;
@@ -32,8 +31,7 @@ export interface FormationOutputs {
 export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   recordsAttempts: true,
   create: async ({ target, password, timeoutSeconds }, context) => {
-    const options = waitOptions(target.name, timeoutSeconds, context);
-    const deployment = await openDeployment(target, password, options);
+    const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
     await tightenBudgets(target);
     const { milliseconds } = await form(deployment, target.shape, {
       timeoutMs: options.timeoutMs,

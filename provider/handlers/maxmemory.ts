@@ -1,11 +1,10 @@
 /** Raises maxmemory on running servers if their pods have enough memory. */
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment } from "../../platforms/deployment-reference";
 import { applySettings } from "../../valkey/apply-settings";
 import { DYNAMIC_DEFAULTS, MEMORY_DIRECTIVES, splitDirectives } from "../../valkey/settings/dynamic-settings";
 import { hasMemory } from "../updates/memory-limit";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
-import { waitOptions } from "../protocol/waiting";
+import { openForUpdate } from "../protocol/opening";
 
 export interface MaxmemoryInputs {
   /** The deployment, with the directives that every node must have. */
@@ -28,8 +27,7 @@ async function setOnNodes(
   context: HandlerContext,
 ): Promise<object> {
   const configured = new Map(MEMORY_DIRECTIVES.map((name) => [name, directives[name] ?? DYNAMIC_DEFAULTS[name] ?? ""]));
-  const options = waitOptions(target.name, timeoutSeconds, context);
-  const deployment = await openDeployment(target, password, options);
+  const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
   await applySettings(deployment, splitDirectives(configured).live, options, hasMemory(deployment, memoryLimit));
   return {};
 }

@@ -2,7 +2,7 @@
 import { messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { overlapExists, reloadExporter, removeOverlap } from "../../platforms/kubernetes/access/password-overlap";
 import { acceptsOtherPasswords, retireOtherPasswords } from "../../valkey/access/apply-access";
 import type { Credentials } from "../../valkey/access/users";
@@ -10,7 +10,7 @@ import { passwordsDiffer } from "../../valkey/access/users";
 import type { Deployment } from "../../valkey/deployment";
 import { openForDeletion } from "../protocol/deletion";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
-import { waitOptions } from "../protocol/waiting";
+import { openForUpdate } from "../protocol/opening";
 
 export interface PasswordRetirementInputs extends Credentials {
   readonly target: DeploymentReference;
@@ -43,14 +43,6 @@ async function reloadExporters(
   await Promise.all(nodes.map(({ name }) => tell(name)));
 }
 
-function openNodes(
-  olds: PasswordRetirementInputs,
-  { target, password, timeoutSeconds }: PasswordRetirementInputs,
-  context: HandlerContext,
-): Promise<Deployment> {
-  return openDeployment(target, password, waitOptions(target.name, timeoutSeconds, context), olds.password);
-}
-
 /**
  * Whether a different password than the wanted one may still be in use: the Secret of the overlap has it, or servers
  * accept it.
@@ -66,7 +58,8 @@ async function isOverlapping(
     (await overlapExists(await openKubernetesClient(target), target.namespace, target.name))
   )
     return true;
-  return acceptsOtherPasswords(await openNodes(olds, news, context), news);
+  const { deployment } = await openForUpdate(news, context, olds.password);
+  return acceptsOtherPasswords(deployment, news);
 }
 
 /**
@@ -85,7 +78,7 @@ export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
       context.report(`${target.name}: the former and the new password are valid for ${overlapSeconds} s from now`);
       await pause(overlapSeconds * 1000, context.signal);
     }
-    const deployment = await openNodes(olds, news, context);
+    const { deployment } = await openForUpdate(news, context, olds.password);
     if (overlaps) await reloadExporters(news, deployment, context);
     if (target.platform === "kubernetes")
       await removeOverlap(await openKubernetesClient(target), target.namespace, target.name);

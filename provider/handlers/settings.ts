@@ -1,7 +1,7 @@
 /** Sets directives on running servers. */
 import { Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment, openKubernetesClient, openRunningServers } from "../../platforms/deployment-reference";
+import { openKubernetesClient, openRunningServers } from "../../platforms/deployment-reference";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import { findStatefulSet } from "../../platforms/kubernetes/volumes/statefulset-volumes";
 import {
@@ -14,6 +14,7 @@ import { applySettings, differingSettings } from "../../valkey/apply-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 import { hasMemory } from "../updates/memory-limit";
+import { openToLook } from "../protocol/opening";
 import { waitOptions } from "../protocol/waiting";
 
 export interface SettingsInputs {
@@ -123,7 +124,7 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
   },
   read: async (_id, { target, password, pending, drift, ...state }, { signal }) => {
     try {
-      const deployment = await openDeployment(target, password, { timeoutMs: 15_000, signal });
+      const deployment = await openToLook({ target, password }, signal);
       const { live } = splitDirectives(directivesOf({ target, password, ...state }));
       return { pending, drift: await differingSettings(deployment, live) };
     } catch {

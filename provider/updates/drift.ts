@@ -2,7 +2,7 @@
 import { compact } from "../../lib/compact";
 import { messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment } from "../../platforms/deployment-reference";
+import { openToLook } from "../protocol/opening";
 import type { SeenData } from "../../valkey/verification/kept-data";
 import { withKeptData } from "../../valkey/verification/kept-data";
 import type { Verification } from "../../valkey/verification/verify";
@@ -12,8 +12,7 @@ import { failbacks } from "../../valkey/resize/resize-roles";
 import { groupByZone } from "../../valkey/topology/placement";
 import type { Shape } from "../../valkey/topology/placement";
 
-/** Milliseconds for pods to answer, and for a deployment during a failover to settle. */
-const ANSWER_MS = 15_000;
+/** Time for a deployment during a failover to settle, milliseconds. */
 const SETTLING_MS = 5_000;
 
 /** The present state of a deployment, as its nodes report it. */
@@ -40,7 +39,7 @@ export async function inspectDeployment(
   { former, signal }: InspectionOptions,
 ): Promise<Inspection> {
   try {
-    const deployment = await openDeployment(target, password, { timeoutMs: ANSWER_MS, signal });
+    const deployment = await openToLook({ target, password }, signal);
     const settled = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
     const verification = former === undefined ? settled : withKeptData(settled, former);
     const failed = verification.verdict.assertions.filter(({ pass }) => !pass);

@@ -55,7 +55,7 @@ export class ClusterServers extends pulumi.ComponentResource {
     });
 
     createServices(context, clientServices(names, { engine: args.engine, mode: "cluster" }));
-    createNodeServices(context, nodes);
+    if (args.external !== undefined) createNodeServices(context, nodes);
     this.pods = servers.pods;
     this.revision = servers.revision;
     this.endpoint = serviceEndpoint(names.client, context);

@@ -3,7 +3,6 @@ import type { TopologyRecord } from "../../../valkey/verification/topology-recor
 import { topologyOf } from "../../../valkey/verification/topology-record";
 import { Failure } from "../../../lib/errors";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
-import { openDeployment } from "../../../platforms/deployment-reference";
 import { tellZones } from "../../../valkey/availability-zone";
 import { formatVerification } from "../../../valkey/verification/format";
 import type { SeenData } from "../../../valkey/verification/kept-data";
@@ -13,7 +12,7 @@ import { loosenBudgets } from "../../updates/budgets";
 import { inspectDeployment } from "../../updates/drift";
 import type { HandlerContext, ResourceHandler } from "../../protocol/resource-handler";
 import { FailedButSeen } from "../../protocol/resource-handler";
-import { waitOptions } from "../../protocol/waiting";
+import { openForUpdate } from "../../protocol/opening";
 
 export interface DeploymentVerificationInputs {
   readonly target: DeploymentReference;
@@ -82,8 +81,7 @@ async function check(
   former: SeenData | undefined,
   context: HandlerContext,
 ): Promise<DeploymentVerificationOutputs> {
-  const options = waitOptions(target.name, timeoutSeconds, context);
-  const deployment = await openDeployment(target, password, options);
+  const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
   // Before the verification: no file of a pod has its zone, because the scheduler decides it later.
   await tellZones(deployment);
   const { timeoutMs: recoveryMs, signal, report } = options;

@@ -2,7 +2,7 @@
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
-import { openDeployment, openKubernetesClient } from "../../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { isPodRunning } from "../../../platforms/kubernetes/api/pod-diagnostics";
@@ -13,6 +13,7 @@ import { parseInfo } from "../../../valkey/topology/info";
 import { cannotReadDataOf, tagOf } from "../../../valkey/settings/version";
 import { inspectOrReport } from "../../protocol/preview";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../../protocol/resource-handler";
+import { openToLook } from "../../protocol/opening";
 import { waitOptions } from "../../protocol/waiting";
 
 export interface ImageCheckInputs {
@@ -26,8 +27,6 @@ export interface ImageCheckInputs {
   readonly timeoutSeconds: number;
 }
 
-/** Milliseconds to wait for servers to report their versions. If they do not, the tags of their images count. */
-const ANSWER_MS = 15_000;
 /** Highest time limit for the pod, seconds: enough to pull some hundred megabytes from a slow registry. */
 const MOST_SECONDS = 300;
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check", "app.kubernetes.io/managed-by": "valkey-measured" };
@@ -42,9 +41,9 @@ async function runningTags(kubernetes: KubernetesClient, target: KubernetesRefer
     .flatMap(({ spec }) => tagOf(spec?.containers.find(({ name }) => name === container)?.image ?? "") ?? []);
 }
 
-/** Versions that running servers report. */
-async function runningVersions({ target, password }: ImageCheckInputs, signal: AbortSignal): Promise<string[]> {
-  const deployment = await openDeployment(target, password, { timeoutMs: ANSWER_MS, signal });
+/** Versions that running servers report. If the servers do not answer, the tags of their images count. */
+async function runningVersions(inputs: ImageCheckInputs, signal: AbortSignal): Promise<string[]> {
+  const deployment = await openToLook(inputs, signal);
   const answers = await withEveryNode(deployment, (attempts) =>
     Promise.all(attempts.map(async ({ connection }) => connection?.info("server"))),
   );

@@ -14,7 +14,7 @@ import { podSettings } from "../../../stacks/plan/pods";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import { readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";
-import { CHART, chartSet } from "../../support/kubernetes/chart-set";
+import { CHART, chartSets } from "../../support/kubernetes/chart-set";
 import { isOfAws, parameterProblems } from "../../support/aws/requests";
 import { accountCalls, awsOutputs } from "../../support/pulumi/eks";
 import type { DeclaredResource, ProgramRun } from "../../support/pulumi/pulumi-mocks";
@@ -51,8 +51,10 @@ function resourcesOf({ containers, initContainers = [] }: PodSpec): readonly [Re
 
 /** The StatefulSet of a deployment: as it is declared, or as the upstream chart makes it. */
 function setOf(program: ProgramRun, deployment: string): DeclaredResource {
-  const chart = program.ofType(CHART).find(({ name }) => name === deployment);
-  return chart === undefined ? program.one("kubernetes:apps/v1:StatefulSet", deployment) : chartSet(chart);
+  return (
+    chartSets(program).find(({ name }) => name === deployment) ??
+    program.one("kubernetes:apps/v1:StatefulSet", deployment)
+  );
 }
 
 describe("the stacks on EKS", () => {

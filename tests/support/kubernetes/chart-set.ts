@@ -1,6 +1,6 @@
 /** The upstream chart's StatefulSet as the chart makes it of its values, as far as tests look. Mocks of Pulumi render no chart. */
 import { selectorLabels } from "../../../components/kubernetes/names";
-import type { DeclaredResource } from "../pulumi/pulumi-mocks";
+import type { DeclaredResource, ProgramRun } from "../pulumi/pulumi-mocks";
 
 export const CHART = "kubernetes:helm.sh/v4:Chart";
 
@@ -17,8 +17,14 @@ interface Values {
   readonly tolerations: readonly object[];
 }
 
-/** @param chart a declared resource of the type `CHART` */
-export function chartSet(chart: DeclaredResource): DeclaredResource {
+/** The StatefulSets of all deployments by the upstream chart. Stacks on EKS have charts of other programs too. */
+export const chartSets = (program: ProgramRun): DeclaredResource[] =>
+  program
+    .ofType(CHART)
+    .filter(({ inputs }) => inputs["chart"] === "valkey")
+    .map(chartSet);
+
+function chartSet(chart: DeclaredResource): DeclaredResource {
   const { fullnameOverride: name, replica, resources, ...rest } = chart.inputs["values"] as Values;
   const { affinity, topologySpreadConstraints, nodeSelector, tolerations } = rest;
   const { size: storage, storageClass: storageClassName } = replica.persistence;

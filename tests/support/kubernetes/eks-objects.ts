@@ -9,7 +9,7 @@ import type { StackConfig } from "../../../stacks/config/schema/stack";
 import { accountCalls, awsOutputs } from "../pulumi/eks";
 import type { DeclaredResource } from "../pulumi/pulumi-mocks";
 import { runProgram } from "../pulumi/pulumi-mocks";
-import { CHART, chartSet } from "./chart-set";
+import { chartSets } from "./chart-set";
 
 export type EksStack = StackConfig & { readonly platform: EksPlatformConfig };
 
@@ -47,7 +47,7 @@ export async function eksObjects(stack: string, namespace: string, config: EksSt
     ...program.ofType("kubernetes:karpenter.sh/v1:NodePool"),
   ].map(({ inputs }) => own(pooled(stack, inputs)));
   const sets = ["apps/v1:StatefulSet", "apps/v1:Deployment"].flatMap((type) => program.ofType(`kubernetes:${type}`));
-  sets.push(...program.ofType(CHART).map(chartSet));
+  sets.push(...chartSets(program));
   return {
     pools,
     servers: sets.map(workload).map(inside),
@@ -78,10 +78,7 @@ function withPoolsOf(stack: string, value: unknown): unknown {
   );
 }
 
-/**
- * A StatefulSet or Deployment, with what its pods claim of machines and nothing that they would mount or run as. Nothing runs on these
- * machines, so that no pod may wait until another is ready.
- */
+/** A StatefulSet or Deployment, with what its pods claim of machines and nothing that they would mount or run as. */
 function workload({ inputs }: DeclaredResource): EksObject {
   const { apiVersion, kind, metadata, spec } = inputs as unknown as EksObject & {
     readonly spec: {
@@ -95,13 +92,10 @@ function workload({ inputs }: DeclaredResource): EksObject {
     metadata: { name: metadata.name },
     spec: {
       ...rest,
-      ...(kind === "StatefulSet" && PARALLEL),
       template: { metadata: template.metadata, spec: claims(template.spec) },
     },
   };
 }
-
-const PARALLEL = { podManagementPolicy: "Parallel" };
 
 function claims(spec: Readonly<Record<string, unknown>>): object {
   const only = (containers: unknown): object[] =>
