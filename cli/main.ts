@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * The program that `npm start` runs, and `valkey-measured` of the package. It runs one command and ends with its exit
+ * Main file of `npm start`, and of the package's command `valkey-measured`. It runs one command and ends with its exit
  * status.
  */
 import { commandLine } from "./cli";
@@ -13,5 +13,5 @@ const { signal } = listenForInterruption(() => {
 });
 
 // exit() is needed because servers that are kept running are child processes and would keep this process alive. It is
-// called after a write of nothing, which completes when a pipe has taken all output.
+// called after an empty write, which completes when a pipe has taken all output.
 void commandLine(process.argv.slice(2), signal).then((status) => process.stdout.write("", () => process.exit(status)));

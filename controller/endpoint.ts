@@ -39,7 +39,7 @@ export class LookEndpoint {
     return endpoint;
   }
 
-  /** @param former the look before; undefined for the first one */
+  /** @param former the look before; undefined for the first look */
   record(look: Look, former: Look | undefined): void {
     this.#looks.set(look.deployment, look);
     this.#metrics.record(look, former);

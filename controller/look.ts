@@ -1,4 +1,4 @@
-/** One look at a deployment: the verdict, what fails and who serves, as plain data. Pure. */
+/** One look at a deployment: the verdict, the failed assertions and the primaries, as plain data. Pure. */
 import { compact } from "../lib/compact";
 import { formatDuration } from "../lib/units";
 import { formatRanges } from "../valkey/topology/slots";
@@ -9,7 +9,7 @@ export interface AssertionLook {
   readonly id: string;
   readonly holds: boolean;
   readonly found: string;
-  /** Names of the nodes because of which it does not hold. */
+  /** Names of the nodes that violate the assertion. */
   readonly nodes: readonly string[];
 }
 
@@ -21,17 +21,17 @@ export interface Look {
   /** Duration of the look, seconds. */
   readonly seconds: number;
   readonly pass: boolean;
-  /** Time of the first of the looks in a row that have this `pass`, ISO 8601. */
+  /** Time since which all looks have had this `pass`, ISO 8601. */
   readonly since: string;
   /** All assertions of the verdict. If no node replied, only `reachable` with the reason. */
   readonly assertions: readonly AssertionLook[];
   /** Sentences about a deployment that passes, such as an uneven spread of primaries. */
   readonly remarks: readonly string[];
-  /** Name of the primary by slots, such as `0-5460`; by an empty string in replication mode. */
+  /** Names of the primaries by slots, such as `0-5460`. In replication mode the key is an empty string. */
   readonly primaries: Readonly<Record<string, string>>;
 }
 
-/** @param former the look before; undefined for the first one */
+/** @param former the look before; undefined for the first look */
 export function lookOf(
   deployment: string,
   { verification, drift }: Inspection,
@@ -58,7 +58,7 @@ export function lookOf(
   };
 }
 
-/** Differences between two looks, one line each; after the first look, its verdict and everything that fails. */
+/** Differences between two looks, one line each. For the first look: its verdict and every failed assertion. */
 export function changesOf(former: Look | undefined, look: Look): string[] {
   const { deployment } = look;
   const said = new Set(former?.remarks);
@@ -75,7 +75,10 @@ export function changesOf(former: Look | undefined, look: Look): string[] {
   return compact(lines).map((line) => `${deployment}: ${line}`);
 }
 
-/** Assertions that fail and did not before, and the reverse. A node that cannot be reached fails many assertions for one reason. */
+/**
+ * Assertions that fail now and did not fail before, and assertions that hold again. If a node cannot be reached, many
+ * assertions fail for the same reason.
+ */
 function describeFailures(former: Look | undefined, { assertions }: Look): (string | undefined)[] {
   const failedBefore = new Set(former?.assertions.flatMap(({ id, holds }) => (holds ? [] : [id])));
   const unreached = assertions.find(({ id, holds }) => id === "reachable" && !holds)?.nodes ?? [];
@@ -102,7 +105,7 @@ function describeVerdict(former: Look | undefined, { pass, assertions, at }: Loo
   return `${verdict}, after ${formatDuration(seconds)} of ${former.pass ? "PASS" : "FAIL"}`;
 }
 
-/** The number of shards that another primary serves than in the look before. */
+/** Number of shards with a different primary than in the look before. */
 export function failoversBetween(former: Look | undefined, look: Look): number {
   return Object.entries(look.primaries).filter(([slots, primary]) => {
     const before = former?.primaries[slots];

@@ -30,7 +30,7 @@ export class LookMetrics {
     return this.#registry.contentType;
   }
 
-  /** Takes over what a look found. @param former the look before; undefined for the first one */
+  /** Sets the metrics to the result of a look. @param former the look before; undefined for the first look */
   record(look: Look, former: Look | undefined): void {
     const { deployment, pass, assertions, at, seconds } = look;
     this.#verified.set({ deployment }, Number(pass));

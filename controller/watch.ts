@@ -1,4 +1,4 @@
-/** Looks at deployments again and again. */
+/** Looks at deployments repeatedly. */
 import { pause } from "../lib/polling";
 import type { Inspection } from "../provider/updates/drift";
 import type { Look } from "./look";
@@ -13,11 +13,11 @@ export interface Watched {
 
 /** Options of watching. */
 export interface WatchOptions {
-  /** Time from the start of one look to the start of the next, milliseconds. A look that takes longer delays the next. */
+  /** Time between the starts of two looks, milliseconds. A look that takes longer delays the next. */
   readonly everyMs: number;
   /** Ends the watching. */
   readonly signal: AbortSignal;
-  /** Called after every look. @param former the look before; undefined for the first one */
+  /** Called after every look. @param former the look before; undefined for the first look */
   readonly onLook: (look: Look, former: Look | undefined) => void;
 }
 

@@ -10,9 +10,9 @@ const REFUSED = undefined;
 /**
  * Checks and converts the arguments of a component.
  * @param inputs inputs that Pulumi passes to `construct`: plain values, and outputs for values that are secret or
- * unknown
+ *   unknown
  * @returns arguments for the component's constructor
- * @throws BadInput with every problem and its path. It does not contain values, because they may be secret
+ * @throws BadInput with every problem and its path. The error contains no values, because values may be secret
  */
 export async function checkedArguments(
   schema: PackageSchema,

@@ -21,8 +21,8 @@ export class ComponentProvider extends ValkeyProvider {
     const Component = await loadComponent(type.split(":").at(-1) ?? "");
     if (spec === undefined || Component === undefined)
       throw new Error(`there is no component ${type}; there are ${Object.keys(schema.resources).join(", ")}`);
-    // The check throws BadInput and not InputPropertiesError: of that, Pulumi would print the named properties' values,
-    // even secrets.
+    // The check throws BadInput and not InputPropertiesError, because Pulumi prints the values of the properties that
+    // an InputPropertiesError names, even secrets.
     const args = await checkedArguments(schema, spec, inputs);
     const component = new Component(name, args as never, options);
     const outputs = component as unknown as Readonly<Record<string, unknown>>;

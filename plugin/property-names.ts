@@ -1,6 +1,6 @@
 /**
- * Names of properties in other languages. A name such as `io-threads`, in Valkey and TypeScript, is not allowed in
- * most. Pure.
+ * Names of properties in other languages. Most languages do not allow a name such as `io-threads`, which Valkey and
+ * TypeScript allow. Pure.
  */
 
 /** A name in camel case, such as `ioThreads` for `io-threads`. */

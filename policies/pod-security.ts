@@ -5,7 +5,7 @@ import { containersOf, podsOf } from "./pods";
 import type { Rule } from "./rule";
 import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
-/** Namespaces of pods that charts and add-ons of others configure. */
+/** Namespaces whose pods come from charts and add-ons of others. */
 const NOT_OURS = ["kube-system"];
 
 const VOLUMES = [

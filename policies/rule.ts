@@ -2,7 +2,7 @@
 
 /** A declared resource, with secrets unwrapped. */
 export interface CheckedResource {
-  /** Such as `kubernetes:apps/v1:StatefulSet`. */
+  /** Type in Pulumi, such as `kubernetes:apps/v1:StatefulSet`. */
   readonly type: string;
   readonly name: string;
   readonly props: Readonly<Record<string, unknown>>;
@@ -12,11 +12,11 @@ export interface Rule {
   /** Name in the policy pack: lower-case letters, digits and hyphens. */
   readonly name: string;
   readonly description: string;
-  /** @returns a sentence per violation; empty where the rule holds or does not apply */
+  /** @returns a sentence per violation; empty if the rule holds or does not apply */
   readonly check: (resource: CheckedResource) => string[];
 }
 
-/** The value at a path; undefined where a part of the path is missing. */
+/** The value at a path; undefined if a part of the path is missing. */
 export function propertyAt(value: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce<unknown>(
     (each, key) =>
@@ -35,7 +35,10 @@ export function hasProperty(value: unknown, ...path: readonly [string, ...string
   );
 }
 
-/** Whether the engine knows the resource's inputs. It knows none of a remote component, only those of its children. */
+/**
+ * Whether the engine knows the resource's inputs. For a remote component it knows only the inputs of the component's
+ * children.
+ */
 export function hasInputs({ props }: CheckedResource): boolean {
   return Object.keys(props).length > 0;
 }

@@ -5,10 +5,11 @@ import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
 const SECRET_NAME = /(pass(word|wd|phrase)?|secret|token|auth|credential|private[_-]?key)$/i;
 /**
- * `-a x`, `--pass x`, `--requirepass x`: a list of processes shows the password. A reference to a variable is allowed.
+ * Flags with a password, such as `-a x`. A list of processes would show the password. A reference to a variable is
+ * allowed.
  */
 const SECRET_FLAG = /^(-a|--pass|--requirepass|--masterauth|--primaryauth|--authenticate)$/;
-/** A script may take the password from a variable. */
+/** Directives with a password. A script may take the password from a variable. */
 const SECRET_DIRECTIVE = /^\s*(requirepass|masterauth|primaryauth)\s+(?!["']?(\$[({]?\w+[)}]?["']?)?\s*$)/m;
 const ACL_PASSWORD = /^\s*user\s+.*\s>\S/m;
 

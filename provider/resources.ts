@@ -61,8 +61,8 @@ function resource<Inputs extends object, Outputs = object>(
 export const Password = resource<PasswordInputs, PasswordOutputs>("Password", { password: undefined }, ["password"]);
 
 /**
- * Check whether an existing Kubernetes cluster has room for the stack. It runs in previews, if the cluster answers, and
- * before anything is created. It runs again when an input changes.
+ * Check of an existing Kubernetes cluster: whether it has room for the stack. The check runs in previews, if the
+ * cluster answers, and before anything is created. It runs again when an input changes.
  */
 export const ClusterCheck = resource<ClusterCheckInputs>("ClusterCheck", {});
 
@@ -78,44 +78,46 @@ export const HostServers = resource<HostServersInputs, HostServersOutputs>("Host
 });
 
 /**
- * Users and passwords of a deployment. In a new deployment it does nothing, because servers read their first users from
- * the Secret. It is updated before everything else of the deployment. After that all nodes
- * accept both the new and the former passwords, and users have their new rules. If a server refuses a rule, the update
- * fails before anything has changed.
+ * Users and passwords of a deployment. In a new deployment this resource does nothing, because servers read their first
+ * users from the Secret. It is updated before everything else of the deployment. After that all nodes accept both the
+ * new and the former passwords, and users have their new rules. If a server refuses a rule, the update fails before
+ * anything has changed.
  */
 export const Access = resource<AccessInputs, AccessOutputs>("Access", { changedAt: undefined, drift: undefined });
 
 /**
- * Check of a new image. In a new deployment it does nothing. It is updated before the servers, and runs a new image in a pod of its own. If the image cannot
- * be pulled, is not Valkey, or has a version that cannot read the data, the update fails before anything has changed.
- * If the tags already show that the version cannot read the data, previews refuse the image too.
+ * Check of a new image. In a new deployment this resource does nothing. It is updated before the servers, and runs a
+ * new image in a pod of its own. If the image cannot be pulled, is not Valkey, or has a version that cannot read the
+ * data, the update fails before anything has changed. If the tags already show that the version cannot read the data,
+ * previews refuse the image too.
  */
 export const ImageCheck = resource<ImageCheckInputs>("ImageCheck", {});
 
 /**
- * Check of the certificate. Without TLS it does nothing. It waits until the Secret exists, and fails if the servers cannot use it. Previews refuse
- * an existing Secret that servers cannot use. They also refuse to switch TLS on or off without `allowDowntime`.
+ * Check of the certificate. Without TLS this resource does nothing. It waits until the Secret exists, and fails if the
+ * servers cannot use it. Previews refuse an existing Secret that servers cannot use. They also refuse to switch TLS on
+ * or off without `allowDowntime`.
  */
 export const TlsCheck = resource<TlsCheckInputs, TlsCheckOutputs>("TlsCheck", { secret: undefined });
 
 /**
- * Reduction of a deployment. In a new deployment it does nothing. It is updated before the servers, while all nodes still run: nodes that leave lose their
- * slots here, before Kubernetes deletes their pods. Sentinels that leave are stopped here.
+ * Reduction of a deployment. In a new deployment this resource does nothing. It is updated before the servers, while
+ * all nodes still run: nodes that leave lose their slots here, before Kubernetes deletes their pods. Sentinels that
+ * leave are stopped here.
  */
 export const ScaleIn = resource<ScaleInInputs, ScaleInOutputs>("ScaleIn", { emptiedAt: undefined });
 
 /**
- * Settings that servers accept while they run. In a new deployment it does nothing, because servers read their files. It
- * is updated before the servers' files, and sets the directives on all
- * running servers or on none. If a server refuses a value, the update fails before anything has changed.
+ * Settings that servers accept while they run. In a new deployment this resource does nothing, because servers read
+ * their files. It is updated before the servers' files, and sets the directives on all running servers or on none. If a
+ * server refuses a value, the update fails before anything has changed.
  */
 export const Settings = resource<SettingsInputs, SettingsOutputs>("Settings", { pending: undefined, drift: undefined });
 
 /**
- * Volumes of the servers. In a new deployment it does nothing, because the StatefulSet makes them. It is updated before
- * the servers and grows the volumes. The size in a StatefulSet cannot be
- * changed, so the StatefulSet is recreated while its pods keep running. A change that would lose data is refused, also
- * in previews.
+ * Volumes of the servers. In a new deployment this resource does nothing, because the StatefulSet makes the volumes. It
+ * is updated before the servers and grows the volumes. The size in a StatefulSet cannot be changed, so the StatefulSet
+ * is recreated while its pods keep running. A change that would lose data is refused, also in previews.
  */
 export const Volumes = resource<VolumesInputs>("Volumes", {});
 
@@ -129,14 +131,15 @@ export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
 });
 
 /**
- * A higher maxmemory. In a new deployment the servers have it already. It is updated after the roll-out, because servers may only use more memory in pods that have it.
+ * A higher maxmemory. In a new deployment the servers have it already. This resource is updated after the roll-out,
+ * because servers may use more memory only in pods that have it.
  * `Settings` sets a lower maxmemory, before the roll-out.
  */
 export const Maxmemory = resource<MaxmemoryInputs>("Maxmemory", {});
 
 /**
- * Addresses for clients outside the Kubernetes cluster. Without `external` it does nothing. It is done when the Services have addresses and, in cluster
- * mode, the nodes announce them to clients.
+ * Addresses for clients outside the Kubernetes cluster. Without `external` this resource does nothing. It is done when
+ * the Services have addresses and, in cluster mode, the nodes announce them to clients.
  */
 export const ExternalAddresses = resource<ExternalAddressesInputs, ExternalAddressesOutputs>("ExternalAddresses", {
   endpoints: undefined,
@@ -153,14 +156,13 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
 });
 
 /**
- * Revocation of former passwords. In a new deployment it does nothing. It is updated after the servers' files, waits for the time in which both passwords
- * are valid, and then makes servers refuse the former one. If the update is interrupted, the next one waits again.
+ * Revocation of former passwords. In a new deployment this resource does nothing. It is updated after the servers'
+ * files, waits for the time in which both passwords are valid, and then makes servers refuse the former one. If the
+ * update is interrupted, the next one waits again.
  */
 export const PasswordRetirement = resource<PasswordRetirementInputs>("PasswordRetirement", {});
 
-/**
- * Verification of a deployment. It fails the update when the verdict is FAIL. A PASS is valid until an input changes.
- */
+/** Verification of a deployment. The update fails if the verdict is FAIL. A PASS is valid until an input changes. */
 export const DeploymentVerification = resource<DeploymentVerificationInputs, DeploymentVerificationOutputs>(
   "DeploymentVerification",
   {
@@ -180,8 +182,8 @@ export const Measurement = resource<MeasurementInputs, MeasurementOutputs>("Meas
 });
 
 /**
- * Wait for the deletion of volumes. It is declared between a Kubernetes cluster and the namespace. When both are
- * destroyed, it waits until the volumes are gone before the cluster is deleted: a claim is deleted before its volume,
- * and the controller that deletes the volume runs in the cluster.
+ * The wait for the deletion of volumes. It is declared between a Kubernetes cluster and the namespace. When both are
+ * destroyed, the cluster is deleted only after the volumes are gone. Kubernetes deletes a claim before its volume, and
+ * the controller that deletes the volume runs in the cluster.
  */
 export const VolumeDeletionWait = resource<VolumeDeletionWaitInputs>("VolumeDeletionWait", {});

@@ -15,7 +15,7 @@ import { FailedButSeen } from "./protocol/resource-handler";
 import type { ResourceName } from "./kinds";
 import { resourceNameOf } from "./kinds";
 
-/** Milliseconds that a handler has to finish by itself after the update was cancelled. */
+/** Time limit for a handler to finish by itself after the update was cancelled, milliseconds. */
 const CANCEL_GRACE_MS = 5_000;
 
 /** Prints a line below the progress of a resource. */
@@ -137,7 +137,7 @@ export class ValkeyProvider implements provider.Provider {
 
   /**
    * The work's result. If the update is cancelled and the handler does not finish in time, the handler is abandoned.
-   * The next update continues from the state that it leaves behind.
+   * The next update continues from the state that the handler leaves behind.
    * @throws what the work throws, or the reason of the cancellation
    */
   async #untilCancelled<T>(work: Promise<T>): Promise<T> {

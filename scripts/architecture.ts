@@ -77,7 +77,7 @@ function roomBox(name: string, folders: readonly string[], y: number): string {
   ].join("\n");
 }
 
-/** Arrow between two rooms: straight between neighbours, otherwise an arc, which is wider the more rooms it passes. */
+/** Arrow between two rooms: straight between neighbours, otherwise an arc. An arc that passes more rooms is wider. */
 function arrow(from: number, to: number, top: (index: number) => number): string {
   const style = `fill="none" stroke="#52606d" stroke-width="1.3" marker-end="url(#head)"`;
   if (to - from === 1) {

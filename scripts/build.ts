@@ -11,7 +11,7 @@ import { ROOT } from "../lib/system/package";
 import FOLDERS from "./rooms.json";
 
 const OUTPUT = join(ROOT, "dist");
-/** Top-level folders whose files that are not compiled are packed in place, not in `dist`. */
+/** Top-level folders with files that are not compiled. These files are packed in place, not in `dist`. */
 const IN_PLACE = ["cli", "plugin", "stacks"];
 
 /** Compiles with TypeScript's native compiler, which is a separate program and takes a fifth of the time. */

@@ -25,8 +25,8 @@ interface Row {
   /** Titles of the section's forms that have the option; empty if all have it. */
   readonly of: readonly string[];
   /**
-   * For an option inside a map with several forms, such as distributions of keys: titles of the forms that have it;
-   * else empty.
+   * For an option inside a map with several forms, such as distributions of keys: titles of the forms that have the
+   * option. Otherwise empty.
    */
   readonly within: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
  * `node --import tsx scripts/directives.ts DIRECTORY…`: writes `valkey/settings/known-directives.json`. Each DIRECTORY
- * contains a `valkey-server`; there must be one for every minor version in the list.
+ * contains a `valkey-server`. Every minor version in the list needs a DIRECTORY.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

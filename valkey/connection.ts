@@ -68,7 +68,10 @@ export class PasswordRefused extends Failure {
   }
 }
 
-/** Whether connecting or a command timed out; of several failures, whether all did. ioredis has no error class for either. */
+/**
+ * Whether a connection or a command timed out. If the error stands for several failures, whether all of them are
+ * timeouts. ioredis has no error class for a timeout.
+ */
 export function isTimeout(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isTimeout);
   if (error instanceof Failure && error.cause !== undefined) return isTimeout(error.cause);

@@ -86,7 +86,7 @@ function standardMix(config: StackConfig): OpenLoopWorkload {
 /** Inputs of the step that searches for capacities. */
 export interface CapacityStep {
   readonly wanted: CapacitySearch;
-  /** Deployments to search. Called when the step runs, because they are verified only then. */
+  /** Returns the deployments to search. It is called when the step runs, because deployments are verified only then. */
   readonly deployments: () => readonly VerifiedDeployment[];
   readonly runners: () => Promise<LoadDrivers>;
   readonly collector: ResultsCollector;

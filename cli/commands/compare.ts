@@ -8,7 +8,7 @@ import { print } from "../terminal/terminal";
 /**
  * Prints the comparison.
  * @param paths paths of results.json files, or of directories that contain one; at least two
- * @param precision relative difference of a figure that matters
+ * @param precision smallest relative difference of a figure that matters
  * @returns 0
  * @throws BadInput when a file cannot be read, or nothing in it can be compared with the first
  */

@@ -141,7 +141,7 @@ function begin(
   return { directory, checkpoints: soakCheckpointLogs.create(directory, header) };
 }
 
-/** @throws BadInput when there is no soak to resume, or it is of a different stack */
+/** @throws BadInput when there is no soak to resume, or the soak belongs to a different stack */
 function resume({ stack, output }: SoakOptions): Begun {
   const results = resolve("results");
   const directory =

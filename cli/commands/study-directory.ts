@@ -1,4 +1,4 @@
-/** The directory of a study's checkpoint log and results. It is new, or that of a study to resume. */
+/** The directory of a study's checkpoint log and results. The directory is new, or belongs to a study to resume. */
 import { cpus, hostname } from "node:os";
 import { resolve } from "node:path";
 import { compact } from "../../lib/compact";

@@ -48,7 +48,7 @@ import { COMMAND } from "../../lib/system/package";
 
 /** Options of `study`. */
 export interface StudyOptions {
-  /** Name of the study: `io-threads` for the stack `study-io-threads`, or the name of any stack. */
+  /** Name of a study, such as `io-threads` for the stack `study-io-threads`, or name of a stack. */
   readonly name: string;
   readonly resume: boolean;
   readonly overrides: OptionOverrides;

@@ -64,7 +64,7 @@ export async function watchDeployments(
   }
 }
 
-/** The command's own options, and what is wrong with them. */
+/** The command's own options, and their problems. */
 function readOptions(values: Readonly<Record<string, unknown>>): {
   readonly options: z.infer<typeof watchSchema>;
   readonly problems: readonly string[];

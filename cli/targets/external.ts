@@ -84,7 +84,7 @@ export function externalDeployment(
   };
 }
 
-/** The node in a text; nothing if the text is wrong, which is added to `problems`. */
+/** The node in a text. If the text is wrong, the list is empty, and `problems` gets a new entry. */
 function parseNode(text: string, problems: string[]): DeploymentNode[] {
   const match = NODE.exec(text);
   const port = Number(match?.[3]);

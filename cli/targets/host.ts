@@ -83,8 +83,8 @@ export class HostFaultTarget implements FaultTarget {
 }
 
 /**
- * The plan with the properties that its scenarios need: an address for each zone to partition zones, a small disk to
- * fill.
+ * The plan with the properties that its scenarios need: an address for each zone if zones are partitioned, and a small
+ * disk if a disk is filled.
  */
 function fittedPlan(plan: HostDeploymentPlan, possible: readonly PlannedScenarioRun[]): HostDeploymentPlan {
   const faults = possible

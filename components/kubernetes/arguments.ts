@@ -42,7 +42,11 @@ export interface ServerArgs {
   readonly resources: Resources;
   readonly storage: Storage;
   readonly placement: Placement;
-  /** Image of HAProxy 3.1 or newer, for the proxies in front of a primary with Sentinels. @default `PROXY_IMAGE` */
+  /**
+   * Image of HAProxy for the proxies in front of a primary with Sentinels: version 3.1 or newer, with Lua, as the official
+   * images have it.
+   * @default `PROXY_IMAGE`
+   */
   readonly proxyImage?: string | undefined;
   readonly access?: NetworkAccess | undefined;
   /** Access for clients outside the Kubernetes cluster. @default none */

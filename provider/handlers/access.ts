@@ -136,7 +136,8 @@ async function removedUsers(
 }
 
 /**
- * Whether any server of an earlier update runs, ready or not. If none does, servers read their users when they start.
+ * Whether any server of an earlier update runs, ready or not. If no server runs, servers read their users when they
+ * start.
  */
 async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
   if (target.platform !== "kubernetes") return true;
@@ -148,8 +149,7 @@ async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
  *
  * - Before the first server was changed: at most the Secret of the overlap exists.
  * - Later: some servers accept the new passwords in addition to the former ones, have new rules of users, or use the
- * new
- *   password for the connection to their primary, which all servers accept by then.
+ *   new password for the connection to their primary. By then all servers accept the new password.
  *
  * Nothing else of the deployment has changed. The next update sets users and passwords on all servers again. After that
  * `PasswordRetirement` makes servers refuse passwords that are no longer wanted, and deletes the Secret.

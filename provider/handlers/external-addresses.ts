@@ -17,7 +17,7 @@ import { waitOptions } from "../protocol/waiting";
 export interface ExternalAddressesInputs {
   readonly target: KubernetesReference;
   readonly password: string;
-  /** Access for clients outside the Kubernetes cluster; null if there is none. */
+  /** Access for clients outside the Kubernetes cluster; null if it is not wanted. */
   readonly external: ExternalRequest | null;
   /** Image of the servers. */
   readonly image: string;

@@ -37,7 +37,7 @@ export interface LoadGeneratorInputs {
   readonly mixes?: readonly MixedWorkload[] | undefined;
   /**
    * Number and placement of the load generators. On this machine only the number has an effect.
-   * @default one, apart from the servers
+   * @default one load generator, separate from the servers
    */
   readonly clients?: RunnerPlan | undefined;
   /** Time limit for pods to start, seconds. */

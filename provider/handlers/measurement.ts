@@ -25,7 +25,7 @@ export interface MeasurementInputs extends LoadGeneratorInputs {
   /** Named tests. The number of keys is adjusted to the deployments. */
   readonly workload: Workload;
   /**
-   * Whether numbers of connections and threads that primaries cannot share evenly are adjusted; otherwise they are
+   * Whether to adjust numbers of connections and threads that primaries cannot share evenly. Otherwise such numbers are
    * refused.
    */
   readonly adjustLoad: boolean;
@@ -43,7 +43,7 @@ export interface MeasurementInputs extends LoadGeneratorInputs {
 }
 
 export interface MeasurementOutputs {
-  /** Results without latency distributions. The file results.json has these too. */
+  /** Results without latency distributions. The file results.json also has the distributions. */
   readonly results: MeasuredResults;
   readonly comparison: readonly Comparison[];
   /** Text of summary.txt. */

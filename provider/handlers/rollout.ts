@@ -19,7 +19,7 @@ export interface RolloutInputs {
   readonly password: string;
   /** Checksum that changes with the pod template. */
   readonly revision: string;
-  /** Volume of each pod. A change of it needs a new StatefulSet, which takes over the pods. */
+  /** Volume of each pod. A change of the volume needs a new StatefulSet, which takes over the pods. */
   readonly storage: StorageRequest;
   /** Time limit for pods to start, seconds. A change that restarts pods gets one more minute for each pod. */
   readonly timeoutSeconds: number;
@@ -40,7 +40,10 @@ export interface RolloutOutputs {
   readonly unfinished?: true | undefined;
 }
 
-/** @param before former references, and those of failed updates: running pods may still be of them */
+/**
+ * @param before references from the last successful update and from failed updates. Running pods may still have the
+ *   template of any of them
+ */
 async function rollOut(
   inputs: RolloutInputs,
   timeoutSeconds: number,
@@ -81,8 +84,8 @@ async function rollOut(
  * Rolls out the pods. After a failure some pods have the former template and others the new one. All have their data
  * and are part of the deployment, and the StatefulSet waits to restart the next pod. If the program was killed while a
  * primary handed over, clients cannot write for some minutes (docs/failures.md). Some Sentinels may have forgotten
- * nodes that are gone, and others not. The next update brings all pods to its own template, even if that is the former
- * one.
+ * nodes that are gone, and others may not. The next update brings all pods to its own template, even if that is the
+ * former one.
  */
 export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   create: async (inputs, context) => {
@@ -91,7 +94,7 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   },
   recordsAttempts: true,
   // A killed update leaves its template in the Kubernetes cluster, but no attempt in the state. So a refresh looks for
-  // it.
+  // that template.
   read: async (_id, { target, rolledOutAt, unfinished }) => {
     if (!isLed(target)) return { rolledOutAt };
     try {

@@ -49,9 +49,9 @@ function nodeNames(target: DeploymentReference): string[] {
 }
 
 /**
- * Opens the nodes of the former shape. A leaving node that no member knows has never joined, so it need not run. The
- * function waits for all other nodes, so that leaving ones can hand over their slots. A leaving node that still does
- * not run then may leave if the others have all slots.
+ * Opens the nodes of the former shape, and waits for them, so that leaving nodes can hand over their slots. It does not
+ * wait for a leaving node that no member knows, because that node has never joined. A leaving node that does not run in
+ * time may still leave, if the other nodes have all slots.
  * @throws Failure if a node that stays does not run, or if a node that does not run has slots
  */
 async function openFormerNodes(
@@ -103,8 +103,8 @@ async function openFormerNodes(
 }
 
 /**
- * Moves a leaving primary to a pod that stays, if the servers run without Sentinels now or afterwards. Sentinels that
- * are added later find the primary at its new place.
+ * Moves a leaving primary to a pod that stays, unless the servers have Sentinels both before and after the change.
+ * Sentinels that are added later find the primary at its new place.
  */
 async function keepPrimary(
   former: readonly DeploymentReference[],

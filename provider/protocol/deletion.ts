@@ -1,11 +1,12 @@
-/** Access to the API server for a handler that deletes something, also if the Kubernetes cluster is gone. */
+/** Access to the API server for handlers that delete something. The Kubernetes cluster may be gone already. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { KubeconfigSelection } from "../../platforms/kubernetes/api/client";
 import { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { HandlerContext } from "./resource-handler";
 
 /**
- * Environment variable that says that an unreachable cluster is gone. Pulumi's Kubernetes provider uses the same one.
+ * Environment variable that says that an unreachable cluster is gone. Pulumi's Kubernetes provider uses the same
+ * variable.
  */
 const GONE = "PULUMI_K8S_DELETE_UNREACHABLE";
 

@@ -1,10 +1,13 @@
-/** Checks in a preview. They may fail to read what they check, because a preview must work without an API server. */
+/**
+ * Checks in a preview. If a check cannot read its object, it reports this and the preview goes on, because a preview
+ * must work without an API server.
+ */
 import { messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 
 /**
- * @returns the result of `look`; undefined if it fails, which is reported. The update looks again, and fails if that
- * fails
+ * @returns the result of `look`. If `look` fails, the error is reported and the result is undefined. The update looks
+ *   again, and fails if this second look fails
  */
 export async function inspectOrReport<T>(
   name: string,

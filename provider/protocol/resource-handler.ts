@@ -38,13 +38,13 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
     inputs: Inputs,
     context: HandlerContext,
   ) => Promise<{ readonly id: string; readonly outputs: Outputs }>;
-  /** Updates the resource. @default `create` with the new inputs, whose ID is ignored */
+  /** Updates the resource. @default `create` is called with the new inputs, and the ID that it returns is ignored */
   readonly update?: (
     id: string,
     olds: Inputs & Outputs,
     news: Inputs,
     context: HandlerContext,
-    /** Inputs of failed updates after the last successful one. `olds` is from the successful one. @default none */
+    /** Inputs of updates that failed after the last successful one, from which `olds` comes. @default none */
     attempts?: readonly Inputs[],
   ) => Promise<Outputs>;
   /**
@@ -63,7 +63,7 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
    */
   readonly read?: (id: string, state: Inputs & Outputs, context: HandlerContext) => Promise<Outputs | undefined>;
   /**
-   * Whether the outputs in the state need an update although no input changed. A refresh may have changed them.
+   * Whether the outputs in the state need an update although no input changed. A refresh may have changed the outputs.
    * @default false
    */
   readonly drifted?: (state: Inputs & Outputs) => boolean;
@@ -76,7 +76,7 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
   readonly describeChange?: (olds: Inputs, news: Partial<Inputs>) => readonly string[];
   /** Names of inputs whose change needs a replacement. */
   readonly replaceOn?: readonly string[];
-  /** Names of inputs that cause no update if only they change. The next update gets their new values. */
+  /** Names of inputs whose change does not cause an update by itself. The next update gets their new values. */
   readonly silentInputs?: readonly string[];
   /** Names of outputs that are secret. Inputs that are secret stay secret as outputs without being named here. */
   readonly secretOutputs?: readonly string[];

@@ -4,7 +4,7 @@ import type { HandlerContext } from "./resource-handler";
 
 /** Milliseconds before the first message. A shorter wait prints none. */
 const FIRST_REPORT_MS = 10_000;
-/** Shortest time between two messages with different reasons, and with the same reason, milliseconds. */
+/** Shortest time between two messages, milliseconds: first with different reasons, then with the same reason. */
 const CHANGE_MS = 10_000;
 const REPEAT_MS = 60_000;
 
@@ -14,7 +14,8 @@ export function waitOptions(name: string, timeoutSeconds: number, { signal, repo
 }
 
 /**
- * Limits messages: the first comes after 10 s, a different reason after another 10 s, the same reason once a minute.
+ * Limits the frequency of messages. The first comes after 10 s. A message with a different reason comes 10 s later at
+ * the earliest, and one with the same reason once a minute.
  */
 function throttled(name: string, timeoutSeconds: number, report: ReportProgress): ReportProgress {
   const began = Date.now();

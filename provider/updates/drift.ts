@@ -12,7 +12,7 @@ import { failbacks } from "../../valkey/resize/resize-roles";
 import { groupByZone } from "../../valkey/topology/placement";
 import type { Shape } from "../../valkey/topology/placement";
 
-/** Time for a deployment during a failover to settle, milliseconds. */
+/** Time limit for a deployment to settle during a failover, milliseconds. */
 const SETTLING_MS = 5_000;
 
 /** The present state of a deployment, as its nodes report it. */

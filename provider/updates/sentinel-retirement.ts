@@ -19,11 +19,11 @@ export interface SentinelChange {
 
 /**
  * Stops Sentinels that leave before servers start without them, because they could elect a different primary than the
- * designated one. If such a change is undone, they run again. If the program is killed half-way, no replica takes over
- * from a failed primary until the next update, or until an update after a refresh that finds that the Sentinels are
- * gone.
+ * designated one. If the change is undone, the Sentinels run again. If the program is killed half-way, no replica takes
+ * over from a failed primary until the next update, or until an update after a refresh that finds that the Sentinels
+ * are gone.
  * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary; the Sentinels run again
- * then
+ *   then
  */
 export async function settleSentinels(
   { former, target, password }: SentinelChange,

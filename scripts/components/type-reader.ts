@@ -71,8 +71,8 @@ export class TypeReader {
       if (item !== undefined) return { kind: "list", of: this.#value(item, `${path}[]`, singular(name)) };
     }
     const values = checker.getIndexTypeOfType(type, ts.IndexKind.String);
-    // A type with some known names and any others is a map here. The names are checked when the component is
-    // constructed.
+    // A type with known names that also allows any other name is a map here. The names are checked when the component
+    // is constructed.
     if (values !== undefined) return { kind: "map", of: this.#value(values, `${path}.NAME`, singular(name)) };
     if (type.getProperties().length === 0 && type.getCallSignatures().length === 0) return { kind: "any" };
     if (type.getCallSignatures().length === 0 && (type.flags & ts.TypeFlags.Object) !== 0)
@@ -100,7 +100,7 @@ export class TypeReader {
       this.problems.push(`${path}: a union of values and several objects; let one object have a property for each`);
       return { kind: "any" };
     }
-    // Duplicates are removed, because `true | false` becomes twice the same type.
+    // Duplicates are removed, because `true | false` becomes the same type twice.
     const shapes = type.types.map((each) => JSON.stringify(this.#shape(each, path, name)));
     return { kind: "union", of: [...new Set(shapes)].map((each) => JSON.parse(each) as Shape) };
   }

@@ -10,7 +10,10 @@ import type { DeploymentConfig } from "./schema/deployments";
 import { DEFAULT_SENTINELS } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";
 
-/** The deployment. If its `sentinel` is not configured, it is set to the default Sentinels or to `false`. */
+/**
+ * The deployment with its Sentinels. If `sentinel` is not configured, this option becomes the default Sentinels or
+ * `false`.
+ */
 export function withDerivedSentinels(
   name: string,
   deployment: DeploymentConfig,

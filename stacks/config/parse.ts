@@ -81,7 +81,7 @@ function validate(
   overrides: OptionOverrides,
 ): string[] {
   const { benchmark, study, capacity, areWorkloadsValid } = sections;
-  // If a workload has a problem, it may be the one that the search names, so the name is not checked.
+  // The search may name a workload that has a problem, so this name is checked only if all workloads are valid.
   const isCapacityKnown = overrides.workload === undefined && areWorkloadsValid;
   const known = {
     ...sections,

@@ -60,7 +60,7 @@ export function hostPlans(
   }));
 }
 
-/** The properties of a deployment that loads are checked against. */
+/** Properties of a deployment against which loads are checked. */
 export function loadedDeployment([name, deployment]: readonly [string, DeploymentConfig]): LoadedDeployment {
   const { mode, settings } = deployment;
   return { name, mode, shape: configuredShape(deployment), maxmemory: settings.maxmemory };

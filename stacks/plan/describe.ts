@@ -21,7 +21,7 @@ import type {
 } from "./stack-plan-types";
 import { COMMAND } from "../../lib/system/package";
 
-/** Highest number of shards of which all are listed, and the number that is listed if there are more. */
+/** Highest number of shards that are all listed, and the number of shards that are listed if there are more. */
 const MAX_LISTED_SHARDS = 6;
 const FEW_SHARDS = 3;
 

@@ -28,7 +28,7 @@ import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-s
 /** The deployments and the load that run on the platform. */
 export interface EksLoad {
   readonly deployments: Readonly<Record<string, DeploymentConfig>>;
-  /** Measurements; undefined if nothing is measured, so that no load generator runs. */
+  /** Measurements; undefined if nothing is measured and no load generator runs. */
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
 }

@@ -21,7 +21,7 @@ import type { ScenarioConfig } from "../config/schema/failures";
 /** Time limit of the command WAIT, milliseconds. */
 const WAIT_MS = 1000;
 
-/** A deployment into which faults are injected, as far as it is known before it exists. */
+/** A deployment for faults, with the facts that are known before the deployment exists. */
 export type SubjectPlan = Pick<HostDeploymentPlan, "name" | "mode" | "shape" | "settings" | "zones" | "sentinel"> & {
   /** Whether all nodes run on this machine, or pods run on several machines. */
   readonly machines: "one" | "several";

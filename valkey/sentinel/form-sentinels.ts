@@ -66,7 +66,10 @@ export function forgetGone(
   );
 }
 
-/** A Sentinel that has just started may be looking up names that DNS does not know yet: it answers nobody until that has failed. */
+/**
+ * Connects to all Sentinels, and waits for those that do not answer. A Sentinel that has just started looks up names that
+ * DNS may not know yet, and answers nobody until that has failed.
+ */
 async function withSentinels<T>(
   deployment: Deployment,
   sentinels: Sentinels,

@@ -18,13 +18,16 @@ export interface ClusterCheckInputs {
   readonly keepsNamespace: boolean;
 }
 
-/** A problem with the prefix of its section. Every problem begins with an option of the section `platform`. */
+/** Prefixes a problem with its section. Every problem begins with the name of an option in the section `platform`. */
 const withPrefix = (problem: string): string => `valkey:platform.${problem}`;
 
 const open = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesClient> =>
   KubernetesClient.open({ kubeconfig, context });
 
-/** @param olds inputs of the last update; undefined before the first one. After it the stack may own the namespace */
+/**
+ * @param olds inputs of the last update; undefined before the first update. After the first update the stack may own
+ *   the namespace
+ */
 async function clusterProblems(
   kubernetes: KubernetesClient,
   { needs, stack }: ClusterCheckInputs,
@@ -40,8 +43,8 @@ const owns = (olds: ClusterCheckInputs | undefined, namespace: string): boolean 
   olds?.needs.createsNamespace === true && olds.needs.namespace === namespace;
 
 /**
- * Problem of a stack that no longer creates its namespace. Pulumi would delete the namespace, and Kubernetes with it
- * everything in it.
+ * Problem of a stack that no longer creates its namespace. Pulumi would delete the namespace, and Kubernetes everything
+ * in it.
  */
 function abandonedNamespace(
   olds: ClusterCheckInputs | undefined,
@@ -52,7 +55,7 @@ function abandonedNamespace(
   return [withPrefix(`createNamespace: ${problem}`)];
 }
 
-/** Problems in a preview. If the Kubernetes cluster does not answer, there are none: a preview works without it. */
+/** Problems in a preview; empty if the Kubernetes cluster does not answer, because a preview works without it. */
 async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
   try {
     return await clusterProblems(await open(inputs), inputs, olds);

@@ -19,7 +19,7 @@ export interface DeploymentVerificationInputs {
   readonly password: string;
   /** Duration of the formation. A new formation needs a new check. Null if there is no formation step. */
   readonly formationMs: number | null;
-  /** Revision of the pods. A changed revision restarts them. Null if servers are replaced instead of restarted. */
+  /** Revision of the pods. A changed revision restarts the pods. Null if servers are replaced instead of restarted. */
   readonly revision: string | null;
   /** Time of the last roll-out, ISO 8601. A new roll-out needs a new check. Undefined if none is known */
   readonly rolledOutAt?: string | undefined;
@@ -32,7 +32,7 @@ export interface DeploymentVerificationInputs {
 export interface DeploymentVerificationOutputs {
   /** The topology as found, with every assertion of the verdict. */
   readonly topology: TopologyRecord;
-  /** Data that the last `pulumi up` found. The next one compares with it. */
+  /** Data that the last `pulumi up` found. The next `pulumi up` compares it with the data that it finds. */
   readonly data: SeenData;
   /** Time when the deployment was verified, ISO 8601. */
   readonly verifiedAt: string;
@@ -41,16 +41,16 @@ export interface DeploymentVerificationOutputs {
 }
 
 /**
- * Milliseconds for a deployment to settle. Pods are ready a little before primaries count their replicas and all nodes
- * agree.
+ * Time limit for a deployment to settle, milliseconds. Pods are ready a little before primaries count their replicas
+ * and all nodes agree.
  */
 const SETTLING_MS = 30_000;
 
 /**
  * Verifies the deployment. It changes no server. After a failure the state keeps the last verification that passed. If
  * nodes of a cluster have moved to other shards, only one pod may be evicted at a time. The next update always verifies
- * again. If data is gone, one update fails. After that the state has the data that still exists, and the next update
- * compares with it.
+ * again. If data is gone, this update fails. After that the state describes the data that still exists, and the next
+ * update compares with that.
  */
 export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVerificationOutputs> = {
   recordsAttempts: true,
@@ -67,8 +67,8 @@ export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVe
 };
 
 /**
- * Whether an update keeps the servers. False for servers on this machine: a change that they cannot accept starts new
- * ones.
+ * Whether an update keeps the servers. False for servers on this machine, because a change that they cannot accept
+ * starts new servers.
  */
 function isSame(olds: DeploymentReference, news: DeploymentReference): boolean {
   if (olds.platform !== "kubernetes" || news.platform !== "kubernetes") return false;

@@ -31,7 +31,7 @@ export interface ImageCheckInputs {
 const MOST_SECONDS = 300;
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check", "app.kubernetes.io/managed-by": "valkey-measured" };
 
-/** Tags of the images of running servers. After an interrupted change they may be of two versions. */
+/** Tags of the images of running servers. After an interrupted change, servers may run two versions. */
 async function runningTags(kubernetes: KubernetesClient, target: KubernetesReference): Promise<string[]> {
   const { namespace, statefulSet, container } = target;
   const labels = await readPodLabels(kubernetes, namespace, { statefulSet });
@@ -50,7 +50,7 @@ async function runningVersions(inputs: ImageCheckInputs, signal: AbortSignal): P
   return answers.flatMap((text) => (text === undefined ? [] : (parseInfo(text).get("valkey_version") ?? [])));
 }
 
-/** @returns why the change is refused; undefined if it is not */
+/** @returns why the change is refused; undefined if it is allowed */
 function refusal(name: string, running: readonly string[], to: string): string | undefined {
   const from = running.find((version) => cannotReadDataOf(version, to));
   if (from === undefined) return undefined;

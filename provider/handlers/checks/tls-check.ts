@@ -80,7 +80,9 @@ async function switchProblem(
   };
 }
 
-/** @returns why the certificate or the switch of TLS is refused. If it cannot be checked now, the update checks it */
+/**
+ * @returns why the certificate or the switch of TLS is refused. If the Secret cannot be read now, the update checks it
+ */
 async function refusals(
   olds: TlsCheckInputs | undefined,
   target: KubernetesReference,

@@ -32,7 +32,10 @@ const arn = (service: string, resource: string): z.ZodString =>
       `expected an ARN such as arn:aws:${service}:…`,
     );
 
-/** Name of the cluster, at most 38 characters: names of roles begin with it, and AWS allows 64 characters for those. */
+/**
+ * Name of the cluster, at most 38 characters. Names of roles begin with it, and AWS allows 64 characters for the name
+ * of a role.
+ */
 const clusterName = z
   .string()
   .regex(
@@ -140,10 +143,10 @@ const accessName = z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, "expected lower-ca
 
 export const clusterSchema = z.strictObject({
   publicAccessCidrs: z.array(block).default([]).meta({
-    description: "Address blocks that may reach the API server from outside the network. With an empty list, none can.",
+    description: "Address blocks that may reach the API server from outside the network. An empty list allows none.",
   }),
   openToTheWorld: z.boolean().default(false).meta({
-    description: "Whether `publicAccessCidrs` may hold 0.0.0.0/0.",
+    description: "Whether `publicAccessCidrs` may contain 0.0.0.0/0.",
   }),
   access: z.record(accessName, access).default({}).meta({
     description: "Roles and users that may use the cluster, besides its creator, each under a name.",
@@ -216,7 +219,7 @@ const storageSchema = z.strictObject({
 const clientsSchema = z.strictObject({
   ...clientFields,
   requests: resourceQuantities.default({ cpu: "1", memory: "1Gi" }).meta({
-    description: "Resources reserved for each load generator. There is no limit, because it would slow it down.",
+    description: "Resources reserved for each load generator. There is no limit, because a limit would slow it down.",
   }),
   zone: zoneLetter.optional().meta({ description: "Letter of the load generators' zone.", fallback: "any zone" }),
 });

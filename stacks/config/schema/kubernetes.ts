@@ -37,7 +37,7 @@ const clientsSchema = z.strictObject({
       "Whether load generators may share a machine with the servers under test. If true, every result has a warning.",
   }),
   requests: resourceQuantities.optional().meta({
-    description: "Resources reserved for each load generator. There is no limit, because it would slow it down.",
+    description: "Resources reserved for each load generator. There is no limit, because a limit would slow it down.",
     fallback: "100m CPU and 64Mi",
   }),
   nodeSelector: selector("Labels of the machines for load generators."),

@@ -39,8 +39,8 @@ export interface StackConfig {
 export type HostStackConfig = StackConfig & { readonly platform: HostConfig };
 
 /**
- * Schemas of the sections of a stack file. Each section is parsed separately, so no problem hides one in a different
- * section.
+ * Schemas of the sections of a stack file. Each section is parsed separately, so a problem in one section does not hide
+ * problems in the others.
  */
 export const SECTIONS = {
   platform: platformSchema.meta({ description: "Where the servers run." }),

@@ -1,6 +1,6 @@
 /**
  * Parses the sections of a configuration. Each section, and each named entry in a section, is parsed separately, so
- * that no problem hides one in a different part. Pure.
+ * that a problem in one part does not hide problems in the others. Pure.
  */
 import type { z } from "zod";
 import { DEFAULT_TESTS } from "../../../benchmarks/workloads/benchmark-schema";
@@ -96,8 +96,8 @@ export class SectionParser {
   }
 
   /**
-   * Parses the section `benchmark` with the values of command-line options. If there are workloads, tests default to
-   * none.
+   * Parses the section `benchmark` with the values of command-line options. If there are workloads, the default is no
+   * tests.
    */
   benchmark(): BenchmarkConfig | undefined {
     const section = this.#raw["benchmark"] ?? {};

@@ -19,7 +19,9 @@ export interface ProgramDeployment {
   readonly component: pulumi.Resource & {
     readonly reference: pulumi.Output<DeploymentReference>;
     readonly password: pulumi.Output<string>;
-    /** URL for clients outside the Kubernetes cluster; undefined without them. Secret. @default no such clients */
+    /**
+     * URL for clients outside the Kubernetes cluster; undefined without such clients. Secret. @default no such clients
+     */
     readonly externalUrl?: pulumi.Output<string | undefined>;
     readonly formationMs: pulumi.Output<number | null>;
     readonly topology: pulumi.Output<TopologyRecord>;

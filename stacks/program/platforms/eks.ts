@@ -26,7 +26,7 @@ const label = (path: readonly PropertyKey[]): string =>
   `${CONFIG_NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
 
 /**
- * Creates the platform and the deployments. Both errors are thrown before anything is created.
+ * Creates the platform and the deployments. It throws errors before anything is created.
  * @throws BadInput with every reason why the plan or the account does not allow it
  * @throws Failure when AWS does not answer
  */
