@@ -12,7 +12,7 @@ export interface AddressBlock {
   readonly prefixLength: number;
 }
 
-/** @returns undefined if the text is not a block; address bits after the prefix are cleared */
+/** @returns the block, with the address bits after the prefix cleared. Undefined if the text is not a block */
 export function parseCidr(cidr: string): AddressBlock | undefined {
   if (!ipaddr.isValidCIDR(cidr)) return undefined;
   const [address, prefixLength] = ipaddr.parseCIDR(cidr);

@@ -12,7 +12,7 @@ export interface CumulativeCount {
   readonly count: number;
 }
 
-/** The longest latency that is distinguished, microseconds. Longer latencies count as an hour. */
+/** The longest latency that a histogram records, microseconds. Longer latencies count as an hour. */
 const MAX_US = 3_600_000_000;
 const DIGITS = 3;
 /** Steps of `tailSteps`, which go down to one request in a million. */
@@ -45,8 +45,8 @@ export class Histogram {
   }
 
   /**
-   * A histogram of a cumulative distribution. Each request counts with the latency of its step, which it did not
-   * exceed.
+   * A histogram of a cumulative distribution. Each request counts with the latency of its step, which is its upper
+   * bound.
    */
   static fromCumulative(counts: readonly CumulativeCount[]): Histogram {
     const histogram = Histogram.empty();
@@ -83,7 +83,7 @@ export class Histogram {
     return encodeIntoCompressedBase64(this.hdr);
   }
 
-  /** Counts requests. @param us latency of the requests, microseconds; less than one counts as one */
+  /** Counts requests. @param us latency of the requests, microseconds. A latency below 1 counts as 1 */
   record(us: number, count = 1): void {
     const value = us < 1 ? 1 : us > MAX_US ? MAX_US : Math.round(us);
     this.hdr.recordValueWithCount(value, count);
@@ -155,7 +155,10 @@ export class Histogram {
     return [...steps.values()];
   }
 
-  /** The cumulative distribution at the percentiles of valkey-benchmark's table. Each percentile halves the rest. */
+  /**
+   * The cumulative distribution at the percentiles of valkey-benchmark's table. Each percentile halves the part of the
+   * requests above the previous percentile.
+   */
   percentiles(): CumulativeCount[] {
     const counts = this.cumulative();
     const steps = new Map<number, CumulativeCount>();

@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "./errors";
 
-/** How often to check a condition, and for how long. */
+/** Interval and time limit of the checks of a condition. */
 export interface Polling {
   /** Time between two checks, milliseconds. @default 50 */
   readonly intervalMs?: number | undefined;
@@ -15,8 +15,8 @@ export interface Polling {
 const DEFAULT_INTERVAL_MS = 50;
 
 /**
- * Calls `check` until it returns a value. The last check begins when the time is up. So there is always a check at the
- * end, even if an earlier one has blocked the event loop.
+ * Calls `check` until it returns a value. The last check begins when the time is up. So the condition is checked at the
+ * end even if an earlier check has blocked the event loop.
  * @returns what `check` returned; undefined when the time is up
  * @throws the signal's reason; what `check` throws
  */

@@ -6,10 +6,10 @@
  */
 export type ReportProgress = (line: string, passing?: boolean) => void;
 
-/** How long to wait, a signal that ends the wait early, and a function for reports. */
+/** Time limit of a wait, a signal that ends the wait early, and a function for reports. */
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Called with what is waited for. */
+  /** Called with a description of the awaited condition. */
   readonly report: ReportProgress;
 }

@@ -1,7 +1,7 @@
 /** Text tables for terminals. Pure. */
 
 /**
- * Pads each column to its widest cell, with two spaces between columns and none at the end of a line.
+ * Pads each column to its widest cell, with two spaces between columns. Lines do not end with spaces.
  * @param align a letter for each column; `r` aligns it to the right
  */
 export function textTable(rows: readonly (readonly string[])[], align = ""): string[] {

@@ -22,7 +22,7 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(s / 86_400)}d`;
 }
 
-/** Names as text, the first ones and the number of the others: `a, b, c, d and 3 more`. */
+/** The first names and the number of the remaining names, as text: `a, b, c, d and 3 more`. */
 export function formatList(names: readonly string[], most: number): string {
   return names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;
 }

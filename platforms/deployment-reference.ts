@@ -1,6 +1,6 @@
 /**
- * A reference to a deployment: plain data with which a later process can connect to it. It does not contain the
- * password.
+ * A reference to a deployment: plain data that a later process needs to connect to the deployment. The reference does
+ * not contain the password.
  */
 import { connect } from "../valkey/connection";
 import type { NodeAccess, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
@@ -24,7 +24,7 @@ interface ReferenceBase {
   readonly mode: Mode;
   readonly shape: Shape;
   readonly zones: readonly string[];
-  /** Values by name of the directive. Every node must have them. */
+  /** Values of directives, by name of the directive. Every node must have these values. */
   readonly directives: Readonly<Record<string, string>>;
 }
 
@@ -53,7 +53,10 @@ export interface KubernetesReference extends ReferenceBase {
   /** Name of the container that runs Valkey. */
   readonly container: string;
   readonly port: number;
-  /** Secret of the servers' TLS. Its `ca.crt` is the authority of their certificates. @default no TLS */
+  /**
+   * Secret with the TLS files. Its `ca.crt` is the authority that signed the certificates of the servers.
+   * @default no TLS
+   */
   readonly tls?: { readonly secretName: string } | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
@@ -66,7 +69,7 @@ export interface KubernetesReference extends ReferenceBase {
     { readonly statefulSet: string; readonly port: number; readonly settings: SentinelSettings } | undefined;
   /** `HOST:PORT` for clients in the Kubernetes cluster. */
   readonly service: string;
-  /** Services to which clients connect, and the nodes to which each routes. @default Services are not verified */
+  /** Services to which clients connect, each with the nodes that it routes to. @default Services are not verified */
   readonly ways?: readonly ClientWay[] | undefined;
   /**
    * Objects by which clients and servers find the primary, if a pod other than the first can be the primary.
@@ -81,7 +84,7 @@ export type DeploymentReference = EndpointReference | KubernetesReference;
 /**
  * Opens a deployment. On Kubernetes it waits until the pods run and answer.
  * @param password password of the servers; undefined if they have none
- * @param waiting time limit for pods
+ * @param waiting time limit within which the pods must run
  * @param formerPassword password to try if a server refuses the first one
  * @throws BadInput when the kubeconfig or the StatefulSet does not exist
  * @throws Failure when pods do not run or cannot be reached
@@ -114,7 +117,7 @@ export function openKubernetesClient({ kubeconfig, context }: KubernetesReferenc
   return KubernetesClient.open({ kubeconfig, context });
 }
 
-/** Opens a deployment as `openDeployment` does. The result also has the facts that only pods have. */
+/** Opens a deployment as `openDeployment` does. The result also has the facts that exist for pods only. */
 export async function openPodDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
@@ -136,8 +139,8 @@ export async function openRunningPart(
 }
 
 /**
- * Opens the running servers, without Sentinels. It waits until all servers run, or until it is known why some do not,
- * and then until the running ones answer.
+ * Opens the running servers, without Sentinels. It waits until every server runs or the reason why it does not run is
+ * known. Then it waits until the running servers answer.
  * @returns undefined when no server runs
  * @throws as `openDeployment`, but not for pods that do not run
  */

@@ -9,7 +9,7 @@ import type { OptionalAssertion } from "../valkey/verification/facts";
 
 /** TLS settings of the connections. */
 export interface ExternalTls {
-  /** Certificate of the authority, PEM. @default the authorities that this machine trusts */
+  /** Certificate of the certificate authority, PEM. @default the authorities that this machine trusts */
   readonly caCertificate?: string | undefined;
   /** Name that the servers' certificates must contain. @default the host of each node */
   readonly serverName?: string | undefined;
@@ -32,8 +32,8 @@ export interface ExternalServers {
   /** Assertions that verification skips. */
   readonly skippedAssertions: readonly OptionalAssertion[];
   /**
-   * Whether existing keys with the benchmark's names may be overwritten and deleted. Otherwise they are a reason to
-   * refuse.
+   * Whether existing keys with the benchmark's names may be overwritten and deleted. If not, such keys are a reason to
+   * refuse the benchmark.
    */
   readonly overwriteKeys: boolean;
 }

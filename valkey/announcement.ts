@@ -24,8 +24,8 @@ export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
  * Directives that make a server announce an address to clients, with their values. Links between nodes still use the
  * nodes' own addresses.
  * @param port port on which servers listen
- * @param tls whether servers use TLS. If no address is given, clients then get host names. An outside address has no
- *   host name that all clients can resolve
+ * @param tls whether servers use TLS. With TLS and without an announced address, clients get host names. An outside
+ *   address has no host name that all clients can resolve
  */
 export function announcedDirectives(
   address: Endpoint | undefined,
@@ -48,8 +48,8 @@ export function announcedConfig(address: Endpoint, server: { readonly port: numb
 }
 
 /**
- * Sets the directives that differ, and waits until every node gives clients the announced address of each node that it
- * knows.
+ * Sets the directives that differ, and waits until every node gives clients the announced addresses of all nodes that
+ * it knows.
  * @throws Failure when a server lacks a directive; nothing has changed then
  */
 export async function announce(
@@ -104,10 +104,7 @@ async function read(connection: Connection, wanted: ReadonlyMap<string, string>)
   return parseFlatReply(await connection.config("GET", ...([...wanted.keys()] as [string])));
 }
 
-/**
- * Nodes that give clients a wrong address of a node that they know. The next ping of the other node corrects each of
- * them.
- */
+/** Nodes that give clients a wrong address of a known node. The next ping of the known node corrects the address. */
 async function unaware(
   connections: ReadonlyMap<DeploymentNode, Connection>,
   announced: Announced,

@@ -15,8 +15,8 @@ const POLL_MS = 200;
 /**
  * Sends CONFIG SET to every node whose values differ. If a node refuses, all nodes get their former values back.
  * @param polling time limit for the first append-only file to be written
- * @param mayRaise whether a node has the memory for a higher maxmemory; a node without it keeps its maxmemory and its
- *   policy
+ * @param mayRaise whether a node has the memory for a higher maxmemory. If not, the node keeps its present maxmemory
+ *   and eviction policy
  * @throws Failure naming the node and the directive that it refuses
  */
 export async function applySettings(
@@ -106,8 +106,8 @@ async function requireMemory(
 }
 
 /**
- * Waits until every node has written its append-only file. If a server restarted before its first file is complete, it
- * would load nothing.
+ * Waits until every node has written its append-only file. A server that restarts before its first file is complete
+ * loads nothing.
  */
 async function awaitAppendOnlyFiles(
   deployment: string,

@@ -5,8 +5,8 @@ import type { Deployment } from "./deployment";
 import { parseFlatReply } from "./topology/info";
 
 /**
- * The directive for a server's zone. It is set by CONFIG SET only, because the configuration files of pods do not
- * contain it.
+ * The directive for a server's zone. Only CONFIG SET sets it, because the configuration files of pods do not contain
+ * it.
  */
 export const ZONE_DIRECTIVE = "availability-zone";
 

@@ -4,7 +4,7 @@ import type { Observation } from "./observation";
 /** A name to which clients connect: on Kubernetes a Service. */
 export interface ClientWay {
   readonly service: string;
-  /** Nodes that the Service must lead clients to. */
+  /** Nodes to which the Service must lead clients. */
   readonly to: "primary" | "all";
   /**
    * Number of proxies behind the Service; each forwards connections to the primary.
@@ -15,10 +15,10 @@ export interface ClientWay {
 
 /** A name to which clients connect, with its ready endpoints. */
 export interface ClientWayFacts extends ClientWay {
-  /** Pods that are ready. A new connection goes to any one of them. */
+  /** The ready pods. A new connection goes to any of them. */
   readonly endpoints: readonly {
     readonly pod: string;
-    /** Run ID of the server that answers a login through this proxy. Undefined if the pod is a node and not a proxy. */
+    /** Run ID of the server behind this proxy. Undefined if the pod is a node and not a proxy. */
     readonly runId?: Observation<string> | undefined;
   }[];
 }

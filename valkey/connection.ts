@@ -61,7 +61,7 @@ export async function connect(
   }
 }
 
-/** The server accepts neither the password nor the former one. */
+/** The server refuses both the password and the former password. */
 export class PasswordRefused extends Failure {
   constructor() {
     super("the server refuses the password");
@@ -69,7 +69,7 @@ export class PasswordRefused extends Failure {
 }
 
 /**
- * Whether a connection or a command timed out. If the error stands for several failures, whether all of them are
+ * Whether a connection or a command timed out. An error that stands for several failures counts if all of them are
  * timeouts. ioredis has no error class for a timeout.
  */
 export function isTimeout(error: unknown): boolean {
@@ -84,7 +84,7 @@ export function isCertificateProblem(error: unknown): boolean {
   return /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/.test(code);
 }
 
-/** ioredis' options for the byte stream: TCP, TLS, or what `dial` opens, with or without TLS. */
+/** ioredis' options for the byte stream: a TCP connection or the stream that `dial` opens, each with or without TLS. */
 function transport(
   { host }: Endpoint,
   access: NodeAccess,

@@ -26,7 +26,7 @@ const DISCONNECT_TIMEOUT_MS = 2_000;
 /**
  * A value for ioredis' option `Connector`.
  * @param tls options of TLS inside the stream; undefined for a connection without TLS
- * @param handshakeMs how long a server may take to answer the TLS handshake, milliseconds
+ * @param handshakeMs time limit for the TLS handshake, milliseconds
  */
 export function connectorOver(
   dial: Dial,

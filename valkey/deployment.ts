@@ -10,10 +10,7 @@ import type { MachineSettings, ExpectedTuning } from "./machine-settings";
 export interface Deployment {
   readonly name: string;
   readonly mode: Mode;
-  /**
-   * The wanted numbers of primaries and replicas. For servers that exist already, verification infers omitted numbers
-   * from the nodes.
-   */
+  /** The wanted numbers of primaries and replicas. If a number is omitted, verification infers it from the nodes. */
   readonly shape: Partial<Shape>;
   readonly nodes: readonly DeploymentNode[];
   /** The zones over which the nodes are to be spread. Undefined if the platform knows zones only through its nodes. */
@@ -27,10 +24,11 @@ export interface Deployment {
   readonly connect: (node: DeploymentNode) => Promise<Connection>;
   /** Rules of all users except `default`, by name. @default users are not checked */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** The Sentinels that promote a replica in replication mode; undefined if nothing fails over automatically. */
+  /** The Sentinels that promote a replica in replication mode; undefined if the deployment has no Sentinels. */
   readonly sentinels?: Sentinels | undefined;
   /**
-   * The machine settings that the platform promises, and how to read the actual ones; undefined if it promises none.
+   * The machine settings that the platform promises, and a function that reads the actual settings. Undefined if the
+   * platform promises none.
    */
   readonly tuning?:
     | {

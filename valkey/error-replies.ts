@@ -1,6 +1,6 @@
 /**
- * The meaning of a server's error reply for a client: a different node to send the command to, or a failure. Pure. The
- * open-loop generator bundles this file, so it must not import a client library.
+ * The meaning of a server's error reply for a client: a redirect to a different node, or a failure. Pure. The open-loop
+ * generator bundles this file, so it must not import a client library.
  */
 import type { Endpoint } from "./node";
 
@@ -10,18 +10,15 @@ import type { Endpoint } from "./node";
  */
 export type Redirect =
   /**
-   * A different node serves the slot: permanently (`MOVED`), or for this command only (`ASK`; the client sends ASKING
-   * first).
+   * A different node serves the slot. `MOVED`: for all further commands. `ASK`: for only this command, and the client
+   * sends ASKING first.
    */
   | { readonly kind: "MOVED" | "ASK"; readonly slot: number; readonly endpoint: Endpoint }
   /**
    * In replication mode, the former primary names its successor to clients that sent CLIENT CAPA REDIRECT (Valkey 8.0).
    */
   | { readonly kind: "REDIRECT"; readonly endpoint: Endpoint }
-  /**
-   * Some keys of the slot have been migrated and others have not. The client sends the same command again a little
-   * later.
-   */
+  /** Some keys of the slot have been migrated and others have not. The client repeats the command a little later. */
   | { readonly kind: "TRYAGAIN" };
 
 /**

@@ -8,13 +8,13 @@ import type { Observation } from "./observation";
  * Tuning that must be in place before a measurement: transparent huge pages are off, memory is overcommitted, and more.
  */
 export interface ExpectedTuning {
-  /** Least number of files that a server may open. */
+  /** Smallest allowed limit of open files of a server. */
   readonly openFiles: number;
-  /** Length of the accept queue that a server asks for, connections. @default not promised */
+  /** Length of the accept queue that a server requests, connections. @default not promised */
   readonly acceptQueue?: number | undefined;
   /**
-   * Number of CPUs of each machine that handle the network card's interrupts: CPU 0, then the last CPU, the one before
-   * it, and so on.
+   * Number of CPUs of each machine that handle the network card's interrupts. The first is CPU 0; the others are
+   * counted down from the last CPU.
    * @default any CPU
    */
   readonly interruptCpus?: number | undefined;

@@ -18,7 +18,7 @@ export interface DeploymentNode {
   readonly name: string;
   /** Zone of the node. If it is undefined, verification fails. */
   readonly zone: string | undefined;
-  /** Machine that the node runs on: a host, or what Kubernetes calls a node. */
+  /** Machine that the node runs on: a host, or a Kubernetes node. */
   readonly machine: string;
   /** The address that the other nodes and the load generators use. */
   readonly endpoint: Endpoint;
@@ -30,7 +30,10 @@ export interface DeploymentNode {
 export interface NodeAccess {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
-  /** Password that is tried if a server refuses `password`, because the server may not have learned the new one yet. */
+  /**
+   * Password to try if a server refuses `password`. After a change of the password, a server may still have the former
+   * one.
+   */
   readonly formerPassword?: string | undefined;
   readonly tls?: TlsFiles | undefined;
 }

@@ -14,8 +14,8 @@ export interface SentinelSettings {
    */
   readonly count: number;
   /**
-   * Number of Sentinels that must report the primary as down before a failover. In any case, a majority of all
-   * Sentinels elects the one that carries out the failover.
+   * Number of Sentinels that must report the primary as down before a failover. Whatever the quorum is, a majority of
+   * all Sentinels must elect the Sentinel that carries out the failover.
    */
   readonly quorum: number;
   /** Milliseconds without a reply after which a Sentinel reports a node as down (`down-after-milliseconds`). */
@@ -30,7 +30,7 @@ export interface Sentinels {
   readonly nodes: readonly DeploymentNode[];
 }
 
-/** The smallest number of zones with which a majority of the Sentinels survives the loss of any one zone. */
+/** Smallest number of zones with which a majority of the Sentinels survives the loss of any zone. */
 export const MIN_SENTINEL_ZONES = 3;
 
 /** The smallest whole number that is more than half of `count`. */

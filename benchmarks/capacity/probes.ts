@@ -103,8 +103,8 @@ export interface Confirmation {
 }
 
 /**
- * The bottleneck at the lowest rate that failed. It is the client if the load meets the objective only with more
- * connections.
+ * The bottleneck at the lowest rate that failed. The bottleneck is the client if the load meets the objective only with
+ * more connections.
  */
 export function capacityBottleneck(
   failing: Probe,
@@ -119,7 +119,7 @@ export function capacityBottleneck(
 }
 
 /**
- * Warnings of probes at the capacity, and of failed probes just above it: in both cases, the cause of a warning may
+ * Warnings of probes at the capacity, and of failed probes just above it. In both cases, the cause of a warning may
  * have lowered the capacity.
  */
 export function capacityWarnings(probes: readonly Probe[], capacity: number): Warning[] {

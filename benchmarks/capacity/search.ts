@@ -1,6 +1,6 @@
 /**
- * Searches for the highest load with which an objective is met. The rate is doubled until it fails, then the gap is
- * halved, and both ends are confirmed. Pure except for the probes.
+ * Searches for the highest load with which an objective is met. The rate is doubled until it fails. After that, the gap
+ * between passed and failed rates is halved, and both ends are confirmed. Pure except for the probes.
  */
 
 /** A rate that was offered for some time, and whether it met the objective. */
@@ -19,8 +19,8 @@ export interface SearchPlan {
   /** Target relative precision of the result, such as 0.05. */
   readonly precision: number;
   /**
-   * Greatest number of times that the result is offered again. It must meet the objective in more than half of them,
-   * and the next higher load must not.
+   * Maximum number of times that the resulting rate is offered again. The rate must meet the objective in more than
+   * half of these probes, and the next higher rate must not.
    */
   readonly confirmations: number;
 }
@@ -28,7 +28,7 @@ export interface SearchPlan {
 export interface SearchResult<P extends ProbeOutcome> {
   /** Highest confirmed rate; 0 if not even the lowest tried rate met the objective. */
   readonly capacity: number;
-  /** Whether the highest rate that may be offered met the objective. The capacity is then that rate or more. */
+  /** Whether even the highest rate that may be offered met the objective. If so, the capacity may be higher. */
   readonly isOpenEnded: boolean;
   /** All probes, in the order in which they were made. */
   readonly probes: readonly P[];
@@ -91,7 +91,7 @@ async function highestPassing(
   }
 }
 
-/** Whether more than half of the answers are yes. It stops asking as soon as the result is certain. */
+/** Whether more than half of the answers are yes. Asks no further once the result is certain. */
 async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
   const enough = Math.floor(of / 2) + 1;
   let held = 0;

@@ -69,7 +69,7 @@ function factsOf(environment: Environment): [string, string][] {
   ];
 }
 
-/** Differences of machine, system and load generator. */
+/** Differences in machine, system and load generator. */
 export function environmentChanges(before: Environment, after: Environment): Change[] {
   const now = new Map(factsOf(after));
   return factsOf(before).flatMap(([what, was]) =>
@@ -84,7 +84,7 @@ export function isSameMachine(before: Environment, after: Environment): boolean 
   );
 }
 
-/** Differences of version, shape and settings of a deployment. */
+/** Differences in the version, shape and settings of a deployment. */
 export function topologyChanges(before: MeasuredTopology, after: MeasuredTopology): Change[] {
   const of = before.deployment === after.deployment ? before.deployment : `${before.deployment} → ${after.deployment}`;
   const settings = [...new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])].sort();
@@ -105,9 +105,9 @@ function valueOf({ settings }: MeasuredTopology, name: string): string {
   return value === undefined ? "unknown" : value === "" ? '""' : value;
 }
 
-/** Greatest difference between the hit ratios of the same work. */
+/** Maximum difference between two hit ratios that count as the same work. */
 const HIT_LIMIT = 0.001;
-/** Greatest relative difference between the offered rates of the same work. */
+/** Maximum relative difference between two offered rates that count as the same work. */
 const RATE_LIMIT = 0.01;
 
 /** Differences in the work. Results of different work have no ratio. */

@@ -21,7 +21,7 @@ import {
   workChanges,
 } from "./changes";
 
-/** Default of the relative difference that matters. */
+/** Default relative difference that matters. */
 export const DEFAULT_PRECISION = 0.05;
 
 const ANOTHER_MACHINE = "the runs used different machines: the ratio also contains the difference between the machines";
@@ -151,7 +151,7 @@ function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["met
 
 /**
  * Judgement of a ratio between two runs. Two runs differ by more than the repeats of one run do. The change of the
- * reference load shows by how much.
+ * reference load shows how much more.
  */
 function judge(ratio: Ratio, referenceLoad: Ratio | undefined, metric: ComparedRow["metric"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;

@@ -110,7 +110,7 @@ export interface ComparableLoad {
   readonly ioThreads: number;
 }
 
-/** Greatest difference between the fractions of reads of comparable loads. */
+/** Maximum difference between the read fractions of two comparable loads. */
 const READS_APART = 0.1;
 
 /** Whether value sizes differ by at most a factor of four. */
@@ -120,8 +120,8 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 
 /**
  * The highest rate at which 99 % of the requests met the objective or a stricter one. Preferred are, in this order:
- * searches with a recorded load, which is similar to the needed one; searches during which the reference load did not
- * change; and random arrivals (evenly spaced arrivals make shorter queues).
+ * searches with a recorded load that is similar to the needed one; searches during which the reference load did not
+ * change; and random arrivals, because evenly spaced arrivals make shorter queues.
  * @returns undefined if no search fits
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {

@@ -13,7 +13,7 @@ export interface Choice {
   readonly set: MeasuredCapacity | undefined;
 }
 
-/** Least number of rounds for an interval. */
+/** Minimum number of rounds for an interval. */
 const MIN_REPEATS = 3;
 
 /**
@@ -36,7 +36,10 @@ export function chooseCapacities(
   return { choice: { get, set }, missing };
 }
 
-/** Capacities with the needed pipeline. If some of them have enough rounds and values of a similar size, only these. */
+/**
+ * Capacities with the needed pipeline. If some of them have enough rounds and values of a similar size, the others are
+ * omitted.
+ */
 function fitting(
   kind: "reads" | "writes",
   { pipeline, valueSize }: Requirements,

@@ -12,7 +12,7 @@ import type { PricedMachine, Recommendation, Requirements } from "./recommendati
 import type { Basis } from "./sizing";
 import { dataNeeded, MAX_PRIMARIES, sizeDeployments, usableRate } from "./sizing";
 
-/** Most options in a recommendation. */
+/** Maximum number of options in a recommendation. */
 const MAX_OPTIONS = 5;
 
 /** Options that meet the requirements, from all results; the cheapest comes first. */

@@ -22,7 +22,7 @@ export const ENTRY = 90;
 export const SWING = 1.13;
 /** Assumed size of a key, bytes. */
 export const KEY = 20;
-/** Most primaries of an option. */
+/** Maximum number of primaries in an option. */
 export const MAX_PRIMARIES = 500;
 
 /** Facts on which sizes are based. */
@@ -51,8 +51,8 @@ export function sizeDeployments(
 }
 
 /**
- * Machines whose architecture was measured, because a primary's capacity depends on the architecture. If there are
- * none, all machines.
+ * Machines whose architecture was measured, because a primary's capacity depends on the architecture. If no machine has
+ * such an architecture, all machines.
  */
 function similarOffers(
   offers: readonly PricedMachine[],

@@ -103,7 +103,7 @@ function intervals(
 ): SeriesOption {
   return {
     type: "custom",
-    // With this, the axis includes the ends of the intervals.
+    // This makes the axis include the ends of the intervals.
     encode: { x: 0, y: [1, 2] },
     silent: true,
     z: 10,

@@ -37,7 +37,7 @@ export function scenarioChart(record: ScenarioRecord): Chart {
   };
 }
 
-/** Most events that the caption lists. */
+/** Maximum number of events that the caption lists. */
 const MAX_EVENTS = 12;
 
 function captionOf({ round, events }: ScenarioRecord): string {

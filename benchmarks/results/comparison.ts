@@ -69,7 +69,7 @@ export function comparisonOf(results: Results): Comparison[] {
 /** Results of measurements, without the results of a study or of faults. */
 export type MeasuredResults = Omit<Results, "study" | "scenarios">;
 
-/** The results without latency distributions. These are long, and results.json has them. */
+/** The results without latency distributions. The distributions are long, and results.json contains them. */
 export function withoutDistributions(results: Results): MeasuredResults {
   return {
     ...results,

@@ -68,7 +68,7 @@ const offeringSchema = z.strictObject({
   acknowledged: countSchema,
   /** Requests that were answered with an error or never sent. They were certainly not executed. */
   failed: kinds,
-  /** Requests that were sent and never answered. They were executed or not. */
+  /** Requests that were sent and never answered. It is unknown whether they were executed. */
   unknown: kinds,
   /** Redirects that were followed. */
   redirects: kinds,
@@ -79,7 +79,7 @@ const offeringSchema = z.strictObject({
   lagP50Ms: countSchema,
   lagP99Ms: countSchema,
   lagMaxMs: countSchema,
-  /** The full distribution of this delay, as an encoded histogram. */
+  /** The full distribution of the delay with which the generator noticed intended times, as an encoded histogram. */
   lag: z.string(),
   /** Used cores: the sum, over all workers, of the fraction of time in which the worker was busy. */
   busy: countSchema,

@@ -139,7 +139,7 @@ export function formatTailLatencies({ records }: ScenarioRow): string {
   return `${most("before")} / ${most("during")} / ${most("after")}`;
 }
 
-/** Most anomalies of a row that are listed. */
+/** Maximum number of anomalies that a row lists. */
 const MAX_ANOMALIES = 5;
 
 /** Sentences about a row that its numbers do not tell: assistance that recovery needed, unread keys, anomalies. */

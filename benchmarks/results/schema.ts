@@ -136,7 +136,7 @@ export const resultsSchema = z.strictObject({
   /** Time of the run, UTC, `20261121-090000`. */
   timestamp: z.string().regex(/^\d{8}-\d{6}$/),
   stack: z.string(),
-  /** False if a requested result is missing; `reason` then has the reason. */
+  /** False if a requested result is missing. `reason` tells why. */
   complete: z.boolean(),
   reason: z.string().nullable(),
   configuration: z.unknown(),

@@ -31,7 +31,7 @@ const intervalSchema = z.strictObject({ estimate: z.number(), low: z.number(), h
 const cellSchema = z.strictObject({
   id: z.string(),
   label: z.string(),
-  /** Levels by factor. */
+  /** Level of each factor. */
   levels: z.record(z.string(), z.union([z.string(), z.number()])),
   /** Description of the shared CPUs; null without pinning, or if servers and load generators have separate CPUs. */
   shared: z.string().nullable(),

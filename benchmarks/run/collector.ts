@@ -1,4 +1,4 @@
-/** Collects the results of a run. It writes them after each record, so that a crash loses no measurement. */
+/** Collects the results of a run. The collector writes them after each record, so that a crash loses no measurement. */
 import { asMeasuredTopology } from "../results/topology";
 import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../warnings/warnings";
@@ -128,7 +128,7 @@ export class ResultsCollector {
       topologies: this.#topologies,
       referenceLoads: this.#referenceLoads,
       ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
-      // A change shows only when all reference loads are known.
+      // A change of the machine is visible only when all reference loads are known.
       records: this.#records.map((record) => ({
         ...record,
         warnings: [...record.warnings, ...referenceLoadWarnings(record.round, this.#referenceLoads)],

@@ -8,8 +8,7 @@ import type { NodeSample } from "./node-sample";
 const WARM_UP = 0.25;
 const CONFIDENCE = 0.95;
 /**
- * Relative growth per hour below which growth is not reported, because the memory use of the allocator varies by as
- * much.
+ * Relative growth per hour below which growth is not reported, because the allocator's memory use varies by as much.
  */
 const MIN_RELATIVE_GROWTH = 0.01;
 const MIN_POINTS = 4;

@@ -44,7 +44,7 @@ const entrySchema = z.discriminatedUnion("kind", [
     topology: topologySchema,
     growth: tableGrowthSchema.nullable(),
   }),
-  /** Two treatments that had load in alternating slices: see `running/interleaving.ts`. */
+  /** Two treatments that received load in alternating time slices: see `running/interleaving.ts`. */
   z.strictObject({
     kind: z.literal("interleaved"),
     round: z.int(),

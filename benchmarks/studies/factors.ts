@@ -10,7 +10,7 @@ import type { Workload } from "../workloads/workload";
 export const PERSISTENCE = ["none", "rdb", "aof-everysec", "aof-always"] as const;
 export type Persistence = (typeof PERSISTENCE)[number];
 
-/** Level by factor. */
+/** Level of each factor. */
 export interface Levels {
   readonly mode?: Mode;
   /** Number of primaries. 1 means replication mode; a cluster has at least three. */

@@ -6,7 +6,9 @@ import type { Ratio } from "../../lib/statistics/ratio";
 import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
-/** Least number of rounds if the budget allows it. Fewer rounds hardly show the spread. See `STOPPING_CONFIDENCE`. */
+/**
+ * Minimum number of rounds, if the budget allows them. Fewer rounds hardly show the spread. See `STOPPING_CONFIDENCE`.
+ */
 export const MIN_ROUNDS = 6;
 
 /** One measurement of a study. */
@@ -17,7 +19,7 @@ export type StudyStep =
 
 /**
  * The steps of a round in random order: every treatment and every pair once, with a reference load at the beginning and
- * another one in between.
+ * a second one in between.
  * @param pairs IDs of treatments that are measured interleaved
  * @param round number of the round, from 1
  */

@@ -9,7 +9,7 @@ import type { FaultInjector } from "../injectors/fault-injector";
 
 const DEFAULT_NODE_TIMEOUT_MS = 15_000;
 
-/** Valkey's defaults of the directives that a scenario may set. */
+/** Valkey's default values for the directives that a scenario may set. */
 const SERVER_DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["appendonly", "no"],
   ["appendfsync", "everysec"],

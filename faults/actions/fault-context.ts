@@ -11,7 +11,7 @@ export interface FaultContext extends Polling {
   readonly observer: DeploymentObserver;
   readonly shape: Shape;
   readonly signal: AbortSignal;
-  /** Time limit of each single step of an action, milliseconds. */
+  /** Time limit for each step of an action, milliseconds. */
   readonly timeoutMs: number;
   /** Called at the beginning of every action and of every step. */
   readonly logEvent: (what: string) => void;

@@ -24,7 +24,7 @@ const MANUAL_FAILOVER_MS = 6_000;
 const PROMOTION_MS = 8_000;
 /** Time after which a refused failover is requested again, milliseconds. */
 const RETRY_MS = 200;
-/** Time in which clients are redirected before the old primary ends, milliseconds. */
+/** Time for which clients are redirected before the old primary ends, milliseconds. */
 const DRAIN_MS = 500;
 
 /**
@@ -60,7 +60,7 @@ function isPrimary(name: string, { observer }: FaultContext): boolean {
 
 /**
  * Requests CLUSTER FAILOVER until the replica is the primary. A replica whose link is down refuses the request, and a
- * replica that lags gives it up silently.
+ * replica that lags gives up the failover without an error.
  */
 async function failOverCluster(primary: string, replica: string, context: FaultContext): Promise<void> {
   let retryAtMs = 0;
@@ -91,8 +91,8 @@ async function requestFailover(replica: string, context: FaultContext): Promise<
 }
 
 /**
- * Makes a replica the primary in replication mode. During this, the Sentinels do not monitor the deployment, because
- * they demote a replica that they did not promote themselves.
+ * Makes a replica the primary in replication mode. The Sentinels do not monitor the deployment during the failover,
+ * because they demote a replica that they did not promote themselves.
  */
 async function failOverReplication(primary: string, replica: string, context: FaultContext): Promise<void> {
   const { deployment } = context.injector;
@@ -112,8 +112,8 @@ async function failOverReplication(primary: string, replica: string, context: Fa
 }
 
 /**
- * Requests FAILOVER until the replica is the primary. Then REPLICAOF makes the other replicas follow it; until then
- * they follow the old primary.
+ * Requests FAILOVER until the replica is the primary. After that, REPLICAOF makes the other replicas follow the new
+ * primary instead of the old one.
  */
 async function promote(primary: string, replica: string, context: FaultContext): Promise<void> {
   let successor = context.injector.nodes().find(({ name }) => name === replica)?.endpoint;

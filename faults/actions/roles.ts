@@ -1,4 +1,4 @@
-/** Roles of nodes in their shards: restored before a scenario, repaired after it. */
+/** Restores the roles of nodes before a scenario, and repairs them after it. */
 import { form } from "../../valkey/formation/form";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";

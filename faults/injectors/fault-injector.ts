@@ -27,7 +27,7 @@ export interface FaultInjector {
   /** Opens a connection like a client. @throws Failure when the node cannot be reached in time */
   readonly dial: (endpoint: Endpoint, timeoutMs: number) => Promise<Connection>;
   readonly unmetPrecondition: PreconditionCheck;
-  /** Sends SIGKILL, or does what is closest to it on the platform. @returns once the nodes have ended */
+  /** Ends nodes by SIGKILL or by its closest equivalent on the platform. @returns once the nodes have ended */
   readonly kill: (nodes: readonly string[]) => Promise<void>;
   /** Ends a node in an orderly way. @returns once it has ended */
   readonly terminate: (node: string) => Promise<void>;

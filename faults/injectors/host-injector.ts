@@ -59,7 +59,7 @@ export class HostFaultInjector implements FaultInjector {
     if (home !== undefined) this.#programs = await programsIn(home);
     const { name: deployment } = this.deployment;
     const restart = { newAddresses, programs: this.#programs, directives: this.#directives };
-    // The primary starts first, because the replicas are told its new address.
+    // The primary starts first, because the replicas need its new address.
     if (follows !== undefined && nodes.includes(follows))
       await this.host.restart(deployment, [follows], restart, this.signal);
     const replicaOf = this.nodes().find(({ name }) => name === follows)?.endpoint;

@@ -2,7 +2,8 @@
  * Cuts pods off from the other pods of their deployment with NetworkPolicies. NetworkPolicies can only allow traffic,
  * and several policies on one pod add up. So the deployment's own policy is narrowed: it applies to the pods that are
  * not cut off, and lets them call only each other. A second policy does the same for the pods that are cut off. Clients
- * can connect to both groups as before. An annotation keeps the former spec, so that a later run can heal the cut.
+ * can connect to both groups as before. An annotation keeps the spec of the policy before the cut, so that a later run
+ * can heal the cut.
  */
 import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
@@ -44,7 +45,7 @@ export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec;
   };
 }
 
-/** The rule with the given selector in place of every peer that means the deployment's own pods. */
+/** The rule after every peer that means the deployment's own pods is replaced by the given selector. */
 function narrowRule(rule: EgressRule, labels: Labels, podSelector: Plain<V1LabelSelector>): EgressRule {
   if (rule.to === undefined) return rule;
   return { ...rule, to: rule.to.map((peer) => (isOwn(peer.podSelector, labels) ? { ...peer, podSelector } : peer)) };

@@ -16,9 +16,9 @@ import { cutPods, healPodCut, showsCut } from "./pod-cut";
 import { PodWatcher } from "./pod-watcher";
 import { unmetPodPrecondition } from "./preconditions";
 
-/** Time in which a running pod must accept a connection, milliseconds. */
+/** Time limit for a connection to a running pod, milliseconds. */
 const CONNECT_TIMEOUT_MS = 2000;
-/** Time in which a recreated pod must accept its first connection, milliseconds. */
+/** Time limit for the first connection to a recreated pod, milliseconds. */
 const RESTART_TIMEOUT_MS = 240_000;
 const RETRY_MS = 250;
 
@@ -38,7 +38,7 @@ export class PodFaultInjector implements FaultInjector {
   /** The directives of the ConfigMap, with which a recreated pod starts. */
   readonly #configured: ReadonlyMap<string, string>;
   readonly #watcher: PodWatcher;
-  /** The pods that are cut off, or that were to be cut off; undefined once the cut is certainly healed. */
+  /** The pods that are cut off or were selected for a cut. Undefined once the cut is certainly healed. */
   #cut: readonly string[] | undefined;
 
   constructor(

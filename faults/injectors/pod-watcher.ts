@@ -9,7 +9,7 @@ import type { DeploymentNode } from "../../valkey/node";
 import { awaitCondition } from "../../lib/polling";
 
 const POLL_MS = 250;
-/** Time in which a pod must be gone or run again, milliseconds. A new pod may have to wait for a machine. */
+/** Time limit for the end or the start of a pod, milliseconds. A new pod may have to wait for a machine. */
 const POD_TIMEOUT_MS = 240_000;
 
 export class PodWatcher {

@@ -11,7 +11,7 @@ export type PreconditionCheck = (
   configured: ReadonlyMap<string, string>,
 ) => string | undefined;
 
-/** Precondition for processes of this machine that this user or this machine does not meet. */
+/** The unmet precondition of a scenario for processes on this machine. */
 export const unmetHostPrecondition: PreconditionCheck = ({ fault }) => {
   if (fault.kind === "cut-zone") return unmetPartitionPrecondition();
   return fault.kind === "full-disk" ? unmetDiskPrecondition() : undefined;
@@ -20,7 +20,7 @@ export const unmetHostPrecondition: PreconditionCheck = ({ fault }) => {
 const UPGRADE_BY_IMAGE =
   "a pod runs the programs of its image: change the image of the deployment and run pulumi up, which upgrades node by node";
 
-/** Precondition that pods do not meet. Pure. */
+/** The unmet precondition of a scenario for pods. Pure. */
 export const unmetPodPrecondition: PreconditionCheck = ({ fault, settings }, configured) => {
   // A recreated pod reads appendonly from its ConfigMap, before a directive can be set on it.
   const appendonly = configured.get("appendonly") ?? "no";

@@ -1,7 +1,7 @@
 /** The outcomes of writes over time, computed from their history. Pure. */
 import type { Write, WriteOutcome } from "../writes/write-history";
 
-/** Numbers of writes in steps of equal duration. */
+/** Numbers of writes in time steps of equal duration. */
 export interface Timeline {
   /** Beginning of the first step, milliseconds from the fault; negative if it is before the fault. */
   readonly fromMs: number;
@@ -11,7 +11,7 @@ export interface Timeline {
   readonly unknown: readonly number[];
 }
 
-/** Most steps. A longer time gets longer steps than STEP_MS. */
+/** Maximum number of steps. If steps of STEP_MS would exceed it, the steps are longer. */
 const MAX_STEPS = 600;
 const STEP_MS = 50;
 

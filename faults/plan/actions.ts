@@ -13,7 +13,7 @@ export type FaultAction =
   | { readonly do: "rewrite-aof"; readonly nodes: readonly string[] }
   /** Makes replicas take over without an election. */
   | { readonly do: "take-over"; readonly nodes: readonly string[] }
-  /** Makes nodes meet again whose addresses changed. */
+  /** Reconnects nodes whose addresses changed. */
   | { readonly do: "rejoin" }
   | { readonly do: "rolling-restart"; readonly home: string | undefined }
   | { readonly do: "resize"; readonly to: Shape };

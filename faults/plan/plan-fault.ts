@@ -167,7 +167,7 @@ function planScale(outline: DeploymentOutline, to: DeploymentOutline["shape"]): 
   };
 }
 
-/** The nodes and all Sentinels in the nodes' zones. */
+/** The given nodes, and all Sentinels in their zones. */
 function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: readonly string[]): string[] {
   const zones = new Set(nodes.map((name) => zoneOf.get(name)));
   const sentinels = [...sentinelZoneOf].filter(([, zone]) => zones.has(zone)).map(([name]) => name);

@@ -35,7 +35,7 @@ export function failoverWarnings({ hasAutomaticFailover, mode }: DeploymentOutli
     : ["no replica takes over: cluster-replica-no-failover is set"];
 }
 
-/** @param headless primaries whose shard has no other node that is left */
+/** @param headless primaries that are the last nodes of their shards */
 export function headlessWarnings(headless: readonly string[]): string[] {
   if (headless.length === 0) return [];
   return [

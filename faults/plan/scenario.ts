@@ -30,7 +30,7 @@ export interface Scenario {
   readonly beforeSeconds: number;
   /** Seconds of writes after recovery. */
   readonly afterSeconds: number;
-  /** Time in which the deployment must recover, seconds. */
+  /** Time limit for recovery, seconds. */
   readonly recoveryTimeoutSeconds: number;
   /** Whether roles are moved if a failover left a replica in its primary's zone. */
   readonly repair: boolean;

@@ -1,6 +1,6 @@
 /**
- * Phase 5: waits until the deployment is as redundant as before and passes verification. If the scenario says so,
- * repairs the placement of roles in zones.
+ * Phase 5: waits until the deployment is as redundant as before and passes verification. Also repairs the placement of
+ * roles in zones, if the scenario asks for it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Verification } from "../../valkey/verification/verify";

@@ -19,11 +19,11 @@ import type { ScenarioRun } from "./scenario-run";
 const ASSIST_AFTER_NODE_TIMEOUTS = 3;
 const ASSIST_AFTER_EXTRA_MS = 1000;
 /**
- * Time before a deployment in replication mode without Sentinels is assisted, milliseconds. It never recovers by
- * itself; a short wait is enough to show the outage.
+ * Milliseconds after which a deployment in replication mode without Sentinels is assisted. Such a deployment never
+ * recovers by itself; a short wait is enough to show the outage.
  */
 const ASSIST_AFTER_REPLICATION_MS = 2000;
-/** Time in which every shard must acknowledge writes before it counts as served, milliseconds. */
+/** Milliseconds within which a shard must have acknowledged a write to count as served. */
 const RECENT_MS = 500;
 
 /** Result of healing. */
@@ -56,7 +56,7 @@ export async function heal(
   return { assisted: assisted && run.scenario.fault.kind !== "rolling-restart" };
 }
 
-/** Time in which a deployment can recover without assistance, milliseconds. */
+/** Milliseconds after which a deployment that has not recovered is assisted. */
 function assistAfterMs({ injector: { deployment }, hasAutomaticFailover, scenario }: ScenarioRun): number {
   if (deployment.mode === "cluster")
     return ASSIST_AFTER_NODE_TIMEOUTS * nodeTimeout(deployment) + ASSIST_AFTER_EXTRA_MS;

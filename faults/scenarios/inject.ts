@@ -1,4 +1,4 @@
-/** Phase 3: first some time with undisturbed writes, then the fault. */
+/** Phase 3: lets writes run undisturbed for some time, and injects the fault. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { performAction } from "../actions/perform-action";
 import type { ScenarioObservation } from "./observe";

@@ -14,8 +14,8 @@ import type { ScenarioRun } from "./scenario-run";
 import { holdsInTime } from "../../lib/polling";
 
 /**
- * Time in which a deployment must pass verification after its directives changed, milliseconds. A shorter node timeout
- * breaks links briefly.
+ * Time limit for verification after a deployment's directives changed, milliseconds. A shorter node timeout breaks
+ * links briefly.
  */
 const SETTLE_MS = 5000;
 const VERIFY_EVERY_MS = 250;

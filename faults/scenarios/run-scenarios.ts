@@ -21,7 +21,7 @@ export interface ScenarioOptions {
   readonly onResult: (result: ScenarioResult) => void;
 }
 
-/** Time in which a deployment must get its initial primaries back, milliseconds. */
+/** Time limit for the return to a deployment's initial primaries, milliseconds. */
 const RESTORE_TIMEOUT_MS = 60_000;
 const OBSERVER_TIMEOUT_MS = 1000;
 const POLL_MS = 20;

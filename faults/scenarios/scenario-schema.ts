@@ -30,7 +30,7 @@ export const scenarioRecordSchema = z.strictObject({
     rate: z.number(),
     bytes: count,
     timeoutMs: count,
-    /** Replicas that each write waits for (WAIT); 0 means that the primary's acknowledgement is enough. */
+    /** Number of replicas that each write waits for (WAIT); 0 means that the primary's acknowledgement is enough. */
     replicas: count,
   }),
   /**
@@ -70,7 +70,7 @@ export const scenarioRecordSchema = z.strictObject({
   }),
   /**
    * Number of writes with an unknown outcome that were performed. `undecided` is the number of acknowledged writes that
-   * these may have overwritten.
+   * such writes with an unknown outcome may have overwritten.
    */
   unknownDone: count,
   undecided: count,
@@ -90,5 +90,5 @@ export const scenarioRecordSchema = z.strictObject({
 });
 export type ScenarioRecord = z.infer<typeof scenarioRecordSchema>;
 
-/** Lost writes that a record lists. */
+/** Maximum number of lost writes that a record lists. */
 export const MAX_LOST_WRITES_LISTED = 100;

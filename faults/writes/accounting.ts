@@ -1,5 +1,5 @@
 /**
- * Finds lost writes, by the history of writes and the content of every key after recovery. Pure.
+ * Finds lost writes from the history of writes and the content of every key after recovery. Pure.
  *
  * A write is kept if its key holds its value or the value of a later write. A write is lost if it was acknowledged and
  * its key is gone, is damaged or holds an older value. A write with an unknown outcome is never lost, because it was
@@ -31,7 +31,7 @@ export interface WriteAccounting {
   readonly failed: number;
   readonly unknown: number;
   readonly lost: readonly LostWrite[];
-  /** Number of writes with an unknown outcome whose value a key holds, so that they were performed. */
+  /** Number of writes with an unknown outcome that were certainly performed, because a key holds their value. */
   readonly unknownDone: number;
   /**
    * Number of acknowledged writes to keys that hold the value of an older write with an unknown outcome. That write may
@@ -42,7 +42,7 @@ export interface WriteAccounting {
   readonly anomalies: readonly string[];
   /** Number of keys that could not be read. Nothing is known about the writes to them. */
   readonly unread: number;
-  /** Reason why the first of these keys could not be read; undefined if all keys were read. */
+  /** Reason why the first unread key could not be read; undefined if all keys were read. */
   readonly unreadReason: string | undefined;
 }
 

@@ -14,7 +14,7 @@ import type { WriteErrorCode, WriteOutcome } from "./write-history";
 import { CONNECTION_LOST, CONNECTION_REFUSED, NOT_REPLICATED, TIMEOUT, TOO_MANY_REDIRECTS } from "./write-history";
 import type { WriteKey } from "./write-keys";
 
-/** Most redirects that one command follows, as in redis-py and other cluster clients. */
+/** Maximum number of redirects that one command follows, as in redis-py and other cluster clients. */
 const MAX_REDIRECTS = 16;
 const TRY_AGAIN_MS = 10;
 const READ_ATTEMPTS = 20;

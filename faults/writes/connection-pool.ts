@@ -7,7 +7,7 @@ import { formatEndpoint } from "../../valkey/node";
 export type Dialer = (endpoint: Endpoint) => Promise<Connection>;
 
 /**
- * Time after a failed attempt in which no new attempt is made, milliseconds. Without it, every write would make an
+ * Pause after a failed attempt to connect to a node, milliseconds. Without the pause, every write would make an
  * attempt.
  */
 const RETRY_AFTER_MS = 20;

@@ -14,7 +14,7 @@ import { ConnectionPool } from "./connection-pool";
 
 /**
  * Milliseconds between two refreshes. After an error, the next refresh comes earlier, but at least SOON_MS after the
- * last one.
+ * previous refresh.
  */
 const REFRESH_MS = 250;
 const SOON_MS = 25;
@@ -113,8 +113,8 @@ export class RoutingTable {
   }
 
   /**
-   * Finds the primary. If several nodes claim to be the primary, the one with the most replicas counts. If these have
-   * equally many, the known one counts.
+   * Finds the primary. If several nodes claim to be the primary, the one with the most replicas counts. If several have
+   * equally many replicas, the primary known so far counts.
    */
   async #findPrimary(): Promise<void> {
     const known = this.owner(0);

@@ -1,6 +1,6 @@
 /**
- * The client whose writes are checked for losses. Each write is sent when it is due, whether earlier writes have ended
- * or not. It follows redirects, is not retried after an error, and is recorded in the history.
+ * The client whose writes are checked for losses. Each write is sent when it is due, whether or not earlier writes have
+ * ended. A write follows redirects, is not retried after an error, and is recorded in the history.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeploymentNode, Mode } from "../../valkey/node";

@@ -1,6 +1,6 @@
 /**
  * Building blocks of the configuration's schema. Every option ends in `.meta()`: `description` is its meaning, `unit`
- * is its unit, and `fallback` describes the value without it, if that is not a constant. The JSON Schema and the
+ * is its unit, and `fallback` describes the default value if the default is not a constant. The JSON Schema and the
  * reference in `docs/configuration.md` are made from these texts.
  */
 import { z } from "zod";

@@ -1,4 +1,4 @@
-/** Problems that zod finds, as sentences: path, problem, allowed values, and what was probably meant. Pure. */
+/** Problems that zod finds, as sentences: path, problem, allowed values, and the name that was probably meant. Pure. */
 import type { z } from "zod";
 import { didYouMean } from "../did-you-mean";
 import type { Path, SchemaNode } from "./json-schema";
@@ -68,8 +68,8 @@ function described(found: string, node: SchemaNode | undefined): string {
 }
 
 /**
- * Problems of a map that may have one of several forms. They are the problems for the form with the fewest unknown
- * keys, and among those the one with the fewest problems.
+ * Problems of a map that may have one of several forms. They are the problems of the form with the fewest unknown keys.
+ * Among several such forms, the form with the fewest problems is chosen.
  */
 function inNearestAlternative(
   node: SchemaNode | undefined,

@@ -29,7 +29,7 @@ export function welchInterval(
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
-/** Ratio of `other` to `base`. Each of them is the list of repeats of one run. @param precision as for `pairedRatio` */
+/** Ratio of `other` to `base`. Each list has the repeats of one run. @param precision as for `pairedRatio` */
 export function independentRatio(base: readonly number[], other: readonly number[], precision: number): Ratio {
   const logs = [base, other].map((values) => values.filter((value) => value > 0).map(Math.log));
   const [before = [], after = []] = logs;

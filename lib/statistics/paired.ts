@@ -18,7 +18,7 @@ export interface ConfidenceInterval {
 export const MIN_PAIRS = 3;
 /**
  * The number of pairs from which ranks are used. For normal noise, an interval by ranks is hardly wider than Student's.
- * If one pair in ten is an outlier, it is much narrower.
+ * If one pair in ten is an outlier, the interval by ranks is much narrower.
  */
 const RANKS_FROM = 7;
 

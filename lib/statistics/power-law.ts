@@ -48,7 +48,8 @@ export interface PowerLaw {
  * Fits y = a · x^p.
  * @param rounds points by round. A slow round shifts all its points, which changes a but not p. With three or more
  *   rounds, each round gives an exponent, and the interval is Student's interval over these exponents. With fewer
- *   rounds, all points are fitted together, and the interval is the one of the line, which assumes independent scatter.
+ *   rounds, all points are fitted together, and the interval is that of the fitted line, which assumes independent
+ *   scatter.
  * @returns undefined if there are not two different x, or too few points for an interval
  */
 export function fitPowerLaw(rounds: readonly (readonly Point[])[], confidence: number): PowerLaw | undefined {

@@ -72,7 +72,7 @@ export function predictPowerLaw(points: readonly Point[], x: number, confidence:
     : { estimate: Math.exp(found.estimate), low: Math.exp(found.low), high: Math.exp(found.high), confidence };
 }
 
-/** The prediction of a value that is computed from the predicted one. */
+/** The prediction of a value that is computed from a predicted value. */
 export function mapPrediction(
   { estimate, low, high, confidence }: Prediction,
   change: (value: number) => number,

@@ -6,7 +6,7 @@ const DROPPED = 64;
 
 /**
  * A generator of random numbers (xoroshiro128+ of pure-rand). It has the distributions that load generators and
- * simulations need; pure-rand has only uniform ones. It is not suitable for secrets.
+ * simulations need; pure-rand has only uniform distributions. It is not suitable for secrets.
  */
 export class Random {
   readonly #generator: ReturnType<typeof xoroshiro128plus>;

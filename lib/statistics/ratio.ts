@@ -97,8 +97,8 @@ export function isPrecise({ low, high }: Ratio, precision: number): boolean {
 }
 
 /**
- * Approximate number of rounds for an interval with the wanted precision: its width shrinks with the square root of the
- * rounds. Undefined without an interval.
+ * Approximate number of rounds for an interval with the wanted precision. The width of the interval shrinks with the
+ * square root of the number of rounds. Undefined without an interval.
  */
 export function roundsNeeded({ low, high, rounds }: Ratio, precision: number): number | undefined {
   if (low === undefined || high === undefined) return undefined;

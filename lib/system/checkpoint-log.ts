@@ -1,7 +1,7 @@
 /**
- * Checkpoint logs: files of JSON lines with a header first and then one entry per line. Each line is on disk before the
- * next one is written. If a process is killed, only the entry that it was writing is lost: `resume` removes an
- * unfinished last line. A lock file next to the log prevents a second process from writing to it.
+ * Checkpoint logs: files of JSON lines. The first line is a header, and every further line is an entry. Each line is on
+ * disk before the next line is written. If a process is killed, only the entry that it was writing is lost: `resume`
+ * removes an unfinished last line. A lock file next to the log prevents a second process from writing to it.
  */
 import {
   closeSync,
@@ -163,7 +163,7 @@ export class CheckpointLog<Header, Entry> {
     private readonly unlock: () => void,
   ) {}
 
-  /** All entries so far, including those of earlier processes. */
+  /** All entries so far, including the entries that earlier processes wrote. */
   get entries(): readonly Entry[] {
     return this.found;
   }

@@ -20,22 +20,22 @@ export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env, isP
 
 /** The parent directory of all run directories. */
 export const runsDirectory = (): string => join(cacheDirectory(), "runs");
-/** Unpacked packages of the Valkey versions that commands use. */
+/** Directory with the unpacked packages of the Valkey versions that commands use. */
 export const packagesDirectory = (): string => join(cacheDirectory(), "packages");
 
 /**
- * Packages of engines to compare with. They are in a separate directory, because `findPrograms` uses everything that it
- * finds in `packagesDirectory`.
+ * Directory with the packages of engines to compare with. It is separate, because `findPrograms` uses everything that
+ * it finds in `packagesDirectory`.
  */
 export const comparisonPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
 
 const SHARED_MEMORY = "/dev/shm";
-/** Least free shared memory for runs, bytes. The shared memory of a container may be very small. */
+/** Minimum free shared memory for runs, bytes. The shared memory of a container may be very small. */
 const MIN_FREE_BYTES = 256 * 1024 ** 2;
 
 /**
- * The directory for runs whose data is not kept and should not wait for a disk; undefined if shared memory has too
- * little space.
+ * The directory in shared memory for runs that do not keep their data and should not wait for a disk. Undefined if
+ * shared memory has too little space.
  */
 export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env): string | undefined {
   const directory = ownInSharedMemory(environment);

@@ -27,7 +27,7 @@ export function isProcessAlive(identity: ProcessIdentity): boolean {
 }
 
 /**
- * Sends a signal to exactly this process, and never to a later one with the same pid.
+ * Sends a signal to exactly this process, and never to a later process with the same pid.
  * @returns whether the signal was sent
  */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {

@@ -2,11 +2,11 @@
  * A lock that a process holds by a file next to the protected file. If a process is killed, its lock file stays, and
  * the next process takes the lock over. If several processes try at the same time, at most one succeeds.
  *
- * Each lock file contains the identity of a process. It is PATH.1, or PATH.2 if a killed process left PATH.1, and so
- * on. A process writes a draft and then creates the lock file as a second link to it. So the lock file is complete at
- * once, and `link` fails if the name is taken: only one process can win a name. Two processes may win different names
- * if one of them looked before the other released the lock. So each winner looks a second time, and gives up if it sees
- * another holder.
+ * Each lock file contains the identity of a process. The file is PATH.1, or PATH.2 if a killed process left PATH.1, and
+ * so on. A process writes a draft and then creates the lock file as a second link to it. So the lock file is complete
+ * at once, and `link` fails if the name is taken: only one process can win a name. Two processes may win different
+ * names if one process looked for lock files before the other process released the lock. So each winner looks a second
+ * time, and gives up if it sees another holder.
  */
 import { randomBytes } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ const identitySchema = z.object({ pid: z.int(), started: z.string() });
 /**
  * Takes the lock for this process.
  * @param path path of the lock without the number; its directory must exist
- * @returns a function that releases the lock; undefined if a live process holds it, which may be this one
+ * @returns a function that releases the lock; undefined if this process or another live process already holds the lock
  * @throws Error of the file system if files cannot be written there
  */
 export function acquireProcessLock(path: string): (() => void) | undefined {

@@ -31,7 +31,7 @@ export interface CostArgs {
   readonly prices: PriceTable | undefined;
   readonly machines: readonly MachineGroup[];
   readonly groups: readonly PodGroup[];
-  /** Whether a pool uses spot machines. They are counted with their price on demand, which is the most they cost. */
+  /** Whether a pool uses spot machines. Their cost is computed with the price on demand, which they never exceed. */
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
   /** Size of a machine's root volume, GiB, by its pool. */
   readonly rootVolumeGib: (pool: MachineGroup["pool"]) => number;

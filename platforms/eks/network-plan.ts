@@ -23,7 +23,9 @@ export interface NetworkPlan {
 /** Number of addresses in a prefix that the VPC CNI assigns to a machine's pods: a /28. */
 export const PREFIX_SIZE = 16;
 
-/** Number of spare addresses of each machine (WARM_IP_TARGET). A spare prefix for each would double the demand. */
+/**
+ * Number of spare addresses of each machine (WARM_IP_TARGET). A spare prefix for each machine would double the demand.
+ */
 export const WARM_ADDRESSES = 1;
 
 /** Number of addresses that AWS reserves in each subnet: the first four and the last one. */
@@ -31,7 +33,7 @@ const RESERVED_BY_AWS = 5;
 
 /**
  * Number of addresses for other interfaces in each subnet. EKS recommends 16 for the control plane's interfaces and
- * upgrades. The two endpoints of ECR and the one of STS take one each.
+ * upgrades. The two endpoints of ECR and the endpoint of STS take one address each.
  */
 const OTHER_INTERFACES = 16 + 3;
 
@@ -40,8 +42,8 @@ const LARGEST_VPC = 16;
 const SMALLEST_SUBNET = 28;
 
 /**
- * Divides a network into one private subnet per zone, as large as possible, and public subnets of at most 256 addresses
- * from the next block.
+ * Divides a network into a private and a public subnet for each zone. Private subnets are as large as possible. Public
+ * subnets have at most 256 addresses, from the block after the private subnets.
  * @param cidr block of the network, such as `10.0.0.0/16`
  * @param zoneCount number of zones, at least 1
  * @returns undefined when the block is larger than AWS allows, or too small for subnets in so many zones
@@ -69,7 +71,7 @@ export function prefixesNeeded(podAddresses: number): number {
   return Math.ceil((podAddresses + WARM_ADDRESSES) / PREFIX_SIZE);
 }
 
-/** Demand of one zone: the number of machines, which take one address each, and of prefixes. */
+/** Demand of one zone: the number of machines, each with one address, and the number of prefixes. */
 export interface ZoneDemand {
   readonly machines: number;
   readonly prefixes: number;
@@ -80,14 +82,14 @@ export function zoneCapacity({ addressesPerZone }: NetworkPlan): ZoneDemand {
   const single = addressesPerZone / 16;
   return {
     machines: Math.max(0, Math.floor(single) - (RESERVED_BY_AWS - 1) - OTHER_INTERFACES),
-    // The last prefix contains the address that AWS reserves.
+    // The last prefix is not counted, because it contains the address that AWS reserves.
     prefixes: Math.max(0, Math.floor((addressesPerZone - single) / PREFIX_SIZE) - 1),
   };
 }
 
 /**
- * Prefix length of the smallest network, /16 at most, whose subnets have room for the demand in every zone; else
- * undefined.
+ * Prefix length of the smallest network whose subnets have room for the demand in every zone. Undefined if a /16, the
+ * largest network, is too small.
  */
 export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number | undefined {
   for (let mask = 26; mask >= LARGEST_VPC; mask--) {
@@ -100,9 +102,9 @@ export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number |
 }
 
 /**
- * Parts of a subnet for prefixes: everything except the first sixteenth. It is divided into four blocks that a
- * reservation can name: 1/16, 1/8, 1/4 and 1/2 of the subnet. The ratio of 15 to 1 is close to the ratio of addresses
- * in prefixes to machines.
+ * Parts of a subnet for prefixes: everything except the first sixteenth. The parts are 1/16, 1/8, 1/4 and 1/2 of the
+ * subnet, because a reservation can name such blocks. Prefixes get 15 times as many addresses as machines, which is
+ * close to what they need.
  */
 function prefixParts(block: AddressBlock): AddressBlock[] {
   return [4, 3, 2, 1]

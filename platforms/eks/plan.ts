@@ -27,14 +27,16 @@ import type { SystemArgs, SystemPlan } from "./scale/system-machines";
 import { planSystem, systemPodAddresses, systemProblems } from "./scale/system-machines";
 
 /**
- * NAT gateways: `one` for the network is cheaper; `perZone`, one in each zone, survives the loss of a zone. At least
- * one is needed, because Karpenter calls EC2 and IAM, and machines pull images.
+ * NAT gateways. `one` gateway for the network is cheaper. `perZone` creates a gateway in each zone, so that the network
+ * survives the loss of a zone. At least one gateway is needed, because Karpenter calls EC2 and IAM, and machines pull
+ * images.
  */
 export const NAT_STRATEGIES = ["one", "perZone"] as const;
 export type NatStrategy = (typeof NAT_STRATEGIES)[number];
 
 /**
- * AWS services with an interface endpoint. The endpoint of Amazon S3 is not here: it is a gateway endpoint and free.
+ * AWS services with an interface endpoint. Amazon S3 is left out, because its endpoint is a gateway endpoint, which is
+ * free.
  */
 export const INTERFACE_ENDPOINTS = ["ecr.api", "ecr.dkr", "sts"] as const;
 

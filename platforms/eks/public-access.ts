@@ -12,7 +12,7 @@ export interface PublicAccess {
   readonly openToTheWorld: boolean;
 }
 
-/** @returns why the blocks are refused; undefined if they are allowed */
+/** @returns reason why the blocks are refused; undefined if they are allowed */
 export function publicAccessProblem({ cidrs, openToTheWorld }: PublicAccess): string | undefined {
   if (openToTheWorld || !isOpenToTheWorld(cidrs)) return undefined;
   const [only, ...others] = cidrs.filter((cidr) => isOpenToTheWorld([cidr]));

@@ -18,13 +18,16 @@ export interface QuotaArgs {
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
   /** Total size of all gp3 volumes, including root volumes, GiB. */
   readonly volumeGib: number;
-  /** Number of NAT gateways in the zone that has most, and in all zones. */
+  /** Number of NAT gateways: the highest number in one zone, and the total of all zones. */
   readonly natGateways: { readonly perZone: number; readonly total: number };
   /** Number of network interfaces that do not belong to machines. */
   readonly otherInterfaces: number;
 }
 
-/** Quotas that a plan needs. One network interface per machine is assumed: its prefixes have addresses for all pods. */
+/**
+ * Quotas that a plan needs. One network interface per machine is assumed, because its prefixes have addresses for all
+ * pods.
+ */
 export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInterfaces }: QuotaArgs): QuotaNeed[] {
   const vcpusOf = (spot: boolean): number =>
     machines.filter(({ pool }) => isSpot(pool) === spot).reduce((sum, group) => sum + group.count * group.vcpus, 0);
@@ -66,7 +69,10 @@ export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInte
   ]);
 }
 
-/** @param granted the account's values by code. A quota without a value could not be read and is not judged */
+/**
+ * @param granted the account's values by code of the quota. A quota without a value could not be read and is not
+ * checked
+ */
 export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<string, number>): Problem[] {
   return needs.flatMap(({ service, code, name, needed }) => {
     const value = granted.get(code);

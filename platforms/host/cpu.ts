@@ -7,7 +7,7 @@ export interface CpuSample {
   readonly atMs: number;
   /** CPU time of one process, seconds. */
   readonly processSeconds: number | undefined;
-  /** CPU time of the whole machine: busy time, and time stolen by other virtual machines on the same host. */
+  /** CPU time of the whole machine. `stolenSeconds` is time that the hypervisor gave to other virtual machines. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 

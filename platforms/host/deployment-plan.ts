@@ -44,11 +44,12 @@ export interface PlacedServerPlan {
 }
 
 /**
- * Valkey's default node timeout. It is set explicitly, because formation changes it for a time and restores this value.
+ * Valkey's default node timeout. It is set explicitly, because formation of the cluster changes it temporarily and
+ * restores this value.
  */
 const DEFAULT_NODE_TIMEOUT = "15000";
 
-/** Values by name of the directive, for every server of the deployment. */
+/** Values of directives for every server of the deployment, by name of the directive. */
 export function hostDirectives({ mode, settings }: HostDeploymentPlan): Map<string, string> {
   const wanted = toDirectives(settings);
   if (mode === "cluster" && !wanted.has("cluster-node-timeout")) {
@@ -95,7 +96,7 @@ export function planServers(
 
 /**
  * The servers to add to a deployment for a larger shape.
- * @param present the running servers, at least one. New servers get the same settings
+ * @param present the running servers, at least one. New servers get the settings of these servers
  */
 export function planAddedServers(
   deployment: string,
@@ -116,8 +117,8 @@ export function planAddedServers(
 }
 
 /**
- * A random loopback address for each zone. Other runs very rarely get the same ones, so a partition of zones does not
- * affect them.
+ * A random loopback address for each zone. Two runs very rarely get the same addresses, so a partition of zones in one
+ * run does not affect other runs.
  */
 function zoneAddresses(zones: readonly string[]): Map<string, string> {
   const [high, low] = [randomInt(1, 255), randomInt(1, 255)];

@@ -1,4 +1,4 @@
-/** The platform `host`: deployments of one run. Their servers are processes on this machine. */
+/** The platform `host`. The servers of its deployments are processes on this machine. */
 import { randomBytes } from "node:crypto";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -92,7 +92,8 @@ export class Host {
   }
 
   /**
-   * Forms a started deployment. In replication mode it writes the primary to the replicas' files, for a later start.
+   * Forms a started deployment. In replication mode it writes the primary into the configuration files of the replicas,
+   * for a later start.
    */
   async form(deployment: Deployment, shape: Shape, options: FormationOptions): Promise<FormationResult> {
     const result = await form(deployment, shape, options);
@@ -110,7 +111,7 @@ export class Host {
 
   /**
    * Sets directives on running servers and in their configuration files.
-   * @throws Failure when a server refuses a value; nothing has changed then
+   * @throws Failure when a server refuses a value. In this case nothing has changed
    */
   async configure(
     deployment: Deployment,
@@ -118,7 +119,8 @@ export class Host {
     polling: Polling & { readonly timeoutMs: number },
   ): Promise<void> {
     await applySettings(deployment, changes, polling);
-    // If a directive is repeated, the last line counts. But several lines of `save` add up, so they are cleared first.
+    // If a directive is repeated, the last line counts. Lines of `save` add up instead, so the earlier lines are
+    // cleared.
     const text = (changes.has("save") ? 'save ""\n' : "") + formatConfigFile(changes);
     for (const { directory } of this.servers(deployment.name)) appendFileSync(join(directory, "valkey.conf"), text);
   }
@@ -126,7 +128,7 @@ export class Host {
   /**
    * Changes the password of running servers and Sentinels, and in the servers' configuration files. Connections stay
    * open.
-   * @param deployment deployment whose servers accept its password or the former one
+   * @param deployment deployment whose servers accept its present or its former password
    */
   async changePassword(deployment: Deployment, password: string): Promise<void> {
     const credentials = { password, users: {} };
@@ -168,7 +170,7 @@ export class Host {
   async #remove({ server }: PlacedServer): Promise<void> {
     await stopServer(server);
     await unmountDisk(this.run, server.dataDirectory);
-    // So that a later server with this name starts without data.
+    // The directory is removed so that a later server with this name starts without data.
     rmSync(server.directory, { recursive: true, force: true });
   }
 
@@ -199,7 +201,7 @@ export class Host {
     await stopRun(this.run.path);
   }
 
-  /** Sends a signal to servers. @returns when they have ended, or at once if the signal does not end them */
+  /** Sends a signal to servers. @returns when the servers have ended, or at once if the signal does not end servers */
   async signal(deployment: string, names: readonly string[], signal: ServerSignal): Promise<void> {
     if (endsServer(signal)) this.expectExit(deployment, names);
     await signalServers(this.#registry.named(deployment, names), signal);

@@ -12,13 +12,13 @@ import { startServers, unexpectedExitFailure } from "./servers";
 
 /** Options for servers that are started again. */
 export interface RestartOptions {
-  /** Whether they get new ports, as pods get new addresses. */
+  /** Whether the servers get new ports, as restarted pods get new addresses. */
   readonly newAddresses: boolean;
   /** Programs to start. @default the programs of the host */
   readonly programs?: Programs | undefined;
-  /** Directives of the servers, instead of their former ones. @default the former ones */
+  /** Directives of the restarted servers. @default the directives that the servers had */
   readonly directives?: ReadonlyMap<string, string> | undefined;
-  /** Primary that they replicate, in replication mode. */
+  /** Primary that the servers replicate, in replication mode. */
   readonly replicaOf?: Endpoint | undefined;
 }
 

@@ -17,9 +17,8 @@ const FIRST_UNPRIVILEGED = 1024;
 const LAST = 65535;
 
 /**
- * Ports below or above the ephemeral range, whichever are more; privileged ports are left out. Ports in the ephemeral
- * range are avoided, because the kernel may use such a port for an outgoing connection after it was found free and
- * before a server binds it.
+ * Unprivileged ports below or above the ephemeral range, whichever range is larger. Ports in the ephemeral range are
+ * avoided, because the kernel may use a free port of this range for an outgoing connection before a server binds it.
  */
 export function portsOutside(ephemeral: PortRange): PortRange {
   const below = { low: FIRST_UNPRIVILEGED, high: Math.min(ephemeral.low - 1, LAST) };
@@ -37,8 +36,8 @@ export function* portsFrom(range: PortRange, start: number): Generator<number> {
 }
 
 /**
- * Finds free ports. The search begins at a random port, so that simultaneous runs rarely find the same ports. A port
- * may still be taken before the server binds it; then the caller must search again.
+ * Finds free ports. The search begins at a random port, so that simultaneous runs rarely find the same ports. If a port
+ * is taken before the server binds it, the caller must search again.
  * @throws Failure when too few ports are free
  */
 export async function findFreePorts(count: number): Promise<number[]> {

@@ -12,7 +12,7 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A process that this process started or, if `child` is undefined, an earlier one. */
+/** A process that this process or, if `child` is undefined, an earlier process started. */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
@@ -28,9 +28,9 @@ export interface RecordedProcess extends RunningProcess {
 }
 
 /**
- * Sends a signal to the process group of a child of this process. It takes only microseconds, because the pid need not
- * be checked: the kernel does not reuse a child's pid before this process has read the child's exit. Does nothing if
- * the child has ended or the process is not a child of this one.
+ * Sends a signal to the process group of a child of this process. Does nothing if the process has ended or is not a
+ * child of this process. The call takes microseconds, because it does not check the pid. The kernel does not reuse the
+ * pid of a child before its parent has read its exit status.
  */
 export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -40,8 +40,8 @@ export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTO
 const ENDED_POLL_MS = 50;
 
 /**
- * Observes a process that an earlier process started. Its exit status cannot be known. The observation does not keep
- * this process from ending.
+ * Observes a process that an earlier process started. Its exit status cannot be known. This process can end while it
+ * observes the other process.
  */
 export function adoptProcess(name: string, identity: ProcessIdentity): RunningProcess {
   const ended = new Promise<ProcessExit>((resolve) => {
@@ -55,7 +55,7 @@ export function adoptProcess(name: string, identity: ProcessIdentity): RunningPr
 }
 
 /**
- * Path of the script that records a process; its first lines explain it. `$1` is the file for the record, `$2 …` the
+ * Path of the script that records a process and then runs a command. `$1` is the file for the record, `$2 …` the
  * command.
  */
 export const RECORD_AND_EXEC = join(__dirname, "record-and-exec.sh");

@@ -21,7 +21,7 @@ export class ServerRegistry {
     return this.#all[role].get(deployment) ?? [];
   }
 
-  /** Replaces the registered servers by these. */
+  /** Replaces the list of registered servers. */
   set(role: ServerRole, deployment: string, servers: readonly PlacedServer[]): void {
     this.#all[role].set(deployment, servers);
   }
@@ -49,7 +49,7 @@ export class ServerRegistry {
     return this.#servers(deployment).filter(({ plan }) => names.includes(plan.name));
   }
 
-  /** Whether this object is registered. After a restart the server's former object is not. */
+  /** Whether this object is registered. A restart replaces the object of a server. */
   has(server: ServerProcess): boolean {
     return this.#servers(server.plan.deployment).includes(server);
   }

@@ -1,8 +1,8 @@
 /**
- * The directory of one run on this machine. It contains records of the process that runs it and of the processes that
- * it started, and their data and logs.
+ * The directory of one run on this machine. It contains records of the run's own process and of the processes that the
+ * run started, with their data and logs.
  *
- *   RUNS/ID/run.json            identity of the process that runs it, the stack, and whether the deployment is kept
+ *   RUNS/ID/run.json            identity of the run's own process, the stack, and whether the deployment is kept
  *   RUNS/ID/processes/NAME      record of a process that the run started, written by that process itself
  *   RUNS/ID/processes.closed/   the folder `processes` after the run has begun to stop
  *   RUNS/ID/side-effects/NAME   record of dropped packets or of a mounted file system, see side-effects.ts
@@ -38,7 +38,7 @@ export type RunInfo = z.infer<typeof runSchema>;
 const OPEN = "processes";
 const CLOSED = "processes.closed";
 
-/** Time limit for a process that has begun to record itself to write its line, milliseconds. */
+/** Time limit for an incomplete record of a process to become complete, milliseconds. */
 const RECORDING_MS = 2000;
 /** Time limits for a process to end after SIGTERM, and after SIGKILL, milliseconds. */
 const GRACE_MS = 2000;
@@ -183,8 +183,8 @@ function unlessGone<T>(act: () => T, otherwise: T): T {
 }
 
 /**
- * Prevents further processes of the run from recording themselves, and so from becoming servers, until the run is
- * opened again.
+ * Prevents new processes of the run from recording themselves until the run is opened again. A process without a record
+ * does not become a server.
  */
 async function closeRecords(path: string): Promise<void> {
   unlessGone(() => {
@@ -195,17 +195,17 @@ async function closeRecords(path: string): Promise<void> {
 }
 
 /**
- * Stops the recorded processes of a run, also frozen ones, by SIGTERM and after a grace period by SIGKILL. Undoes the
- * side effects of faults, and removes the directory. Other processes are not affected. Two simultaneous calls do no
- * harm.
+ * Stops the recorded processes of a run, including frozen processes, undoes the side effects of faults, and removes the
+ * directory. Processes get SIGTERM, and after a grace period SIGKILL. Other processes are not affected. Two
+ * simultaneous calls do no harm.
  * @returns the number of processes that it stopped
- * @throws Failure when a process survives SIGKILL; the directory is kept then
+ * @throws Failure when a process survives SIGKILL. In this case the directory is kept
  */
 export async function stopRun(path: string): Promise<number> {
   await closeRecords(path);
   const living = runningProcesses(path);
   for (const identity of living) signalProcess(identity, "SIGTERM");
-  // Sent to the whole group, because a server that was frozen during a save has a frozen child.
+  // The signal goes to the whole process group, because a server that was frozen during a save has a frozen child.
   for (const identity of living) signalProcessGroup(identity, "SIGCONT");
   const haveEnded = (): boolean => !living.some(isProcessAlive);
   if (!(await holdsInTime(haveEnded, { timeoutMs: GRACE_MS, intervalMs: POLL_MS }))) await killAll(living, path);

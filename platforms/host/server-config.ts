@@ -15,14 +15,14 @@ export interface ServerPlan {
   /** Name of the node, unique in the run. */
   readonly name: string;
   readonly cluster: boolean;
-  /** Zone. Servers that have the directive for it report it to clients. @default none */
+  /** Zone. Servers that know the availability-zone directive report the zone to clients. @default none */
   readonly zone?: string | undefined;
-  /** Whether the server is a Sentinel: the same program, without data. @default false */
+  /** Whether the server is a Sentinel, which runs the program of the servers without data. @default false */
   readonly sentinel?: boolean | undefined;
   /** Address on which the server listens and from which it connects. */
   readonly host: string;
   readonly password: string;
-  /** Values by name of the directive, in the form that CONFIG GET prints. */
+  /** Values of directives, by name of the directive, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
   /** Size of a separate file system for the server's data, bytes. @default the run directory's file system */
   readonly diskBytes?: number | undefined;
@@ -47,7 +47,8 @@ export function primaryPasswordDirective({ product }: Pick<Programs, "product">)
 
 /**
  * The text of a server's configuration file.
- * @param programs decide which directives are included: a server does not start with an unknown directive
+ * @param programs of the server. A server does not start with an unknown directive, so directives that this version
+ * does not know are left out
  */
 export function serverConfig(
   plan: ServerPlan,
@@ -65,9 +66,9 @@ export function serverConfig(
   const own = new Map(
     compact([
       ["bind", plan.host],
-      // Only for an address that the kernel would not choose by itself. With a bound source address every link of the
-      // cluster bus takes its own port, so a hundred nodes would use up all ports. Without it, connections to different
-      // nodes can share a port.
+      // Set only for an address that the kernel would not choose by itself. With a bound source address every link of
+      // the cluster bus takes its own port, so a hundred nodes would use up all ports. Without a bound source address,
+      // connections to different nodes can share a port.
       plan.host === LOOPBACK ? undefined : (["bind-source-addr", plan.host] as const),
       ["port", String(port)],
       ["protected-mode", "yes"],

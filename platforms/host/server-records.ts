@@ -26,7 +26,7 @@ export function recordServer({ server: { directory, port, busPort }, zone }: Pla
 
 /**
  * The running servers of a deployment, in the order of their numbers. `halfStarted` are processes of the deployment
- * without a `node.json`: the process that started them was killed before they accepted connections.
+ * without a `node.json`. The process that started them was killed before they accepted connections.
  */
 export function findRecordedServers(
   run: RunDirectory,

@@ -1,4 +1,4 @@
-/** valkey-server processes on this machine, each with its own directory: starts them in parallel and stops them. */
+/** Starts valkey-server processes on this machine in parallel, each with its own directory, and stops them. */
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compact } from "../../lib/compact";
@@ -34,14 +34,14 @@ export interface ServerStart {
   readonly ports?: readonly [port: number, busPort: number] | undefined;
 }
 
-/** Number of times that a server may find its port taken. */
+/** Number of attempts to start a server whose port is taken. */
 const PORT_ATTEMPTS = 5;
 const START_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 2000;
 
 /**
- * Starts servers in parallel, and returns when all of them accept connections. If a server's port is taken in the
- * meantime, the server gets a different port.
+ * Starts servers in parallel, and returns when all of them accept connections. If another program takes a server's port
+ * before the server binds it, the server gets a different port.
  * @param onExit called when one of the servers ends later, for any reason
  * @throws Failure when a server ends or does not answer in time; the others continue to run until the run is stopped
  */
@@ -142,7 +142,7 @@ async function acceptsConnections(server: ServerProcess, signal: AbortSignal): P
   );
 }
 
-/** Whether this process answers on the port, and not a different program that has taken the port. */
+/** Whether the answer on the port comes from this process. A different program may have taken the port. */
 async function answers({ plan, port, process }: ServerProcess): Promise<boolean> {
   try {
     const connection = await connect(plan.name, { host: plan.host, port }, { password: plan.password });
@@ -156,7 +156,10 @@ async function answers({ plan, port, process }: ServerProcess): Promise<boolean>
   }
 }
 
-/** Stops a server by SIGTERM, and after a grace period by SIGKILL. @returns when it has ended */
+/**
+ * Stops a server with SIGTERM. If it still runs after a grace period, it gets SIGKILL.
+ * @returns when the server has ended
+ */
 export async function stopServer({ process }: Pick<ServerProcess, "process">): Promise<void> {
   const identity = identifyProcess(process.pid);
   if (identity === undefined) return;
@@ -182,7 +185,7 @@ function quoteLog(server: ServerProcess): string {
     : `; the last lines of its log:\n${lines.map((line) => `    ${line}`).join("\n")}`;
 }
 
-/** The last lines of the server's output, which it prints before it opens its log, and of its log. */
+/** The last lines of the server's output and of its log. The server prints to its output until it opens its log. */
 function logTail(server: ServerProcess): string {
   return ["output", "log"].map((name) => readTail(join(server.directory, name))).join("");
 }

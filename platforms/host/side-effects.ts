@@ -1,7 +1,6 @@
 /**
- * Changes that faults make on this machine in addition to processes: dropped packets and mounted file systems. Each
- * side effect is recorded in the run directory before it takes effect, so that any process that stops the run can undo
- * it:
+ * Changes on this machine that must be undone when a run stops: dropped packets and mounted file systems. Each side
+ * effect is recorded in the run directory before it takes effect, so that any process that stops the run can undo it:
  *
  *   RUNS/ID/side-effects/NAME   one side effect
  */
@@ -30,7 +29,7 @@ const sideEffectSchema = z.discriminatedUnion("kind", [
 type SideEffect = z.infer<typeof sideEffectSchema>;
 type PartitionRule = Extract<SideEffect, { kind: "partition" }>;
 
-/** Name of the folder in a run directory with the records. */
+/** Folder in a run directory with the records of side effects. */
 export const SIDE_EFFECTS = "side-effects";
 
 let serial = 0;
@@ -57,7 +56,7 @@ export function unmetDiskPrecondition(): string | undefined {
 }
 
 /**
- * Mounts a file system of this size in memory. Does nothing if one is mounted there already.
+ * Mounts a file system in memory. If a file system is mounted at `path` already, nothing is mounted.
  * @returns the path
  * @throws Failure when it cannot be mounted
  */
@@ -69,7 +68,7 @@ export async function mountDisk({ path: home }: Run, path: string, bytes: number
   return path;
 }
 
-/** Unmounts the file system that `mountDisk` mounted there, if any. Processes that used it must have ended. */
+/** Unmounts the file system that `mountDisk` mounted at `path`, if any. Processes that used it must have ended. */
 export async function unmountDisk({ path: home }: Run, path: string): Promise<void> {
   for (const { effect, file } of recorded(home)) {
     if (effect.kind === "mount" && effect.path === path) await undo(effect, file);
@@ -107,7 +106,7 @@ export async function partitionNetwork(
 
 /**
  * Ends every partition of the run.
- * @throws Failure when a rule cannot be removed; its record and later ones are kept
+ * @throws Failure when a rule cannot be removed; the records of this rule and of the rules after it are kept
  */
 export async function healNetwork({ path: home }: Run): Promise<void> {
   for (const { effect, file } of recorded(home)) if (effect.kind === "partition") await undo(effect, file);
@@ -143,7 +142,7 @@ async function undo(effect: SideEffect, file: string): Promise<void> {
   rmSync(file, { force: true });
 }
 
-/** Time limit for threads of an ended process to release their files, milliseconds. A busy machine takes a while. */
+/** Time limit for the threads of an ended process to release their files, milliseconds. Busy machines take a while. */
 const RELEASE_MS = 10_000;
 
 /** @throws Failure when the file system is still in use after `RELEASE_MS` */
@@ -161,7 +160,7 @@ async function unmount(path: string): Promise<void> {
   if (!(await holdsInTime(isUnmounted, { timeoutMs: RELEASE_MS }))) throw failure;
 }
 
-/** Removes a rule. It may exist several times, or not at all. @throws Failure when it may still exist */
+/** Removes a rule. The rule may exist several times, or not at all. @throws Failure when the rule may still exist */
 async function removeRules(rule: PartitionRule): Promise<void> {
   while (await system("iptables", ["-w", "5", "-D", "INPUT", ...ruleArguments(rule)], NO_SUCH_RULE));
 }

@@ -1,7 +1,4 @@
-/**
- * Container images that are used if a configuration names none. They are pinned, so that it is known which versions
- * run.
- */
+/** Default container images. Their versions are pinned, so that it is known which versions run. */
 import type { Engine } from "../../valkey/settings/engines";
 
 /** Image of the Valkey servers and of valkey-benchmark. */
@@ -23,5 +20,5 @@ export const EXPORTER_IMAGE = "ghcr.io/oliver006/redis_exporter:v1.86.0";
 /** Image for the open-loop load generator. Any image with Node 20 or newer and a shell works. */
 export const NODE_IMAGE = "docker.io/library/node:22.20.0-bookworm-slim";
 
-/** Image for memtier_benchmark. Any image with its version 2 and a shell works. */
+/** Image for memtier_benchmark. Any image with memtier_benchmark 2 and a shell works. */
 export const MEMTIER_IMAGE = "docker.io/redislabs/memtier_benchmark:2.4.2";

@@ -30,17 +30,17 @@ export interface PodDeploymentPlan {
   readonly shape: Shape;
   readonly namespace: string;
   readonly pods: PodSelection;
-  /** Name of the container that runs Valkey. @default each pod's first one */
+  /** Name of the container that runs Valkey. @default each pod's first container */
   readonly container?: string | undefined;
   /** Port of the servers. @default 6379 */
   readonly port?: number | undefined;
-  /** Zones over which the pods should be spread. @default those of their machines */
+  /** Zones over which the pods should be spread. @default the zones of their machines */
   readonly zones?: readonly string[] | undefined;
   /** Values that directives must have on every node, in the form that CONFIG GET prints. */
   readonly directives: ReadonlyMap<string, string>;
   /** ACL rules of all users except `default`, by name of the user. @default users are not verified */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** Expected kernel settings of the machines. @default nothing, and machines are not inspected */
+  /** Expected kernel settings of the machines. @default machines are not inspected */
   readonly tuning?: ExpectedTuning | undefined;
   /** Password and TLS files to connect with. Paths of TLS files are paths on this machine. */
   readonly access: NodeAccess;
@@ -70,12 +70,10 @@ export interface PodDeployment extends Deployment {
   readonly dial: (node: DeploymentNode, timeoutMs: number | undefined) => Promise<Connection>;
 }
 
-/**
- * Number of port-forwards that may be in the process of opening at the same time. The number of open ones has no limit.
- */
+/** Highest number of port-forwards that open at the same time. The number of open port-forwards has no limit. */
 const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
-/** Time limit for running servers to answer, if it is known that others do not run, milliseconds. */
+/** Time limit for the running servers to answer after the wait for all pods, milliseconds. */
 const RUNNING_PART_MS = 15_000;
 /**
  * Time limit for servers to load the certificate of a Secret that has changed, milliseconds. Kubelets check Secrets
@@ -114,8 +112,8 @@ export async function awaitPodDeployment(
 }
 
 /**
- * The pods that run at this moment, as a deployment that may have fewer nodes and has no Sentinels. Their servers need
- * not answer.
+ * Deployment of the pods that run at this moment. It may have fewer nodes than planned, and has no Sentinels. The
+ * servers need not answer.
  * @throws as `awaitPodDeployment`
  */
 export async function runningPartOf(kubernetes: KubernetesClient, plan: PodDeploymentPlan): Promise<PodDeployment> {
@@ -134,7 +132,8 @@ export interface RunningPart {
 }
 
 /**
- * Waits until all pods run, or until it is known why some do not, and then until the running servers answer.
+ * Waits until every pod runs or the reason why it does not run is known. Then it waits until the running servers
+ * answer.
  * @throws BadInput as `awaitPodDeployment`
  * @throws Failure when a running server does not answer
  */
@@ -158,7 +157,7 @@ export async function awaitRunningPart(
   const certified = Date.now() + Math.min(CERTIFICATE_MS, waiting.timeoutMs ?? POD_TIMEOUT_MS);
   const found = await poll(
     async () => {
-      // Read again each time, because a container that keeps exiting runs only now and then.
+      // The pods are read again each time, because a container that keeps exiting runs only now and then.
       const deployment = await runningPartOf(kubernetes, plan);
       const answers = await Promise.all(
         deployment.nodes.map((node) => answersNow(deployment, node, deadline, certified, waiting.report)),
@@ -173,7 +172,7 @@ export async function awaitRunningPart(
   return { deployment, why: running === count ? undefined : (why ?? `${running} of ${count} servers run`) };
 }
 
-/** @param watchers pods of Sentinels; they are reached in the same way */
+/** @param watchers pods of Sentinels, which are reached in the same way as servers */
 async function deploymentOf(
   kubernetes: KubernetesClient,
   {
@@ -271,7 +270,7 @@ async function awaitAnswer(
 }
 
 /**
- * @param certified time until which the server may still load a new certificate, if its certificate is not accepted
+ * @param certified time until which a server whose certificate is not accepted may still load a new certificate
  * @throws Failure when the server does not answer after the deadline, or for a reason that no later attempt changes
  */
 async function answersNow(

@@ -10,9 +10,9 @@ import type { Credentials } from "./users";
 import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf } from "./users";
 
 /**
- * Makes every node accept the wanted passwords in addition to those that it accepts already, and gives every user its
- * rules. From then on, replication and Sentinels use the new password. After an interruption, calling it again gives
- * the same result.
+ * Makes every node accept the wanted passwords in addition to its present passwords, and gives every user its rules.
+ * From then on, replication and Sentinels use the new password. After an interruption, a second call gives the same
+ * result.
  * @param removed names of users to delete; their connections end
  * @throws Failure when a command to a node fails; all passwords that were accepted before are still accepted
  */
@@ -77,7 +77,7 @@ export async function acceptsOtherPasswords(deployment: Deployment, credentials:
   return nodesDo || (await differencesOfSentinels(deployment, credentials)).length > 0;
 }
 
-/** Hashes of the passwords that at least one node accepts, by user. */
+/** Hashes, by user, of the passwords that at least one node accepts. */
 export async function acceptedPasswords(deployment: Deployment): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const found = new Map<string, Set<string>>();
   await withConnections(deployment, async (connections) => {
@@ -144,8 +144,8 @@ async function differencesOfSentinels(deployment: Deployment, { password }: Cred
 }
 
 /**
- * Difference between a user's passwords on a server and the wanted one, as a phrase. Undefined if they are equal, and
- * if the user does not exist.
+ * Difference between a user's passwords on a server and the wanted password, as a phrase. Undefined if there is no
+ * difference or if the user does not exist.
  */
 async function passwordProblem(
   connection: Connection,
@@ -160,8 +160,8 @@ async function passwordProblem(
 }
 
 /**
- * Makes a Sentinel write its configuration file. Without this, it writes only some of its changes, and a restart would
- * bring the former passwords back.
+ * Makes a Sentinel write its configuration file. Without this, the Sentinel writes only some of its changes, and a
+ * restart would bring the former passwords back.
  */
 async function keep(sentinel: Connection): Promise<void> {
   await sentinel.call("SENTINEL", "FLUSHCONFIG");

@@ -1,4 +1,4 @@
-/** Whether a node has the users that are wanted, with their rules. */
+/** Whether a node has the wanted users with their rules. */
 import { randomBytes } from "node:crypto";
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -9,8 +9,8 @@ export type DesiredRules = Readonly<Record<string, string>>;
 
 /**
  * Differences between a node's users and rules and the wanted ones, one phrase each; empty if there are none. A server
- * prints rules in its own words. So the wanted rules are given to a temporary user who cannot log in, and what the
- * server prints for both is compared.
+ * prints rules in its own words. So a temporary user who cannot log in gets the wanted rules, and this function
+ * compares the server's output for both users.
  */
 export async function userProblems(node: Connection, wanted: DesiredRules): Promise<readonly string[]> {
   const names = ((await node.call("ACL", "USERS")) as unknown[]).map(String);

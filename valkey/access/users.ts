@@ -1,4 +1,4 @@
-/** Users of the servers in addition to `default`, and what their passwords and rules may be. Pure. */
+/** Users of the servers in addition to `default`, and the limits for their passwords and rules. Pure. */
 import { createHash } from "node:crypto";
 
 export interface User {
@@ -70,7 +70,8 @@ export function passwordsDiffer(before: Credentials, after: Credentials): boolea
 }
 
 /**
- * Least length of a password. Servers check some hundred thousand passwords in a second, so a short one can be guessed.
+ * Minimum length of a password. Servers check some hundred thousand passwords in a second, so a short password can be
+ * guessed.
  */
 const MIN_PASSWORD = 16;
 

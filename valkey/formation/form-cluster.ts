@@ -44,7 +44,7 @@ function formationNodeTimeoutMs(nodes: number): number {
 /**
  * Forms the cluster of a plan. A cluster that serves all slots already is resized while it serves; if it has the wanted
  * shape, it is not changed. Settings that formation changes for speed are restored at the end, also after a failure.
- * @throws Failure with what blocks the formation, or with what was missing when the time was up
+ * @throws Failure with the reasons that block the formation, or with the missing conditions when the time is up
  */
 export async function formCluster(
   deployment: Deployment,
@@ -109,7 +109,7 @@ function pingInterval(milliseconds: number): ReadonlyMap<string, string> {
 class PingAccelerator {
   readonly #accelerated = new Set<Member>();
   readonly #intervalMs: number;
-  /** Time that an announcement may take before members are made to ping more often, milliseconds. */
+  /** Time limit for an announcement, after which members are made to ping more often, milliseconds. */
   readonly #announcementMs: number;
 
   constructor(
@@ -121,10 +121,7 @@ class PingAccelerator {
     this.#announcementMs = Math.max(1000, this.#intervalMs);
   }
 
-  /**
-   * Polls until nothing is missing. If that takes longer than an announcement should, makes the members ping more
-   * often.
-   */
+  /** Polls until nothing is missing. If that takes longer than `#announcementMs`, makes the members ping more often. */
   async poll(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
     const began = performance.now();
     await this.deadline.poll(async () => {
@@ -188,8 +185,8 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
 }
 
 /**
- * Description of what the node does not know yet, nodes or served slots; undefined if it knows all nodes and sees all
- * slots served.
+ * Description of the nodes or served slots that the node does not know yet; undefined if it knows all nodes and sees
+ * all slots served.
  */
 async function missingSlots(member: Member, nodes: number): Promise<string | undefined> {
   const info = await readClusterInfo(member);

@@ -12,7 +12,7 @@ import { Deadline } from "../membership/deadline";
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
- * Makes every other node a replica of `primary`. Does not change nodes that follow it already.
+ * Makes every other node a replica of `primary`. Does not change nodes that already follow `primary`.
  * @throws Failure when a node that would become a replica holds keys of its own, or when links are not up in time
  */
 export async function formReplication(

@@ -14,8 +14,8 @@ import { awaitPrimary } from "../membership/replication-primary";
 /**
  * Gives a deployment the wanted shape:
  *
- * - replication is formed around the node that is the primary. In a new deployment all nodes are primaries, and the
- *   first one is chosen;
+ * - replication is formed around the present primary. In a new deployment, all nodes are primaries, and the first node
+ *   is chosen;
  * - an unformed cluster is formed by its plan;
  * - a cluster that serves all slots is resized while it serves, without losing a key;
  * - in a cluster of the wanted shape, if failovers have moved most primaries into one zone, some replicas in other

@@ -18,17 +18,17 @@ export interface FormationSteps {
   readonly bumpEpoch: readonly string[];
 }
 
-/** Whether the cluster has the wanted shape, and if not, what to do. */
+/** Whether the cluster has the wanted shape, and otherwise the steps to it or the reasons against them. */
 export type FormationState =
   | { readonly kind: "formed" }
   | { readonly kind: "incomplete"; readonly steps: FormationSteps }
-  /** Continuing could lose keys, or damage a different cluster. */
+  /** More steps could lose keys or damage a different cluster. */
   | { readonly kind: "blocked"; readonly reasons: readonly string[] };
 
 /**
  * Compares nodes with their plan. A cluster of the wanted shape counts as formed no matter which of its nodes are
- * primaries, because failovers may have happened. A partly formed cluster is completed as planned. If it has as many
- * primaries as wanted but not the planned ones, it is completed around its present primaries.
+ * primaries, because failovers may have happened. A partly formed cluster is completed as planned. If it has the wanted
+ * number of primaries, but not the planned primaries, it is completed around its present primaries.
  */
 export function formationState(plan: ClusterPlan, shape: Shape, states: readonly MemberState[]): FormationState {
   const reasons = [...unknownNodes(states), ...conflictingSlots(states)];

@@ -17,8 +17,8 @@ export interface HandOverPlan {
   /** The node that takes over. */
   readonly to: string;
   /**
-   * Called once that node is the primary and clients cannot connect to the former primary.
-   * @returns once clients are led to the new primary
+   * Called when the node `to` is the primary and clients cannot connect to the former primary.
+   * @returns a promise that resolves when clients are led to the new primary
    */
   readonly lead: () => Promise<void>;
 }
@@ -29,7 +29,7 @@ export interface HandOverPlan {
  */
 const REFUSED_MS = 3_000;
 const ACKNOWLEDGE_MS = 500;
-/** Most attempts; each one disconnects the clients. */
+/** Maximum number of attempts. Each attempt disconnects the clients. */
 const ATTEMPTS = 5;
 const RETRY_MS = 2_000;
 const POLL_MS = 20;
@@ -98,7 +98,7 @@ async function openAddresses(server: Connection): Promise<string> {
   return bind === CLOSED ? OPEN : bind;
 }
 
-/** @returns whether the node is the primary; if not, the former primary still is, and refuses clients */
+/** @returns whether the node is the primary. If not, the former primary is still the primary, and refuses clients */
 async function takeOver(own: Connection, former: Connection, { host, port }: Endpoint): Promise<boolean> {
   const isPrimary = (): Promise<boolean> =>
     readInfo(own).then(
@@ -142,7 +142,7 @@ async function primariesAmong(connections: Connections): Promise<Connection[]> {
   return compact(names.map((name) => connections.get(name)));
 }
 
-/** Why a node cannot take over yet. @param announced endpoint by which its primary knows it */
+/** Why a node cannot take over yet. @param announced endpoint by which the primary knows the node */
 function notReady(name: string, announced: Endpoint, roles: ReadonlyMap<string, Info>): string | undefined {
   const primaries = [...roles].filter(([, info]) => hasPrimaryRole(info));
   const [only] = primaries;

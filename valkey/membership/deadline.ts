@@ -1,4 +1,4 @@
-/** Waits until a deployment is in a wanted state. One time limit covers everything that is waited for. */
+/** Waits until a deployment is in a wanted state. One time limit covers all conditions. */
 import { Failure, messageOf } from "../../lib/errors";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
@@ -17,8 +17,8 @@ export interface FormationOptions {
    */
   readonly leaving?: readonly DeploymentNode[];
   /**
-   * Names of further leaving nodes that do not run. The others know them by their host names. They forget those that
-   * are marked as failed and serve no slots. If any of them is in a different state, nothing is changed.
+   * Names of further leaving nodes that do not run. The running nodes know them by their host names, and forget them if
+   * they are marked as failed and serve no slots. If a node in this list is in a different state, nothing is changed.
    */
   readonly absent?: readonly string[];
   readonly report?: ReportProgress;
@@ -33,7 +33,7 @@ export interface FormationResult {
 
 const NOTHING_MISSING = {};
 
-/** A time limit with the polling of nodes: until they report the expected state, or until the time is up. */
+/** A time limit for polling nodes until they report the expected state. */
 export class Deadline {
   readonly #began = performance.now();
   readonly #timeoutMs: number;
@@ -41,7 +41,7 @@ export class Deadline {
   #deadline: number;
 
   /**
-   * @param nodes how many nodes are polled. The interval between polls grows with this number, because replies cost the
+   * @param nodes number of polled nodes. The interval between polls grows with this number, because replies cost the
    *   nodes time
    * @param goal for the error message: the state that the deployment has not reached when the time is up
    */
@@ -110,8 +110,8 @@ export class Deadline {
 }
 
 /**
- * Text for what timed out, which is tried again: on a busy machine, the deadline is the limit, not the timeout of one
- * command or one connection.
+ * Text about a command or a connection that timed out. It is tried again until the deadline, because a busy machine may
+ * answer late.
  */
 function timeoutMessage(error: unknown): string {
   if (isTimeout(error)) return messageOf(error);

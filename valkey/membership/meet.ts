@@ -1,6 +1,6 @@
 /**
- * Makes nodes that do not know each other meet. Every node meets one node, the hub, which then announces all nodes to
- * all.
+ * Makes nodes that do not know each other meet. Every node meets one node, the hub. The hub then announces all nodes to
+ * each other.
  */
 import type { Deadline } from "./deadline";
 import type { Member } from "./members";
@@ -20,8 +20,7 @@ const ANNOUNCING: ReadonlyMap<string, string> = new Map([
 const LITTLE_GOSSIP = ["cluster-message-gossip-perc", "1"] as const;
 
 /**
- * Number of nodes that are asked first whether they know all others. Asking only some of them saves the time that
- * replies cost the nodes.
+ * Number of nodes that are asked first whether they know all others. A sample costs the nodes less time for replies.
  */
 const SAMPLE = 8;
 
@@ -73,7 +72,7 @@ export async function meetAll(
   await settings.set(quiet, [hub.connection]);
 }
 
-/** Message while the node does not know all nodes, not counting those in handshake; undefined when it does. */
+/** Message while the node does not know all nodes; undefined when it does. Nodes in handshake do not count as known. */
 async function missingAfterHandshake({ node, connection }: Member, nodes: number): Promise<string | undefined> {
   const lines = String(await connection.cluster("NODES")).split("\n");
   const known = lines.filter((line) => line !== "" && !line.includes("handshake")).length;

@@ -77,8 +77,8 @@ export async function readClusterInfo({ connection }: Member): Promise<ReadonlyM
 }
 
 /**
- * Message while the node does not know all nodes, counting those in handshake; undefined when it does.
- * @param info its CLUSTER INFO
+ * Message while the node does not know all nodes; undefined when it does. Nodes in handshake count as known.
+ * @param info the node's CLUSTER INFO
  */
 export function missingNodes({ node }: Member, info: ReadonlyMap<string, string>, nodes: number): string | undefined {
   const known = infoNumber(info, "cluster_known_nodes");
@@ -128,7 +128,7 @@ export async function readDisagreement(members: readonly Member[]): Promise<stri
 /**
  * Message while the members do not see the same cluster with all of its nodes healthy and linked.
  * @param views of the members, in their order
- * @returns undefined when they do
+ * @returns undefined when all members agree
  */
 export function describeDisagreement(members: readonly Member[], views: readonly ClusterView[]): string | undefined {
   const withView = (isMeant: (view: ClusterView) => boolean): Member[] =>

@@ -17,7 +17,10 @@ interface ReplicationRole {
   readonly keys: number;
 }
 
-/** The only node that reports the role of a primary. @throws Failure when no node, or more than one, does */
+/**
+ * The only node that reports the role of a primary. @throws Failure when no node or more than one node reports this
+ * role
+ */
 export async function findSolePrimary(deployment: Deployment): Promise<DeploymentNode> {
   const found = solePrimary(deployment.name, await readRoles(deployment));
   if (typeof found === "string") throw new Failure(found);

@@ -42,7 +42,7 @@ export class TemporarySettings {
   /**
    * Sets the given directives on each server, except those that the server does not know.
    * @param only connections to set the directives on. @default all
-   * @returns whether every server knows all of them
+   * @returns whether every server knows all given directives
    */
   async set(values: ReadonlyMap<string, string>, only?: readonly Connection[]): Promise<boolean> {
     const chosen = [...this.#before].filter(([connection]) => only?.includes(connection) !== false);

@@ -3,13 +3,11 @@ import type { ServerSettings } from "../settings/settings";
 import { busTraffic } from "../topology/bus-traffic";
 
 /**
- * The shortest derived node timeout, milliseconds. A longer timeout prolongs every outage; a shorter one causes
+ * The shortest derived node timeout, milliseconds. A longer timeout prolongs every outage. A shorter timeout causes
  * spurious failovers (docs/findings.md).
  */
 export const MIN_NODE_TIMEOUT_MS = 5000;
-/**
- * Valkey's default node timeout, which is the longest derived one, milliseconds. A longer timeout must be configured.
- */
+/** The longest derived node timeout, milliseconds. It is Valkey's default. A longer timeout must be configured. */
 const MAX_NODE_TIMEOUT_MS = 15_000;
 /**
  * Step between derived node timeouts, milliseconds. Because of the steps, a cluster that grows a little keeps its
@@ -35,7 +33,7 @@ const PING_INTERVALS = [
   { nodes: 64, ms: 1200 },
 ] as const;
 
-/** The number of nodes from which a cluster counts as large and gets a larger maxclients. */
+/** The smallest number of nodes of a large cluster, which gets a larger maxclients. */
 export const LARGE_CLUSTER_NODES = 100;
 
 /** Valkey's default for maxclients. */
@@ -55,8 +53,8 @@ export function nodeTimeoutFor(nodes: number): number {
 }
 
 /**
- * The interval between pings, milliseconds. Undefined means Valkey's default, because the default is as short or the
- * cluster is too large for a shorter interval.
+ * The interval between pings, milliseconds. Undefined means Valkey's default: either the default is short enough, or
+ * the cluster is too large for a shorter interval.
  */
 export function pingIntervalFor(nodes: number, nodeTimeoutMs: number): number | undefined {
   const ms = PING_INTERVALS.find((step) => nodes <= step.nodes)?.ms;
@@ -83,7 +81,7 @@ export function pingEquivalentTimeoutMs(nodeTimeoutMs: number, settings: ServerS
 }
 
 /**
- * Number of a node's connections of the cluster bus: one in each direction for every other node. The server counts them
+ * Number of cluster bus connections of a node: two for every other node, one in each direction. The server counts them
  * as clients.
  */
 export function busConnections(nodes: number): number {

@@ -1,4 +1,4 @@
-/** The part of a memory limit that a server's data may take, and the use of the rest. Pure. */
+/** Division of a memory limit into a part for the data and parts for everything else. Pure. */
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { ServerSettings } from "../settings/settings";
@@ -77,9 +77,9 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
 const BUFFER_LIMIT = "client-output-buffer-limit";
 
 /**
- * Adds settings that keep a server within its limit, unless they are configured: `maxmemory`, and the buffer size at
- * which the server disconnects a slow replica or a slot migration. The buffer size depends only on the limit, because a
- * change of it restarts servers, and a change of the shape must not do that.
+ * Adds settings that keep a server within its limit, unless they are configured. They are `maxmemory` and the buffer
+ * size at which the server disconnects a slow replica or a slot migration. The buffer size depends only on the limit,
+ * because a change of it restarts servers, and a change of the shape must not do that.
  */
 export function withinMemory(demand: MemoryDemand): ServerSettings {
   const { limitBytes, settings } = demand;
@@ -99,7 +99,10 @@ export function describeMemory({ limitBytes, maxmemory, parts }: MemoryPlan): st
   return `${formatBytes(maxmemory)} of the limit of ${formatBytes(limitBytes)}; the rest is for ${rest}`;
 }
 
-/** @returns why the configured `maxmemory`, or any, does not fit into the limit; undefined if it fits */
+/**
+ * @returns the reason why the configured `maxmemory` does not fit into the limit, or why no `maxmemory` fits. Undefined
+ *   if it fits
+ */
 export function memoryProblem(demand: MemoryDemand): string | undefined {
   const plan = memoryPlan(demand);
   const wanted = demand.settings.maxmemory ?? plan.maxmemory;

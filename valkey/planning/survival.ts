@@ -30,7 +30,7 @@ export interface SurvivalSubject {
 /** An event: a crash of a server, a machine or zone that fails, all pods killed at once, a primary's volume deleted. */
 export type Event = "process" | "machine" | "zone" | "all-pods" | "volume";
 
-/** Most acknowledged data that can be lost, in ascending order. */
+/** The most acknowledged data that can be lost. The values are in ascending order. */
 export type Loss = "none" | "unreplicated" | "unsynced" | "since-snapshot" | "shard" | "everything";
 
 /** An event and its consequences. */
@@ -47,7 +47,7 @@ export interface Survival {
 
 type Consequence = Omit<Survival, "event">;
 
-/** Seconds that the replicas of a failed primary take to elect one of them, once the failure is agreed on. */
+/** Seconds from the agreement on a primary's failure to the election of a replica. */
 const ELECTION_SECONDS = 2;
 
 const LOST: Readonly<Record<Loss, string>> = {
@@ -80,7 +80,8 @@ function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Conseq
 
 /**
  * A cluster whose shards have replicas. Before a container starts its server, it asks the replicas for newer data, and
- * one that has newer data takes over. If a primary stays away, a majority of the primaries elects one of its replicas.
+ * a replica with newer data takes over. If a primary stays away, a majority of the primaries elects one of its
+ * replicas.
  */
 function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, shape, zones, oneMachine } = subject;
@@ -137,8 +138,8 @@ function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /**
- * A single server, or a primary that does not ask its replicas: when pod 0 starts, replicas copy the data that it has,
- * even if they have more.
+ * A single server, or a primary that does not ask its replicas: when pod 0 starts, the replicas copy its data, even if
+ * they have newer data.
  */
 function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const moved = subject.ephemeral ? loses("everything", "until pod 0 runs again") : restarted(subject, "power");

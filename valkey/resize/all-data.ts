@@ -7,8 +7,8 @@ import { hasPrimaryRole, parseInfo } from "../topology/info";
 import { ownAllSlots } from "./resize-facts";
 
 /**
- * Whether the nodes that reply own all slots of a cluster. In replication mode: whether one of them is a primary that
- * has loaded its data.
+ * Whether the nodes that reply own all slots of a cluster. In replication mode: whether one of the nodes that reply is
+ * a primary that has loaded its data.
  */
 export function holdsAllData(deployment: Deployment): Promise<boolean> {
   return withEveryNode(deployment, async (attempts) => {

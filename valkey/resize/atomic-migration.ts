@@ -1,6 +1,6 @@
 /**
- * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0). The source sends the slots' keys to the target like a
- * primary to a replica, then it hands over all slots at once.
+ * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0). The source sends the slots' keys to the target as a primary
+ * sends its keys to a replica. Then the source hands over all slots at once.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -25,8 +25,8 @@ interface MigrationJob {
 const ENDED = new Set(["success", "failed", "cancelled"]);
 
 /**
- * Whether a server has CLUSTER MIGRATESLOTS. The server itself is asked, because forks and packages do not always
- * follow their version number.
+ * Whether a server has CLUSTER MIGRATESLOTS. This function asks the server, because the version number of a fork or a
+ * package does not always show it.
  */
 export async function supportsAtomicMigration(connection: Connection): Promise<boolean> {
   try {
@@ -88,8 +88,8 @@ export async function awaitMigrations(members: readonly Member[], deadline: Dead
 /**
  * Waits until a target has ended a migration that failed on the source. The target notices the failure later than the
  * source. Until then, it refuses every new migration of the same slots ("Slot import in progress").
- * @returns whether the target has taken the slots nevertheless. A source that has handed them over already may still
- *   report that it cancelled the migration
+ * @returns whether the target has taken the slots nevertheless. A source that has already handed over the slots may
+ *   still report that it cancelled the migration
  */
 export async function isTaken(
   { from, to }: Pick<SlotTransfer, "from" | "to">,

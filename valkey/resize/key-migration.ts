@@ -1,6 +1,6 @@
 /**
- * Slot migration key by key (SETSLOT and MIGRATE), for servers without atomic migration and for migrations that were
- * begun in this way. Several batches of a source's slots are migrated at the same time, each over its own connections,
+ * Slot migration key by key (SETSLOT and MIGRATE), for servers without atomic migration, and for unfinished migrations
+ * that SETSLOT began. Several batches of a source's slots are migrated at the same time, each over its own connections,
  * because SETSLOT waits for replicas.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,12 +14,15 @@ import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { DatabaseSlot } from "./slot-commands";
 import { heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
 
-/** Most batches that are migrated at the same time: each SETSLOT waits for replicas, and until a file is written. */
+/**
+ * Limits of the batches that are migrated at the same time. Each SETSLOT waits for replicas and until a file is
+ * written.
+ */
 const MAX_LANES = { perSource: 16, all: 64 };
-/** Time that one MIGRATE should take, milliseconds. The source does nothing else during it. */
+/** Target duration of one MIGRATE, milliseconds. The source does nothing else during a MIGRATE. */
 const MIGRATE_MS = 20;
 const MAX_KEYS = 1000;
-/** Time for which MIGRATE waits for the target, milliseconds: a large key takes long to load. */
+/** Time limit for the target to answer MIGRATE, milliseconds. A large key takes long to load. */
 const KEY_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 5;
 /** Part of the error message of a server on which an atomic import of the slot is under way. */
@@ -108,8 +111,8 @@ function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
 }
 
 /**
- * The number of keys that one MIGRATE of a source sends: as many as take about MIGRATE_MS. A source carries out one
- * MIGRATE at a time. Commands are sent one after the other, so that the measured time does not include the wait for
+ * The number of keys that one MIGRATE of a source sends, chosen so that it takes about MIGRATE_MS. A source carries out
+ * one MIGRATE at a time. Commands are sent one after the other, so that the measured time does not include the wait for
  * other commands.
  */
 class KeyBatch {
@@ -181,8 +184,8 @@ class Lane {
   }
 
   /**
-   * Makes a target import slots. If the target learns late of an atomic migration that has already failed, it still
-   * begins that import, and refuses these slots until it has given the import up.
+   * Makes a target import slots. A target may learn late that an atomic migration of these slots has failed. It then
+   * still begins the import of that migration, and refuses the slots until it has given up the import.
    */
   async #markImporting(slots: readonly number[], to: Member, { connection }: MigrationTarget): Promise<void> {
     await this.context.deadline.pollWhileProgressing(async () => {

@@ -1,4 +1,4 @@
-/** The memory that a node's keys take. It decides whether the remaining primaries have room for all keys. */
+/** Memory of a node's keys. It decides whether the remaining primaries have room for all keys. */
 import type { Connection } from "../connection";
 import { readInfoSections } from "../connection";
 import { keysInAllDatabases } from "../databases";

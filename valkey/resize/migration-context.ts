@@ -1,10 +1,10 @@
-/** Context that both ways of migrating slots share: atomically, and key by key. */
+/** Context that atomic slot migration and migration key by key share. */
 import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
 import type { Deadline } from "../membership/deadline";
 import type { Member } from "../membership/members";
 
-/** A slot to migrate, with its present and its new primary by node name. */
+/** A slot to migrate, with the node names of its present and its new primary. */
 export interface SlotMigration {
   readonly slot: number;
   readonly from: string;

@@ -1,4 +1,4 @@
-/** Slot migrations that SETSLOT began and that were never ended: how to find them and how to end them. */
+/** Finds and ends slot migrations that SETSLOT began and that never ended. */
 import { groupBy } from "../../lib/group-by";
 import { readClusterDatabases } from "../databases";
 import type { MemberState } from "../membership/member-state";

@@ -19,18 +19,24 @@ import type { ResizePlan } from "./resize-plan";
 import { failbackPlan, planResize } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
-/** Most plans that are carried out. A failover, or a migration that a server cancels, makes a new plan necessary. */
+/**
+ * Maximum number of plans that a resize carries out. A failover, or a migration that a server cancels, makes a new plan
+ * necessary.
+ */
 const MAX_PLANS = 5;
-/** Time in which the cluster must become ready for a plan while this resize carries out no step, milliseconds. */
+/**
+ * Time limit for the cluster to become ready for a plan by itself, while this resize carries out no step, milliseconds.
+ */
 const PATIENCE_MS = 20_000;
-/** Time that nodes get to learn of each other by gossip, milliseconds. They usually take one or two seconds. */
+/** Time limit for nodes to learn of each other by gossip, milliseconds. They usually take one or two seconds. */
 const GOSSIP_MS = 5000;
 
 /**
- * Gives a cluster that serves all slots a different shape. First completes what an interrupted resize left undone: see
- * resize-states.ts.
+ * Gives a cluster that serves all slots a different shape. First completes an interrupted resize (see
+ * resize-states.ts).
  * @param connections to the deployment's nodes and to the leaving ones
- * @throws Failure with the reasons why nothing may be changed, or with what was missing when the time was up
+ * @throws Failure with the reasons why the cluster must not be changed, or with the missing conditions when the time is
+ *   up
  */
 export async function resizeCluster(
   deployment: Deployment,

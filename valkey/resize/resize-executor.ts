@@ -27,16 +27,16 @@ import { migrateSlots } from "./slot-migration";
 import type { SlotTransfer } from "./slot-transfers";
 
 /**
- * Keeps shards that lose all their slots. Without this setting, such a shard becomes a replica of the slots' new owner
- * and copies all of its keys.
+ * Keeps shards that lose all their slots. Without this setting, a shard without slots becomes a replica of the slots'
+ * new owner and copies all of its keys.
  */
 const KEEP_EMPTY_SHARDS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "no"]]);
 /** Time after which CLUSTER FAILOVER is sent again, milliseconds. By default, a replica gives up after 5 s. */
 const FAILOVER_RETRY_MS = 6000;
 
 /**
- * Time in which clients learn that leaving nodes serve no slots, milliseconds: after a redirect, they ask for the slots
- * again.
+ * Time for clients to learn that leaving nodes serve no slots, milliseconds. After a redirect, clients ask for the
+ * slots again.
  */
 const REDIRECTION_MS = 1000;
 
@@ -70,8 +70,8 @@ export class ResizeExecutor {
 
   /**
    * Carries out a plan.
-   * @returns descriptions of migrations that servers cancelled. If there are any, the rest of the plan was not carried
-   *   out
+   * @returns descriptions of migrations that servers cancelled. After a cancelled migration, the rest of the plan is
+   *   not carried out
    */
   async execute(plan: ResizePlan): Promise<string[]> {
     const all = this.#settingsOf(this.members);
@@ -165,7 +165,7 @@ export class ResizeExecutor {
   }
 
   /**
-   * @param twice whether present nodes also meet the new ones, so that the new ones learn sooner which node serves
+   * @param twice whether present nodes also meet the new nodes, so that the new nodes learn sooner which node serves
    *   which slots
    */
   async #meet(names: readonly string[], twice: boolean): Promise<void> {
@@ -217,8 +217,8 @@ export class ResizeExecutor {
   }
 
   /**
-   * Makes nodes primaries by CLUSTER REPLICATE NO ONE (Valkey 9.0). On older servers, a reset does it, and the node
-   * then has to meet the others again.
+   * Makes nodes primaries by CLUSTER REPLICATE NO ONE (Valkey 9.0). On older servers, a reset makes a node a primary,
+   * and the node then has to meet the other nodes again.
    */
   async #makePrimaries(names: readonly string[], twice: boolean): Promise<void> {
     if (names.length === 0) return;

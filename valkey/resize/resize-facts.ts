@@ -69,10 +69,9 @@ function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Former node IDs of members that lost their data and came back empty under new IDs. For such an ID: no node has it any
- * more, it serves no slots, no node replicates it, and all members that know it mark it as failed. There must be at
- * least as many empty nodes as such IDs. Leaving nodes that do not run need no empty node, because they do not come
- * back.
+ * Former node IDs of members that lost their data and came back empty under new IDs. A former ID belongs to no node any
+ * more, serves no slots, has no replicas, and is marked as failed by all members that know it. There must be at least
+ * as many empty nodes as former IDs. Leaving nodes that do not run need no empty node, because they do not come back.
  * @param absent names of leaving nodes that do not run
  */
 export function lostIdentities(
@@ -104,7 +103,7 @@ function isIdle(state: MemberState): boolean {
   return selfEntry(state).role === "primary" && !hasSlots(state) && state.keys === 0;
 }
 
-/** Whether a view does not have a node, or has it as failed and without slots. */
+/** Whether a view lacks a node, or shows it as failed and without slots. */
 function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
   const known = topology.nodes.get(id);
   if (known === undefined) return true;
@@ -155,10 +154,10 @@ export function resizeBlockers(
 
 /**
  * Whether an entry in the view of a node without slots is the former identity of a different node, from before that
- * node's reset. This happens when a resize is killed after it has reset one of two leaving nodes: the other one still
- * remembers it. The entry has no slots, and the address of one of the nodes. Once the reset node has replied under its
- * new node ID, the entry has no address any more. Such an entry counts as a former identity if the node with this view
- * knows a primary of this cluster.
+ * node's reset. This happens when a resize is killed after it has reset one of two leaving nodes: the second node still
+ * remembers the reset node. The entry has no slots, and the address of one of the nodes. Once the reset node has
+ * replied under its new node ID, the entry has no address any more. Such an entry counts as a former identity if the
+ * node with this view knows a primary of this cluster.
  */
 function isFormerIdentity(
   states: readonly MemberState[],

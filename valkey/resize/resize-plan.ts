@@ -12,7 +12,7 @@ import { planTransfers } from "./slot-transfers";
 export interface ResizeNode extends CurrentNode {
   /**
    * For a staying node: whether it and all primaries know each other. For a leaving node: whether it and any other node
-   * do.
+   * know each other.
    */
   readonly met: boolean;
   /** Memory of the node's keys, bytes. */
@@ -62,8 +62,8 @@ export type ResizeDecision =
 /**
  * Compares a cluster that serves all slots with the wanted shape. If a plan was carried out only in part, the next call
  * plans the rest.
- * @param nodes staying and leaving nodes. The number of staying nodes is the one that the shape needs, and their zones
- *   can separate replicas from primaries
+ * @param nodes staying and leaving nodes. There are as many staying nodes as the shape needs, and their zones can
+ *   separate replicas from primaries
  */
 export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
   const shards = desiredShards(nodes, shape);
@@ -160,7 +160,7 @@ function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: 
   return isFree && !roles.promoted.has(primary) ? "attach" : "reattach";
 }
 
-/** Primaries that would exceed their maxmemory, as reasons: these would refuse writes or evict keys. */
+/** Reasons against the plan: primaries that would exceed their maxmemory, and then refuse writes or evict keys. */
 function memoryReasons(
   nodes: readonly ResizeNode[],
   successorOf: ReadonlyMap<string, string>,

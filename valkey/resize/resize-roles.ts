@@ -58,12 +58,12 @@ interface FuturePrimary {
 }
 
 /**
- * The shards of the wanted shape. Present shards continue if one of their nodes stays; those with the most slots come
+ * The shards of the wanted shape. Present shards continue if one of their nodes stays; shards with the most slots come
  * first. A continuing shard keeps its present primary if that node stays and the zones allow it. The number of
  * primaries in a zone is limited, so that every replica can have its primary in a different zone. New shards get nodes
  * without slots as primaries. As far as possible, replicas keep their primary.
- * @param nodes all nodes. The number of staying nodes is exactly the one that the shape needs, and their zones allow
- *   the shape (`distributePrimaries`)
+ * @param nodes all nodes. There are exactly as many staying nodes as the shape needs, and their zones allow the shape
+ *   (`distributePrimaries`)
  */
 export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): DesiredShard[] {
   const staying = nodes.filter(({ leaving }) => !leaving);
@@ -95,8 +95,8 @@ export interface Failover {
 
 /**
  * Failovers after which no zone has more primaries than an even spread would give it. Earlier failovers may have moved
- * most primaries into one zone. If that zone failed, too few primaries would remain to elect new ones. Nodes stay in
- * their shards.
+ * most primaries into one zone. If that zone failed, too few primaries would remain to elect new primaries. Nodes stay
+ * in their shards.
  * @param nodes nodes of a cluster that has the shape and is zone-safe
  * @returns an empty list if the spread is even, or if the zones of the shards' nodes do not allow an even spread
  */
@@ -178,7 +178,7 @@ class ZoneCapacity {
 /**
  * The shards that continue. A greedy algorithm takes the shard with the most slots, if there are zones for it and for
  * all shards taken before. Numbers of slots that differ from an even share by less than one count as equal. Among equal
- * shards, those whose primary stays come first, then those in zones with few primaries.
+ * shards, shards whose primary stays come first, then shards in zones with few primaries.
  */
 function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: ZoneCapacity): PresentShard[] {
   const even = SLOT_COUNT / shards.length;

@@ -44,7 +44,7 @@ export const RESIZE_TRANSITIONS = {
    * primaries lack memory, or after too many plans.
    */
   plan: ["execute", "fitted"],
-  /** Carries out the plan (`ResizeExecutor.execute`), or as much of it as the servers allow. */
+  /** Carries out the plan (`ResizeExecutor.execute`) as far as the servers allow. */
   execute: ["inspect"],
 } as const;
 

@@ -44,9 +44,9 @@ async function setBatch(connection: Connection, slots: readonly number[], words:
 }
 
 /**
- * The slots that hold keys on a node, each with a database in which it holds them.
- * @param databases number of databases of the node. The connection must have database 0 selected, and has it selected
- *   afterwards
+ * The slots that hold keys on a node, each with a database that has such keys.
+ * @param databases number of databases of the node. Database 0 must be selected on the connection, and is selected
+ *   again afterwards
  */
 export async function heldSlots(
   connection: Connection,

@@ -24,7 +24,7 @@ const PORTION_DIVISOR = 4;
 const SMALLEST_PORTION = 16;
 
 /**
- * Carries out transfers. Those of different sources run in parallel.
+ * Carries out transfers. Transfers of different sources run in parallel.
  * @param keyBytes the memory that a source's keys take
  * @returns a sentence for each atomic migration that ended because a server is no longer a primary. The slots of such a
  *   migration have not moved.
@@ -53,9 +53,9 @@ export async function migrateSlots(
 }
 
 /**
- * Calls `migrate` for each source in parallel. If one call fails, the others stop after their current step. When this
- * function ends, nothing runs in the background.
- * @throws the first failure, when all have ended
+ * Calls `migrate` for each source in parallel. If one call fails, the other calls stop after their current step. When
+ * this function ends, nothing runs in the background.
+ * @throws the first failure, when all calls have ended
  */
 async function untilAllEnd<S, T>(
   context: MigrationContext,
@@ -117,7 +117,7 @@ async function migrateInPortions(
 }
 
 /**
- * Whether all of these servers reply and are primaries. If not, a failover caused the setback, and the roles have
+ * Whether all of these servers reply and are primaries. Otherwise a failover caused the setback, and the roles have
  * changed.
  */
 async function arePrimaries(names: readonly string[], context: MigrationContext): Promise<boolean> {

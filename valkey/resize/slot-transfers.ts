@@ -16,10 +16,10 @@ export interface SlotTransfer {
 }
 
 /**
- * Moves slots until each target has ⌊16384/n⌋ slots or one more, and no other node has any. As few slots as possible
- * move: all slots of nodes that are not targets, and the surplus of targets above their share. The targets that have
- * the most slots get the larger shares. Small ranges are moved whole. A slot goes to the owner of a neighboring slot if
- * that owner is below its share.
+ * Moves slots until each target has ⌊16384/n⌋ slots or one more, and all other nodes have no slots. As few slots as
+ * possible move: all slots of nodes that are not targets, and the surplus of targets above their share. The targets
+ * that have the most slots get the larger shares. Small ranges are moved whole. A slot goes to the owner of a
+ * neighboring slot if that owner is below its share.
  * @param owners all nodes with slots; together they have all slots, each once
  * @param targets the nodes that are to share the slots, with or without slots now
  */
@@ -53,8 +53,8 @@ function evenShares(targets: readonly string[], count: (name: string) => number)
 }
 
 /**
- * `excess` of the slots: the smallest ranges whole, and a part of one more range. That part is cut from an end where
- * the neighboring slot's owner is below its share.
+ * A number of slots to give away, `excess`: the smallest ranges whole, and a part of one more range. That part is cut
+ * from an end where the neighboring slot's owner is below its share.
  */
 function surplusOf(slots: readonly SlotRange[], excess: number, needs: Deficits): SlotRange[] {
   const surplus: SlotRange[] = [];

@@ -1,6 +1,6 @@
 /**
- * Makes Sentinels monitor a formed deployment in replication mode, and waits until they know each other and all its
- * nodes.
+ * Makes Sentinels monitor a formed deployment in replication mode, and waits until they know each other and all nodes
+ * of the deployment.
  */
 import type { Connection } from "../connection";
 import type { Connections } from "../connections";
@@ -22,7 +22,7 @@ export function sentinelsAsDeployment(deployment: Deployment, { nodes }: Sentine
 }
 
 /**
- * Makes every Sentinel monitor the present primary. Does not change Sentinels that monitor it already.
+ * Makes every Sentinel monitor the present primary. Does not change Sentinels that already monitor this primary.
  * @returns whether any Sentinel was reconfigured
  * @throws Failure when there is not exactly one primary in time, or the Sentinels do not agree
  */

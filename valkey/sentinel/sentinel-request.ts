@@ -27,7 +27,7 @@ export const SENTINEL_LIMITS = {
 } as const;
 
 /**
- * Most characters of a deployment's name with Sentinels: `NAME-sentinel`, a hyphen and a revision's hash of ten
+ * Maximum length of the name of a deployment with Sentinels: `NAME-sentinel`, a hyphen and a revision's hash of ten
  * characters must fit into a label of 63.
  */
 const LONGEST_NAME = 43;
@@ -46,7 +46,7 @@ export interface SentinelProblem {
   readonly reason: string;
 }
 
-/** The settings of a request, with defaults for what it leaves out. */
+/** The settings of a request, with defaults for omitted values. */
 export function sentinelSettings(request: SentinelRequest): SentinelSettings {
   const count = request.count ?? SENTINEL_DEFAULTS.count;
   return {

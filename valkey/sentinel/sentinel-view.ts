@@ -9,8 +9,8 @@ export interface SentinelView {
   /** The primary's address according to the Sentinel. */
   readonly primary: Endpoint;
   /**
-   * Whether the Sentinel is in TILT mode, because it was delayed. For 30 s it starts no failover, and its report may be
-   * as old as that.
+   * Whether the Sentinel is in TILT mode, because it was delayed. In this mode, which lasts 30 s, the Sentinel starts
+   * no failover, and its report may be up to 30 s old.
    */
   readonly tilted: boolean;
   /**
@@ -33,8 +33,8 @@ export interface SentinelView {
 /**
  * Asks a Sentinel for its view.
  * @param name the deployment's name, under which the Sentinel monitors the primary
- * @returns undefined when it monitors no primary of that name
- * @throws Error when it does not reply
+ * @returns undefined when the Sentinel monitors no primary of that name
+ * @throws Error when the Sentinel does not reply
  */
 export async function readSentinelView(connection: Connection, name: string): Promise<SentinelView | undefined> {
   let primary: ReadonlyMap<string, string>;
@@ -85,7 +85,7 @@ async function askQuorum(connection: Connection, name: string): Promise<true | s
 
 /**
  * Flags that report a failure or an unfinished failover. `master_down` is not among them. That flag of another Sentinel
- * is its last answer about the primary, and it stays long after a failover (seen with Valkey 9.1.2).
+ * is the other Sentinel's last answer about the primary. The flag stays long after a failover (seen with Valkey 9.1.2).
  */
 const FAILURE_FLAGS = new Set([
   "s_down",

@@ -87,7 +87,9 @@ export function splitDirectives(directives: ReadonlyMap<string, string>): SplitD
   return { live: new Map(entries.filter(takes)), restart: new Map(entries.filter((each) => !takes(each))) };
 }
 
-/** @returns the values for CONFIG SET that lead from the directives in force (`before`) to the wanted ones (`after`) */
+/**
+ * @returns the values for CONFIG SET that change the directives in force (`before`) to the wanted directives (`after`)
+ */
 export function dynamicChanges(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,
@@ -104,13 +106,14 @@ export function dynamicChanges(
  */
 export const MEMORY_DIRECTIVES: readonly string[] = ["maxmemory", "maxmemory-policy"];
 
-/** The directives among these that need memory first. */
+/** The given directives that are in MEMORY_DIRECTIVES. */
 export function memoryDirectives(directives: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(directives).filter(([name]) => MEMORY_DIRECTIVES.includes(name)));
 }
 
 /**
- * The changes; if they raise maxmemory, without the directives that need memory first. A maxmemory of 0 means no limit.
+ * The changes. If they raise maxmemory, the directives in MEMORY_DIRECTIVES are omitted. A maxmemory of 0 means no
+ * limit.
  * @param former values of all directives that change
  */
 export function withoutMemoryRaise(

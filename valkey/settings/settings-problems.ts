@@ -20,10 +20,12 @@ export interface SettingsTarget {
   /**
    * Engine of the servers.
    * @default "valkey"
-   * @default "valkey"
    */
   readonly engine?: Engine | undefined;
-  /** Version of the servers, in the form of an image's tag. If it is unknown, a setting may be one of any version. */
+  /**
+   * Version of the servers, in the form of an image's tag. If the version is unknown, settings of all versions are
+   * allowed.
+   */
   readonly version?: string | undefined;
   /** Names of directives that this package does not know although the servers have them. @default none */
   readonly newerDirectives?: readonly string[] | undefined;

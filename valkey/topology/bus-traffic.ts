@@ -24,9 +24,9 @@ export interface BusTraffic {
 }
 
 /**
- * An upper bound: each node pings each other node once in half the node timeout, and replies to as many pings. A node
- * that learns of another by gossip pings it less often. Nodes of Valkey 9.1 sent 0.8 to 0.9 of the bound in a cluster
- * of 20 nodes, and 0.7 of it in a cluster of 40 nodes. Failures add traffic.
+ * An upper bound of the traffic: each node pings each other node once in half the node timeout, and replies to as many
+ * pings. A node pings less often the nodes that it learns of by gossip. Nodes of Valkey 9.1 sent 0.8 to 0.9 of the
+ * bound in a cluster of 20 nodes, and 0.7 of it in a cluster of 40 nodes. Failures add traffic.
  * @param nodeTimeoutMs `cluster-node-timeout`
  */
 export function busTraffic(nodes: number, nodeTimeoutMs: number, announceHostNames: boolean): BusTraffic {

@@ -56,7 +56,7 @@ export function planCluster(nodes: readonly PlacedNode[], shape: Shape): Cluster
 
 /**
  * Assigns ranges of slots to primaries in order, one range to each primary.
- * @throws Error when there are more or fewer ranges than primaries: otherwise a slot could have two owners, or no owner
+ * @throws Error when there are more or fewer ranges than primaries: a slot could then have two owners or no owner
  */
 export function assignSlots(
   primaries: readonly string[],

@@ -6,7 +6,7 @@ import { formatRanges, normaliseRanges, parseRange } from "./slots";
 /** Task of a node for its slots: a primary serves them, a replica copies its primary. */
 export type Role = "primary" | "replica";
 
-/** A node in a view. All views should agree on it, except on the address. */
+/** A node in a view. All views should agree on everything but the address. */
 export interface KnownNode {
   readonly id: string;
   readonly role: Role;

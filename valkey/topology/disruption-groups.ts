@@ -15,8 +15,8 @@ type Group = (readonly DisruptedNode[])[];
 
 /**
  * Groups of whole shards. If at most one node of each group is unavailable, no shard lacks two nodes, and a majority of
- * primaries is available. This is true no matter where failovers have moved the roles. Nodes of the same machine, then
- * nodes of the same zone, are spread over the groups, so that a drain rarely has to wait.
+ * primaries is available. This is true wherever failovers have moved the roles. Nodes of the same machine, then nodes
+ * of the same zone, are spread over the groups, so that a drain rarely has to wait.
  * @param shards the nodes of each shard
  * @returns names of the nodes of each group. There is only one group if a shard has a single node, because its slots
  *   are unavailable with that node
@@ -46,7 +46,7 @@ function crowdOf(group: Group, place: "machine" | "zone"): number {
   return Math.max(0, ...[...crowds.values()].map(({ length }) => length));
 }
 
-/** Difference between the first numbers of two lists that differ, for sorting. */
+/** Difference at the first position where two lists differ, for sorting. */
 function compareInOrder(some: readonly number[], others: readonly number[]): number {
   const index = some.findIndex((number, at) => number !== others[at]);
   return (some[index] ?? 0) - (others[index] ?? 0);

@@ -10,7 +10,7 @@ export function parseInfo(text: string): Map<string, string> {
   return values;
 }
 
-/** A value as a number. Undefined, and never 0, if the key is missing or the value is not a number. */
+/** A value as a number. Undefined, not 0, if the key is missing or the value is not a number. */
 export function infoNumber(info: ReadonlyMap<string, string>, key: string): number | undefined {
   const text = info.get(key);
   if (text === undefined || text.trim() === "") return undefined;

@@ -25,8 +25,8 @@ export function spreadOverZones(names: readonly string[], zones: readonly string
 
 /**
  * Zones for the nodes of a new cluster, by rotation: primary i is in zone i, and its replicas are in the zones after
- * that. With two zones or more, this separates every replica from its primary, for every shape. Filling the zones in
- * turn does not (three primaries with three replicas each cannot be divided into two zones of six).
+ * zone i. With two zones or more, this separates every replica from its primary, for every shape. Zones that are filled
+ * in turn do not: three primaries with three replicas each cannot be divided into two zones of six nodes.
  * @param names `nodeCount(shape)` names. The first `shape.primaries` of them get the zones of the primaries
  */
 export function rotateOverZones(names: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
@@ -42,7 +42,7 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
 /**
  * Zones for nodes that are added to a cluster. Each node gets the zone that lacks most nodes, compared with the
  * rotation of the wanted shape. As far as the present nodes allow, a cluster that grew has the same placement as a new
- * one.
+ * cluster.
  * @param present the zones of the nodes that stay
  */
 export function placeAddedNodes(

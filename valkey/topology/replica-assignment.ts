@@ -22,13 +22,14 @@ const anotherZoneEach: Rule = (places, zone) =>
 const anyZone: Rule = () => true;
 
 /**
- * Gives every primary `perPrimary` of the replicas, by three rules. The strictest comes first: a zone without the
- * primary and without another of its replicas; a different zone than the primary's; any zone. Each rule fills as many
- * places as possible (a matching without an augmenting path is a maximum one). So a replica shares its primary's zone
- * only if this cannot be avoided.
+ * Gives every primary `perPrimary` of the replicas, by three rules. The strictest rule comes first: a zone with neither
+ * the primary nor another replica of it; a different zone than the primary's; any zone. Each rule fills as many places
+ * as possible (a matching without an augmenting path is a maximum one). So a replica shares its primary's zone only if
+ * this cannot be avoided.
  * @param replicas exactly `primaries.length * perPrimary` replicas
- * @param present the present replicas of each primary, by the primary's name. None of them is in its primary's zone,
- *   and there are no more than wanted. They stay unless another replica would then have to share its primary's zone
+ * @param present the present replicas of each primary, by the primary's name. None of these replicas is in the zone of
+ *   its primary, and no primary has more than `perPrimary` of them. They stay unless another replica would then have to
+ *   share its primary's zone
  * @returns the replicas of each primary, by the primary's name
  */
 export function assignReplicas(
@@ -61,8 +62,8 @@ export function assignReplicas(
 }
 
 /**
- * Gives replicas to the places. A primary keeps those of its present replicas whose zones its places have. The
- * remaining replicas fill the other places.
+ * Gives replicas to the places. A primary keeps a present replica if one of the primary's places has the replica's
+ * zone. The remaining replicas fill the other places.
  */
 function nameReplicas(
   places: readonly ReplicaPlaces[],

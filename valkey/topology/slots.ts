@@ -1,4 +1,4 @@
-/** Ranges of hash slots: their text in CLUSTER NODES, arithmetic, and even distribution. Pure. */
+/** Ranges of hash slots: parsing, formatting, arithmetic, and even distribution. Pure. */
 
 /** Number of hash slots of every Valkey cluster. */
 export const SLOT_COUNT = 16384;

@@ -66,7 +66,7 @@ export interface Violation {
 
 /**
  * An assertion that holds when there are no violations.
- * @param found text for what was found, if there are no violations. @default the text for what was expected
+ * @param found text about the found state, if there are no violations. @default the text about the expected state
  */
 export function assertion(
   id: AssertionId,
@@ -107,15 +107,16 @@ export function unobservedViolations(
 }
 
 /**
- * Problem of a value that could not be observed. If the node cannot be reached, it has no reason, because the assertion
- * `reachable` has the reason.
+ * Problem of a value that could not be observed. For an unreachable node, the problem omits the reason, because the
+ * assertion `reachable` states it.
  */
 function unobservedProblem(facts: NodeFacts, why: string): string {
   return facts.info.known ? `unknown (${why})` : "unknown";
 }
 
 /**
- * Nodes whose value differs from the wanted one; if no value is wanted, from the most common one.
+ * Nodes whose value differs from the wanted value. Without a wanted value, nodes whose value differs from the most
+ * common value.
  * @param name name of the value, for the messages
  */
 export function differencesOf(

@@ -6,7 +6,7 @@ import type { DeploymentFacts } from "./facts";
 
 /**
  * One assertion about the names to which clients connect; an empty list if the platform has no such names.
- * @param primary undefined if there is not exactly one
+ * @param primary the only primary; undefined if there are several or none
  */
 export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
   if (ways === undefined) return [];

@@ -1,4 +1,4 @@
-/** The verdict on a cluster. Every assertion is about the reports of the nodes themselves. Pure. */
+/** The verdict on a cluster. Every assertion judges reports of the nodes themselves. Pure. */
 import { compact } from "../../lib/compact";
 import type { FailureFlag, OpenSlot, Topology } from "../topology/cluster-view";
 import { describeKnownNode } from "../topology/cluster-view";

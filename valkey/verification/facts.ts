@@ -13,7 +13,7 @@ export interface NodeFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "machine" | "endpoint">;
   /** Keys and values of INFO server, replication, persistence, memory and keyspace. */
   readonly info: Observation<ReadonlyMap<string, string>>;
-  /** CLUSTER INFO; without a value on a server without cluster mode. */
+  /** The reply to CLUSTER INFO. It has no value if the server is not in cluster mode. */
   readonly clusterInfo: Observation<ReadonlyMap<string, string>>;
   /** The node's view of the cluster, from CLUSTER NODES. */
   readonly view: Observation<ClusterView>;

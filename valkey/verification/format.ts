@@ -46,7 +46,7 @@ export function verdictLine(
   return `VERIFY ${deployment}: FAIL — ${count}: ${failed.join(", ")}${end}.`;
 }
 
-/** The nodes and the verdict as lines of text, without the assertions that hold. */
+/** The nodes and the verdict as lines of text. Assertions that hold are omitted. */
 export function formatStatus({ facts, verdict }: Verification): string[] {
   const failed = verdict.assertions.filter(({ pass }) => !pass);
   return [...nodeTable(facts, verdict), ...assertionLines(failed), verdictLine(verdict)];

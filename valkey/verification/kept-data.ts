@@ -1,6 +1,6 @@
 /**
- * Whether each shard still has the data that the last verification saw. This is judged by the ID and the offset of its
- * replication. Pure.
+ * Whether each shard still has the data that the last verification saw. The ID and the offset of the shard's
+ * replication show this. Pure.
  */
 import { compact } from "../../lib/compact";
 import { infoNumber } from "../topology/info";
@@ -17,7 +17,7 @@ export interface ShardData {
   readonly nodes: readonly string[];
   /** `master_replid` of the shard's primary. */
   readonly replicationId: string;
-  /** Offset in the replication stream, bytes, that every node of the shard had reached. */
+  /** Offset in the replication stream that all nodes of the shard had reached, bytes. */
   readonly offset: number;
   /** Number of keys in all databases of the primary. */
   readonly keys: number;
@@ -32,8 +32,8 @@ export interface SeenData {
   /** Time of the verification, ISO 8601. */
   readonly seenAt: string;
   /**
-   * Data of the shards with replicas. A shard with only one node is left out, because its node loses its data at every
-   * restart without a file.
+   * Data of the shards with replicas. Shards with only one node are omitted: without a file, such a node loses its data
+   * at every restart.
    */
   readonly shards: readonly ShardData[];
 }
@@ -100,7 +100,9 @@ const offsetOf = (info: Info | undefined): number | undefined =>
 
 const keepsAppendOnlyFile = (info: Info): boolean => info.get("aof_enabled") === "1";
 
-/** Whether a shard has the same nodes as before. If not, new nodes may have the data of nodes that left. */
+/**
+ * Whether a shard has the same nodes as before. If its nodes changed, new nodes may have the data of the removed nodes.
+ */
 function isSame({ nodes }: ShardData, { primary, replicas }: Shard): boolean {
   const present = compact([primary, ...replicas]);
   return present.length === nodes.length && present.every((name) => nodes.includes(name));
@@ -117,13 +119,13 @@ const hasStartedIn = (info: Info, seconds: number): boolean =>
 interface Now {
   /** Seconds since the data was seen. */
   readonly seconds: number;
-  /** Whether all nodes of the shard have started since then. */
+  /** Whether all nodes of the shard have restarted since the data was seen. */
   readonly allStarted: boolean;
   /** Number of keys of the primary. */
   readonly keys: number;
 }
 
-/** The reason why a shard's primary lacks data that was seen; undefined if there is none. */
+/** The reason why a shard's primary lacks data that was seen; undefined if it lacks none. */
 function problemOf(data: ShardData, info: Info, now: Now): string | undefined {
   const [own, former = ""] = [info.get("master_replid"), info.get("master_replid2")];
   if (data.keys === 0 || own === data.replicationId) return undefined;

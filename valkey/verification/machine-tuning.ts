@@ -14,7 +14,7 @@ interface TuningPromise {
   readonly id: Assertion["id"];
   readonly what: string;
   readonly expected: string;
-  /** The problem; undefined if the promise is kept. The observation has no value if a setting could not be read. */
+  /** The problem, or undefined if the promise is kept. The observation is unknown if a setting could not be read. */
   readonly judge: (settings: MachineSettings) => Observation<string | undefined>;
 }
 

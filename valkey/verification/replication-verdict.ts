@@ -85,7 +85,8 @@ function replicaCount({ nodes, shape }: DeploymentFacts, shards: readonly Shard[
 }
 
 /**
- * Every replica has the data set of the primary. It does not follow a different primary, of this or another deployment.
+ * Every replica has the data set of the primary. No replica follows a different primary of this deployment or of
+ * another deployment.
  */
 function oneDataSet({ nodes }: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const primary = nodes.find(({ node }) => node.name === solePrimary(shards));

@@ -13,7 +13,7 @@ import { failureFlags } from "../sentinel/sentinel-view";
 export interface SentinelVerdictInput {
   readonly sentinels: readonly SentinelFacts[];
   readonly settings: SentinelSettings;
-  /** The only node that reports the role of a primary; undefined if there is not exactly one. */
+  /** The only node that reports the role of a primary; undefined if several nodes or no node reports it. */
   readonly primary: string | undefined;
   /** Finds the name of the node at an address that a Sentinel reports. */
   readonly nodeAt: (endpoint: Endpoint) => string | undefined;

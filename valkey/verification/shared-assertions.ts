@@ -43,8 +43,8 @@ export function serverVersion(info: ReadonlyMap<string, string>): string {
 
 /**
  * Every node has the same settings, with the configured values. Only COMPARED_DIRECTIVES are compared with configured
- * values. Other directives are only compared between the nodes, because CONFIG GET prints many of them in a different
- * form than they are written in.
+ * values. Other directives are compared between the nodes only, because CONFIG GET prints many directives in a
+ * different form than valkey.conf.
  */
 export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
   if (skippedAssertions.includes("settings")) return [];
@@ -93,9 +93,9 @@ export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion
 }
 
 /**
- * No server reports a zone to clients that its machine is not in. A server that has restarted may report no zone until
- * the next update; clients then read from any replica. The list is empty if no zones are configured, or if no server
- * has the directive.
+ * No server reports a wrong zone to clients. A zone is wrong if the server's machine is not in it. A server that has
+ * restarted may report no zone until the next update; clients then read from any replica. The list is empty if no zones
+ * are configured, or if no server has the directive.
  */
 export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
   const toldBy = ({ info }: NodeFacts): string | undefined => (info.known ? info.value.get(TOLD_ZONE) : undefined);

@@ -30,9 +30,11 @@ const POLL_MS = 500;
 
 /** Time limits for a verdict to pass. */
 export interface SettlingTime {
-  /** Time for all assertions to hold, milliseconds. */
+  /** Time limit for all assertions to hold, milliseconds. */
   readonly settlingMs: number;
-  /** Time for SELF_RECOVERING_ASSERTIONS to hold if all others do, milliseconds. @default `settlingMs` */
+  /**
+   * Time limit for SELF_RECOVERING_ASSERTIONS to hold if all other assertions hold, milliseconds. @default `settlingMs`
+   */
   readonly recoveryMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called with the assertions that do not hold yet. */
@@ -40,8 +42,8 @@ export interface SettlingTime {
 }
 
 /**
- * Assertions that come to hold without intervention: replicas link and catch up, data is loaded, views spread. With a
- * large data set this takes minutes.
+ * Assertions that start to hold without intervention, for example when replicas have linked and caught up. With a large
+ * data set this takes minutes.
  */
 export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
   "reachable",

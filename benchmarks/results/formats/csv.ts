@@ -1,6 +1,6 @@
 /**
- * results.csv: the nine columns of the published document "Valkey on EKS" (docs/sources.md) with the same names, then
- * further columns. Pure.
+ * results.csv: the nine columns of the published document "Valkey on EKS" (docs/sources.md) with the same names,
+ * followed by additional columns. Pure.
  */
 import { rowCost, storageCost } from "../cost";
 import type { ResultRow } from "../rows";

@@ -21,7 +21,7 @@ interface Family {
   readonly name: string;
   readonly help: string;
   readonly samples: readonly Sample[];
-  /** Unit, which is the end of the name, if the format has one. */
+  /** Unit, which is the end of the name. Undefined if the format has no such unit. */
   readonly unit?: string;
 }
 

@@ -98,8 +98,8 @@ export class StudyAnalysis {
 
   /**
    * Rates of each round in which the two treatments were interleaved with each other, in either order. If there are
-   * none: rates of each round in which both were interleaved with the same third treatment, divided by the rate of the
-   * third. Only for throughput, because a paused server delays its replies, and pausing costs CPU.
+   * none, the rates of each round in which both were interleaved with the same third treatment, divided by the rate of
+   * the third. Only for throughput, because a paused server delays its replies, and pausing costs CPU.
    */
   #interleavedRates(base: Treatment, other: Treatment, test: string, metric: Metric): RatioPair[] {
     if (metric !== "throughput") return [];

@@ -2,8 +2,8 @@
 import type { TableGrowth } from "../../results/study-schema";
 
 /**
- * Least number of keys for bytes per entry. With fewer keys, the server's own memory is larger than the memory of its
- * entries.
+ * Minimum number of keys for computing bytes per entry. With fewer keys, the server's own memory is larger than the
+ * memory of its entries.
  */
 export const MIN_KEYS = 100_000;
 

@@ -34,7 +34,7 @@ export function densityConclusions(basis: ClaimBasis, fits: readonly StudyFit[])
 
 /** The exponent that the published document reports. */
 const DOCUMENT_EXPONENT = 0.92;
-/** Width of an interval from which it does not support the published document's exponent. */
+/** Width from which an interval is too wide to support the published document's exponent. */
 const MAX_WIDTH = 0.2;
 
 function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {

@@ -33,7 +33,7 @@ const MIN_SECONDS = 1;
 const MAX_SECONDS = 3;
 /** Seconds of slices before counting begins, for opening connections and for the first use of memory. */
 const WARMUP_SECONDS = 0.2;
-/** Longest time until the first request of a load generator, milliseconds. */
+/** Time limit for the first request of a load generator, milliseconds. */
 const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
 /** Time for replies to requests in flight, before each reading of the counters, milliseconds. */
@@ -76,7 +76,7 @@ export async function measureInterleaved(
     { treatment: base, pinning: pinnings[0] },
     { treatment: other, pinning: pinnings[1] },
   ] as const;
-  // The side that starts second finds less free memory and CPU. So the order is random.
+  // The side that starts second finds less free memory and CPU. Therefore, the order is random.
   const [first, second] = random() < 0.5 ? both : [both[1], both[0]];
   await withServers(first.treatment, first.pinning, environment, (one) =>
     withServers(second.treatment, second.pinning, { ...environment, signal: one.signal }, (two) =>

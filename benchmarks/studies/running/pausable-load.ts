@@ -14,7 +14,7 @@ import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/featur
  */
 const MAX_SECONDS = 600;
 const MAX_REQUESTS = 200_000_000;
-/** Number of characters of their output that a failure can show. */
+/** Maximum number of characters of load generator output in a failure message. */
 const KEPT_CHARACTERS = 500;
 
 /** The load of the generators, and the place where they run. */
@@ -23,7 +23,7 @@ export interface PausableLoadPlan {
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** The load of all generators together. Its length is ignored. */
+  /** The load of all generators together. The length of the load is ignored. */
   readonly tool: ValkeyBenchmarkRun;
   /** Number of load generators. */
   readonly count: number;

@@ -25,17 +25,17 @@ const CAPACITY: Readonly<Record<ProvisionedTier, Capacity>> = {
 };
 const PROVISIONED = CONTROL_PLANE_TIERS.filter((tier): tier is ProvisionedTier => tier !== "standard");
 
-/** Limits of the standard tier. Above either of them "EKS Scalability best practices" advises to plan the scaling. */
+/** Limits of the standard tier. Above either limit, "EKS Scalability best practices" advises to plan the scaling. */
 const STANDARD_LIMITS = { machines: 300, pods: 5000 };
 
 /**
  * Simultaneous requests per machine. Kubernetes was validated with 5,000 machines and 2,000 simultaneous requests
- * (`--max-requests-inflight` 1,500 and `--max-mutating-requests-inflight` 500). Those machines were idle. Here all of
- * them join within minutes, so each counts twice.
+ * (`--max-requests-inflight` 1,500 and `--max-mutating-requests-inflight` 500). Those machines were idle. Here all
+ * machines join within minutes, so each machine counts twice.
  */
 const SEATS_PER_MACHINE = (2 * 2000) / 5000;
 
-/** Time in which all pods must be bound, while Karpenter starts machines. */
+/** Seconds within which all pods must have been bound, while Karpenter starts machines. */
 const BINDING_SECONDS = 120;
 
 /** Number of pods that run on every machine. */
@@ -71,7 +71,7 @@ export function planControlPlane(
   return { tier: configured ?? suggested, suggested, machines, pods: allPods, needed };
 }
 
-/** Lowest tier that suffices; the highest one if none does, because AWS provides more only on request. */
+/** Lowest tier that suffices. If none suffices, it is the highest tier, because AWS provides more only on request. */
 function smallestTier({ seats, podsPerSecond }: Capacity): ProvisionedTier {
   const fits = (tier: ProvisionedTier): boolean =>
     CAPACITY[tier].seats >= seats && CAPACITY[tier].podsPerSecond >= podsPerSecond;

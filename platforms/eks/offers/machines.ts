@@ -35,7 +35,7 @@ const MACHINES = z
   .strictObject({ sources: z.array(z.unknown()), machines: z.record(z.string(), machineSchema) })
   .parse(table).machines;
 
-/** Names of the known machine types, such as `r7g.large`: current families c, m and r. */
+/** Names of the known machine types, such as `r7g.large`. They belong to the current families of c, m and r. */
 export const MACHINE_TYPES: readonly string[] = Object.keys(MACHINES);
 
 /** @returns undefined if the type is not in the table */
@@ -53,8 +53,8 @@ const EC2 = z
   .parse(existing);
 
 /**
- * The problem with a type that is not in the table: EC2 does not have the family, the table does not have the family,
- * or the table does not have the size. The text names alternatives.
+ * Reason why a type is not in the table, with alternatives. EC2 does not have the family, or the table lacks the family
+ * or the size.
  */
 export function unknownTypeProblem(name: string): string {
   const family = familyOf(name);
@@ -74,8 +74,8 @@ export function unknownTypeProblem(name: string): string {
 export interface Tuning {
   /**
    * Number of CPUs for the network card's interrupts. The published document "One billion requests per second" uses 2
-   * of 8. The first one is CPU 0, the others are the last CPUs of the machine: the kubelet assigns whole CPUs to pods
-   * from the lowest number upwards.
+   * of 8 CPUs. The first of these CPUs is CPU 0. The others are the last CPUs of the machine, because the kubelet
+   * assigns whole CPUs to pods from the lowest number upwards.
    * @default 0: the kernel spreads the interrupts
    */
   readonly interruptCpus: number;
@@ -104,8 +104,8 @@ export interface AllocatableResources {
 }
 
 /**
- * Number of volumes of a Nitro machine. Many types have 28 attachments; the root volume and a network interface take
- * two.
+ * Highest number of volumes for pods on a Nitro machine. Many types have 28 attachments. The root volume and a network
+ * interface take two of them.
  */
 const MAX_VOLUMES = 26;
 
@@ -121,8 +121,8 @@ export const DAEMON_ADDRESSES = 1;
 export function allocatableOn(machine: MachineType, tuning: Tuning): AllocatableResources {
   // Karpenter subtracts the reserved CPU from the allocatable CPUs, so pods can get one whole CPU less.
   const cpuMilli = machine.allocatableCpuMilli - 1000 * reservedCpus(tuning);
-  // Karpenter and the AMI both limit the number of pods to that of addresses without prefixes, plus two pods that use
-  // the machine's own address.
+  // Karpenter and the AMI both limit the number of pods. The limit is the number of addresses without prefixes, plus
+  // two pods that use the machine's own address.
   const pods = machine.interfaces * (machine.addressesPerInterface - 1) + 2;
   return {
     cpuMilli: Math.max(0, cpuMilli - DAEMONS.cpuMilli),

@@ -22,7 +22,7 @@ const priceTableSchema = z.strictObject({
   publicIpv4PerHour: price.optional(),
   interfaceEndpoint: z.strictObject({ perZoneHour: price, perGb: price }).optional(),
   kmsKeyPerMonth: price.optional(),
-  /** Prices of gp3 volumes. IOPS and throughput are charged above 3,000 and 125 MiB/s; this baseline is free. */
+  /** Prices of gp3 volumes. 3,000 IOPS and 125 MiB/s are free. IOPS and throughput above this baseline are charged. */
   gp3: z.strictObject({ perGibMonth: price, perIopsMonth: price, perMibpsMonth: price }).optional(),
   /** Price of traffic between zones, for each direction. A byte costs twice this price. */
   crossZonePerGb: price.optional(),
@@ -30,7 +30,7 @@ const priceTableSchema = z.strictObject({
   machines: z.record(z.string(), z.strictObject({ usdPerHour: price, zones: z.int().min(1) })),
 });
 
-/** Prices of one region. If a plan needs a price that is missing, this is reported. */
+/** Prices of one region. A plan reports the prices that it needs and that are missing. */
 export type PriceTable = z.infer<typeof priceTableSchema>;
 
 const TABLES: ReadonlyMap<string, PriceTable> = new Map(

@@ -11,7 +11,7 @@ export function architecturesOf(types: readonly string[]): Architecture[] {
   return ARCHITECTURES.filter((architecture) => found.has(architecture));
 }
 
-/** Problems with pools that have both architectures: two measurements could run on different processors. */
+/** Problems with pools that have both architectures, because two measurements could run on different processors. */
 export function architectureProblems(pools: Pools): Problem[] {
   return POOLS.flatMap((pool) => {
     const types = pools[pool]?.instanceTypes ?? [];

@@ -22,7 +22,8 @@ export interface MachineGroup {
 }
 
 /**
- * The cheapest machine type with room for the pods of some groups. Without prices, it is the one with the fewest vCPUs.
+ * The cheapest machine type with room for the pods of some groups. Without prices, it is the type with the fewest
+ * vCPUs.
  */
 interface Choice {
   readonly name: string;
@@ -35,7 +36,7 @@ interface GrowingSet {
   readonly choice: Choice;
   readonly instanceType: string | undefined;
   readonly pinsType: boolean;
-  /** Whether groups of other owners may join. They may only if the machine type is known, so that its room is known. */
+  /** Whether groups of other owners may join. They may join only if the machine type, and so its room, is known. */
   readonly open: boolean;
   groups: readonly PodGroup[];
   layout: SetLayout;
@@ -49,9 +50,9 @@ export interface MachinePlan {
 }
 
 /**
- * Plans machines for the groups, in sets (`machine-sets.ts`). The groups of one owner join the first set, in the order
- * of the configuration, that they can safely share. If there is none, they get a new set. If they cannot even share
- * machines with each other, each group gets its own set.
+ * Plans machines for the groups, in sets (see `machine-sets.ts`). Owners are placed in the order of the configuration.
+ * The groups of one owner join the first set that they can safely share. Without such a set, they get a new set. If
+ * they cannot share machines with each other either, each group gets its own set.
  * @param prices prices of the region; undefined if there are none
  */
 export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): MachinePlan {
@@ -103,7 +104,7 @@ class PoolSets {
     for (const groups of groupBy(members, keyOf).values()) this.#place(groups);
   }
 
-  /** @param groups groups of one owner. If they name a machine type, it is the same one */
+  /** @param groups groups of one owner. The groups name the same machine type, or no type */
   #place(groups: readonly PodGroup[]): void {
     const [first, ...rest] = groups;
     if (first === undefined || this.#tryToJoin(groups, first) || this.#tryToOpen(groups, first)) return;

@@ -5,8 +5,8 @@
  * Karpenter plans machines for pods that wait. The scheduler then binds these pods independently of that plan: in any
  * order, and to any machine that is ready. Karpenter plans again for pods that are left. If the scheduler finds a
  * different arrangement than Karpenter, a pod may be left over. Then Karpenter starts one more machine, or finds that
- * none would help. To avoid this, each pod names the set of its machines (`machineSetSelector`), and Karpenter labels
- * every machine with one set. A set contains only groups that need the same machines in every order of binding.
+ * no machine would help. To avoid this, each pod names the set of its machines (`machineSetSelector`), and Karpenter
+ * labels every machine with one set. A set contains only groups that need the same machines in every order of binding.
  *
  * Every group of n pods is spread over its Z zones with a skew of 1: a zone has between ⌊n/Z⌋ and ⌈n/Z⌉ pods. One
  * machine holds at most k pods of the group. k is 1 if its pods must be apart, n if they must be together, and
@@ -43,15 +43,15 @@ const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
 /** Machines of one set. All are of the same type, and only the pods of these groups run on them. */
 export interface MachineSet {
   /**
-   * Name of the set: the label of the first group. So pods do not change if later deployments in the configuration
-   * change.
+   * Name of the set. It is the label of the first group, so pods do not change when later deployments in the
+   * configuration change.
    */
   readonly name: string;
   readonly pool: PoolName;
   readonly type: string;
   /**
-   * Whether pods must select the machine type, because the pool has others and a machine must have room for several
-   * pods.
+   * Whether pods must select the machine type. They must if the pool has several types and a machine must have room for
+   * several pods.
    */
   readonly pinsType: boolean;
   /** Names and labels of the groups, in the order of the configuration. */

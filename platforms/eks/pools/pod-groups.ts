@@ -37,7 +37,8 @@ export interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
 }
 
 /**
- * Group of a deployment's servers, spread as the scheduler spreads them: without regard to roles, and zones one apart.
+ * Group of a deployment's servers, spread as the scheduler spreads them. It ignores roles, and the numbers of pods in
+ * any two zones differ by at most 1.
  */
 export function serverPodGroup({ shape, ...group }: ServerGroupArgs): PodGroup {
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${group.name}-${index}`);

@@ -23,7 +23,7 @@ export interface PoolArgs {
   readonly rootVolumeGiB: number;
   /**
    * Highest total number of vCPUs of the pool, to limit cost.
-   * @default the planned vCPUs, and a quarter or one machine more
+   * @default the planned vCPUs plus a reserve of a quarter, but at least of one machine
    */
   readonly vcpuLimit?: number | undefined;
 }
@@ -35,8 +35,8 @@ export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
 export type PoolSettings = Readonly<Partial<Record<PoolName, Partial<PoolArgs> | undefined>>>;
 
 /**
- * Defaults of the pools: for servers the machines that the published document "Valkey on EKS" uses, for the others
- * machines with more bandwidth.
+ * Defaults of the pools. The pool `servers` has the machines that the published document "Valkey on EKS" uses. The
+ * other pools have machines with more bandwidth.
  */
 export const POOL_DEFAULTS: Readonly<Record<PoolName, PoolArgs>> = {
   servers: { instanceTypes: ["r7g.large"], tuning: UNTUNED, capacity: "on-demand", rootVolumeGiB: 20 },

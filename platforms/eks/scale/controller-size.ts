@@ -3,14 +3,14 @@
 export interface ControllerSize {
   /** CPU request, thousandths. Karpenter has no CPU limit. */
   readonly cpuMilli: number;
-  /** Memory request and limit. Karpenter's chart derives the Go runtime's soft limit from the limit. */
+  /** Memory request and limit. Karpenter's chart derives the soft memory limit of the Go runtime from it. */
   readonly memoryMiB: number;
 }
 
 /**
  * Memory of Karpenter per machine. Karpenter 1.14.1 used 994 MiB with 2,370 NodeClaims before any Node existed, which
- * is 0.4 MiB for each. Nodes, their pods and the simulation of a batch need more, so each machine counts three times as
- * much.
+ * is 0.4 MiB per NodeClaim. Nodes, their pods and the simulation of a batch need more, so each machine counts three
+ * times as much.
  */
 const MEMORY_PER_MACHINE_MIB = 1.25;
 const BASE_MEMORY_MIB = 512;
@@ -18,12 +18,12 @@ const BASE_MEMORY_MIB = 512;
 const LEAST_MEMORY_MIB = 1024;
 const MEMORY_STEP_MIB = 512;
 
-/** CPU request for small clusters: half a CPU is enough. "Getting Started with Karpenter" requests a whole one. */
+/** CPU request for small clusters. Half a CPU is enough; "Getting Started with Karpenter" requests one CPU. */
 const SMALL = { machines: 100, cpuMilli: 500 };
 const MACHINES_PER_CPU = 1000;
 
 /**
- * Resources of one replica of Karpenter. Of the two replicas only one works at a time.
+ * Resources of one replica of Karpenter. Only one of the two replicas works at a time.
  * @param machines number of machines that Karpenter starts
  */
 export function karpenterSize(machines: number): ControllerSize {

@@ -8,7 +8,7 @@ import type { Problem } from "../pools/problem";
 
 /**
  * Number of pulls in 6 hours that Docker Hub allows from one IPv4 address without an account, according to "Docker Hub
- * pull usage and limits". A free account has 200, regardless of the number of addresses.
+ * pull usage and limits". A free account may pull 200 times, regardless of the number of addresses.
  */
 export const ANONYMOUS_PULLS = 100;
 
@@ -57,7 +57,7 @@ export function cacheRepository(image: string, prefix: string): string {
   return `${prefix}/${(hubRepository(image) ?? image).replace(/[:@].*$/, "")}`;
 }
 
-/** A prefix for a cluster's repositories that ECR allows: at most 30 characters, and no double hyphens. */
+/** Prefix of a cluster's repositories. ECR allows at most 30 characters, and no double hyphens. */
 export function cachePrefix(clusterName: string): string {
   const name = clusterName.replaceAll(/-+/g, "-").slice(0, 26).replace(/-$/, "");
   return `${name}-hub`;
@@ -65,7 +65,8 @@ export function cachePrefix(clusterName: string): string {
 
 /**
  * @param machines planned machines of the groups
- * @param addresses whether all machines leave the network through one address, or those of each zone through their own
+ * @param addresses `one` if all machines leave the network through one address; `perZone` if each zone has its own
+ * address
  */
 export function planImages(
   groups: readonly PodGroup[],

@@ -2,10 +2,10 @@
 import { formatCount } from "../../../lib/units";
 
 /**
- * Number of addresses in one PolicyEndpoint object. EKS resolves the peers of a policy into objects of this size. It
- * writes them again whenever a pod starts or stops, and sends each to every machine. The controller's default is 200;
- * on EKS 1,000 were measured (NVIDIA/NVSentinel, issue 1792). A policy that needs several objects drops connections
- * while they change (aws/amazon-network-policy-controller-k8s, issue 201).
+ * Number of addresses in one PolicyEndpoint object. EKS resolves the peers of a policy into objects of this size.
+ * Whenever a pod starts or stops, EKS writes these objects again and sends each object to every machine. The default of
+ * the controller is 200, but an object on EKS had 1,000 (NVIDIA/NVSentinel, issue 1792). A policy that needs several
+ * objects drops connections while the objects change (aws/amazon-network-policy-controller-k8s, issue 201).
  */
 const ADDRESSES_PER_OBJECT = 1000;
 
@@ -14,7 +14,7 @@ export interface PolicyPeers {
   readonly pods: number;
   /** CIDR block of the network that policies use instead of pods; null if policies select pods. */
   readonly cidr: string | null;
-  /** Whether there are too many pods although the CIDR block is not known, because the network exists already. */
+  /** Whether there are too many pods to select, but the CIDR block of an existing network is not known. */
   readonly unknownBlock: boolean;
 }
 

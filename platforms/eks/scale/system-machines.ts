@@ -36,13 +36,14 @@ export interface SystemPlan {
 /** Family of the default type: Graviton with 4 GiB per CPU. Every region with a price table has it. */
 const FAMILY = "m7g";
 /**
- * Lowest number of vCPUs. A machine with one has addresses for only four pods besides the DaemonSets, so users can add
- * none.
+ * Lowest number of vCPUs. A machine with one vCPU has addresses for only four pods besides the DaemonSets, so users
+ * cannot add pods.
  */
 const MIN_VCPUS = 2;
 
 /**
- * Requests of one replica: of the CoreDNS add-on, and of the volume controller, with six containers of 10m and 40 MiB.
+ * Requests of one replica of the CoreDNS add-on, and of one replica of the volume controller. The volume controller has
+ * six containers with 10m and 40 MiB each.
  */
 const DNS = { cpuMilli: 100, memoryMiB: 70 };
 const VOLUME_CONTROLLER = { cpuMilli: 60, memoryMiB: 240 };
@@ -74,8 +75,8 @@ export function systemPodAddresses(plan: Omit<SystemPlan, "instanceType">): numb
 }
 
 /**
- * Requests on the busiest machine: one Karpenter, an even share of CoreDNS, and both volume controllers, in the worst
- * case.
+ * Requests on the busiest machine in the worst case: one replica of Karpenter, an even share of CoreDNS, and both
+ * replicas of the volume controller.
  */
 function busiestMachine({
   machines,
@@ -117,7 +118,7 @@ function smallestType(plan: Omit<SystemPlan, "instanceType">, prices: PriceTable
   return candidates(prices).find(({ type }) => hasRoom(type, plan))?.name;
 }
 
-/** Largest type of the default family. It is used if no type has room, and the problem is then reported for it. */
+/** Largest type of the default family. If no type has room, it is used and its problem is reported. */
 function largestType(prices: PriceTable | undefined): string {
   return candidates(prices).at(-1)?.name ?? `${FAMILY}.large`;
 }

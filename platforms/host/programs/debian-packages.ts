@@ -1,10 +1,10 @@
 /**
- * Unpacks packages of Valkey, or of Redis to compare it with, from Debian or Ubuntu into a directory. This needs no
- * root and installs nothing.
+ * Unpacks packages of Valkey or Redis from Debian or Ubuntu into a directory. Redis is used for comparisons. Unpacking
+ * needs no root and installs nothing.
  *
- * apt fetches the packages from the mirror that is configured on this machine, and checks their signatures. It uses
- * separate state and cache directories. Programs of a newer suite need that suite's C library, so they run through the
- * loader in the unpacked tree.
+ * apt fetches the packages from the mirror that is configured on this machine, and checks their signatures. apt uses
+ * separate state and cache directories. Programs of a newer suite need the C library of that suite, so they run through
+ * the loader in the unpacked tree.
  */
 import { execFile } from "node:child_process";
 import {
@@ -31,7 +31,8 @@ interface Suite {
   readonly suite: string;
   readonly component: string;
   /**
-   * Package version that this project is tested with. If the suite has a different version, that is used and reported.
+   * Package version that this project is tested with. If the suite has a different version, that version is used and
+   * reported.
    */
   readonly pinned: string | undefined;
   /** Suite with the packages that this suite's packages depend on, if this suite is incomplete. */
@@ -60,9 +61,7 @@ export const programNames = (product: Product): readonly string[] =>
 /** Oldest major versions that this project deploys. Redis 7.0 is the first version with `shutdown-on-sigterm`. */
 export const MIN_MAJOR_VERSION: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
 
-/**
- * Packages that are requested by name. Otherwise apt would fetch all of systemd to satisfy the packages' alternatives.
- */
+/** Small packages that satisfy a dependency for which apt would otherwise fetch all of systemd. */
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
 
 /** Directories of programs that are already unpacked, newest first. */
@@ -80,7 +79,7 @@ export function hasApt(): boolean {
 /**
  * Fetches and unpacks a product from the newest available suite.
  * @param packages directory for unpacked trees; it need not exist
- * @param only the only suite to use, to get an older version
+ * @param only name of a suite; other suites are not used
  * @returns the directory with the programs
  * @throws Failure with a reason for each suite when none is available
  */
@@ -196,11 +195,11 @@ function aptOptions(work: string, sources: string): string[] {
     "Dir::Etc::sourceparts": join(work, "none"),
     "Dir::Etc::preferences": join(work, "none/preferences"),
     "Dir::Etc::preferencesparts": join(work, "none"),
-    // When root runs apt, it switches to a user that cannot write to this directory, unless this option is empty.
+    // When root runs apt, apt switches to a user that cannot write to this directory, unless this option is empty.
     "APT::Sandbox::User": "",
     "APT::Install-Recommends": "false",
     "Acquire::Languages": "none",
-    // Signatures of suites that change daily are valid for only a few days, and mirrors may lag behind.
+    // Suites that change daily have signatures that expire after a few days, and mirrors may lag behind.
     "Acquire::Check-Valid-Until": "false",
     "Acquire::Retries": "2",
     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled": "false",
@@ -217,7 +216,7 @@ function trust(distribution: string): string {
   return keyring === undefined ? "" : `[signed-by=${keyring}] `;
 }
 
-/** Writes a script for each program, see unpacked-program.sh. */
+/** Writes a script for each program from the template unpacked-program.sh. */
 function writePrograms(tree: string, product: Product): void {
   const files = readdirSync(join(tree, "root"), { recursive: true, encoding: "utf8" });
   const loader = files.find((file) => /(^|\/)ld-linux[^/]*\.so\.\d+$/.test(file));
@@ -239,7 +238,8 @@ function writePrograms(tree: string, product: Product): void {
 }
 
 /**
- * Renames the tree, so that it never exists in part. A different run may have unpacked the same tree in the meantime.
+ * Renames the complete tree to `target`, so that no incomplete tree is visible there. If a different run has unpacked
+ * `target` in the meantime, that tree is used.
  */
 async function moveInPlace(tree: string, target: string, product: Product): Promise<void> {
   try {

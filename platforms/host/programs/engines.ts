@@ -1,5 +1,5 @@
 /**
- * Finds the engines that a study compares. They are versions of Valkey and Redis on this machine or in the
+ * Finds the engines that a study compares. Engines are versions of Valkey and Redis, on this machine or in the
  * distribution's packages.
  */
 import { existsSync } from "node:fs";
@@ -23,15 +23,17 @@ const SUITES: Readonly<Record<string, string>> = {
 
 /** Directories of unpacked packages. */
 export interface PackageDirectories {
-  /** Directory for the packages of the Valkey that commands use by default. */
+  /** Directory with the packages of the default Valkey version. */
   readonly packages: string;
-  /** Directory for engines to compare with. It is separate, because `findPrograms` uses any programs in `packages`. */
+  /**
+   * Directory with the engines of comparisons. It is separate, because `findPrograms` uses all programs in `packages`.
+   */
   readonly comparison: string;
 }
 
 /**
  * Finds the programs of every engine.
- * @param engines names and directories; undefined means the Valkey that `findPrograms` finds
+ * @param engines names and directories; undefined for the default Valkey, which `findPrograms` finds
  * @throws BadInput with a reason for every engine that was not found
  */
 export async function findEngines(

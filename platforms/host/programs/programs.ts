@@ -73,7 +73,7 @@ function candidates(packages: string, path: string): [directory: string, source:
   ];
 }
 
-/** The programs in a directory, or a sentence that says why they cannot be used. */
+/** The programs in a directory, or the reason why they cannot be used, as a sentence. */
 export async function inspectPrograms(
   directory: string,
   source: string,

@@ -49,7 +49,7 @@ export async function readClientWays(kubernetes: KubernetesClient, plan: ClientW
   );
 }
 
-/** Names of the ready pods, without duplicates: a pod with IPv4 and IPv6 addresses is in two slices. */
+/** Names of the ready pods. Duplicates are removed, because a pod with IPv4 and IPv6 addresses is in two slices. */
 function readyPods(slices: readonly V1EndpointSlice[]): string[] {
   // The API server answers null for a slice without endpoints.
   const ready = slices
@@ -58,7 +58,7 @@ function readyPods(slices: readonly V1EndpointSlice[]): string[] {
   return [...new Set(ready.flatMap(({ targetRef }) => targetRef?.name ?? []))].sort();
 }
 
-/** Logs in through a proxy as clients do: they expect the Service's name in the certificate. */
+/** Logs in through a proxy. Like clients, it expects the name of the Service in the certificate. */
 async function serverBehind(
   kubernetes: KubernetesClient,
   { namespace, port, access, clusterDomain = CLUSTER_DOMAIN }: ClientWaysPlan,

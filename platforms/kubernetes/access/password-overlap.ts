@@ -1,7 +1,7 @@
 /**
- * Secret that pods read, in addition to the deployment's own, while two passwords are valid. Its file replaces the file
- * with the same name in the deployment's Secret, so that a server that restarts accepts both passwords. The
- * deployment's Secret contains only the new password from the start.
+ * Secret that pods read while two passwords are valid, in addition to the deployment's own Secret. The file in this
+ * Secret replaces the file with the same name in the deployment's Secret, so that a server that restarts accepts both
+ * passwords. The deployment's Secret contains only the new password from the start.
  */
 import { once } from "node:events";
 import { Failure } from "../../../lib/errors";
@@ -56,7 +56,7 @@ export async function removeOverlap(
   await kubernetes.find(`deleting the Secret ${name}`, kubernetes.core.deleteNamespacedSecret({ name, namespace }));
 }
 
-/** Makes a pod's metrics exporter read its password again. @throws Failure when it does not */
+/** Makes a pod's metrics exporter read its password again. @throws Failure when the exporter does not read it */
 export async function reloadExporter(
   kubernetes: KubernetesClient,
   target: { readonly namespace: string; readonly pod: string; readonly port: number },

@@ -1,6 +1,6 @@
 /**
- * Objects by which clients and servers find the primary in replication mode: Services for clients, and a ConfigMap for
- * servers without Sentinels, which read it when they start.
+ * Objects by which clients and servers find the primary in replication mode. Clients use Services. Servers without
+ * Sentinels read a ConfigMap when they start.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
@@ -32,13 +32,13 @@ const ANNOTATION = "valkey/primary";
 /** Key of the ConfigMap, and name of the file that pods read. */
 export const DESIGNATED_KEY = "pod";
 
-/** Labels of the pods to which a Service of the primary routes: the proxies, or else the one pod. */
+/** Labels of the pods to which a Service of the primary routes: of the proxies or, without proxies, of `pod`. */
 export function leadLabels({ servers, proxies }: PrimaryLead, pod: string): Labels {
   return proxies ?? { ...servers, [POD_NAME_LABEL]: pod };
 }
 
 /**
- * Name of the designated pod: servers without Sentinels consider it the primary. Undefined if the ConfigMap does not
+ * Name of the designated pod, which servers without Sentinels consider the primary. Undefined if the ConfigMap does not
  * exist.
  */
 export async function designatedPod(
@@ -54,7 +54,7 @@ export async function designatedPod(
 
 /**
  * Whether every existing Service of the primary routes to this pod or to the proxies.
- * @throws Failure when one may not be read
+ * @throws Failure when a Service may not be read
  */
 export async function areLed(
   kubernetes: KubernetesClient,
@@ -91,8 +91,8 @@ export async function leadClients(
 }
 
 /**
- * Designates this pod: servers without Sentinels consider it the primary when they start. Running pods also get an
- * annotation, because a kubelet then reads the ConfigMap again soon; otherwise it does so only after about a minute.
+ * Designates a pod, which servers without Sentinels consider the primary when they start. Running pods also get an
+ * annotation, so that their kubelets soon read the ConfigMap again. Without the annotation this takes about a minute.
  * @throws Failure when the ConfigMap does not exist, or may not be changed
  */
 export async function designate(

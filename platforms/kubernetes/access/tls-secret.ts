@@ -5,7 +5,7 @@ import { formatList } from "../../../lib/units";
 import { statusInError } from "../api/api-errors";
 import type { KubernetesClient } from "../api/client";
 
-/** Keys of the Secret. cert-manager writes the same ones. */
+/** Keys of the Secret. cert-manager writes the same keys. */
 const KEYS = ["tls.crt", "tls.key", "ca.crt"] as const;
 type Key = (typeof KEYS)[number];
 /** Data of the Secret, base64, by key. */
@@ -42,7 +42,7 @@ const PEM = /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g;
 
 /**
  * Problems with the content of the Secret.
- * @param hosts host names that the certificate must contain, itself or by a wildcard
+ * @param hosts host names that the certificate must contain, literally or by a wildcard
  * @returns a sentence for each problem
  */
 export function tlsSecretProblems(data: SecretData, hosts: readonly string[], now: Date): string[] {
@@ -74,7 +74,7 @@ export function tlsSecretProblems(data: SecretData, hosts: readonly string[], no
   return problems;
 }
 
-/** The certificates in a PEM text. @throws Error when there is none, or one is damaged */
+/** The certificates in a PEM text. @throws Error when there is no certificate, or when a certificate is damaged */
 function certificates(text: string): X509Certificate[] {
   const found = text.match(PEM) ?? [];
   if (found.length === 0) throw new Error("it has no certificate in PEM");

@@ -1,6 +1,6 @@
 /**
- * A client of a Kubernetes API server, configured by a kubeconfig. It loads the client library only when it is first
- * used, because that takes a while.
+ * A client of a Kubernetes API server, configured by a kubeconfig. The client library is loaded at its first use,
+ * because loading takes a while.
  */
 import type * as ClientNode from "@kubernetes/client-node";
 import type {

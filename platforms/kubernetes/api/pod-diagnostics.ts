@@ -30,9 +30,7 @@ export interface PodDiagnostic {
   /** Names of the pods, or of the StatefulSet or Job that creates them. */
   readonly names: readonly string[];
   readonly cause: string;
-  /**
-   * Whether waiting cannot help. More machines may be added by themselves; a missing image does not appear by itself.
-   */
+  /** Whether waiting cannot help. It helps if an autoscaler may add machines, but not if an image is missing. */
   readonly permanent: boolean;
 }
 
@@ -186,7 +184,10 @@ function pullError(message: string | undefined): string | undefined {
   return cause === "" ? undefined : cause;
 }
 
-/** Problems with volume claims. A claim that waits for its pod has none: it is bound when the pod is scheduled. */
+/**
+ * Problems with volume claims. A claim that waits for its pod has no problem: the claim is bound when the pod is
+ * scheduled.
+ */
 function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvidence): PodDiagnostic[] {
   const names = (pod.spec?.volumes ?? []).flatMap(
     ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? [],
@@ -230,7 +231,7 @@ function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): Pod
     return [{ names: maker, cause, permanent: true }];
   }
   const why = message.replace(/^create Pod \S+ in StatefulSet \S+ failed error: /, "").replace(/^Error creating: /, "");
-  // Not permanent: the claim of a deleted pod is deleted a little later than the pod.
+  // The problem is not permanent, because the claim of a deleted pod is deleted a little later than the pod.
   const passes = /is being deleted/.test(why);
   return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: !passes }];
 }

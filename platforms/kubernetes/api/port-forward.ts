@@ -1,7 +1,7 @@
 /**
  * A port-forward: one TCP connection to a pod, through a websocket to the API server. The client library's own
- * port-forward is not used: it does not end a stream when the other side ends, does not wait for slow readers, and
- * hides the reason why the API server refused.
+ * port-forward is not used, because it does not end a stream when the other side ends, does not wait for slow readers,
+ * and hides the reason why the API server refused.
  */
 import { Duplex } from "node:stream";
 import { WebSocket } from "ws";
@@ -20,7 +20,7 @@ const PORT_BYTES = 2;
 /** Time limit for opening a port-forward, milliseconds. */
 const OPEN_TIMEOUT_MS = 15_000;
 /**
- * Time between pings, milliseconds. They are needed because load balancers drop connections that are silent for
+ * Time between pings, milliseconds. Pings are needed because load balancers drop connections that are silent for
  * minutes.
  */
 const KEEP_ALIVE_MS = 30_000;
@@ -33,8 +33,8 @@ export interface PodPort {
 }
 
 /**
- * Failure of a port-forward that the API server accepted: the pod does not answer (any more). A later attempt may
- * succeed.
+ * Failure of a port-forward that the API server accepted. The pod does not answer, or no longer answers. A later
+ * attempt may succeed.
  */
 export class PortForwardBroken extends Failure {}
 

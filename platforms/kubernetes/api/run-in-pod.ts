@@ -11,7 +11,7 @@ export interface ContainerName {
   readonly container: string;
 }
 
-/** Message of an event: if a WebSocket cannot be opened, the promise is rejected with an event instead of an Error. */
+/** Message of an event. If a WebSocket cannot be opened, the promise is rejected with an event instead of an Error. */
 const eventMessage = (event: unknown): string =>
   typeof event === "object" && event !== null && "message" in event ? String(event.message) : messageOf(event);
 
@@ -20,7 +20,8 @@ const TIMEOUT_MS = 15_000;
 
 /**
  * @returns the output of the script
- * @throws Failure when it cannot be run, fails or takes longer than 15 seconds; it needs the right to create pods/exec
+ * @throws Failure when the script cannot be run, fails or takes longer than 15 seconds. This program needs the right to
+ * create pods/exec
  */
 export async function runInPod(
   kubernetes: KubernetesClient,

@@ -12,7 +12,8 @@ import { resourceName } from "../api/pod-diagnostics";
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 /**
- * Annotation of a namespace that is kept after its stack was destroyed, because of its volumes. Its value is the stack.
+ * Annotation of a namespace that is kept after its stack was destroyed, because of its volumes. The value of the
+ * annotation is the stack.
  */
 const KEPT_BY = "valkey-measured/kept-by";
 

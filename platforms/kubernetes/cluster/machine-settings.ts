@@ -32,7 +32,8 @@ export class MachineSettingsReader {
   constructor(private readonly kubernetes: KubernetesClient) {}
 
   /**
-   * @param key of all containers with the same key only one is asked; @default the container's own
+   * @param key key of the container. Only one of the containers with the same key is asked. @default namespace and name
+   * of the pod
    * @throws Failure when the container or its machine cannot be read
    */
   read(container: PlacedContainer, key = `${container.namespace}/${container.pod}`): Promise<MachineSettings> {

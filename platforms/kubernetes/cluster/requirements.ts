@@ -25,8 +25,8 @@ export interface KubernetesRequirements {
   readonly storageClasses: readonly (string | null)[];
   readonly servers: readonly ServerRequirements[];
   /**
-   * Machines for load generators, if these must not share a machine with servers; undefined if they may, or if nothing
-   * is measured.
+   * Machines for load generators that must not share a machine with servers. Undefined if load generators may share
+   * machines with servers, or if nothing is measured.
    */
   readonly runner?: MachineSelection | undefined;
 }
@@ -36,7 +36,7 @@ export interface MachineSchedulingFacts {
   readonly name: string;
   readonly zone: string | undefined;
   readonly labels: Labels;
-  /** Taints, without those of the effect PreferNoSchedule. */
+  /** Taints, except those with the effect PreferNoSchedule. */
   readonly taints: readonly { readonly key: string; readonly value?: string | undefined; readonly effect: string }[];
   readonly unschedulable: boolean;
 }
@@ -58,8 +58,9 @@ export interface KubernetesFacts {
 }
 
 /**
- * @param stack this stack. An earlier run of it may have kept the namespace for its volumes
- * @returns a sentence for each requirement that is not met; facts that this program may not read cause none
+ * @param stack this stack, which may have kept the namespace for its volumes earlier
+ * @returns a sentence for each requirement that is not met. Requirements are skipped if this program may not read the
+ * facts
  */
 export function unmetRequirements(needs: KubernetesRequirements, facts: KubernetesFacts, stack: string): string[] {
   return [
@@ -87,7 +88,7 @@ function namespaceProblems(
   ];
 }
 
-/** Problems with machines. A Kubernetes cluster that autoscales has none, because it adds machines. */
+/** Problems with machines. A Kubernetes cluster that autoscales has no such problems, because it adds machines. */
 function machineProblems(
   { zones, servers, runner }: KubernetesRequirements,
   { machines, autoscales }: KubernetesFacts,
@@ -141,8 +142,8 @@ function runnerProblems(
 }
 
 /**
- * The highest possible number of machines for load generators that are free of servers. Each zone is assumed to place
- * its share of the nodes on as few machines as possible.
+ * Highest possible number of machines for load generators on which no server runs. Each zone is assumed to place its
+ * share of the nodes on as few machines as possible.
  */
 function freeMachines(
   { nodes }: ServerRequirements,

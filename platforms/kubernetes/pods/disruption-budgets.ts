@@ -15,9 +15,9 @@ type Budget = Plain<V1PodDisruptionBudget>;
 const budgetOfGroup = (name: string, group: number): string => `${name}-group-${group + 1}`;
 
 /**
- * Allows the eviction of one pod of the deployment at a time. Call it before nodes move to other shards. If it is
- * interrupted, no pod that two budgets select can be evicted, because Kubernetes does not evict such a pod. Does
- * nothing if the deployment has no budget.
+ * Allows the eviction of one pod of the deployment at a time. Call this function before nodes move to other shards. If
+ * the call is interrupted, two budgets may select the same pod. Kubernetes does not evict such a pod. Does nothing if
+ * the deployment has no budget.
  * @throws Failure when the budgets may not be changed
  */
 export async function evictOneAtATime(kubernetes: KubernetesClient, budget: BudgetName): Promise<void> {
@@ -28,8 +28,8 @@ export async function evictOneAtATime(kubernetes: KubernetesClient, budget: Budg
 }
 
 /**
- * Allows the eviction of one pod of each group at a time. If it is interrupted, no pod that two budgets select can be
- * evicted, because Kubernetes does not evict such a pod. Does nothing if the deployment has no budget.
+ * Allows the eviction of one pod of each group at a time. If the call is interrupted, two budgets may select the same
+ * pod. Kubernetes does not evict such a pod. Does nothing if the deployment has no budget.
  * @param groups groups of names of pods; each pod is in one group
  * @throws Failure when the budgets may not be changed
  */
@@ -43,7 +43,7 @@ export async function evictOneOfEach(
   const whole = await findBudget(kubernetes, budget);
   if (whole === undefined) return;
   const specOf = (pods: readonly string[]): Plain<V1PodDisruptionBudgetSpec> => ({
-    // Not `maxUnavailable`: Kubernetes would compute it from all pods of the StatefulSet.
+    // `maxUnavailable` is not used, because Kubernetes would compute it from all pods of the StatefulSet.
     minAvailable: pods.length - 1,
     selector: {
       matchLabels: labelsOf(whole),
@@ -88,7 +88,7 @@ function findBudget(
   );
 }
 
-/** Names of the budgets of groups that the deployment's own budget owns. */
+/** Names of the group budgets that the deployment's own budget owns. */
 async function groupBudgets(
   kubernetes: KubernetesClient,
   { namespace }: BudgetName,

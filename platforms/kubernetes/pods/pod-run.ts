@@ -21,15 +21,16 @@ export interface PodRun {
 const POLL_MS = 250;
 /** Time between checks why the pod does not run, milliseconds. */
 const EXPLAIN_MS = 2_000;
-/** Time to wait before a permanent problem counts, milliseconds: a registry may fail once. */
+/** Time to wait before a permanent problem counts, milliseconds. A registry may fail once. */
 const PATIENCE_MS = 10_000;
-/** Seconds after its end at which Kubernetes removes a Job that an interrupted run left. */
+/** Seconds that Kubernetes keeps a finished Job. This matters only for a Job that an interrupted run left. */
 const SECONDS_KEPT = 30;
 
 /**
- * Runs a pod until it ends. It belongs to a Job, so that Kubernetes ends and removes it even if this program is killed.
+ * Runs a pod until it ends. The pod belongs to a Job, so that Kubernetes ends and removes the pod even if this program
+ * is killed.
  * @returns the text that the container wrote
- * @throws Failure with the reason why it did not run or failed; the signal's reason
+ * @throws Failure with the reason why the pod did not run or failed; the signal's reason
  */
 export async function runPodToCompletion(
   kubernetes: KubernetesClient,
@@ -96,7 +97,7 @@ async function awaitEnd(
   }
 }
 
-/** @returns undefined while it runs @throws Failure when it failed */
+/** @returns text that the container wrote; undefined while the pod runs @throws Failure when the pod failed */
 function resultOf({ status }: V1Pod): string | undefined {
   const ended = status?.containerStatuses?.[0]?.state?.terminated;
   if (ended === undefined) return undefined;

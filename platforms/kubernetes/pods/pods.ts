@@ -23,7 +23,7 @@ export interface ExpectedPods {
   readonly namespace: string;
   readonly labels: Labels;
   readonly count: number;
-  /** Name of the container that must run. @default each pod's first one */
+  /** Name of the container that must run. @default each pod's first container */
   readonly container?: string | undefined;
   /** Advice for pods that cannot be scheduled, as an alternative to more machines. */
   readonly otherwise?: string | undefined;
@@ -40,7 +40,7 @@ export const POD_TIMEOUT_MS = 300_000;
 const POLL_MS = 250;
 /** Time between two diagnoses, milliseconds. */
 const EXPLAIN_MS = 2_000;
-/** Time to wait before a permanent problem counts, milliseconds: the API server's caches may be outdated. */
+/** Time to wait before a permanent problem counts, milliseconds. The API server's caches may be outdated. */
 const PATIENCE_MS = 20_000;
 const LAST_LINES = 5;
 /** Text that a kubelet returns instead of a log that no longer exists. */
@@ -51,7 +51,8 @@ export class PodsNotRunning extends Failure {}
 
 /**
  * Labels that select the pods.
- * @throws BadInput when neither the StatefulSet nor a copy of it exists, or when it selects by more than labels
+ * @throws BadInput when neither the StatefulSet nor a copy of it exists, or when the StatefulSet selects pods by more
+ * than labels
  */
 export async function readPodLabels(
   kubernetes: KubernetesClient,
@@ -83,8 +84,8 @@ async function findStatefulSetOrCopy(
 }
 
 /**
- * Names of a StatefulSet's pods whose server runs, ready or not. It also finds pods that still exist after their
- * StatefulSet was deleted.
+ * Names of the pods of a StatefulSet that run a server, ready or not. Pods that still exist after the
+ * StatefulSet was deleted are included.
  */
 export async function runningServers(
   kubernetes: KubernetesClient,
@@ -150,7 +151,7 @@ export class PodWatch {
 /**
  * Waits until the expected number of pods runs.
  * @returns the pods in the order of their ordinals
- * @throws as `PodWatch.look`
+ * @throws as `PodWatch.poll`
  */
 export async function awaitPods(
   kubernetes: KubernetesClient,
@@ -240,7 +241,7 @@ function matches(labels: Labels, selector: Labels): boolean {
   return Object.entries(selector).every(([key, value]) => labels[key] === value);
 }
 
-/** Name of the Job in the pods' labels, even if the Job could not create a pod; empty if there is none. */
+/** Name of the Job in the pods' labels, even if the Job could not create a pod; empty if there is no Job. */
 function jobIn(labels: Labels): string[] {
   const job = labels["batch.kubernetes.io/job-name"];
   return job === undefined ? [] : [job];

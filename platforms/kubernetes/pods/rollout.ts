@@ -21,9 +21,9 @@ export interface RolloutPlan {
   readonly container: string;
   /** Whether all pods are replaced at the same time. @default false: one after the other */
   readonly atOnce?: boolean | undefined;
-  /** Called repeatedly until all pods are ready, to repair what prevents that. @returns what it waits for */
+  /** Repairs problems that keep pods from being ready. Called repeatedly until all pods are ready. */
   readonly repair?: RepairStep | undefined;
-  /** Chooses the next pod to restart. @default the StatefulSet does, from the highest ordinal down */
+  /** Chooses the next pod to restart. @default the StatefulSet chooses, from the highest ordinal down */
   readonly restartNext?: RestartNext | undefined;
 }
 
@@ -39,7 +39,11 @@ export interface OutdatedPod {
  */
 export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string | undefined>;
 
-/** @param pods all pods that are not being deleted @param run whether the wanted number of pods exists and all run */
+/**
+ * @param pods all pods that are not being deleted
+ * @param run whether the wanted number of pods exists and all run
+ * @returns text that says what the step waits for; undefined when it waits for nothing
+ */
 export type RepairStep = (pods: readonly V1Pod[], run: boolean) => Promise<string | undefined>;
 
 const POLL_MS = 500;
@@ -140,12 +144,15 @@ export function isPodReady({ metadata, status }: V1Pod): boolean {
 }
 
 /**
- * Deletes pods with an old template that cannot start or, if all pods change at once, all pods with an old template. A
- * StatefulSet with ordered pods waits forever for such a pod before it replaces it (kubernetes/kubernetes#67250),
- * although the new template may fix it. With the strategy RollingUpdate it also recreates a deleted pod with the old
- * template, if that pod's turn has not come yet. So the strategy is set to OnDelete meanwhile: then the StatefulSet
- * creates every pod with the newest template, and replaces none by itself.
- * @returns whether it has more to do, or does not know yet
+ * Deletes pods with an old template that cannot start. If all pods change at once, it deletes all pods with an old
+ * template.
+ *
+ * A StatefulSet with ordered pods waits forever for a pod that cannot start (kubernetes/kubernetes#67250), although the
+ * new template may fix the pod. With the strategy RollingUpdate the StatefulSet also recreates a deleted pod with the
+ * old template if the turn of this pod has not come yet. Therefore the strategy is OnDelete meanwhile. With it the
+ * StatefulSet creates every pod with the newest template, and replaces no pod by itself.
+ *
+ * @returns false when nothing is left to do; true also when this is not known yet
  */
 async function release(
   kubernetes: KubernetesClient,
@@ -166,8 +173,8 @@ async function release(
 }
 
 /**
- * Deletes the pod that `restartNext` chooses. The StatefulSet, with the strategy OnDelete, recreates it with the newest
- * template.
+ * Deletes the pod that `restartNext` chooses. The StatefulSet, with the strategy OnDelete, recreates the pod with the
+ * newest template.
  */
 async function restart(
   kubernetes: KubernetesClient,

@@ -8,7 +8,7 @@ import { findStatefulSet, POLL_MS } from "../volumes/statefulset-volumes";
 /**
  * Sets the number of pods, and waits until all of them are ready and no further pod exists. Does nothing if the
  * StatefulSet does not exist.
- * @throws Failure when it may not be changed, or when the time limit has passed
+ * @throws Failure when the StatefulSet may not be changed, or when the time limit has passed
  */
 export async function scaleSet(
   kubernetes: KubernetesClient,

@@ -1,6 +1,6 @@
 /**
- * Pods that cannot start again after the zones of their deployment changed: their volumes are in zones where they may
- * not run.
+ * Pods that cannot start again after the zones of their deployment changed, because their volumes are in zones where
+ * the pods may not run.
  */
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
@@ -21,8 +21,8 @@ export interface AllowedZones {
   readonly container: string;
   readonly zones: readonly string[];
   /**
-   * Whether zones were added. Until nodes have moved there, the scheduler starts no pod in a zone that already has more
-   * pods than another zone.
+   * Whether zones were added. Until nodes have moved to the new zones, the scheduler starts no pod in a zone that
+   * already has more pods than another zone.
    */
   readonly added: boolean;
 }
@@ -31,15 +31,15 @@ export interface StrandedPod {
   readonly pod: string;
   readonly zone: string;
   /**
-   * Claim of the pod's volume. Undefined for a pod on a machine that is gone: its volume is handled when the pod is
-   * back.
+   * Claim of the pod's volume. Undefined for a pod on a machine that is gone. The volume of such a pod is handled when
+   * the pod is back.
    */
   readonly claim: string | undefined;
 }
 
 /**
- * @returns pods that cannot start because their volume is in a zone that is not allowed or already has more pods than
- * others, and pods on lost machines in zones that are not allowed
+ * @returns pods that cannot start because of the zone of their volume, and pods on lost machines in zones that are not
+ * allowed. Pods cannot start in a zone that is not allowed, or that already has more pods than other zones
  */
 export async function strandedPods(
   kubernetes: KubernetesClient,

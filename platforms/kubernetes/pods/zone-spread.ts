@@ -44,16 +44,15 @@ export function zoneSpread(labels: Labels, zones: readonly string[], ownMachines
 
 /**
  * Affinity that allows only machines in these zones.
- * @param ownMachines whether an autoscaler starts machines for these pods only. If the pods cannot be spread evenly,
- * the
- *   first zones are then preferred for the remaining pods, because the autoscaler would choose zones at random
+ * @param ownMachines whether an autoscaler starts machines for these pods only. In this case, pods that are left after
+ * an even spread prefer the first zones. Without this preference the autoscaler would choose zones at random
  */
 export function zoneAffinity(zones: readonly string[], ownMachines: boolean): ZoneAffinity {
   const required = { nodeSelectorTerms: [isIn(zones)] };
   if (!ownMachines || zones.length < 2) return { requiredDuringSchedulingIgnoredDuringExecution: required };
   return {
     requiredDuringSchedulingIgnoredDuringExecution: required,
-    // The earlier a zone, the higher its weight. The last one needs no preference.
+    // The earlier a zone, the higher its weight. The last zone needs no preference.
     preferredDuringSchedulingIgnoredDuringExecution: zones
       .slice(0, -1)
       .map((zone, index) => ({ weight: zones.length - 1 - index, preference: isIn([zone]) })),

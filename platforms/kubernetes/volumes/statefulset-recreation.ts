@@ -1,6 +1,6 @@
 /**
  * Recreates a StatefulSet while its pods keep running, because Kubernetes does not allow its template of claims to
- * change. A copy of the object is kept in a ConfigMap until it is recreated, so that an interrupted change can be
+ * change. A ConfigMap keeps a copy of the StatefulSet until it is recreated, so that an interrupted change can be
  * continued.
  */
 import type { WaitOptions } from "../../../lib/progress";
@@ -20,9 +20,9 @@ const OURS = "valkey";
 
 /**
  * Changes a StatefulSet's template of claims. Pods, claims and revisions stay, and the new StatefulSet takes them over.
- * It restarts nothing, because the template of its pods is the same. Does nothing if the template of claims is already
- * as wanted, or if the StatefulSet does not exist.
- * @throws Failure when it cannot be deleted or created
+ * No pod restarts, because the template of the pods is the same. Does nothing if the template of claims is already as
+ * wanted, or if the StatefulSet does not exist.
+ * @throws Failure when the StatefulSet cannot be deleted or created
  */
 export async function recreateStatefulSet(
   kubernetes: KubernetesClient,
@@ -40,8 +40,8 @@ export async function recreateStatefulSet(
     const fieldManager = copy.data?.[MANAGER] ?? OURS;
     await kubernetes.call(
       `recreating StatefulSet ${name} of namespace ${namespace}`,
-      // Created with the operation (Apply or Update) that its owner used, so that the owner can apply it later without
-      // a conflict with itself.
+      // The StatefulSet is created with the operation (Apply or Update) that its owner used, so that the owner can
+      // apply it later without a conflict.
       copy.data?.[OPERATION] === "Apply"
         ? kubernetes.apps.patchNamespacedStatefulSet(
             { namespace, name, body, fieldManager, force: true },
@@ -67,12 +67,13 @@ export async function orphanStatefulSet(
   { timeoutMs, signal }: WaitOptions,
 ): Promise<void> {
   const { namespace, statefulSet: name } = volumes;
-  // Read as plain JSON, because the client library's types drop fields that they do not know.
+  // The StatefulSet is read as plain JSON, because the client library's types drop fields that they do not know.
   const set = (await kubernetes.call(
     `reading StatefulSet ${name} of namespace ${namespace}`,
     kubernetes.custom.getNamespacedCustomObject({ ...STATEFUL_SETS, namespace, name }),
   )) as Plain<V1StatefulSet>;
-  // The field manager that owns the template of pods stays its owner, so it can change the template without a conflict.
+  // The field manager that owns the template of pods stays the owner of that template, so it can change the template
+  // without a conflict.
   const { manager = OURS, operation = "Update" } = set.metadata?.managedFields?.find(ownsTemplate) ?? {};
   const { labels, annotations } = set.metadata ?? {};
   const object = { apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name, namespace, labels, annotations } };

@@ -84,8 +84,8 @@ export async function zonesOfVolumes(
 }
 
 /**
- * Requests larger volumes, and waits until their file systems have the size. Volumes that are already larger are not
- * changed.
+ * Requests larger volumes, and waits until their file systems have the new size. Volumes that are already larger are
+ * not changed.
  * @throws Failure with the reason why volumes do not grow, when the time limit has passed or the API server refuses
  */
 export async function growVolumes(
