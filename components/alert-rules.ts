@@ -17,11 +17,13 @@ const MAX_LAG_SECONDS = 10;
 const SLOTS = 16_384;
 
 /**
- * All rules. The metrics come from github.com/oliver006/redis_exporter. Their names begin with redis_ for every engine.
+ * All rules. Metrics whose names begin with redis_ come from github.com/oliver006/redis_exporter, for every engine. The
+ * controller publishes valkey_verified.
  * @param namespace label of the servers' metrics
  */
 export function alertRules(namespace: string): AlertRule[] {
-  const of = (metric: string): string => `redis_${metric}{namespace="${namespace}"}`;
+  const here = (metric: string): string => `${metric}{namespace="${namespace}"}`;
+  const of = (metric: string): string => here(`redis_${metric}`);
   const rule = (
     alert: string,
     severity: AlertRule["labels"]["severity"],
@@ -86,6 +88,14 @@ export function alertRules(namespace: string): AlertRule[] {
       `${of("rdb_last_bgsave_status")} == 0 or ${of("aof_last_write_status")} == 0 or ${of("aof_last_bgrewrite_status")} == 0`,
       "{{ $labels.pod }} could not save its data",
       "The last snapshot, or the last write or rewrite of the append-only file, failed: the volume is full, or there was too little memory for a fork.",
+    ),
+    rule(
+      "ValkeyNotVerified",
+      "warning",
+      "2m",
+      `${here("valkey_verified")} == 0`,
+      "{{ $labels.deployment }} does not pass verification",
+      "The controller has found a problem for two minutes. Its Events on the StatefulSet, and `npm start -- status`, say which assertions do not hold.",
     ),
   ];
 }

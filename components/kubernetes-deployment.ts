@@ -65,6 +65,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
     const retirement = steps.retirePasswords(running);
     this.formationMs = steps.form(running, scaleIn, compact([running.rollout, memory, outside]));
     const check = steps.verify(running, this.formationMs, [running.rollout, memory, retirement]);
+    steps.control(running, check);
 
     this.password = steps.password;
     this.survives = pulumi.output(survives);

@@ -28,7 +28,8 @@ import { objectNames } from "./kubernetes/names";
 import { requireTag } from "./kubernetes/pods/image";
 import { serviceEndpoint } from "./kubernetes/pods/server-pods";
 import { releaseName } from "./kubernetes/deployment/reference";
-import { checksum, PASSWORD_FILE } from "./kubernetes/server-config";
+import { checksum } from "../lib/checksum";
+import { PASSWORD_FILE } from "./kubernetes/server-config";
 
 /** Message that each preview and update logs. */
 const LIMITS =

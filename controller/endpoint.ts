@@ -2,10 +2,11 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { createServer } from "node:http";
-import { BadInput, messageOf } from "../lib/errors";
+import { Failure, messageOf } from "../lib/errors";
 import type { Endpoint } from "../valkey/node";
 import { formatEndpoint } from "../valkey/node";
 import type { Look } from "./look";
+import type { RepairOutcome } from "./metrics";
 import { LookMetrics } from "./metrics";
 
 /** Path of the metrics. */
@@ -27,14 +28,16 @@ export class LookEndpoint {
     });
   }
 
-  /** Starts to listen. @throws BadInput when the address cannot be used */
-  static async open(at: Endpoint): Promise<LookEndpoint> {
+  /** Starts to listen. @param at without a host: every address. @throws Failure when the address cannot be used */
+  static async open(at: Pick<Endpoint, "port"> & Partial<Endpoint>): Promise<LookEndpoint> {
     const endpoint = new LookEndpoint();
     try {
       endpoint.#server.listen(at);
       await once(endpoint.#server, "listening");
     } catch (error) {
-      throw new BadInput("watch", [`--metrics: cannot listen on ${formatEndpoint(at)}: ${messageOf(error)}`]);
+      const { host, port } = at;
+      const where = host === undefined ? `port ${port}` : formatEndpoint({ host, port });
+      throw new Failure(`cannot listen on ${where}: ${messageOf(error)}`);
     }
     return endpoint;
   }
@@ -43,6 +46,10 @@ export class LookEndpoint {
   record(look: Look, former: Look | undefined): void {
     this.#looks.set(look.deployment, look);
     this.#metrics.record(look, former);
+  }
+
+  recordRepair(deployment: string, outcome: RepairOutcome): void {
+    this.#metrics.recordRepair(deployment, outcome);
   }
 
   close(): void {

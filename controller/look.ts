@@ -52,7 +52,7 @@ export function lookOf(
     remarks: pass ? drift : [],
     primaries: Object.fromEntries(
       (verdict?.shards ?? []).flatMap(({ slots, primary }) =>
-        primary === undefined ? [] : [[formatRanges(slots), primary] as const],
+        primary === undefined ? [] : [[slots.length === 0 ? "" : formatRanges(slots), primary] as const],
       ),
     ),
   };

@@ -3,6 +3,9 @@ import { Counter, Gauge, Registry } from "prom-client";
 import { failoversBetween } from "./look";
 import type { Look } from "./look";
 
+/** Result of a repair. `unneeded` if nothing had to be changed any more. */
+export type RepairOutcome = "done" | "unneeded" | "failed";
+
 /** Metrics of the deployments that one process watches. */
 export class LookMetrics {
   readonly #registry = new Registry();
@@ -26,6 +29,13 @@ export class LookMetrics {
     registers: [this.#registry],
   });
 
+  readonly #repairs = new Counter({
+    name: "valkey_repairs_total",
+    help: "Repairs by the controller; outcome is done, unneeded or failed",
+    labelNames: ["deployment", "outcome"],
+    registers: [this.#registry],
+  });
+
   get contentType(): string {
     return this.#registry.contentType;
   }
@@ -39,6 +49,10 @@ export class LookMetrics {
     this.#at.set({ deployment }, Date.parse(at) / 1000);
     this.#duration.set({ deployment }, seconds);
     this.#failovers.inc({ deployment }, failoversBetween(former, look));
+  }
+
+  recordRepair(deployment: string, outcome: RepairOutcome): void {
+    this.#repairs.inc({ deployment, outcome });
   }
 
   /** The metrics in Prometheus' text format. */

@@ -15,15 +15,17 @@ export interface Watched {
 export interface WatchOptions {
   /** Time between the starts of two looks, milliseconds. A look that takes longer delays the next. */
   readonly everyMs: number;
+  /** Time between two looks while the deployment does not pass, milliseconds. @default `everyMs` */
+  readonly failingEveryMs?: number | undefined;
   /** Ends the watching. */
   readonly signal: AbortSignal;
-  /** Called after every look. @param former the look before; undefined for the first look */
-  readonly onLook: (look: Look, former: Look | undefined) => void;
+  /** Called after every look; the next look waits for it. @param former the look before; undefined for the first look */
+  readonly onLook: (look: Look, former: Look | undefined) => void | Promise<void>;
 }
 
 /** Looks until the signal is aborted. @returns the last look; undefined if the first one was not finished */
 export async function watch({ name, inspect }: Watched, options: WatchOptions): Promise<Look | undefined> {
-  const { everyMs, signal, onLook } = options;
+  const { everyMs, failingEveryMs = everyMs, signal, onLook } = options;
   let former: Look | undefined;
   for (;;) {
     const at = new Date();
@@ -33,8 +35,9 @@ export async function watch({ name, inspect }: Watched, options: WatchOptions): 
     if (signal.aborted) return former;
     const elapsedMs = performance.now() - began;
     const look = lookOf(name, inspection, { at, seconds: elapsedMs / 1000, former });
-    onLook(look, former);
+    await onLook(look, former);
     former = look;
-    await pause(Math.max(0, everyMs - elapsedMs), signal).catch(() => undefined);
+    const untilNextMs = (look.pass && look.remarks.length === 0 ? everyMs : failingEveryMs) - elapsedMs;
+    await pause(Math.max(0, untilNextMs), signal).catch(() => undefined);
   }
 }

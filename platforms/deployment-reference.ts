@@ -2,6 +2,7 @@
  * A reference to a deployment: plain data that a later process needs to connect to the deployment. The reference does
  * not contain the password.
  */
+import { readFile } from "node:fs/promises";
 import { connect } from "../valkey/connection";
 import type { NodeAccess, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
@@ -40,7 +41,7 @@ export interface EndpointReference extends ReferenceBase {
 }
 
 /**
- * The pods of a StatefulSet. They are reached through port-forwards.
+ * The pods of a StatefulSet.
  * @opaque
  */
 export interface KubernetesReference extends ReferenceBase {
@@ -76,6 +77,19 @@ export interface KubernetesReference extends ReferenceBase {
    * @default nothing
    */
   readonly lead?: PrimaryLead | undefined;
+  /** Name of the Lease that the deployment's controller and updates share. @default the deployment has no controller */
+  readonly lease?: string | undefined;
+  /**
+   * Set by a process that runs in the Kubernetes cluster and connects to the addresses of pods.
+   * @default connections are port-forwards through the API server
+   */
+  readonly inside?: InsideAccess | undefined;
+}
+
+/** Files that a process in the Kubernetes cluster uses. */
+export interface InsideAccess {
+  /** Path of the certificate of the authority that signed the servers' certificates, PEM. @default no TLS */
+  readonly caFile?: string | undefined;
 }
 
 /** A reference to a deployment on any platform. */
@@ -168,7 +182,7 @@ async function planOf(
   formerPassword?: string,
 ): Promise<PodDeploymentPlan> {
   const { name, mode, shape, zones, namespace, statefulSet, container, port, users, tuning, sentinel } = target;
-  const { tls, clusterDomain, ways } = target;
+  const { tls, clusterDomain, ways, inside } = target;
   return {
     name,
     mode,
@@ -188,6 +202,7 @@ async function planOf(
     },
     tlsSecret: tls?.secretName,
     ways,
+    isDirect: inside !== undefined,
     clusterDomain,
     ...(sentinel === undefined
       ? {}
@@ -202,10 +217,11 @@ async function planOf(
  */
 async function serversTls(
   kubernetes: KubernetesClient,
-  { name, namespace }: KubernetesReference,
+  { name, namespace, inside }: KubernetesReference,
   secretName: string,
   report: ReportProgress | undefined,
 ): Promise<TlsFiles> {
+  if (inside?.caFile !== undefined) return { ca: await readFile(inside.caFile, "utf8"), insecure: false };
   const look = await readTlsSecret(kubernetes, namespace, secretName);
   const ca = look.state === "read" ? pemOf(look.data, "ca.crt") : "";
   if (ca !== "") return { ca, insecure: false };

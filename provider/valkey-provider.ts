@@ -14,6 +14,7 @@ import type { HandlerContext } from "./protocol/resource-handler";
 import { FailedButSeen } from "./protocol/resource-handler";
 import type { ResourceName } from "./kinds";
 import { resourceNameOf } from "./kinds";
+import { UpdateLeases } from "./updates/update-leases";
 
 /** Time limit for a handler to finish by itself after the update was cancelled, milliseconds. */
 const CANCEL_GRACE_MS = 5_000;
@@ -26,6 +27,7 @@ const logLine = (urn: string, line: string): void => {
 /** The provider. One process serves all resources of an update. */
 export class ValkeyProvider implements provider.Provider {
   readonly #cancelled = new AbortController();
+  readonly #leases = new UpdateLeases();
 
   /**
    * @param version version of this package
@@ -72,7 +74,9 @@ export class ValkeyProvider implements provider.Provider {
   readonly create = async (urn: string, inputs: Values): Promise<provider.CreateResult> => {
     const handler = await this.#handler(urn);
     const { values, secrets } = plainValues(inputs);
-    const { id, outputs } = await this.#untilCancelled(handler.create(values, this.#context(urn)));
+    const context = this.#context(urn);
+    const work = this.#leases.hold(values, context).then(() => handler.create(values, context));
+    const { id, outputs } = await this.#untilCancelled(work);
     return { id, outs: withSecrets(handler, { ...values, ...outputs }, secrets) };
   };
 
@@ -82,10 +86,12 @@ export class ValkeyProvider implements provider.Provider {
     const before = plainValues(olds);
     const { state, attempts } = takeAttempts(before.values);
     const context = this.#context(urn);
-    const work =
+    const update = (): Promise<object> =>
       handler.update === undefined
         ? handler.create(values, context).then(({ outputs }) => outputs)
         : handler.update(id, state, values, context, attempts);
+    await this.#leases.hold(values, context);
+    const work = update();
     try {
       return { outs: withSecrets(handler, { ...values, ...(await this.#untilCancelled(work)) }, secrets) };
     } catch (error) {
@@ -100,8 +106,11 @@ export class ValkeyProvider implements provider.Provider {
   readonly delete = async (id: string, urn: string, properties: Values): Promise<void> => {
     const handler = await this.#handler(urn);
     const { state } = takeAttempts(plainValues(properties).values);
-    const work = handler.delete?.(id, state, this.#context(urn));
-    if (work !== undefined) await this.#untilCancelled(work);
+    if (handler.delete === undefined) return;
+    const context = this.#context(urn);
+    // What is to be deleted may be gone, and the Lease with it.
+    await this.#leases.hold(state, context).catch(() => undefined);
+    await this.#untilCancelled(handler.delete(id, state, context));
   };
 
   readonly read = async (id: string, urn: string, properties?: Values): Promise<provider.ReadResult> => {

@@ -1,12 +1,13 @@
 /**
  * `npm run build`, and the first step of `npm pack`: writes the package's code to `dist`, in the same folders as in the
- * checkout. It writes compiled files, their declarations, the files that they read, and the open-loop load generator as
+ * checkout. It writes compiled files, their declarations, the files that they read, and the programs of pods, each as
  * one file.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { BUNDLE_FILE, generatorBundle } from "../benchmarks/load/open-loop/bundle";
+import { GENERATOR_BUNDLE } from "../benchmarks/load/open-loop/bundle";
+import { CONTROLLER_BUNDLE } from "../controller/bundle";
 import { ROOT } from "../lib/system/package";
 import FOLDERS from "./rooms.json";
 
@@ -36,7 +37,8 @@ function copyOtherFiles(): void {
 async function main(): Promise<void> {
   compile();
   copyOtherFiles();
-  writeFileSync(join(OUTPUT, "benchmarks", "load", "open-loop", BUNDLE_FILE), await generatorBundle());
+  for (const { file, text } of [GENERATOR_BUNDLE, CONTROLLER_BUNDLE])
+    writeFileSync(join(OUTPUT, relative(ROOT, file)), await text());
 }
 
 void main();

@@ -1,5 +1,6 @@
 /** `npm start -- watch`: verifies deployments again and again, and prints what changes. */
 import { z } from "zod";
+import { BadInput, messageOf } from "../../lib/errors";
 import { changesOf } from "../../controller/look";
 import type { Look } from "../../controller/look";
 import { LookEndpoint } from "../../controller/endpoint";
@@ -47,7 +48,11 @@ export async function watchDeployments(
   const { options, problems } = readOptions({ every, metrics, json });
   const watched =
     stack === undefined ? [watchedServers(servers, problems)] : await watchedStack(stack, servers, problems);
-  const endpoint = options.metrics && (await LookEndpoint.open(options.metrics));
+  const endpoint =
+    options.metrics &&
+    (await LookEndpoint.open(options.metrics).catch((error: unknown) => {
+      throw new BadInput("watch", [`--metrics: ${messageOf(error)}`]);
+    }));
   if (!options.json) print(`Looking at ${watched.map(({ name }) => name).join(", ")} every ${options.every} s.`);
   const onLook = (look: Look, former: Look | undefined): void => {
     endpoint?.record(look, former);

@@ -53,6 +53,8 @@ export interface ServerArgs {
   readonly external?: ExternalReach | undefined;
   /** Metrics exporter for Prometheus, as a sidecar of every server. @default none */
   readonly metrics?: Metrics | undefined;
+  /** A pod that verifies the deployment between updates, and repairs it. @default none */
+  readonly controller?: ControllerArgs | undefined;
   /** TLS for all connections, with these files. @default plain TCP */
   readonly tls?: Tls | undefined;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
@@ -177,6 +179,19 @@ export interface Metrics {
   readonly image?: string | undefined;
   /** Whether a ServiceMonitor is created. It needs the Prometheus operator. @default false */
   readonly serviceMonitor?: boolean | undefined;
+}
+
+/**
+ * The controller: one small pod that verifies the deployment again and again. It publishes metrics, creates Events, and
+ * repairs what is safe to repair (docs/healing.md). `{}` turns it on.
+ */
+export interface ControllerArgs {
+  /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
+  readonly image?: string | undefined;
+  /** Seconds between two looks at a deployment that passes, at least 5. @default 30 */
+  readonly everySeconds?: number | undefined;
+  /** Whether the controller repairs the deployment. If false, it only says what it finds. @default true */
+  readonly repair?: boolean | undefined;
 }
 
 export interface Tls {

@@ -4,7 +4,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ServerArgs } from "./arguments";
 import type { ObjectNames } from "./names";
 import { objectLabels } from "./names";
-import { checksum } from "./server-config";
+import { checksum } from "../../lib/checksum";
 
 export interface DeploymentContext {
   readonly deployment: string;

@@ -33,6 +33,8 @@ export interface ObjectNames {
   readonly overlap: string;
   readonly serviceAccount: string;
   readonly disruptionBudget: string;
+  /** Deployment, Lease, service account and other objects of the controller. */
+  readonly controller: string;
   readonly networkPolicy: string;
 }
 
@@ -70,6 +72,7 @@ export function objectNames(deployment: string): ObjectNames {
     overlap: overlapSecret(deployment),
     serviceAccount: deployment,
     disruptionBudget: deployment,
+    controller: `${deployment}-controller`,
     networkPolicy: deployment,
   };
 }
@@ -111,6 +114,11 @@ export function sentinelLabels(deployment: string): Record<string, string> {
 /** Labels of the proxies in front of a deployment's primary. */
 export function proxyLabels(deployment: string): Record<string, string> {
   return { "app.kubernetes.io/name": "valkey-proxy", "app.kubernetes.io/instance": deployment };
+}
+
+/** Labels of a deployment's controller. */
+export function controllerLabels(deployment: string): Record<string, string> {
+  return { "app.kubernetes.io/name": "valkey-controller", "app.kubernetes.io/instance": deployment };
 }
 
 export function objectLabels(deployment: string): Record<string, string> {

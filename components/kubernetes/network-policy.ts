@@ -9,9 +9,12 @@ import { JOB_LABELS } from "../../benchmarks/load/jobs/job-plan";
 import type { DeploymentContext } from "./deployment-context";
 import { objectMetadata } from "./deployment-context";
 import { CLIENT_PORT, METRICS_PORT, SENTINEL_PORT } from "./layout";
-import { selectorLabels, sentinelLabels, proxyLabels } from "./names";
+import { controllerLabels, selectorLabels, sentinelLabels, proxyLabels } from "./names";
 
 type Peer = k8s.types.input.networking.v1.NetworkPolicyPeer;
+
+/** Ports of API servers: of the Service `kubernetes`, and of the servers behind it. */
+const API_SERVER_PORTS = [443, 6443];
 
 /** Rule for DNS. It names no peers, because DNS servers may run in pods, on the machines, or outside the cluster. */
 const DNS: k8s.types.input.networking.v1.NetworkPolicyEgressRule = { ports: [{ protocol: "UDP", port: 53 }, tcp(53)] };
@@ -37,6 +40,7 @@ export function createNetworkPolicy(
           { podSelector: { matchLabels: proxyLabels(deployment) } },
         ]
       : [];
+  const controller = controllerPeers(context);
   const clients: readonly Peer[] = args.access?.clients ?? [{ podSelector: {} }];
   const monitoring: readonly Peer[] = args.access?.monitoring ?? [{ namespaceSelector: {} }];
   return new k8s.networking.v1.NetworkPolicy(
@@ -47,7 +51,7 @@ export function createNetworkPolicy(
         podSelector: { matchLabels: selectorLabels(deployment) },
         policyTypes: ["Ingress", "Egress"],
         ingress: compact([
-          { from: unique([...own, ...watchers, ...clients]), ports: [tcp(CLIENT_PORT)] },
+          { from: unique([...own, ...watchers, ...controller, ...clients]), ports: [tcp(CLIENT_PORT)] },
           ...outside(context, CLIENT_PORT),
           { from: [...own], ports: between.map(tcp) },
           args.metrics === undefined
@@ -84,7 +88,7 @@ export function createFailoverPolicies(context: DeploymentContext): void {
       podSelector: { matchLabels: labels },
       policyTypes: ["Ingress", "Egress"],
       ingress: [
-        { from: unique([...own, ...also, ...clients]), ports: [tcp(port)] },
+        { from: unique([...own, ...also, ...controllerPeers(context), ...clients]), ports: [tcp(port)] },
         ...(port === CLIENT_PORT ? outside(context, port) : []),
       ],
       egress: [{ to: [...own], ports: [tcp(port)] }, { to: [...servers], ports: [tcp(CLIENT_PORT)] }, DNS],
@@ -118,6 +122,40 @@ export function createLoadGeneratorPolicy(
     },
     options,
   );
+}
+
+/**
+ * Creates the network policy of the controller. Prometheus may connect to it. It may connect to servers, Sentinels and
+ * proxies, and to the API server, whose address no policy can name.
+ */
+export function createControllerPolicy(context: DeploymentContext, port: number): void {
+  const { deployment, names, args, options } = context;
+  const name = names.controller;
+  const deployed = [selectorLabels, sentinelLabels, proxyLabels].map((labels) => ({
+    podSelector: { matchLabels: labels(deployment) },
+  }));
+  new k8s.networking.v1.NetworkPolicy(
+    name,
+    {
+      metadata: objectMetadata(context, name),
+      spec: {
+        podSelector: { matchLabels: controllerLabels(deployment) },
+        policyTypes: ["Ingress", "Egress"],
+        ingress: [{ from: [...(args.access?.monitoring ?? [{ namespaceSelector: {} }])], ports: [tcp(port)] }],
+        egress: [
+          { to: [...(args.access?.nodes ?? deployed)], ports: [tcp(CLIENT_PORT), tcp(SENTINEL_PORT)] },
+          { ports: API_SERVER_PORTS.map(tcp) },
+          DNS,
+        ],
+      },
+    },
+    options,
+  );
+}
+
+/** The controller, if there is one. It connects to servers, Sentinels and proxies like a client. */
+function controllerPeers({ deployment, args }: DeploymentContext): Peer[] {
+  return args.controller === undefined ? [] : [{ podSelector: { matchLabels: controllerLabels(deployment) } }];
 }
 
 /**

@@ -1,5 +1,4 @@
 /** valkey.conf of a server in a pod. Pure. */
-import { createHash } from "node:crypto";
 import { compact } from "../../lib/compact";
 import { USERS_FILE } from "../../platforms/kubernetes/access/overlap-names";
 import type { Credentials } from "../../valkey/access/users";
@@ -113,9 +112,4 @@ export function accessFiles(engine: DirectiveEngine = "valkey"): SecretFiles {
 /** Quotes one argument of valkey.conf. */
 function quote(value: string): string {
   return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
-}
-
-/** Checksum of a text that pods read, for an annotation. A changed checksum restarts the pods. */
-export function checksum(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }

@@ -1,4 +1,7 @@
-/** A deployment whose nodes are pods. They are found by their labels and reached through port-forwards. */
+/**
+ * A deployment whose nodes are pods. They are found by their labels and reached through port-forwards, or at their
+ * addresses from inside the Kubernetes cluster.
+ */
 import type { V1Pod } from "@kubernetes/client-node";
 import { poll } from "../../lib/polling";
 import type { Connection } from "../../valkey/connection";
@@ -50,6 +53,8 @@ export interface PodDeploymentPlan {
   readonly clusterDomain?: string | undefined;
   /** Services to which clients connect. @default Services are not verified */
   readonly ways?: readonly ClientWay[] | undefined;
+  /** Whether this process can connect to the addresses of pods. @default false: it uses port-forwards */
+  readonly isDirect?: boolean | undefined;
   /** The pods of Sentinels. @default no Sentinels */
   readonly sentinels?:
     { readonly pods: PodSelection; readonly port: number; readonly settings: SentinelSettings } | undefined;
@@ -190,6 +195,7 @@ async function deploymentOf(
     clusterDomain,
     tuning,
     ways,
+    isDirect = false,
   }: PodDeploymentPlan,
   labels: Labels,
   pods: readonly V1Pod[],
@@ -199,10 +205,12 @@ async function deploymentOf(
   const accessTo = new Map(
     [...pods, ...watchers].map((pod) => [resourceName(pod), accessOf(pod, access, clusterDomain)]),
   );
-  const dial: PodDeployment["dial"] = (node, timeoutMs) =>
-    connect(node.name, node.endpoint, accessTo.get(node.name) ?? access, timeoutMs, () =>
-      openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port })),
-    );
+  const dial: PodDeployment["dial"] = (node, timeoutMs) => {
+    const forward = (): ReturnType<typeof openPortForward> =>
+      openings.run(() => openPortForward(kubernetes, { namespace, pod: node.name, port: node.endpoint.port }));
+    const own = accessTo.get(node.name) ?? access;
+    return connect(node.name, node.endpoint, own, timeoutMs, isDirect ? undefined : forward);
+  };
   return {
     name,
     mode,
@@ -224,7 +232,7 @@ async function deploymentOf(
       }),
     ),
     tuning: tuning && { expected: tuning, read: machineReader(kubernetes, namespace, pods, container) },
-    readWays: ways && (() => readClientWays(kubernetes, { namespace, ways, port, access, clusterDomain })),
+    readWays: ways && (() => readClientWays(kubernetes, { namespace, ways, port, access, clusterDomain, isDirect })),
     dial,
     connect: (node) => dial(node, undefined),
   };

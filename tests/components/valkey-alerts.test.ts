@@ -28,6 +28,7 @@ const SERIES: Readonly<Record<string, { readonly metric: string; readonly fires:
       { metric: "redis_aof_last_write_status", fires: "0x40", holds: "1x40" },
       { metric: "redis_aof_last_bgrewrite_status", fires: "0x40", holds: "1x40" },
     ],
+    ValkeyNotVerified: [{ metric: "valkey_verified", fires: "0x40", holds: "0x3 1x36" }],
   };
 const CASES = Object.entries(SERIES).flatMap(([alert, series]) => series.map((each) => ({ alert, ...each })));
 

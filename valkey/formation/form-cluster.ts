@@ -58,6 +58,8 @@ export async function formCluster(
     await restoreLeftoverSettings(deployment, [...connections.values()]);
     const { members, states } = await readMemberStates(connections);
     if (servesAllSlots(states)) return resizeCluster(deployment, connections, shape, options);
+    if (options.repair !== undefined)
+      throw new Failure(`${deployment.name} does not serve all slots, so it is not repaired`);
     const state = formationState(plan, shape, states);
     if (state.kind === "blocked") throw new Failure(`${deployment.name} cannot be formed: ${state.reasons.join("; ")}`);
     if (state.kind === "incomplete") await complete(deployment, members, state.steps, deadline);

@@ -5,7 +5,8 @@ import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import { readKeyCount } from "../databases";
 import type { Deployment } from "../deployment";
-import type { DeploymentNode } from "../node";
+import { announcedEndpoint } from "../membership/replication-primary";
+import type { DeploymentNode, Endpoint } from "../node";
 import { infoFields, parseInfo } from "../topology/info";
 import type { FormationOptions, FormationResult } from "../membership/deadline";
 import { Deadline } from "../membership/deadline";
@@ -21,16 +22,16 @@ export async function formReplication(
   options: FormationOptions = {},
 ): Promise<FormationResult> {
   const deadline = new Deadline(deployment.name, deployment.nodes.length, options);
+  const { host, port } = await announcedEndpoint(deployment, primary);
   return withConnections(deployment, async (connections) => {
     await restoreLeftoverSettings(deployment, [...connections.values()]);
     const replicas = [...connections]
       .filter(([node]) => node !== primary)
       .map(([node, connection]) => ({ node, connection }));
-    const following = await Promise.all(replicas.map(({ connection }) => isReplicaOf(connection, primary)));
+    const following = await Promise.all(replicas.map(({ connection }) => isReplicaOf(connection, { host, port })));
     const joining = replicas.filter((_replica, index) => following[index] !== true);
     await allInOrder(joining.map(({ node, connection }) => refuseKeys(node, connection, primary)));
     const settings = new TemporarySettings(deployment, joining.length === 0 ? [] : [...connections.values()]);
-    const { host, port } = primary.endpoint;
     try {
       await settings.set(FAST_SYNC_SETTINGS);
       await Promise.all(joining.map(({ connection }) => connection.replicaof(host, port)));
@@ -46,13 +47,9 @@ export async function formReplication(
   });
 }
 
-async function isReplicaOf(connection: Connection, { endpoint }: DeploymentNode): Promise<boolean> {
+async function isReplicaOf(connection: Connection, { host, port }: Endpoint): Promise<boolean> {
   const info = parseInfo(await connection.info("replication"));
-  return (
-    info.get("role") === "slave" &&
-    info.get("master_host") === endpoint.host &&
-    info.get("master_port") === String(endpoint.port)
-  );
+  return info.get("role") === "slave" && info.get("master_host") === host && info.get("master_port") === String(port);
 }
 
 async function refuseKeys(node: DeploymentNode, connection: Connection, primary: DeploymentNode): Promise<void> {

@@ -9,7 +9,7 @@ import type { FormationOptions, FormationResult } from "../membership/deadline";
 import { Deadline } from "../membership/deadline";
 import { formCluster } from "./form-cluster";
 import { formReplication } from "./form-replication";
-import { awaitPrimary } from "../membership/replication-primary";
+import { awaitPrimary, findSolePrimary } from "../membership/replication-primary";
 
 /**
  * Gives a deployment the wanted shape:
@@ -45,7 +45,10 @@ export async function form(
 async function formAroundPrimary(deployment: Deployment, options: FormationOptions): Promise<FormationResult> {
   const { name, nodes, sentinels } = deployment;
   if (nodes.length === 0) throw new BadInput(name, ["it has no nodes"]);
-  const primary = await awaitPrimary(deployment, new Deadline(name, nodes.length, options));
+  const primary =
+    options.repair === undefined
+      ? await awaitPrimary(deployment, new Deadline(name, nodes.length, options))
+      : await findSolePrimary(deployment);
   const result = await formReplication(deployment, primary, options);
   if (sentinels === undefined) return result;
   const reconfigured = await formSentinels(deployment, sentinels, options);

@@ -21,7 +21,18 @@ export interface FormationOptions {
    * they are marked as failed and serve no slots. If a node in this list is in a different state, nothing is changed.
    */
   readonly absent?: readonly string[];
+  /** Limits for a call that only repairs a deployment that serves. @default the deployment gets the wanted shape */
+  readonly repair?: RepairLimits;
   readonly report?: ReportProgress;
+}
+
+/**
+ * Limits of a repair. It moves no slots, forms no new cluster, and in replication mode changes nothing while there is
+ * more than one primary.
+ */
+export interface RepairLimits {
+  /** Whether a replica may take over from a primary that works, for an even spread over the zones. */
+  readonly handOver: boolean;
 }
 
 /** Result of a formation. */

@@ -16,7 +16,7 @@ import { finishOpenMigrations, openMigrations } from "./open-migrations";
 import { ResizeExecutor } from "./resize-executor";
 import { halfJoinedNodes, lostIdentities, resizeBlockers, resizeNodes } from "./resize-facts";
 import type { ResizePlan } from "./resize-plan";
-import { failbackPlan, planResize } from "./resize-plan";
+import { failbackPlan, planResize, repairRefusals } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
 /**
@@ -177,9 +177,10 @@ class Resize {
     const decision = planResize(nodes, this.shape);
     if (decision.kind === "refused") throw this.#refusal(decision.reasons);
     // After other changes, primaries are not moved: the others may still look for a new node at its former address.
-    const plan =
-      decision.kind === "resize" ? decision.plan : this.#changed ? undefined : failbackPlan(nodes, this.shape);
+    const mayHandOver = !this.#changed && this.options.repair?.handOver !== false;
+    const plan = decision.kind === "resize" ? decision.plan : mayHandOver ? failbackPlan(nodes, this.shape) : undefined;
     if (plan === undefined) return "fitted";
+    this.#refuse(this.options.repair === undefined ? [] : repairRefusals(plan, this.options.repair));
     if (this.#plansCarriedOut === MAX_PLANS) {
       const why = this.#setbacks.length > 0 ? this.#setbacks.join("; ") : "the cluster changed after each plan";
       throw new Failure(`${this.deployment.name} is not resized after ${MAX_PLANS} plans: ${why}`);

@@ -3,6 +3,7 @@ import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { Shape } from "../topology/placement";
 import { countSlots } from "../topology/slots";
+import type { RepairLimits } from "../membership/deadline";
 import type { CurrentNode, DesiredShard, Failover } from "./resize-roles";
 import { desiredShards, failbacks } from "./resize-roles";
 import type { SlotTransfer } from "./slot-transfers";
@@ -90,6 +91,16 @@ export function failbackPlan(nodes: readonly ResizeNode[], shape: Shape): Resize
   const failOver = failbacks(nodes, shape);
   if (failOver.length === 0) return undefined;
   return { meet: [], failOver, attach: [], promote: [], reattach: [], migrate: [], reassign: [], forget: [] };
+}
+
+/** Reasons why a repair must not carry out a plan. */
+export function repairRefusals({ migrate, failOver }: ResizePlan, { handOver }: RepairLimits): string[] {
+  return compact([
+    migrate.length > 0 ? "slots would move between shards, which only an update does" : undefined,
+    failOver.length > 0 && !handOver
+      ? `${failOver[0]?.to ?? ""} would take over, and it is too early for that`
+      : undefined,
+  ]);
 }
 
 function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]): Omit<ResizePlan, "migrate"> {

@@ -6,7 +6,7 @@ import { runnerShare, runTimeoutSeconds } from "../valkey-benchmark/driver";
 import type { MemtierRun } from "../memtier/arguments";
 import { memtierArguments } from "../memtier/arguments";
 import { parseMemtierResults, memtierReport } from "../memtier/output";
-import { generatorBundle } from "../open-loop/bundle";
+import { GENERATOR_BUNDLE } from "../open-loop/bundle";
 import type { OpenLoopRun } from "../open-loop/local-driver";
 import { endpointsPrimaryFirst, openLoopReport, openLoopPlan } from "../open-loop/local-driver";
 import { processMessageSchema } from "../open-loop/plan";
@@ -92,7 +92,7 @@ export function openLoopInJobs(image = NODE_IMAGE): JobLoadGenerator<OpenLoopRun
       image,
       setup: `node -e '${UNPACK}'`,
       program: `node ${UNPACKED}`,
-      files: { [BUNDLE]: gzipSync(await generatorBundle(), { level: 9 }) },
+      files: { [BUNDLE]: gzipSync(await GENERATOR_BUNDLE.text(), { level: 9 }) },
     }),
     user: ({ credentials }) => credentials,
     phase: (run, { tls, runners }, deployment) => {

@@ -7,7 +7,7 @@ import { replaceFile } from "../../../lib/system/replace-file";
 import type { RecordedProcess } from "../../../platforms/host/processes";
 import { formatExit, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
-import { generatorBundle } from "./bundle";
+import { GENERATOR_BUNDLE } from "./bundle";
 import type { OpenLoopPlan, ProcessMessage } from "./plan";
 import { START_COMMAND, processMessageSchema, STOP_COMMAND } from "./plan";
 import { Tally } from "./tally";
@@ -49,7 +49,7 @@ export class GeneratorProcess {
   static async start(run: RunDirectory, plan: OpenLoopPlan): Promise<GeneratorProcess> {
     const file = join(run.path, "open-loop.cjs");
     // Processes that measure other deployments may be reading the file at the same time.
-    replaceFile(file, await generatorBundle());
+    replaceFile(file, await GENERATOR_BUNDLE.text());
     const started = new GeneratorProcess(
       startRecorded(run, "open-loop", process.execPath, [file], { stdio: ["pipe", "pipe", "pipe"] }),
     );

@@ -30,6 +30,7 @@ export interface DeploymentArgs
       | "users"
       | "external"
       | "metrics"
+      | "controller"
       | "clusterDomain"
     >,
     Partial<Pick<ServerArgs, "settings">> {
@@ -100,7 +101,18 @@ export const DEFAULT_RESOURCES: Resources = {
  */
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
-  const { proxyImage, imagePullPolicy, imagePullSecrets, access, users, external, metrics, tls, clusterDomain } = args;
+  const {
+    proxyImage,
+    imagePullPolicy,
+    imagePullSecrets,
+    access,
+    users,
+    external,
+    metrics,
+    controller,
+    tls,
+    clusterDomain,
+  } = args;
   return {
     namespace,
     image,
@@ -116,6 +128,7 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
     users,
     external,
     metrics,
+    controller,
     tls: tls === undefined ? undefined : { secretName: tlsSecretName(name, tls) },
     clusterDomain,
   };

@@ -28,6 +28,7 @@ import type { ServerArgs } from "../arguments";
 import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
 import { checkExternal, externalServices } from "../servers/external-services";
+import { createController } from "../controller/controller";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";
 import { objectNames } from "../names";
@@ -234,6 +235,16 @@ export class DeploymentSteps {
       { ...inputs, formationMs, revision, trigger, rolledOutAt },
       this.#after(after),
     );
+  }
+
+  /** Declares the controller, if it is wanted, after the deployment has passed verification. */
+  control({ inputs }: RunningSteps, verified: pulumi.Resource): void {
+    const { name, parent } = this.request;
+    const { controller } = this.servers;
+    if (controller === undefined) return;
+    const options = { parent, dependsOn: [verified] };
+    const context = { deployment: name, names: objectNames(name), args: this.servers, options };
+    createController(context, inputs.target, controller);
   }
 
   get #memoryLimit(): pulumi.Input<string> {

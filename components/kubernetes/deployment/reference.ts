@@ -22,6 +22,8 @@ export interface PodLocation {
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Expected kernel settings of the machines. Verification fails if a machine differs. @default nothing */
   readonly tuning?: ExpectedTuning | undefined;
+  /** Whether there is a controller. @default false */
+  readonly controlled?: boolean | undefined;
 }
 
 /**
@@ -34,7 +36,17 @@ export const releaseName = (deployment: string): string => `${deployment}-chart`
 export function podReference(
   name: string,
   kind: DeploymentKind,
-  { namespace, zones, settings, tls, clusterDomain, users = {}, tuning, external = false }: PodLocation,
+  {
+    namespace,
+    zones,
+    settings,
+    tls,
+    clusterDomain,
+    users = {},
+    tuning,
+    external = false,
+    controlled = false,
+  }: PodLocation,
 ): Omit<KubernetesReference, "kubeconfig" | "context"> {
   const { engine, isUpstreamChart = false, mode, shape, sentinel } = kind;
   const names = objectNames(isUpstreamChart ? releaseName(name) : name);
@@ -66,6 +78,7 @@ export function podReference(
       : { sentinel: { statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel } }),
     service: `${inside[0].service}.${namespace}`,
     ways,
+    ...(controlled ? { lease: names.controller } : {}),
     ...(isLed ? { lead: primaryLead(name, sentinel !== undefined, external) } : {}),
   };
 }

@@ -21,7 +21,7 @@ interface ReferenceAccess {
 export function plannedReference(
   name: string,
   kind: DeploymentKind,
-  { namespace, settings, placement: { zones }, tls, clusterDomain, users, external: reach }: ServerArgs,
+  { namespace, settings, placement: { zones }, tls, clusterDomain, users, external: reach, controller }: ServerArgs,
   { kubeconfig, context, tuning }: ReferenceAccess,
 ): pulumi.Output<KubernetesReference> {
   const external = reach !== undefined;
@@ -35,6 +35,7 @@ export function plannedReference(
       users: rules,
       tuning,
       external,
+      controlled: controller !== undefined,
     }),
     kubeconfig: access,
     context,

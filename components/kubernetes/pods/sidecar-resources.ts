@@ -24,6 +24,12 @@ export const FAILOVER_RESOURCES = {
   limits: { cpu: "500m", memory: "128Mi" },
 } as const satisfies Resources;
 
+/** Resources of the controller, for deployments of up to 200 nodes. */
+export const CONTROLLER_RESOURCES = {
+  requests: { cpu: "20m", memory: "96Mi" },
+  limits: { cpu: "500m", memory: "192Mi" },
+} as const satisfies Resources;
+
 /** Number of proxies in front of a primary with Sentinels. */
 export const PROXY_COUNT = 2;
 

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { types } from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
+import { checksum } from "../../../lib/checksum";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS } from "../deployment-context";
@@ -16,7 +17,6 @@ import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES, PROXY_COUNT } from "../pods/sidecar-resources";
 import { passwordVolume, secretMounts, tlsVolumes } from "../pods/volumes";
-import { checksum } from "../server-config";
 import { createSupportBudget } from "./support-budget";
 import { proxyConfig } from "./proxy-config";
 

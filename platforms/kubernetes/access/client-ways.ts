@@ -23,6 +23,14 @@ export interface ClientWaysPlan {
   readonly access: NodeAccess;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
+  /** Whether this process can connect to the addresses of pods. @default false: it uses port-forwards */
+  readonly isDirect?: boolean | undefined;
+}
+
+/** A ready pod behind a Service. */
+interface ReadyPod {
+  readonly name: string;
+  readonly address: string;
 }
 
 /** Reads the ready endpoints of all Services. @throws Failure when the API server does not answer or refuses */
@@ -41,7 +49,9 @@ export async function readClientWays(kubernetes: KubernetesClient, plan: ClientW
       const pods = readyPods(items.filter(({ metadata }) => metadata?.labels?.[SERVICE_LABEL] === way.service));
       const endpoints = await Promise.all(
         pods.map(async (pod) =>
-          way.proxies === undefined ? { pod } : { pod, runId: await serverBehind(kubernetes, plan, way, pod) },
+          way.proxies === undefined
+            ? { pod: pod.name }
+            : { pod: pod.name, runId: await serverBehind(kubernetes, plan, way, pod) },
         ),
       );
       return { ...way, endpoints };
@@ -49,27 +59,33 @@ export async function readClientWays(kubernetes: KubernetesClient, plan: ClientW
   );
 }
 
-/** Names of the ready pods. Duplicates are removed, because a pod with IPv4 and IPv6 addresses is in two slices. */
-function readyPods(slices: readonly V1EndpointSlice[]): string[] {
+/** The ready pods by name. A pod with IPv4 and IPv6 addresses is in two slices; the result has it once. */
+function readyPods(slices: readonly V1EndpointSlice[]): ReadyPod[] {
   // The API server answers null for a slice without endpoints.
   const ready = slices
     .flatMap(({ endpoints }) => (endpoints as V1Endpoint[] | null) ?? [])
     .filter(({ conditions }) => conditions?.ready !== false);
-  return [...new Set(ready.flatMap(({ targetRef }) => targetRef?.name ?? []))].sort();
+  const addresses = ready.flatMap(({ targetRef, addresses: [address = ""] }) =>
+    targetRef?.name === undefined ? [] : [[targetRef.name, address] as const],
+  );
+  return [...new Map(addresses)]
+    .map(([name, address]) => ({ name, address }))
+    .sort((a, b) => a.name.localeCompare(b.name));
 }
 
 /** Logs in through a proxy. Like clients, it expects the name of the Service in the certificate. */
 async function serverBehind(
   kubernetes: KubernetesClient,
-  { namespace, port, access, clusterDomain = CLUSTER_DOMAIN }: ClientWaysPlan,
+  { namespace, port, access, clusterDomain = CLUSTER_DOMAIN, isDirect = false }: ClientWaysPlan,
   { service }: ClientWay,
-  pod: string,
+  { name: pod, address }: ReadyPod,
 ): Promise<Observation<string>> {
   const host = `${service}.${namespace}.svc.${clusterDomain}`;
   const own: NodeAccess = access.tls === undefined ? access : { ...access, tls: { ...access.tls, sni: host } };
   try {
     const dial = (): ReturnType<typeof openPortForward> => openPortForward(kubernetes, { namespace, pod, port });
-    const connection = await connect(pod, { host, port }, own, LOGIN_MS, dial);
+    const endpoint = { host: isDirect ? address : host, port };
+    const connection = await connect(pod, endpoint, own, LOGIN_MS, isDirect ? undefined : dial);
     try {
       return observed(parseInfo(await connection.info("server")).get("run_id") ?? "");
     } finally {

@@ -9,6 +9,7 @@ import type {
   BatchV1Api,
   Configuration,
   ConfigurationOptions,
+  CoordinationV1Api,
   CoreV1Api,
   CustomObjectsApi,
   DiscoveryV1Api,
@@ -47,6 +48,7 @@ export class KubernetesClient implements ApiServer {
   readonly custom: CustomObjectsApi;
   readonly discovery: DiscoveryV1Api;
   readonly policy: PolicyV1Api;
+  readonly coordination: CoordinationV1Api;
   /** Option of a patch for server-side apply: the patch is the wanted object, which is created if it does not exist. */
   readonly serverSideApply: ConfigurationOptions;
 
@@ -65,6 +67,7 @@ export class KubernetesClient implements ApiServer {
     this.custom = new library.CustomObjectsApi(configuration);
     this.discovery = new library.DiscoveryV1Api(configuration);
     this.policy = new library.PolicyV1Api(configuration);
+    this.coordination = new library.CoordinationV1Api(configuration);
     this.serverSideApply = library.setHeaderOptions("Content-Type", library.PatchStrategy.ServerSideApply);
   }
 

@@ -9,8 +9,6 @@ import type { KubernetesClient } from "../api/client";
 import type { ContainerName } from "../api/run-in-pod";
 import { runInPod } from "../api/run-in-pod";
 
-const SCRIPT = readFileSync(join(__dirname, "machine-settings.sh"), "utf8");
-
 /**
  * Label of a Node whose boot script failed, with the value `failed`. The boot script sets it before the kubelet starts.
  */
@@ -28,6 +26,8 @@ export interface PlacedContainer extends ContainerName {
 export class MachineSettingsReader {
   readonly #semaphore = new Semaphore(QUESTIONS);
   readonly #read = new Map<string, Promise<MachineSettings>>();
+  // Read at the first use, because programs of pods contain this code without the file.
+  readonly #script = (): string => readFileSync(join(__dirname, "machine-settings.sh"), "utf8");
 
   constructor(private readonly kubernetes: KubernetesClient) {}
 
@@ -49,7 +49,7 @@ export class MachineSettingsReader {
   async #ask(container: PlacedContainer): Promise<MachineSettings> {
     const { machine } = container;
     const [printed, node] = await Promise.all([
-      runInPod(this.kubernetes, container, SCRIPT),
+      runInPod(this.kubernetes, container, this.#script()),
       this.kubernetes.call(`reading machine ${machine}`, this.kubernetes.core.readNode({ name: machine })),
     ]);
     return parseMachineSettings(printed, node.metadata?.labels?.[BOOT_LABEL]);

@@ -22,6 +22,7 @@ describe("names", () => {
       "shop-password-overlap",
       "shop",
       "shop",
+      "shop-controller",
       "shop",
     ]);
   });

@@ -1,6 +1,6 @@
 /** A pod with a program that writes while something else changes the deployment. */
 import { join } from "node:path";
-import { bundle } from "../../../benchmarks/load/open-loop/bundle";
+import { bundle } from "../../../lib/bundle";
 import { NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { CONTAINER_SECURITY_CONTEXT, POD_SECURITY_CONTEXT } from "../../../components/kubernetes/pods/security-context";
 import type { KubernetesObject } from "./kubernetes-objects";

@@ -85,6 +85,10 @@ const OWN_TYPES: ReadonlySet<string> = new Set([
   "kubernetes:monitoring.coreos.com/v1:ServiceMonitor",
   "kubernetes:networking.k8s.io/v1:NetworkPolicy",
   "kubernetes:policy/v1:PodDisruptionBudget",
+  "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole",
+  "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding",
+  "kubernetes:rbac.authorization.k8s.io/v1:Role",
+  "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",
 ]);
 
 /** Answers of the project's own resources. */

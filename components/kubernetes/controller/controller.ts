@@ -1,0 +1,170 @@
+/** The controller of a deployment: a pod that verifies and repairs it between updates. */
+import { gzipSync } from "node:zlib";
+import * as pulumi from "@pulumi/pulumi";
+import { CONTROLLER_BUNDLE } from "../../../controller/bundle";
+import { CHECKSUM_VARIABLE, CONTROLLER_PORT } from "../../../controller/pod-settings";
+import type { ControllerSettings } from "../../../controller/pod-settings";
+import { checksum } from "../../../lib/checksum";
+import type { KubernetesReference } from "../../../platforms/deployment-reference";
+import { NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
+import type { ControllerArgs } from "../arguments";
+import type { DeploymentContext } from "../deployment-context";
+import { objectMetadata } from "../deployment-context";
+import { createConfig } from "../files";
+import * as k8s from "../kubernetes-sdk";
+import { SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
+import { controllerLabels } from "../names";
+import { createControllerPolicy } from "../network-policy";
+import { pullPolicy } from "../pods/image";
+import { podBasics } from "../pods/pod-basics";
+import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
+import { CONTROLLER_RESOURCES } from "../pods/sidecar-resources";
+import { passwordVolume } from "../pods/volumes";
+import { PASSWORD_FILE, TLS_FILES } from "../server-config";
+import { createRights } from "./rights";
+
+const DEFAULT_EVERY_SECONDS = 30;
+const SETTINGS_DIRECTORY = "/controller/settings";
+const SETTINGS_FILE = "settings.json";
+const PROGRAM_DIRECTORY = "/controller/program";
+const PROGRAM_FILE = "controller.cjs.gz";
+/** Unpacks the program in memory, because the container's file system is read-only. */
+const START = [
+  'const module = new (require("module"))("controller")',
+  `const packed = require("fs").readFileSync("${PROGRAM_DIRECTORY}/${PROGRAM_FILE}")`,
+  'module._compile(require("zlib").gunzipSync(packed).toString(), "controller.cjs")',
+].join("; ");
+
+/** @param target reference to the running servers, as the provider uses it */
+export function createController(
+  context: DeploymentContext,
+  target: pulumi.Output<KubernetesReference>,
+  args: ControllerArgs,
+): void {
+  const { deployment, names, options } = context;
+  const name = names.controller;
+  const labels = controllerLabels(deployment);
+  const metadata = objectMetadata(context, name, "controller");
+  const settings = target.apply((known) => JSON.stringify(settingsOf(known, args)));
+  const program = createProgram(context);
+  const needed = [createConfig(context, name, { [SETTINGS_FILE]: settings }), program, ...createRights(context)];
+  createControllerPolicy(context, CONTROLLER_PORT);
+  createService(context, labels);
+  new k8s.apps.v1.Deployment(
+    name,
+    {
+      metadata,
+      spec: {
+        replicas: 1,
+        // Never two at a time.
+        strategy: { type: "Recreate" },
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: podSpec(context, args, settings.apply(checksum), program) },
+      },
+    },
+    pulumi.mergeOptions(options, { dependsOn: needed }),
+  );
+}
+
+/** Settings of the pod. It does not inspect machines, because that needs the right to run programs in pods. */
+function settingsOf(
+  { tuning: _tuning, kubeconfig: _kubeconfig, context: _context, ...target }: KubernetesReference,
+  { everySeconds = DEFAULT_EVERY_SECONDS, repair = true }: ControllerArgs,
+): ControllerSettings {
+  const inside = target.tls === undefined ? {} : { caFile: TLS_FILES.authority };
+  return {
+    target: { ...target, inside },
+    everySeconds,
+    repair,
+    passwordFile: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`,
+  };
+}
+
+/**
+ * Creates the ConfigMap with the program. Its name changes with the program, so that a pod never starts with a part of
+ * another one.
+ */
+function createProgram(context: DeploymentContext): k8s.core.v1.ConfigMap {
+  const { names, options } = context;
+  const text = pulumi.output(CONTROLLER_BUNDLE.text());
+  const name = pulumi.interpolate`${names.controller}-${text.apply((each) => checksum(each).slice(0, 10))}`;
+  return new k8s.core.v1.ConfigMap(
+    `${names.controller}-program`,
+    {
+      metadata: { ...objectMetadata(context, names.controller, "controller"), name },
+      immutable: true,
+      binaryData: text.apply((each) => ({ [PROGRAM_FILE]: gzipSync(each, { level: 9 }).toString("base64") })),
+    },
+    options,
+  );
+}
+
+/** Creates the Service by which Prometheus finds the metrics and, if wanted, its ServiceMonitor. */
+function createService(context: DeploymentContext, selector: Record<string, string>): void {
+  const { names, args, options } = context;
+  const metadata = objectMetadata(context, names.controller, "controller");
+  const ports = [{ name: "metrics", port: CONTROLLER_PORT, targetPort: "metrics" }];
+  new k8s.core.v1.Service(names.controller, { metadata, spec: { selector, ports } }, options);
+  if (args.metrics?.serviceMonitor !== true) return;
+  new k8s.apiextensions.CustomResource(
+    names.controller,
+    {
+      apiVersion: "monitoring.coreos.com/v1",
+      kind: "ServiceMonitor",
+      metadata,
+      spec: {
+        selector: { matchLabels: metadata.labels },
+        endpoints: [{ port: "metrics", interval: "30s" }],
+      },
+    },
+    options,
+  );
+}
+
+function podSpec(
+  context: DeploymentContext,
+  { image = NODE_IMAGE }: ControllerArgs,
+  settings: pulumi.Output<string>,
+  program: k8s.core.v1.ConfigMap,
+): k8s.types.input.core.v1.PodSpec {
+  const { deployment, names, args } = context;
+  const probe = { httpGet: { path: "/metrics", port: "metrics" }, periodSeconds: 10, timeoutSeconds: 5 };
+  const { tls } = args;
+  return {
+    ...podBasics(context, {
+      labels: controllerLabels(deployment),
+      placement: { ...args.placement, hostAntiAffinity: "none", oneMachine: false },
+    }),
+    serviceAccountName: names.controller,
+    automountServiceAccountToken: true,
+    containers: [
+      {
+        name: "controller",
+        image,
+        imagePullPolicy: pullPolicy(image, args.imagePullPolicy),
+        command: ["node", "-e", START, `${SETTINGS_DIRECTORY}/${SETTINGS_FILE}`],
+        env: [{ name: CHECKSUM_VARIABLE, value: settings }],
+        ports: [{ name: "metrics", containerPort: CONTROLLER_PORT }],
+        resources: CONTROLLER_RESOURCES,
+        securityContext: CONTAINER_SECURITY_CONTEXT,
+        readinessProbe: probe,
+        livenessProbe: { ...probe, failureThreshold: 6 },
+        volumeMounts: [
+          { name: "settings", mountPath: SETTINGS_DIRECTORY, readOnly: true },
+          { name: "program", mountPath: PROGRAM_DIRECTORY, readOnly: true },
+          { name: "secret", mountPath: SECRET_DIRECTORY, readOnly: true },
+          ...(tls === undefined ? [] : [{ name: "tls", mountPath: TLS_DIRECTORY, readOnly: true }]),
+        ],
+      },
+    ],
+    volumes: [
+      { name: "settings", configMap: { name: names.controller } },
+      { name: "program", configMap: { name: program.metadata.name } },
+      passwordVolume(names),
+      // The controller needs the authority, not the key.
+      ...(tls === undefined
+        ? []
+        : [{ name: "tls", secret: { secretName: tls.secretName, items: [{ key: "ca.crt", path: "ca.crt" }] } }]),
+    ],
+  };
+}

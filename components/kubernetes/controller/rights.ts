@@ -1,0 +1,55 @@
+/** Rights of the controller's service account. It cannot delete pods or volumes, and cannot read Secrets. */
+import * as pulumi from "@pulumi/pulumi";
+import type { DeploymentContext } from "../deployment-context";
+import { objectMetadata } from "../deployment-context";
+import * as k8s from "../kubernetes-sdk";
+
+/** Rule of a Role. */
+interface Rule {
+  readonly apiGroups: string[];
+  readonly resources: string[];
+  readonly verbs: string[];
+}
+
+const rule = (group: string, resources: string[], verbs: string[]): Rule => ({
+  apiGroups: [group],
+  resources,
+  verbs,
+});
+
+/** Rights in the deployment's namespace. */
+const RULES: Rule[] = [
+  rule("", ["pods", "configmaps"], ["get", "list"]),
+  rule("apps", ["statefulsets"], ["get", "list"]),
+  rule("discovery.k8s.io", ["endpointslices"], ["list"]),
+  rule("", ["events"], ["create"]),
+  rule("coordination.k8s.io", ["leases"], ["get", "create", "update"]),
+  // After a repair, nodes may be in other shards, so other pods may be evicted together.
+  rule("policy", ["poddisruptionbudgets"], ["get", "list", "create", "patch", "delete"]),
+];
+
+/** The zone of a pod is a label of its machine. */
+const MACHINES: Rule[] = [rule("", ["nodes"], ["get"])];
+
+/** Creates the service account with its rights. @returns the resources that the pod needs */
+export function createRights(context: DeploymentContext): pulumi.Resource[] {
+  const { names, args, options } = context;
+  const { rbac } = k8s;
+  const name = names.controller;
+  const metadata = objectMetadata(context, name, "controller");
+  // Objects of the whole Kubernetes cluster: deployments of the same name may exist in several namespaces.
+  const everywhere = { name: pulumi.interpolate`${args.namespace}-${name}`, labels: metadata.labels };
+  const group = "rbac.authorization.k8s.io";
+  const subjects = [{ kind: "ServiceAccount", name, namespace: args.namespace }];
+  return [
+    new k8s.core.v1.ServiceAccount(name, { metadata, automountServiceAccountToken: false }, options),
+    new rbac.Role(name, { metadata, rules: RULES }, options),
+    new rbac.RoleBinding(name, { metadata, roleRef: { apiGroup: group, kind: "Role", name }, subjects }, options),
+    new rbac.ClusterRole(name, { metadata: everywhere, rules: MACHINES }, options),
+    new rbac.ClusterRoleBinding(
+      name,
+      { metadata: everywhere, roleRef: { apiGroup: group, kind: "ClusterRole", name: everywhere.name }, subjects },
+      options,
+    ),
+  ];
+}

@@ -1,0 +1,153 @@
+/** Looks at one deployment on Kubernetes, says what it finds, and repairs what is safe to repair. */
+import { readFile } from "node:fs/promises";
+import { messageOf } from "../lib/errors";
+import type { ReportProgress } from "../lib/progress";
+import type { KubernetesReference } from "../platforms/deployment-reference";
+import type { KubernetesClient } from "../platforms/kubernetes/api/client";
+import type { EventText } from "../platforms/kubernetes/api/events";
+import { createEvent } from "../platforms/kubernetes/api/events";
+import { Lease } from "../platforms/kubernetes/api/lease";
+import { findStatefulSet } from "../platforms/kubernetes/volumes/statefulset-volumes";
+import { inspectDeployment } from "../provider/updates/drift";
+import { repairDeployment } from "../provider/updates/repair";
+import type { LookEndpoint } from "./endpoint";
+import type { HealingDecision, HealingMemory } from "./healing";
+import { decide, NO_MEMORY, remember, rememberRepair } from "./healing";
+import { changesOf } from "./look";
+import type { Look } from "./look";
+import type { RepairOutcome } from "./metrics";
+import type { ControllerSettings } from "./pod-settings";
+import { watch } from "./watch";
+
+/** Time between two looks while the deployment does not pass, milliseconds. */
+const FAILING_EVERY_MS = 5_000;
+/** Time limit of a repair, milliseconds. */
+const REPAIR_MS = 300_000;
+
+type Repair = Extract<HealingDecision, { kind: "repair" }>;
+
+export class Controller {
+  #memory: HealingMemory = NO_MEMORY;
+  /** Reason why the last problem was not repaired, so that it is printed once. */
+  #waiting = "";
+
+  /**
+   * @param identity name of this process, unique among all that may change the deployment
+   * @param log prints a line
+   */
+  constructor(
+    private readonly kubernetes: KubernetesClient,
+    private readonly settings: ControllerSettings,
+    private readonly endpoint: LookEndpoint,
+    private readonly identity: string,
+    private readonly log: (line: string) => void,
+  ) {}
+
+  get #target(): KubernetesReference {
+    return this.settings.target;
+  }
+
+  /** Looks until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { everySeconds } = this.settings;
+    await watch(
+      {
+        name: this.#target.name,
+        inspect: async () => inspectDeployment(this.#target, await this.#password(), { signal }),
+      },
+      {
+        everyMs: everySeconds * 1000,
+        failingEveryMs: Math.min(FAILING_EVERY_MS, everySeconds * 1000),
+        signal,
+        onLook: (look, former) => this.#onLook(look, former, signal),
+      },
+    );
+  }
+
+  async #onLook(look: Look, former: Look | undefined, signal: AbortSignal): Promise<void> {
+    this.endpoint.record(look, former);
+    const changes = changesOf(former, look);
+    for (const change of changes) this.log(change);
+    if (former?.pass !== look.pass && (former !== undefined || !look.pass))
+      await this.#tell({
+        reason: look.pass ? "Verified" : "NotVerified",
+        message: changes.join("; "),
+        isWarning: !look.pass,
+      });
+    this.#memory = remember(this.#memory, former, look);
+    const decision = decide(this.#memory, look);
+    this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
+    if (decision.kind === "repair" && this.settings.repair) await this.#repairAlone(decision, signal);
+  }
+
+  #sayWaiting(why: string): string {
+    if (why !== this.#waiting) this.log(`${this.#target.name}: nothing is repaired: ${why}`);
+    return why;
+  }
+
+  /** Repairs while no update and no other controller changes the deployment. */
+  async #repairAlone(decision: Repair, signal: AbortSignal): Promise<void> {
+    const { namespace, lease: name = "" } = this.#target;
+    const lease = new Lease(this.kubernetes, { namespace, lease: name }, this.identity);
+    try {
+      const other = await lease.acquire();
+      if (other !== undefined) {
+        this.#waiting = this.#sayWaiting(`${other} holds Lease ${name}`);
+        return;
+      }
+      await lease.during(signal, (held) => this.#repair(decision, held));
+    } catch (error) {
+      this.log(`${this.#target.name}: ${messageOf(error)}`);
+    } finally {
+      await lease.release().catch(() => undefined);
+    }
+  }
+
+  async #repair({ what, handOver }: Repair, signal: AbortSignal): Promise<void> {
+    const { name } = this.#target;
+    const why = what.join(", ");
+    this.log(`${name}: repairing ${why}${handOver ? "" : ", without a hand-over"}`);
+    const report: ReportProgress = (line) => {
+      this.log(`${name}: ${line}`);
+    };
+    const [outcome, text] = await repairDeployment(
+      this.#target,
+      await this.#password(),
+      { handOver },
+      { timeoutMs: REPAIR_MS, signal, report },
+    ).then(
+      (changed): [RepairOutcome, string] =>
+        changed ? ["done", `repaired ${why}`] : ["unneeded", `nothing had to be changed for ${why}`],
+      (error: unknown): [RepairOutcome, string] => ["failed", `cannot repair ${why}: ${messageOf(error)}`],
+    );
+    this.#memory = rememberRepair(this.#memory, Date.now());
+    this.endpoint.recordRepair(name, outcome);
+    this.log(`${name}: ${text}`);
+    const isFailed = outcome === "failed";
+    await this.#tell({ reason: isFailed ? "RepairFailed" : "Repaired", message: text, isWarning: isFailed });
+  }
+
+  /** Creates an Event about the StatefulSet. An Event that cannot be created stops nothing. */
+  async #tell(text: EventText): Promise<void> {
+    const { namespace, statefulSet: name } = this.#target;
+    try {
+      const set = await findStatefulSet(this.kubernetes, this.#target);
+      const uid = set?.metadata?.uid;
+      const about = {
+        apiVersion: "apps/v1",
+        kind: "StatefulSet",
+        namespace,
+        name,
+        ...(uid === undefined ? {} : { uid }),
+      };
+      await createEvent(this.kubernetes, about, "valkey-controller", text);
+    } catch (error) {
+      this.log(`${this.#target.name}: no Event: ${messageOf(error)}`);
+    }
+  }
+
+  /** The present password. A kubelet changes the file some time after an update has changed the Secret. */
+  #password(): Promise<string> {
+    return readFile(this.settings.passwordFile, "utf8");
+  }
+}

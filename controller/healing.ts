@@ -1,0 +1,132 @@
+/** Decides after each look whether the controller repairs the deployment. Pure. */
+import { formatDuration } from "../lib/units";
+import type { AssertionId } from "../valkey/verification/assertion";
+import { failoversBetween } from "./look";
+import type { AssertionLook, Look } from "./look";
+
+/** Assertions that a repair can make hold again. */
+const REPAIRABLE: ReadonlySet<string> = new Set<AssertionId>([
+  "links-up",
+  "primaries",
+  "replicas",
+  "replica-elsewhere",
+  "zones-apart",
+  "one-data-set",
+  "all-online",
+  "even-spread",
+  "state-ok",
+  "slots-covered",
+  "none-failing",
+  "views-agree",
+  "members",
+  "no-moves",
+  "sentinels-watch",
+  "sentinels-know",
+  "sentinels-quorum",
+]);
+/** Assertions without which nothing is repaired: every server replies, and clients can write everywhere. */
+const NEEDED: ReadonlySet<string> = new Set<AssertionId>(["reachable", "not-loading", "one-primary", "one-owner"]);
+
+/** Looks in a row that must find a problem before it is repaired. The deployment may be recovering by itself. */
+const LOOKS = 2;
+/** Time without a failover after which a replica may take over for an even spread over the zones, minutes. */
+const QUIET_MINUTES = 5;
+/** Longest wait after repairs that did not help, minutes. The first wait is one minute, and each doubles the last. */
+const LONGEST_WAIT_MINUTES = 16;
+const MAX_REPAIRS_PER_HOUR = 6;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** Memory of the controller between two looks. */
+export interface HealingMemory {
+  /** The problems that the last look found; undefined if it found none. */
+  readonly problems: string | undefined;
+  /** Number of looks in a row that found these problems. */
+  readonly looks: number;
+  /** Time of the last failover, milliseconds since 1970; undefined if none was seen. */
+  readonly failoverAt: number | undefined;
+  /** Times of the repairs of the last hour, milliseconds since 1970. */
+  readonly repairs: readonly number[];
+  /** Number of repairs in a row after which the next look still found a problem. */
+  readonly inVain: number;
+}
+
+export const NO_MEMORY: HealingMemory = {
+  problems: undefined,
+  looks: 0,
+  failoverAt: undefined,
+  repairs: [],
+  inVain: 0,
+};
+
+/** Decision after a look. */
+export type HealingDecision =
+  /** Nothing is to be repaired. */
+  | { readonly kind: "none" }
+  /** Something is to be repaired, but not now. */
+  | { readonly kind: "wait"; readonly why: string }
+  | {
+      readonly kind: "repair";
+      /** Names of assertions that do not hold. If all hold, the remarks about the deployment. */
+      readonly what: readonly string[];
+      /** Whether a replica may take over from a primary that works. */
+      readonly handOver: boolean;
+    };
+
+/** The memory after a look. @param former the look before; undefined for the first look */
+export function remember(memory: HealingMemory, former: Look | undefined, look: Look): HealingMemory {
+  const now = Date.parse(look.at);
+  const problems = describeProblems(look);
+  const isBroken = problems !== undefined;
+  return {
+    problems,
+    looks: isBroken ? (problems === memory.problems ? memory.looks + 1 : 1) : 0,
+    failoverAt: failoversBetween(former, look) > 0 ? now : memory.failoverAt,
+    repairs: memory.repairs.filter((at) => now - at < HOUR_MS),
+    inVain: isBroken ? memory.inVain : 0,
+  };
+}
+
+/** The memory after a repair. */
+export function rememberRepair(memory: HealingMemory, now: number): HealingMemory {
+  return { ...memory, looks: 0, repairs: [...memory.repairs, now], inVain: memory.inVain + 1 };
+}
+
+/** @param memory memory that includes this look */
+export function decide(memory: HealingMemory, look: Look): HealingDecision {
+  const what = problemsOf(look);
+  if (what.length === 0) return { kind: "none" };
+  const now = Date.parse(look.at);
+  const wait = (why: string): HealingDecision => ({ kind: "wait", why });
+  const missing = look.assertions.filter(({ id, holds }) => NEEDED.has(id) && !holds);
+  if (missing[0] !== undefined) return wait(`${missing[0].id}: ${missing[0].found}`);
+  if (memory.looks < LOOKS) return wait("the deployment may recover by itself");
+  if (memory.repairs.length >= MAX_REPAIRS_PER_HOUR)
+    return wait(`${MAX_REPAIRS_PER_HOUR} repairs in the last hour are the most that are made`);
+  const last = memory.repairs.at(-1);
+  const pauseMs = Math.min(2 ** (memory.inVain - 1), LONGEST_WAIT_MINUTES) * MINUTE_MS;
+  if (last !== undefined && memory.inVain > 0 && now - last < pauseMs)
+    return wait(`the last repair did not help; the next is in ${formatDuration((pauseMs - (now - last)) / 1000)}`);
+  const handOver = memory.failoverAt === undefined || now - memory.failoverAt >= QUIET_MINUTES * MINUTE_MS;
+  if (!handOver && look.pass) return wait(`a failover was less than ${QUIET_MINUTES} min ago`);
+  return { kind: "repair", what, handOver };
+}
+
+/** Names of assertions that a repair can make hold again. If all assertions hold, the remarks. */
+function problemsOf({ pass, assertions, remarks }: Look): readonly string[] {
+  return pass ? remarks : assertions.filter(isRepairable).map(({ id }) => id);
+}
+
+/**
+ * The problems as text. It changes while somebody moves slots, because each move is of another slot; then nothing is
+ * repaired.
+ */
+function describeProblems(look: Look): string | undefined {
+  const problems = problemsOf(look);
+  const moves = look.assertions.filter(({ id, holds }) => id === "no-moves" && !holds).map(({ found }) => found);
+  return problems.length === 0 ? undefined : [...problems, ...moves].join("; ");
+}
+
+function isRepairable({ id, holds }: AssertionLook): boolean {
+  return !holds && REPAIRABLE.has(id);
+}

@@ -1,0 +1,33 @@
+/** Settings of the controller's pod. `up` writes them to a ConfigMap. */
+import { z } from "zod";
+import { checksum } from "../lib/checksum";
+import { BadInput } from "../lib/errors";
+import type { KubernetesReference } from "../platforms/deployment-reference";
+
+/** Port of the metrics and of the last look. */
+export const CONTROLLER_PORT = 9_122;
+/** Environment variable with the checksum of the settings' text. */
+export const CHECKSUM_VARIABLE = "SETTINGS_CHECKSUM";
+
+const schema = z.strictObject({
+  target: z.custom<KubernetesReference>((value) => typeof value === "object" && value !== null),
+  everySeconds: z.number().min(1),
+  repair: z.boolean(),
+  passwordFile: z.string().min(1),
+});
+
+export type ControllerSettings = z.infer<typeof schema>;
+
+/**
+ * Reads the settings.
+ * @param expected checksum of the text that `up` wrote
+ * @throws BadInput when the text is not the one that `up` wrote
+ */
+export function readControllerSettings(text: string, expected: string | undefined): ControllerSettings {
+  if (checksum(text) !== expected) {
+    const advice = "run pulumi up --refresh, which writes them again";
+    throw new BadInput("the controller's settings", [`the ConfigMap was edited by hand; ${advice}`]);
+  }
+  // The checksum says that this package wrote the text.
+  return schema.parse(JSON.parse(text));
+}

@@ -1,0 +1,35 @@
+/** Programs as single files that need only Node.js, for pods and for processes on this machine. */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+
+/** A program with everything that it imports. */
+export interface Bundle {
+  /** Path of the bundle in the package. A checkout has no such file and creates the text when it is needed. */
+  readonly file: string;
+  /** The bundle as CommonJS text. It is read or created once per process. */
+  readonly text: () => Promise<string>;
+}
+
+/** @param entry file of the program, in TypeScript */
+export function programBundle(file: string, entry: string): Bundle {
+  let text: Promise<string> | undefined;
+  return { file, text: () => (text ??= existsSync(file) ? readFile(file, "utf8") : bundle(entry)) };
+}
+
+/** A program with everything that it imports, as CommonJS text. @param entry file of the program */
+export async function bundle(entry: string): Promise<string> {
+  const { build } = await import("esbuild");
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    format: "cjs",
+    minify: true,
+    legalComments: "none",
+    write: false,
+    // hdr-histogram-js loads zlib with eval, which works in Node.js.
+    logOverride: { "direct-eval": "silent" },
+  });
+  return outputFiles[0]?.text ?? "";
+}

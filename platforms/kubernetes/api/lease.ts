@@ -1,0 +1,140 @@
+/**
+ * A Lease of Kubernetes: only its holder changes the deployment. A holder that died loses the Lease after LEASE_SECONDS.
+ * Whether that time has passed is measured on this machine, so clocks of machines may differ.
+ */
+import type { V1Lease, V1MicroTime } from "@kubernetes/client-node";
+import { Failure } from "../../../lib/errors";
+import { poll } from "../../../lib/polling";
+import type { ReportProgress } from "../../../lib/progress";
+import { statusInError } from "./api-errors";
+import type { KubernetesClient } from "./client";
+import type { Plain } from "./plain";
+
+/** Seconds after its last renewal at which a Lease is free. */
+export const LEASE_SECONDS = 60;
+const RENEW_MS = 15_000;
+const POLL_MS = 2_000;
+
+export interface LeaseName {
+  readonly namespace: string;
+  readonly lease: string;
+}
+
+/** A Lease, as seen by one process that wants to hold it. */
+export class Lease {
+  /** The last renewal by another holder, and the time on this machine at which it was first seen. */
+  #foreign: { readonly renewal: string; readonly seenAt: number } | undefined;
+
+  /**
+   * @param holder identity of this process
+   * @param mayTakeFrom whether the Lease may be taken from a holder before its time has passed
+   * @param seconds time after its last renewal at which the Lease is free
+   */
+  constructor(
+    private readonly kubernetes: KubernetesClient,
+    private readonly name: LeaseName,
+    private readonly holder: string,
+    private readonly mayTakeFrom: (holder: string) => boolean = () => false,
+    private readonly seconds = LEASE_SECONDS,
+  ) {}
+
+  /**
+   * Takes or renews the Lease.
+   * @returns the other holder; undefined if this process holds the Lease
+   * @throws Failure when the API server does not answer, or the permission is missing
+   */
+  async acquire(): Promise<string | undefined> {
+    const found = await this.#read();
+    const other = found && this.#otherHolder(found);
+    if (other !== undefined) return other;
+    const isWritten = await this.#write(found, this.holder);
+    // Somebody else was faster.
+    return isWritten ? undefined : "another process";
+  }
+
+  /** Waits until this process holds the Lease. @throws as `acquire`; Failure when the time is up */
+  async await(timeoutMs: number, signal: AbortSignal, report: ReportProgress): Promise<void> {
+    const until = Date.now() + timeoutMs;
+    const take = async (): Promise<true | undefined> => {
+      const other = await this.acquire();
+      if (other === undefined) return true;
+      const message = `${other} is changing the deployment (Lease ${this.name.lease} of namespace ${this.name.namespace})`;
+      if (Date.now() > until) throw new Failure(message);
+      report(`waiting: ${message}`, true);
+      return undefined;
+    };
+    await poll(take, { intervalMs: POLL_MS, signal });
+  }
+
+  /**
+   * Renews the Lease until the work ends.
+   * @param work gets a signal that is aborted if another process takes the Lease
+   */
+  async during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const lost = new AbortController();
+    const timer = setInterval(() => {
+      this.acquire().then(
+        (other) => {
+          if (other !== undefined) lost.abort(new Failure(`${other} has taken over`));
+        },
+        // The API server may not answer for a moment. If that lasts, the Lease runs out and another process takes it.
+        () => undefined,
+      );
+    }, RENEW_MS);
+    try {
+      return await work(AbortSignal.any([signal, lost.signal]));
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  /** Frees the Lease, if this process holds it. @throws as `acquire` */
+  async release(): Promise<void> {
+    const found = await this.#read();
+    if (found?.spec?.holderIdentity === this.holder) await this.#write(found, "");
+  }
+
+  async #read(): Promise<Plain<V1Lease> | undefined> {
+    const { namespace, lease: name } = this.name;
+    return this.kubernetes.find(
+      `reading Lease ${name} of namespace ${namespace}`,
+      this.kubernetes.coordination.readNamespacedLease({ namespace, name }),
+    );
+  }
+
+  #otherHolder({ metadata, spec }: Plain<V1Lease>): string | undefined {
+    const holder = spec?.holderIdentity ?? "";
+    if (holder === "" || holder === this.holder || this.mayTakeFrom(holder)) return undefined;
+    const renewal = `${holder} ${metadata?.resourceVersion ?? ""}`;
+    if (this.#foreign?.renewal !== renewal) this.#foreign = { renewal, seenAt: performance.now() };
+    const seconds = (performance.now() - this.#foreign.seenAt) / 1000;
+    return seconds > this.seconds ? undefined : holder;
+  }
+
+  /** @returns false if another process has changed the Lease since it was read */
+  async #write(found: Plain<V1Lease> | undefined, holderIdentity: string): Promise<boolean> {
+    const { namespace, lease: name } = this.name;
+    const { coordination } = this.kubernetes;
+    // The library passes this field on as it is, whatever its type. The API server expects microseconds.
+    const now = new Date().toISOString().replace("Z", "000Z") as unknown as V1MicroTime;
+    const former = found?.spec?.holderIdentity === this.holder ? found.spec.acquireTime : undefined;
+    const spec = {
+      holderIdentity,
+      leaseDurationSeconds: this.seconds,
+      renewTime: now,
+      acquireTime: former ?? now,
+    };
+    const written =
+      found === undefined
+        ? coordination.createNamespacedLease({ namespace, body: { metadata: { name }, spec } })
+        : coordination.replaceNamespacedLease({ namespace, name, body: { ...found, spec } });
+    const known = written.then(
+      () => true,
+      (error: unknown) => {
+        if (statusInError(error)?.code === 409) return false;
+        throw error;
+      },
+    );
+    return this.kubernetes.call(`writing Lease ${name} of namespace ${namespace}`, known);
+  }
+}

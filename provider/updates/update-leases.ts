@@ -1,0 +1,46 @@
+/** Leases of deployments with a controller: an update holds them, so that no controller changes the deployment too. */
+import { hostname } from "node:os";
+import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { Lease, LEASE_SECONDS } from "../../platforms/kubernetes/api/lease";
+import type { HandlerContext } from "../protocol/resource-handler";
+
+/** First word of the holder's name. One update takes over from another, because Pulumi runs one update at a time. */
+const UPDATE = "pulumi";
+const RENEW_MS = (LEASE_SECONDS * 1000) / 4;
+/** Time limit for a controller to finish a repair, milliseconds. */
+const PATIENCE_MS = 360_000;
+
+/**
+ * The Leases that this process holds. It renews them until it ends, because the update may still change objects after
+ * the last handler. Then the controller goes on after LEASE_SECONDS.
+ */
+export class UpdateLeases {
+  readonly #held = new Map<string, Promise<void>>();
+
+  /**
+   * Takes the Lease of the deployment, if it has one, and waits while a controller repairs the deployment.
+   * @param inputs inputs of a resource
+   * @throws Failure when the API server refuses, or the controller does not finish in time
+   */
+  async hold(inputs: Readonly<Record<string, unknown>>, context: HandlerContext): Promise<void> {
+    const target = inputs["target"] as DeploymentReference | undefined;
+    if (target?.platform !== "kubernetes" || target.lease === undefined) return;
+    const key = `${target.namespace}/${target.lease}`;
+    const taken = this.#held.get(key) ?? take(target, target.lease, context);
+    this.#held.set(key, taken);
+    // A failed attempt is not kept, so that the next handler tries again.
+    taken.catch(() => this.#held.delete(key));
+    await taken;
+  }
+}
+
+async function take(target: KubernetesReference, lease: string, { signal, report }: HandlerContext): Promise<void> {
+  const kubernetes = await openKubernetesClient(target);
+  const holder = `${UPDATE} on ${hostname()}, process ${process.pid}`;
+  const { namespace } = target;
+  const own = new Lease(kubernetes, { namespace, lease }, holder, (other) => other.startsWith(`${UPDATE} `));
+  await own.await(PATIENCE_MS, signal, report);
+  // A renewal that fails is tried again. Without any, the controller takes over.
+  setInterval(() => void own.acquire().catch(() => undefined), RENEW_MS).unref();
+}

@@ -1,0 +1,104 @@
+/** The objects of a controller, as the component declares them. */
+import { describe, expect, it } from "vitest";
+import { ValkeyCluster } from "../../../../components/valkey-cluster";
+import type { ControllerArgs } from "../../../../components/kubernetes/arguments";
+import type { ControllerSettings } from "../../../../controller/pod-settings";
+import { readControllerSettings } from "../../../../controller/pod-settings";
+import { checksum } from "../../../../lib/checksum";
+import type { KubernetesObject } from "../../../support/kubernetes/kubernetes-objects";
+import { renderObjects } from "../../../support/kubernetes/kubernetes-objects";
+
+const NAME = "orders-controller";
+
+function objectsOf(controller: ControllerArgs | undefined): Promise<KubernetesObject[]> {
+  return renderObjects(
+    () =>
+      new ValkeyCluster("orders", {
+        ...{ namespace: "shop", shape: { primaries: 3, replicasPerPrimary: 1 }, zones: ["a", "b", "c"] },
+        ...{ tls: { secretName: "certificate" }, controller, access: { clients: [{ podSelector: {} }] } },
+      }),
+  );
+}
+
+/** The parts of objects that these tests read. */
+interface Pod {
+  readonly containers: readonly [{ readonly securityContext: unknown; readonly env: unknown }];
+  readonly volumes: readonly { readonly name: string; readonly secret?: unknown }[];
+}
+interface Deployment {
+  readonly spec: { readonly replicas: number; readonly strategy: unknown; readonly template: { readonly spec: Pod } };
+}
+interface Role {
+  readonly rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
+}
+
+function named(objects: readonly KubernetesObject[], kind: string, name = NAME): unknown {
+  const found = objects.find((each) => each.kind === kind && each.metadata.name === name);
+  if (found === undefined) throw new Error(`there is no ${kind} ${name}`);
+  return found;
+}
+
+describe("the controller of a component", () => {
+  it("is one pod at a time with the rights to look, to hold a Lease, and to change budgets", async () => {
+    const objects = await objectsOf({});
+    const { spec } = named(objects, "Deployment") as Deployment;
+    expect(spec).toMatchObject({ replicas: 1, strategy: { type: "Recreate" } });
+    const [container] = spec.template.spec.containers;
+    expect(container.securityContext).toMatchObject({ runAsNonRoot: true, readOnlyRootFilesystem: true });
+    const rights = (named(objects, "Role") as Role).rules.flatMap(({ resources, verbs }) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+    );
+    expect(rights.filter((each) => each.includes("secrets"))).toEqual([]);
+    expect(rights.filter((each) => each.startsWith("delete"))).toEqual(["delete poddisruptionbudgets"]);
+    expect((named(objects, "ClusterRole", `shop-${NAME}`) as Role).rules).toEqual([
+      { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
+    ]);
+    const tls = spec.template.spec.volumes.find(({ name }) => name === "tls");
+    expect(tls?.secret).toEqual({ secretName: "certificate", items: [{ key: "ca.crt", path: "ca.crt" }] });
+  });
+
+  it("reads settings that it refuses when somebody has edited them", async () => {
+    const objects = await objectsOf({ everySeconds: 60, repair: false });
+    const { data } = named(objects, "ConfigMap") as { readonly data: { readonly "settings.json": string } };
+    const text = data["settings.json"];
+    const expected: Partial<ControllerSettings> = { everySeconds: 60, repair: false };
+    expect(readControllerSettings(text, checksum(text))).toMatchObject({
+      ...expected,
+      target: { name: "orders", lease: NAME, inside: { caFile: "/valkey/tls/ca.crt" } },
+    });
+    const [container] = (named(objects, "Deployment") as Deployment).spec.template.spec.containers;
+    expect(container.env).toEqual([{ name: "SETTINGS_CHECKSUM", value: checksum(text) }]);
+    expect(() => readControllerSettings(text.replace("60", "61"), checksum(text))).toThrow(/edited by hand/);
+  });
+
+  it("fits into the ConfigMap of its program", async () => {
+    const objects = await objectsOf({});
+    const program = objects.find(({ metadata }) => metadata.name.startsWith(`${NAME}-`)) as unknown as {
+      readonly immutable: boolean;
+      readonly binaryData: Readonly<Record<string, string>>;
+    };
+    expect(program.immutable).toBe(true);
+    const bytes = Object.values(program.binaryData).map((text) => Buffer.from(text, "base64").length);
+    expect(bytes).toHaveLength(1);
+    // The API server accepts 1 MiB.
+    expect(bytes[0]).toBeLessThan(2 ** 20);
+  });
+
+  it("may connect to servers whose clients are limited", async () => {
+    const objects = await objectsOf({});
+    interface Policy {
+      readonly spec: { readonly ingress: readonly { readonly from?: readonly unknown[] }[] };
+    }
+    const [clients] = (named(objects, "NetworkPolicy", "orders") as Policy).spec.ingress;
+    const matchLabels = {
+      "app.kubernetes.io/name": "valkey-controller",
+      "app.kubernetes.io/instance": "orders",
+    };
+    expect(clients?.from).toContainEqual({ podSelector: { matchLabels } });
+  });
+
+  it("is not there unless it is asked for", async () => {
+    const objects = await objectsOf(undefined);
+    expect(objects.filter(({ metadata }) => metadata.name.includes("controller"))).toEqual([]);
+  });
+});

@@ -1,0 +1,107 @@
+/** When the controller repairs a deployment, and when it waits. */
+import { describe, expect, it } from "vitest";
+import type { HealingMemory } from "../../controller/healing";
+import { decide, NO_MEMORY, remember, rememberRepair } from "../../controller/healing";
+import type { AssertionLook, Look } from "../../controller/look";
+
+const START = Date.parse("2026-11-27T12:00:00.000Z");
+const BROKEN: AssertionLook = { id: "members", holds: false, found: "orders-3 is unknown", nodes: ["orders-3"] };
+const HOLDS: readonly AssertionLook[] = ["reachable", "not-loading", "one-owner"].map((id) => ({
+  ...{ id, holds: true, found: "", nodes: [] },
+}));
+
+/** A look some seconds after the start. */
+function look(seconds: number, failing: readonly AssertionLook[], more: Partial<Look> = {}): Look {
+  const at = new Date(START + seconds * 1000).toISOString();
+  const assertions = [...HOLDS.filter(({ id }) => failing.every((each) => each.id !== id)), ...failing];
+  return {
+    ...{ deployment: "orders", at, seconds: 0.1, since: at, pass: failing.length === 0, remarks: [], primaries: {} },
+    assertions,
+    ...more,
+  };
+}
+
+/** The memory after some looks. */
+function after(looks: readonly Look[], memory: HealingMemory = NO_MEMORY): HealingMemory {
+  let former: Look | undefined;
+  let known = memory;
+  for (const each of looks) {
+    known = remember(known, former, each);
+    former = each;
+  }
+  return known;
+}
+
+/** The decision after the last of some looks. */
+const decisionAfter = (looks: readonly Look[], memory?: HealingMemory): ReturnType<typeof decide> =>
+  decide(after(looks, memory), looks.at(-1) ?? look(0, []));
+
+describe("the decision to repair", () => {
+  it("is made after the second look that finds the same problem", () => {
+    expect(decisionAfter([look(0, [])])).toEqual({ kind: "none" });
+    expect(decisionAfter([look(0, [BROKEN])])).toEqual({ kind: "wait", why: "the deployment may recover by itself" });
+    expect(decisionAfter([look(0, [BROKEN]), look(5, [BROKEN])])).toEqual({
+      ...{ kind: "repair", what: ["members"], handOver: true },
+    });
+  });
+
+  it("is not made while the problem changes, as when somebody moves one slot after another", () => {
+    const moving = (slot: number): AssertionLook => ({
+      ...{
+        id: "no-moves",
+        holds: false,
+        found: `orders-0: is migrating slot ${slot} to orders-1`,
+        nodes: ["orders-0"],
+      },
+    });
+    expect(decisionAfter([look(0, [moving(1)]), look(5, [moving(2)])]).kind).toBe("wait");
+    expect(decisionAfter([look(0, [moving(1)]), look(5, [moving(1)])]).kind).toBe("repair");
+  });
+
+  it.each(["reachable", "not-loading", "one-primary", "one-owner"])("is not made while %s does not hold", (id) => {
+    const missing: AssertionLook = { id, holds: false, found: "orders-2 is away", nodes: ["orders-2"] };
+    const looks = [look(0, [missing, BROKEN]), look(5, [missing, BROKEN])];
+    expect(decisionAfter(looks)).toEqual({ kind: "wait", why: `${id}: orders-2 is away` });
+  });
+
+  it.each(["same-settings", "users", "same-version", "data-kept", "clients-led", "huge-pages-off"])(
+    "is never made for %s, which only an update changes",
+    (id) => {
+      const drift: AssertionLook = { id, holds: false, found: "differs", nodes: [] };
+      expect(decisionAfter([look(0, [drift]), look(5, [drift]), look(10, [drift])])).toEqual({ kind: "none" });
+    },
+  );
+
+  it("lets no replica take over within five minutes of a failover", () => {
+    const crowded = { remarks: ["2 of 3 primaries are in zone a: orders-4 is to take over from orders-1"] };
+    const failedOver = [
+      look(0, [], { primaries: { "0-5460": "orders-0" } }),
+      look(30, [], { ...crowded, primaries: { "0-5460": "orders-1" } }),
+    ];
+    const later = (seconds: number): Look => look(seconds, [], { ...crowded, primaries: { "0-5460": "orders-1" } });
+    expect(decisionAfter([...failedOver, later(300)])).toEqual({
+      ...{ kind: "wait", why: "a failover was less than 5 min ago" },
+    });
+    expect(decisionAfter([...failedOver, later(300), later(330)])).toMatchObject({ kind: "repair", handOver: true });
+    const broken = look(60, [BROKEN], { primaries: { "0-5460": "orders-1" } });
+    expect(decisionAfter([...failedOver, broken, broken])).toMatchObject({ kind: "repair", handOver: false });
+  });
+
+  it("waits longer after each repair that did not help, and repairs at most six times an hour", () => {
+    let memory = after([look(0, [BROKEN]), look(5, [BROKEN])]);
+    const repairs: number[] = [];
+    for (let seconds = 5; seconds < 7200; seconds += 5) {
+      const each = look(seconds, [BROKEN]);
+      memory = remember(memory, undefined, each);
+      if (decide(memory, each).kind !== "repair") continue;
+      repairs.push(seconds);
+      memory = rememberRepair(memory, START + seconds * 1000);
+    }
+    const pauses = repairs.slice(1).map((at, index) => Math.floor((at - (repairs[index] ?? 0)) / 60));
+    expect(pauses.slice(0, 5)).toEqual([1, 2, 4, 8, 16]);
+    const most = Math.max(...repairs.map((at) => repairs.filter((each) => each >= at && each < at + 3600).length));
+    expect(most).toBeLessThanOrEqual(6);
+    // A look that finds nothing forgets the repairs that did not help.
+    expect(remember(memory, undefined, look(7200, [])).inVain).toBe(0);
+  });
+});

@@ -1,0 +1,189 @@
+/** The controller's pod: it looks at a real deployment, says what it finds, and repairs it. */
+import * as pulumi from "@pulumi/pulumi";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createController } from "../../../components/kubernetes/controller/controller";
+import type { ControllerArgs, Tls } from "../../../components/kubernetes/arguments";
+import { objectNames } from "../../../components/kubernetes/names";
+import type { Look } from "../../../controller/look";
+import { openKubernetesClient } from "../../../platforms/deployment-reference";
+import { Lease } from "../../../platforms/kubernetes/api/lease";
+import type { Connection } from "../../../valkey/connection";
+import { withConnections } from "../../../valkey/connections";
+import { issueCertificate, serverHosts } from "../../support/kubernetes/certificates";
+import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
+import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
+import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
+import { plainServers } from "../../support/valkey/servers";
+
+const SENTINEL = { count: 3, quorum: 2, downAfterMs: 2000, failoverTimeoutMs: 10_000 };
+const EVERYWHERE = new Set(["ClusterRole", "ClusterRoleBinding"]);
+
+/** A deployment with its controller. */
+class Controlled {
+  private constructor(
+    readonly pods: DeployedPods,
+    private readonly objects: readonly KubernetesObject[],
+  ) {}
+
+  static async open(pods: DeployedPods, args: ControllerArgs, tls?: Tls): Promise<Controlled> {
+    const { target, here } = pods;
+    const { name, namespace, zones } = target;
+    const context = {
+      deployment: name,
+      names: objectNames(name),
+      args: {
+        ...{ ...plainServers, namespace, imagePullPolicy: "IfNotPresent" as const, tls },
+        placement: { zones, hostAntiAffinity: "preferred" as const },
+      },
+      options: {},
+    };
+    const objects = await renderObjects(() => {
+      createController(context, pulumi.output({ ...target, lease: context.names.controller }), args);
+    });
+    await here.apply(objects);
+    const controlled = new Controlled(pods, objects);
+    await here.untilReady(controlled.#labels, 1, 120);
+    return controlled;
+  }
+
+  get #labels(): Record<string, string> {
+    return { ...podLabels(this.pods.target.name), "app.kubernetes.io/name": "valkey-controller" };
+  }
+
+  /** The last look, as the controller's pod publishes it. */
+  async look(): Promise<Look | undefined> {
+    const [look] = JSON.parse(await this.ask("/looks")) as Look[];
+    return look;
+  }
+
+  async ask(path: string): Promise<string> {
+    const [pod] = (await this.pods.here.pods(this.#labels)).filter(isReady);
+    const script = `node -e 'fetch("http://localhost:9122${path}").then((r) => r.text()).then(console.log)'`;
+    return this.pods.here.run(pod?.metadata?.name ?? "", "controller", script);
+  }
+
+  /** Waits until a look has begun after this call and has this verdict. */
+  async untilLook(seconds: number, isWanted: (look: Look) => boolean): Promise<void> {
+    const asked = Date.now();
+    await this.pods.here.until(seconds, async () => {
+      const look = await this.look();
+      return look !== undefined && Date.parse(look.at) > asked && isWanted(look) ? undefined : JSON.stringify(look);
+    });
+  }
+
+  async events(): Promise<string[]> {
+    const { here, target } = this.pods;
+    const { items } = await here.core.listNamespacedEvent({ namespace: target.namespace });
+    return items
+      .filter(({ source }) => source?.component === "valkey-controller")
+      .map(({ reason, message }) => `${reason ?? ""}: ${message ?? ""}`);
+  }
+
+  async close(): Promise<void> {
+    for (const object of this.objects.filter(({ kind }) => EVERYWHERE.has(kind))) await this.pods.here.delete(object);
+    await this.pods.close();
+  }
+}
+
+describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 300_000 }, () => {
+  describe("of a cluster without volumes", () => {
+    let controlled: Controlled;
+    beforeAll(async () => {
+      const here = await ThrowAway.open();
+      const kind = { mode: "cluster" as const, shape: { primaries: 3, replicasPerPrimary: 1 } };
+      const pods = await DeployedPods.open("orders", kind, { settings: {}, ephemeral: true }, here);
+      controlled = await Controlled.open(pods, { everySeconds: 5 });
+    });
+    afterAll(() => controlled.close(), 200_000);
+
+    it("finds that all assertions hold, and publishes it as metrics", async () => {
+      await controlled.untilLook(60, ({ pass }) => pass);
+      const metrics = await controlled.ask("/metrics");
+      expect(metrics).toContain('valkey_verified{deployment="orders"} 1');
+      expect(metrics).toContain('valkey_assertion_holds{deployment="orders",assertion="one-owner"} 1');
+    });
+
+    it("shares a Lease that one process holds at a time, and that the next one gets when its holder is dead", async () => {
+      const { target } = controlled.pods;
+      const kubernetes = await openKubernetesClient(target);
+      const name = { namespace: target.namespace, lease: "shared" };
+      const open = (holder: string, mayTakeFrom?: (other: string) => boolean): Lease =>
+        new Lease(kubernetes, name, holder, mayTakeFrom, 3);
+      const [first, second] = [open("first"), open("second")];
+      expect(await Promise.all([first.acquire(), open("third", () => false).acquire()])).toContain(undefined);
+      expect(await open("pulumi b", () => true).acquire()).toBeUndefined();
+      expect(await second.acquire()).toBe("pulumi b");
+      // Its holder renews it no more.
+      await controlled.pods.here.until(10, async () => await second.acquire());
+      expect(await first.acquire()).toBe("second");
+      await second.release();
+      expect(await first.acquire()).toBeUndefined();
+    });
+
+    it("waits while an update holds the Lease, and then takes back a slot migration that nobody works on", async () => {
+      const { pods } = controlled;
+      const kubernetes = await openKubernetesClient(pods.target);
+      const { namespace } = pods.target;
+      const update = new Lease(kubernetes, { namespace, lease: "orders-controller" }, "pulumi of this test");
+      expect(await update.acquire()).toBeUndefined();
+      const [source, target] = await pods.primaries();
+      const { deployment } = pods;
+      await withConnections(deployment, async (connections) => {
+        const at = (name: string | undefined): Connection => {
+          const found = [...connections].find(([node]) => node.name === name);
+          if (found === undefined) throw new Error(`there is no ${name}`);
+          return found[1];
+        };
+        const [id, own] = [await at(target).call("CLUSTER", "MYID"), await at(source).call("CLUSTER", "NODES")];
+        const slot = /myself.* (\d+)-\d+/.exec(String(own))?.[1] ?? "";
+        await at(source).call("CLUSTER", "SETSLOT", slot, "MIGRATING", String(id));
+      });
+      await controlled.untilLook(60, ({ pass }) => !pass);
+      await new Promise((resolve) => setTimeout(resolve, 20_000));
+      expect((await controlled.look())?.pass).toBe(false);
+      expect(await controlled.ask("/metrics")).not.toContain("valkey_repairs_total{");
+      await update.release();
+      await controlled.untilLook(60, ({ pass }) => pass);
+      expect(await controlled.ask("/metrics")).toContain('valkey_repairs_total{deployment="orders",outcome="done"} 1');
+      const events = await controlled.events();
+      expect(events.some((each) => each.startsWith("NotVerified: "))).toBe(true);
+      expect(events.some((each) => each.startsWith("Repaired: repaired no-moves"))).toBe(true);
+    });
+
+    it("does not answer a restart of a pod that comes back by itself", async () => {
+      const { here, target } = controlled.pods;
+      const before = await controlled.ask("/metrics");
+      await here.core.deleteNamespacedPod({ namespace: target.namespace, name: "orders-5" });
+      await here.untilReady(podLabels("orders"), 6, 120);
+      await controlled.untilLook(120, ({ pass }) => pass);
+      const repairs = (text: string): string[] => text.split("\n").filter((line) => line.startsWith("valkey_repairs"));
+      expect(repairs(await controlled.ask("/metrics"))).toEqual(repairs(before));
+    });
+  });
+
+  describe("of replication with Sentinels and TLS", () => {
+    let controlled: Controlled;
+    beforeAll(async () => {
+      const here = await ThrowAway.open();
+      const { namespace } = here;
+      const data = issueCertificate(serverHosts(namespace, "sessions"));
+      const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "certificate", namespace }, data };
+      await here.apply([secret]);
+      const shape = { primaries: 1, replicasPerPrimary: 2 };
+      const kind = { mode: "replication" as const, shape, sentinel: SENTINEL };
+      const tls = { secretName: "certificate" };
+      const pods = await DeployedPods.open("sessions", kind, { settings: {}, ephemeral: true, tls }, here);
+      controlled = await Controlled.open(pods, { everySeconds: 5 }, tls);
+    });
+    afterAll(() => controlled.close(), 200_000);
+
+    it("asks servers, Sentinels and proxies at the addresses of their pods, and finds that all assertions hold", async () => {
+      await controlled.untilLook(90, ({ pass }) => pass);
+      const look = await controlled.look();
+      expect(Object.keys(look?.primaries ?? {})).toEqual([""]);
+      const held = look?.assertions.map(({ id }) => id) ?? [];
+      expect(held).toEqual(expect.arrayContaining(["clients-led", "sentinels-know", "links-up"]));
+    });
+  });
+});
