@@ -12,6 +12,6 @@ const { signal } = listenForInterruption(() => {
   process.exit(130);
 });
 
-// exit() is needed because servers that are kept running are child processes and would keep this process alive. It is
-// called after an empty write, which completes when a pipe has taken all output.
+// exit() is needed because servers that are kept running are child processes and would keep this process alive. The
+// call comes after an empty write, which completes when a pipe has taken all output.
 void commandLine(process.argv.slice(2), signal).then((status) => process.stdout.write("", () => process.exit(status)));

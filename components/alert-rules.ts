@@ -1,4 +1,4 @@
-/** Alerts on the servers of a namespace, in Prometheus' format of rules. Pure. */
+/** Alerts on the servers of a namespace, in the rule format of Prometheus. Pure. */
 
 /** An alerting rule in a rule group of Prometheus. */
 export interface AlertRule {
@@ -10,16 +10,18 @@ export interface AlertRule {
   readonly annotations: { readonly summary: string; readonly description: string };
 }
 
-/** Used part of maxmemory above which the alert fires: the server will soon evict keys or refuse writes. */
+/**
+ * Alert threshold for used memory, as a part of maxmemory. Above it, the server will soon evict keys or refuse writes.
+ */
 const FULL = 0.9;
-/** Seconds since a replica's last acknowledgement above which the alert fires. */
+/** Alert threshold for a replica's lag: seconds since its last acknowledgement. */
 const MAX_LAG_SECONDS = 10;
 const SLOTS = 16_384;
 
 /**
- * All rules. Metrics whose names begin with redis_ come from github.com/oliver006/redis_exporter, for every engine. The
- * controller publishes valkey_verified.
- * @param namespace label of the servers' metrics
+ * All alerting rules. Metrics whose names begin with redis_ come from github.com/oliver006/redis_exporter, for every
+ * engine. The controller publishes valkey_verified.
+ * @param namespace value of the label `namespace` of the metrics
  */
 export function alertRules(namespace: string): AlertRule[] {
   const here = (metric: string): string => `${metric}{namespace="${namespace}"}`;

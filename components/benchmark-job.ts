@@ -1,4 +1,4 @@
-/** Measurements that compare deployments: named tests, mixed workloads, and a search for the capacity if requested. */
+/** Measurements that compare deployments: named tests, mixed workloads and, on request, a search for the capacity. */
 import type * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { capacitySchema, searchOf } from "../benchmarks/capacity/capacity-schema";
@@ -16,9 +16,9 @@ import { MeasuringComponent } from "./measuring/measuring-component";
 import { checkedArgs, dottedPath, measuringFields, withLoadGenerator } from "./measuring/schema";
 import type { MixedWorkloadArgs, SearchArgs } from "./measuring/workload-arguments";
 
-/** Search for the capacity, after the measurements. */
+/** Search for the capacity. It runs after the measurements. */
 export interface BenchmarkCapacityArgs extends SearchArgs {
-  /** Name of the open-loop workload that is offered. @default the first open-loop workload */
+  /** Name of the open-loop workload whose rate the search raises. @default the first open-loop workload */
   readonly workload?: string | undefined;
 }
 
@@ -26,19 +26,19 @@ export interface BenchmarkCapacityArgs extends SearchArgs {
 export interface BenchmarkJobArgs extends MeasuringArgs {
   /** Names of valkey-benchmark tests. @default set, get and incr; none if there are `workloads` */
   readonly tests?: readonly string[] | undefined;
-  /** Tag of the results. @default the deployment's name */
+  /** Name of the workload in the results. @default the deployment's name */
   readonly workloadName?: string | undefined;
   /** Number of connections of the tests. @default 48 */
   readonly clients?: number | undefined;
-  /** Requests in flight per connection, of the tests. @default 16 */
+  /** Number of requests in flight on each connection of the tests. @default 16 */
   readonly pipeline?: number | undefined;
   /** Value size of the tests, bytes. @default 256 */
   readonly dataSize?: number | undefined;
-  /** Threads of the load generator, of the tests. @default 3 */
+  /** Number of threads of the load generator in the tests. @default 3 */
   readonly threads?: number | undefined;
   /**
    * Whether the numbers of connections and threads are adjusted if the primaries of a cluster cannot share them evenly.
-   * With false, such numbers are refused.
+   * With `false`, numbers that cannot be shared evenly are refused.
    * @default true
    */
   readonly adjustLoad?: boolean | undefined;
@@ -48,11 +48,11 @@ export interface BenchmarkJobArgs extends MeasuringArgs {
   readonly duration?: number | undefined;
   /** Number of requests of each measurement, in place of a duration. @default `duration` applies */
   readonly requests?: number | undefined;
-  /** Duration of the load that is sent before each measurement and not counted, seconds. @default 1 */
+  /** Duration of the load before each measurement, seconds. Its requests are not counted. @default 1 */
   readonly warmup?: number | undefined;
-  /** Number of rounds. Confidence intervals of 95 % need six. @default 3 */
+  /** Number of rounds. A confidence interval of 95 % needs six rounds. @default 3 */
   readonly repeats?: number | undefined;
-  /** Offered rate of the tests, all connections together, requests per second. @default unlimited */
+  /** Rate that all connections of the tests offer together, requests per second. @default unlimited */
   readonly rate?: number | undefined;
   /** Mixed workloads by name, measured after the tests. @default none */
   readonly workloads?: Readonly<Record<string, MixedWorkloadArgs>> | undefined;
@@ -72,8 +72,8 @@ const argsSchema = z
 
 /**
  * Measures every target with the same load. The measurements of the targets are interleaved and repeated. The results
- * are kept in the state, so a new measurement runs only when an argument changes. Each target is verified first; a
- * target that fails is not measured.
+ * are kept in the state, so a new measurement runs only when an argument changes. Each target is verified before it is
+ * measured. A target that fails the verification is not measured.
  *
  * @example
  * const benchmark = new BenchmarkJob("orders-benchmark", { targets: [cluster, replication], tests: ["get", "set"] });

@@ -1,4 +1,4 @@
-/** Redis or Dragonfly on Kubernetes, verified, to compare Valkey with. */
+/** Redis or Dragonfly on Kubernetes, verified, for comparisons with Valkey. */
 import * as pulumi from "@pulumi/pulumi";
 import { BadInput } from "../lib/errors";
 import { Formation, Rollout, DeploymentVerification } from "../provider/resources";
@@ -29,7 +29,7 @@ export interface EngineDeploymentArgs extends Omit<DeploymentArgs, ValkeyOnly | 
 }
 
 /**
- * Redis or Dragonfly in the same pods as Valkey's, to compare Valkey with. In replication mode pod 0 is always the
+ * Redis or Dragonfly for comparisons with Valkey, in the same kind of pods. In replication mode pod 0 is always the
  * primary. Connections are plain TCP. A change restarts pods, may lose data and does not update the password of running
  * servers, so destroy the deployment before you change it.
  */

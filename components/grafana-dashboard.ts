@@ -19,13 +19,13 @@ interface Graph {
   readonly queries: readonly (readonly [expression: string, legend: string])[];
 }
 
-/** `sum by (pod) (rate(redis_…{namespace="…"}[$__rate_interval]))` */
+/** PromQL of a summed rate, such as `sum by (pod) (rate(redis_…{namespace="…"}[$__rate_interval]))`. */
 const rate = (metric: string, namespace: string, by: string): string =>
   `sum by (${by}) (rate(redis_${metric}{namespace="${namespace}"}[$__rate_interval]))`;
 
 /**
- * Graphs of the servers' metrics, from github.com/oliver006/redis_exporter. Their names begin with redis_ for every
- * engine.
+ * Graphs of the servers' metrics, from github.com/oliver006/redis_exporter. The names of the metrics begin with redis_
+ * for every engine.
  */
 function liveGraphs(namespace: string): Graph[] {
   const only = `{namespace="${namespace}"}`;

@@ -21,11 +21,11 @@ export interface LoadCapacityArgs extends MeasuringArgs, SearchArgs {
   readonly workload?: OpenLoopArgs | undefined;
   /** Duration of each offered load, seconds. @default 10 */
   readonly duration?: number | undefined;
-  /** Duration of the load that is sent before each offered load and not counted, seconds. @default 1 */
+  /** Duration of the load before each offered load, seconds. Its requests are not counted. @default 1 */
   readonly warmup?: number | undefined;
   /**
-   * Whether the number of connections is adjusted if the primaries of a cluster cannot share it evenly. With false,
-   * such a number is refused.
+   * Whether the number of connections is adjusted if the primaries of a cluster cannot share it evenly. With `false`, a
+   * number that cannot be shared evenly is refused.
    * @default true
    */
   readonly adjustLoad?: boolean | undefined;
@@ -45,8 +45,8 @@ const argsSchema = z.strictObject({
 
 /**
  * Searches for the capacity of one target after the other. It offers rising loads with an open loop until a load misses
- * the objective, and then repeats measurements near that load to confirm the result. Each target is verified first; a
- * target that fails is not measured.
+ * the objective, and then repeats measurements near that load to confirm the result. Each target is verified before it
+ * is measured. A target that fails the verification is not measured.
  *
  * @example
  * const capacity = new LoadCapacity("orders-capacity", { targets: [orders], objective: "p99=2ms" });

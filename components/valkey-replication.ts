@@ -35,7 +35,7 @@ export interface ValkeyReplicationArgs
  * export const url = sessions.url;
  */
 export class ValkeyReplication extends KubernetesDeployment {
-  /** `HOST:PORT` for reads: it routes to all nodes, including the primary. */
+  /** `HOST:PORT` for reads. It routes to all nodes, including the primary. */
   readonly readEndpoint: pulumi.Output<string>;
   /**
    * `HOST:PORT` of each Sentinel, for clients that ask Sentinels for the primary. The name to ask for is this
@@ -45,8 +45,8 @@ export class ValkeyReplication extends KubernetesDeployment {
   /** `HOST:PORT` of the primary for clients outside the Kubernetes cluster; undefined without `external`. */
   readonly externalEndpoint: pulumi.Output<string | undefined>;
   /**
-   * `HOST:PORT` for reads by clients outside the Kubernetes cluster: it routes to all nodes. Undefined without
-   * `external`.
+   * `HOST:PORT` for reads by clients outside the Kubernetes cluster. It routes to all nodes, including the primary.
+   * Undefined without `external`.
    */
   readonly externalReadEndpoint: pulumi.Output<string | undefined>;
 
@@ -81,7 +81,7 @@ export class ValkeyReplication extends KubernetesDeployment {
   }
 }
 
-/** @throws BadInput when the lag is not a whole number from 1 to 3600 */
+/** Checks the highest allowed lag of replicas. @throws BadInput when the lag is not a whole number from 1 to 3600 */
 function checkLag(name: string, seconds: number | undefined): void {
   if (seconds !== undefined && (!Number.isInteger(seconds) || seconds < 1 || seconds > 3600))
     throw new BadInput(name, [`maxLagSeconds: it is ${seconds}; expected a whole number from 1 to 3600`]);

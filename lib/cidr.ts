@@ -12,7 +12,7 @@ export interface AddressBlock {
   readonly prefixLength: number;
 }
 
-/** @returns the block, with the address bits after the prefix cleared. Undefined if the text is not a block */
+/** The block in a CIDR text, with the address bits after the prefix cleared; undefined if the text is not a block. */
 export function parseCidr(cidr: string): AddressBlock | undefined {
   if (!ipaddr.isValidCIDR(cidr)) return undefined;
   const [address, prefixLength] = ipaddr.parseCIDR(cidr);
@@ -27,7 +27,10 @@ export function formatCidr({ version, first, prefixLength }: AddressBlock): stri
   return `${ipaddr.fromByteArray(bytes.reverse()).toString()}/${prefixLength}`;
 }
 
-/** Block number `index`, counted from 0, of the blocks with the given prefix length that make up the block. */
+/**
+ * One part of a block that is divided into parts with the given prefix length.
+ * @param index number of the part, counted from 0
+ */
 export function nthSubnet(block: AddressBlock, prefixLength: number, index: number): AddressBlock {
   const size = sizeOf({ version: block.version, prefixLength });
   return { version: block.version, first: block.first + BigInt(index) * size, prefixLength };

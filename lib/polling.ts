@@ -18,7 +18,7 @@ const DEFAULT_INTERVAL_MS = 50;
  * Calls `check` until it returns a value. The last check begins when the time is up. So the condition is checked at the
  * end even if an earlier check has blocked the event loop.
  * @returns what `check` returned; undefined when the time is up
- * @throws the signal's reason; what `check` throws
+ * @throws the signal's reason, or the error of `check`
  */
 export async function poll<T>(
   check: () => T | undefined | Promise<T | undefined>,
@@ -34,10 +34,14 @@ export async function poll<T>(
   }
 }
 
-/** A condition; checking it may take a request. */
+/** A condition. Checking it may take a request. */
 export type Condition = () => boolean | Promise<boolean>;
 
-/** @returns whether the condition held in time @throws as `poll` */
+/**
+ * Waits for a condition.
+ * @returns whether the condition held in time
+ * @throws as `poll`
+ */
 export async function holdsInTime(condition: Condition, polling: Polling): Promise<boolean> {
   const held = await poll(async () => ((await condition()) ? true : undefined), polling);
   return held === true;
@@ -57,10 +61,10 @@ export async function awaitCondition(
   throw new Failure(`timed out after ${Math.round(polling.timeoutMs / 1000)} s waiting until ${what}`);
 }
 
-/** @throws the signal's reason, as soon as the signal is aborted */
+/** Waits for a time. @throws the signal's reason, as soon as the signal is aborted */
 export async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  // As many callers wait for one signal as a deployment has nodes. Without this, Node.js would warn about a leak from
-  // the eleventh on.
+  // One caller for each node of a deployment may wait for the same signal. Without this line, Node.js would warn about
+  // a leak from the eleventh caller on.
   if (signal !== undefined) setMaxListeners(0, signal);
   // The promise rejects with an AbortError of Node.js, not with the signal's reason.
   await sleep(milliseconds, undefined, { signal }).catch(() => undefined);

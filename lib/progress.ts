@@ -2,7 +2,7 @@
 
 /**
  * Shows a line of progress.
- * @param passing true for a line that matters only for the moment: it is shown on a terminal, but not in a log
+ * @param passing true for a line that matters only for the moment. A terminal shows such a line, a log does not
  */
 export type ReportProgress = (line: string, passing?: boolean) => void;
 
@@ -10,6 +10,6 @@ export type ReportProgress = (line: string, passing?: boolean) => void;
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Called with a description of the awaited condition. */
+  /** Function that is called with a description of the awaited condition. */
   readonly report: ReportProgress;
 }

@@ -1,4 +1,6 @@
-/** The components that this plugin offers to programs in every language. Each is loaded when it is first used. */
+/**
+ * The components that this plugin offers to programs in every language. A component is loaded when it is first used.
+ */
 import type * as pulumi from "@pulumi/pulumi";
 
 /**
@@ -17,7 +19,7 @@ const COMPONENTS = {
   KarpenterPools: async () => (await import("../components/eks/karpenter/karpenter-pools.js")).KarpenterPools,
 };
 
-/** Common type of all components' classes. */
+/** Common type of the classes of all components. */
 export type ComponentClass = new (
   name: string,
   args: never,

@@ -1,6 +1,6 @@
 /**
- * Names of properties in other languages. Most languages do not allow a name such as `io-threads`, which Valkey and
- * TypeScript allow. Pure.
+ * Names of properties in other languages. Valkey and TypeScript allow a name such as `io-threads`, but most languages
+ * do not. Pure.
  */
 
 /** A name in camel case, such as `ioThreads` for `io-threads`. */

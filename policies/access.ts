@@ -1,4 +1,4 @@
-/** The API server is not open to the world. */
+/** Rule: the API server is not open to the world. */
 import { isOpenToTheWorld } from "../lib/cidr";
 import type { Rule } from "./rule";
 import { hasInputs, listAt, propertyAt, textAt } from "./rule";

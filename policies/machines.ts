@@ -1,4 +1,4 @@
-/** Machines with data: on demand, with an explicit expiry, with a pinned image. */
+/** Rules for machines with data: on demand, with an explicit expiry, and with a pinned image. */
 import type { CheckedResource, Rule } from "./rule";
 import { hasProperty, listAt, textAt } from "./rule";
 
@@ -6,7 +6,7 @@ const isNodePool = ({ type }: CheckedResource): boolean => /^kubernetes:karpente
 const isNodeClass = ({ type }: CheckedResource): boolean =>
   /^kubernetes:karpenter\.k8s\.aws\/v1(beta1)?:EC2NodeClass$/.test(type);
 
-/** Pool without data. */
+/** Name of the pool without data. */
 const CLIENTS = "clients";
 
 export const noSpotServers: Rule = {

@@ -1,4 +1,4 @@
-/** Servers are spread over zones by a hard constraint. */
+/** Rule: a hard constraint spreads servers over zones. */
 import { podsOf } from "./pods";
 import type { Rule } from "./rule";
 import { propertyAt, entriesAt, listAt, textAt } from "./rule";
@@ -32,7 +32,7 @@ function isBoundToZone(spec: unknown): boolean {
     "requiredDuringSchedulingIgnoredDuringExecution",
     "nodeSelectorTerms",
   );
-  // Terms are alternatives: each has to name the zone.
+  // Terms are alternatives, so each term must name the zone.
   return (
     terms.length > 0 &&
     terms.every((term) =>

@@ -1,11 +1,11 @@
-/** Containers comply with the restricted Pod Security Standard. */
+/** Rule: containers comply with the restricted Pod Security Standard. */
 import { compact } from "../lib/compact";
 import type { PodTemplate } from "./pods";
 import { containersOf, podsOf } from "./pods";
 import type { Rule } from "./rule";
 import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
-/** Namespaces whose pods come from charts and add-ons of others. */
+/** Namespaces whose pods come from charts and add-ons of other projects. */
 const NOT_OURS = ["kube-system"];
 
 const VOLUMES = [
@@ -60,7 +60,7 @@ function inPod({ spec }: PodTemplate): string[] {
 
 function inContainer(container: unknown, { spec }: PodTemplate): string[] {
   const name = textAt(container, "name") ?? "a container";
-  /** A container's setting overrides its pod's. */
+  /** Value for a container. The container's setting overrides the setting of its pod. */
   const either = (...path: readonly string[]): string | undefined =>
     textAt(container, "securityContext", ...path) ?? textAt(spec, "securityContext", ...path);
   const added = listAt(container, "securityContext", "capabilities", "add")

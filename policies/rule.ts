@@ -12,7 +12,7 @@ export interface Rule {
   /** Name in the policy pack: lower-case letters, digits and hyphens. */
   readonly name: string;
   readonly description: string;
-  /** @returns a sentence per violation; empty if the rule holds or does not apply */
+  /** Checks a resource. @returns a sentence per violation; empty if the resource complies or the rule does not apply */
   readonly check: (resource: CheckedResource) => string[];
 }
 
@@ -36,8 +36,8 @@ export function hasProperty(value: unknown, ...path: readonly [string, ...string
 }
 
 /**
- * Whether the engine knows the resource's inputs. For a remote component it knows only the inputs of the component's
- * children.
+ * Whether the engine knows the resource's inputs. For a remote component the engine knows only the inputs of the
+ * component's children.
  */
 export function hasInputs({ props }: CheckedResource): boolean {
   return Object.keys(props).length > 0;

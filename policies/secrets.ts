@@ -1,12 +1,12 @@
-/** Passwords are kept in Secrets only. */
+/** Rule: passwords are kept in Secrets only. */
 import { containersOf, podsOf } from "./pods";
 import type { Rule } from "./rule";
 import { propertyAt, entriesAt, listAt, textAt } from "./rule";
 
 const SECRET_NAME = /(pass(word|wd|phrase)?|secret|token|auth|credential|private[_-]?key)$/i;
 /**
- * Flags with a password, such as `-a x`. A list of processes would show the password. A reference to a variable is
- * allowed.
+ * Flags with a password, such as `-a x`. They are refused, because a list of processes would show the password. A
+ * reference to a variable is allowed.
  */
 const SECRET_FLAG = /^(-a|--pass|--requirepass|--masterauth|--primaryauth|--authenticate)$/;
 /** Directives with a password. A script may take the password from a variable. */

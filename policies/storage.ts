@@ -1,4 +1,4 @@
-/** Everything stored is encrypted. */
+/** Rule: everything stored is encrypted. */
 import type { Rule } from "./rule";
 import { propertyAt, hasProperty, hasInputs, listAt, textAt } from "./rule";
 

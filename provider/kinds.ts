@@ -5,8 +5,8 @@ import type { ResourceHandler } from "./protocol/resource-handler";
 export type AnyHandler = ResourceHandler<Values, Values>;
 
 /**
- * Handlers by name of the resource. A handler is loaded when the first resource of its name is handled.
- * `provider/resources.ts` declares the resources for Pulumi programs.
+ * Handlers by name of the resource. A handler is loaded when it is first needed. `provider/resources.ts` declares the
+ * resources for Pulumi programs.
  */
 const HANDLERS = {
   Password: () => import("./handlers/password.js"),
@@ -39,7 +39,7 @@ export function resourceType(name: ResourceName): string {
   return `${PROVIDER}:index:${name}`;
 }
 
-/** Name of the resource in a URN. @throws Error when this provider has no such resource */
+/** Name of the resource in a URN. @throws Error when this provider does not have that resource */
 export function resourceNameOf(urn: string): ResourceName {
   const type = urn.split("::")[2]?.split("$").at(-1) ?? "";
   const name = RESOURCE_NAMES.find((each) => resourceType(each) === type);
@@ -47,7 +47,10 @@ export function resourceNameOf(urn: string): ResourceName {
   return name;
 }
 
-/** The handler of a resource. Pulumi passes it only the inputs with which a resource of this name was declared. */
+/**
+ * The handler of a resource. Pulumi passes this handler only the inputs with which a resource of this name was
+ * declared.
+ */
 export async function loadHandler(name: ResourceName): Promise<AnyHandler> {
   return (await HANDLERS[name]()).handler as unknown as AnyHandler;
 }

@@ -1,7 +1,7 @@
 /**
- * The version of this package in the program that declares a resource. The program sends it to the provider with the
- * inputs, and the provider removes it, so it is not in the state. Programs in other languages do not use this package
- * and send no version.
+ * Version of this package in the program that declares a resource. The program sends the version to the provider with
+ * the inputs. The provider removes it from the inputs, so it is not in the state. Programs in other languages do not
+ * use this package and send no version.
  */
 import { VERSION } from "../lib/system/package";
 import type { Values } from "./protocol/engine-values";
@@ -15,7 +15,10 @@ export function withPackageVersion<T extends object>(inputs: T): T {
   return { ...inputs, [INPUT]: VERSION };
 }
 
-/** Inputs without the version, and a problem if the program's package has a different version than this provider. */
+/**
+ * Inputs without the version. If the program's package has a different version than this provider, there is also a
+ * problem.
+ */
 export function takePackageVersion(
   inputs: Values,
   version: string,

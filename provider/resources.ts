@@ -67,9 +67,9 @@ export const Password = resource<PasswordInputs, PasswordOutputs>("Password", { 
 export const ClusterCheck = resource<ClusterCheckInputs>("ClusterCheck", {});
 
 /**
- * valkey-server processes on this machine. They keep running after Pulumi ends, and share one directory per deployment.
- * A change of the shape is an update: new processes start, or leaving ones lose their slots and stop, while the others
- * serve.
+ * valkey-server processes on this machine. The processes of one deployment share one directory and keep running after
+ * Pulumi ends. A change of the shape is an update. New processes start, or surplus processes lose their slots and stop.
+ * Meanwhile the remaining processes serve clients.
  */
 export const HostServers = resource<HostServersInputs, HostServersOutputs>("HostServers", {
   target: undefined,
@@ -79,51 +79,52 @@ export const HostServers = resource<HostServersInputs, HostServersOutputs>("Host
 
 /**
  * Users and passwords of a deployment. In a new deployment this resource does nothing, because servers read their first
- * users from the Secret. It is updated before everything else of the deployment. After that all nodes accept both the
- * new and the former passwords, and users have their new rules. If a server refuses a rule, the update fails before
- * anything has changed.
+ * users from the Secret. Pulumi updates this resource before everything else of the deployment. After that, all nodes
+ * accept both the new and the former passwords, and users have their new rules. If a server refuses a rule, the update
+ * fails before anything has changed.
  */
 export const Access = resource<AccessInputs, AccessOutputs>("Access", { changedAt: undefined, drift: undefined });
 
 /**
- * Check of a new image. In a new deployment this resource does nothing. It is updated before the servers, and runs a
- * new image in a pod of its own. If the image cannot be pulled, is not Valkey, or has a version that cannot read the
- * data, the update fails before anything has changed. If the tags already show that the version cannot read the data,
- * previews refuse the image too.
+ * Check of a new image. In a new deployment this resource does nothing. Pulumi updates this resource before the
+ * servers. The update runs a new image in a pod of its own. If the image cannot be pulled, is not Valkey, or has a
+ * version that cannot read the data, the update fails before anything has changed. If the tags already show that the
+ * version cannot read the data, previews refuse the image too.
  */
 export const ImageCheck = resource<ImageCheckInputs>("ImageCheck", {});
 
 /**
  * Check of the certificate. Without TLS this resource does nothing. It waits until the Secret exists, and fails if the
- * servers cannot use it. Previews refuse an existing Secret that servers cannot use. They also refuse to switch TLS on
- * or off without `allowDowntime`.
+ * servers cannot use it. Previews refuse an existing Secret that servers cannot use. Previews also refuse to switch TLS
+ * on or off without `allowDowntime`.
  */
 export const TlsCheck = resource<TlsCheckInputs, TlsCheckOutputs>("TlsCheck", { secret: undefined });
 
 /**
- * Reduction of a deployment. In a new deployment this resource does nothing. It is updated before the servers, while
- * all nodes still run: nodes that leave lose their slots here, before Kubernetes deletes their pods. Sentinels that
- * leave are stopped here.
+ * Removal of nodes or Sentinels from a deployment. In a new deployment this resource does nothing. Pulumi updates it
+ * before the servers, while all nodes still run. Nodes to remove lose their slots before Kubernetes deletes their pods.
+ * Sentinels to remove are stopped.
  */
 export const ScaleIn = resource<ScaleInInputs, ScaleInOutputs>("ScaleIn", { emptiedAt: undefined });
 
 /**
  * Settings that servers accept while they run. In a new deployment this resource does nothing, because servers read
- * their files. It is updated before the servers' files, and sets the directives on all running servers or on none. If a
- * server refuses a value, the update fails before anything has changed.
+ * their files. Pulumi updates this resource before the servers' files. The update sets the directives on all running
+ * servers or on none. If a server refuses a value, the update fails before anything has changed.
  */
 export const Settings = resource<SettingsInputs, SettingsOutputs>("Settings", { pending: undefined, drift: undefined });
 
 /**
- * Volumes of the servers. In a new deployment this resource does nothing, because the StatefulSet makes the volumes. It
- * is updated before the servers and grows the volumes. The size in a StatefulSet cannot be changed, so the StatefulSet
- * is recreated while its pods keep running. A change that would lose data is refused, also in previews.
+ * Volumes of the servers. In a new deployment this resource does nothing, because the StatefulSet makes the volumes.
+ * Pulumi updates this resource before the servers, and the update grows the volumes. The size in a StatefulSet cannot
+ * be changed, so the StatefulSet is recreated while its pods keep running. A change that would lose data is refused,
+ * also in previews.
  */
 export const Volumes = resource<VolumesInputs>("Volumes", {});
 
 /**
- * Roll-out of the servers. It is done when all pods run the StatefulSet's newest revision and are ready. It replaces
- * Pulumi's own waiting, which does not report why pods do not run.
+ * Roll-out of the servers. It is complete when all pods run the StatefulSet's newest revision and are ready. This
+ * resource replaces Pulumi's own waiting, which does not report why pods do not run.
  */
 export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
   rolledOutAt: undefined,
@@ -131,15 +132,15 @@ export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
 });
 
 /**
- * A higher maxmemory. In a new deployment the servers have it already. This resource is updated after the roll-out,
- * because servers may use more memory only in pods that have it.
- * `Settings` sets a lower maxmemory, before the roll-out.
+ * A higher maxmemory. In a new deployment the servers have it from the start. This resource is updated after the
+ * roll-out, because servers may use more memory only after their pods have a higher limit. `Settings` sets a lower
+ * maxmemory before the roll-out.
  */
 export const Maxmemory = resource<MaxmemoryInputs>("Maxmemory", {});
 
 /**
- * Addresses for clients outside the Kubernetes cluster. Without `external` this resource does nothing. It is done when
- * the Services have addresses and, in cluster mode, the nodes announce them to clients.
+ * Addresses for clients outside the Kubernetes cluster. Without `external` this resource does nothing. It is complete
+ * when the Services have addresses and, in cluster mode, the nodes announce these addresses to clients.
  */
 export const ExternalAddresses = resource<ExternalAddressesInputs, ExternalAddressesOutputs>("ExternalAddresses", {
   endpoints: undefined,
@@ -148,7 +149,8 @@ export const ExternalAddresses = resource<ExternalAddressesInputs, ExternalAddre
 });
 
 /**
- * Formation of a cluster. It is done when all nodes agree on the topology and every replica is linked to its primary.
+ * Formation of a cluster. It is complete when all nodes agree on the topology and every replica is linked to its
+ * primary.
  */
 export const Formation = resource<FormationInputs, FormationOutputs>("Formation", {
   milliseconds: undefined,
@@ -156,9 +158,9 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
 });
 
 /**
- * Revocation of former passwords. In a new deployment this resource does nothing. It is updated after the servers'
- * files, waits for the time in which both passwords are valid, and then makes servers refuse the former one. If the
- * update is interrupted, the next one waits again.
+ * Revocation of former passwords. In a new deployment this resource does nothing. Pulumi updates it after the servers'
+ * files. The update waits for the time in which both passwords are valid. Then it makes servers refuse the former
+ * passwords. If the update is interrupted, the next update waits again.
  */
 export const PasswordRetirement = resource<PasswordRetirementInputs>("PasswordRetirement", {});
 
@@ -182,8 +184,8 @@ export const Measurement = resource<MeasurementInputs, MeasurementOutputs>("Meas
 });
 
 /**
- * The wait for the deletion of volumes. It is declared between a Kubernetes cluster and the namespace. When both are
- * destroyed, the cluster is deleted only after the volumes are gone. Kubernetes deletes a claim before its volume, and
- * the controller that deletes the volume runs in the cluster.
+ * The wait for the deletion of volumes. Kubernetes deletes a claim before its volume, and the controller that deletes
+ * the volume runs in the Kubernetes cluster. So this resource is declared between the cluster and the namespace. When
+ * both are destroyed, the cluster is deleted only after the volumes are gone.
  */
 export const VolumeDeletionWait = resource<VolumeDeletionWaitInputs>("VolumeDeletionWait", {});

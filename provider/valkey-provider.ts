@@ -42,7 +42,7 @@ export class ValkeyProvider implements provider.Provider {
 
   readonly check = async (urn: string, olds: Values, declared: Values): Promise<provider.CheckResult> => {
     const { inputs: news, problems } = takePackageVersion(declared, this.version);
-    // A different version may have different resources.
+    // A provider of a different version may have different resources.
     if (problems.length > 0) return { inputs: news, failures: [...problems] };
     const handler = await this.#handler(urn);
     const before = plainValues(olds).values;
@@ -57,7 +57,7 @@ export class ValkeyProvider implements provider.Provider {
     const handler = await this.#handler(urn);
     const { state, attempts } = takeAttempts(plainValues(olds).values);
     const { values } = plainValues(news);
-    // An input that is not known yet may change.
+    // The value of an input that is not known yet may change.
     const unknown = Object.keys(news).filter((key) => !(key in values));
     const silent = handler.silentInputs ?? [];
     const changed = [...changedInputs(state, values), ...unknown].filter((key) => !silent.includes(key));
@@ -133,7 +133,10 @@ export class ValkeyProvider implements provider.Provider {
     return this.load(resourceNameOf(urn));
   }
 
-  /** @throws the reason of the cancellation, if the update was cancelled before the work began */
+  /**
+   * Context for a handler's work.
+   * @throws the reason of the cancellation, if the update was cancelled before the work began
+   */
   #context(urn: string): HandlerContext {
     this.#cancelled.signal.throwIfAborted();
     return {
@@ -145,9 +148,9 @@ export class ValkeyProvider implements provider.Provider {
   }
 
   /**
-   * The work's result. If the update is cancelled and the handler does not finish in time, the handler is abandoned.
-   * The next update continues from the state that the handler leaves behind.
-   * @throws what the work throws, or the reason of the cancellation
+   * Result of a handler's work. If the update is cancelled and the handler does not finish in time, the provider
+   * abandons the handler. The next update continues from the state that the handler leaves behind.
+   * @throws the error of the work, or the reason of the cancellation
    */
   async #untilCancelled<T>(work: Promise<T>): Promise<T> {
     const { signal } = this.#cancelled;

@@ -29,8 +29,7 @@ import { stopAndWrite, printFailures } from "./run-output";
 /**
  * Runs fault scenarios.
  * @returns 0 when every scenario ran, 1 when verification failed
- * @throws BadInput, Failure, Interrupted; before that faults are healed, servers are stopped and partial results are
- * written
+ * @throws BadInput, Failure, Interrupted. Before it throws, it heals faults, stops servers and writes partial results
  */
 export async function breakStack(stack: string, options: BreakOptions, interruption: AbortSignal): Promise<number> {
   const config = readConfig(stack, options);

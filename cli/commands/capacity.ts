@@ -51,8 +51,9 @@ export function capacityOptions(values: Readonly<Record<string, unknown>>): Capa
 }
 
 /**
- * The stack's search, overridden by the command line. The workload is the one that the stack names, otherwise its first
- * open-loop workload, otherwise an open loop with defaults and the stack's number of keys and value size.
+ * The stack's search, overridden by the command line. Its workload is the workload that the stack names. Without such a
+ * name, it is the stack's first open-loop workload. If there is none, it is an open loop with defaults and the stack's
+ * number of keys and value size.
  * @throws BadInput if neither the stack nor the command line names an objective
  */
 export function requestedCapacitySearch(config: StackConfig, requested: CapacityOptions): CapacitySearch {
@@ -86,7 +87,9 @@ function standardMix(config: StackConfig): OpenLoopWorkload {
 /** Inputs of the step that searches for capacities. */
 export interface CapacityStep {
   readonly wanted: CapacitySearch;
-  /** Returns the deployments to search. It is called when the step runs, because deployments are verified only then. */
+  /**
+   * Returns the deployments to search. It is called when the step runs, because deployments are not verified earlier.
+   */
   readonly deployments: () => readonly VerifiedDeployment[];
   readonly runners: () => Promise<LoadDrivers>;
   readonly collector: ResultsCollector;

@@ -1,4 +1,4 @@
-/** `npm start -- compare`: compares results, from any time and machine, with the first ones. */
+/** `npm start -- compare`: compares results, from any time and machine, with the first results. */
 import { compareRuns } from "../../benchmarks/compare/compare";
 import { formatComparison, formatRun } from "../../benchmarks/compare/format";
 import { BadInput } from "../../lib/errors";
@@ -8,9 +8,9 @@ import { print } from "../terminal/terminal";
 /**
  * Prints the comparison.
  * @param paths paths of results.json files, or of directories that contain one; at least two
- * @param precision smallest relative difference of a figure that matters
+ * @param precision smallest relevant difference between two figures, as a part
  * @returns 0
- * @throws BadInput when a file cannot be read, or nothing in it can be compared with the first
+ * @throws BadInput when a file cannot be read, or has nothing that can be compared with the first file
  */
 export function compareResults(paths: readonly string[], precision: number | undefined): number {
   if (paths.length < 2)

@@ -146,7 +146,7 @@ async function measureServers(
   }
 }
 
-/** Refuses an uneven load. It is called after verification, because only then the number of primaries is known. */
+/** Refuses an uneven load. It is called after verification, because the number of primaries is not known earlier. */
 function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: number): void {
   const faults = unevenSettings(clients, threads, primaries);
   if (faults.length > 0)

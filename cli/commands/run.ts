@@ -55,8 +55,8 @@ export interface RunOptions {
 
 /**
  * Runs a stack.
- * @returns 0 when every deployment passed verification and was measured, 1 when one did not pass
- * @throws BadInput, Failure, Interrupted; before that servers are stopped and partial results are written
+ * @returns 0 when every deployment passed verification and was measured, 1 when a deployment failed verification
+ * @throws BadInput, Failure, Interrupted. Before it throws, it stops servers and writes partial results
  */
 export async function runStack(options: RunOptions, interruption: AbortSignal): Promise<number> {
   const config = readConfig(options);

@@ -40,8 +40,8 @@ import { COMMAND } from "../../lib/system/package";
 
 /**
  * Runs or resumes a soak.
- * @returns the exit status: 0 if it lasted for the whole duration without problems, 1 otherwise
- * @throws BadInput, Failure, Interrupted; finished windows are recorded before that
+ * @returns the exit status: 0 if the soak lasted for the whole duration without problems, 1 otherwise
+ * @throws BadInput, Failure, Interrupted. Finished windows are recorded before it throws
  */
 export async function soakStack(options: SoakOptions, interruption: AbortSignal): Promise<number> {
   const { stack } = options;
@@ -141,7 +141,7 @@ function begin(
   return { directory, checkpoints: soakCheckpointLogs.create(directory, header) };
 }
 
-/** @throws BadInput when there is no soak to resume, or the soak belongs to a different stack */
+/** Finds the soak to resume. @throws BadInput when there is no such soak, or it belongs to a different stack */
 function resume({ stack, output }: SoakOptions): Begun {
   const results = resolve("results");
   const directory =
@@ -198,8 +198,8 @@ class SoakRun {
 
   /**
    * Continues the deployments of a killed soak.
-   * @returns whether all servers of the plans run. If the soak was killed before it had started all of them, some
-   * password files are missing
+   * @returns whether all servers of the plans run. Password files are missing if the soak was killed before it had
+   * started all servers
    */
   async #adopt(host: Host, plans: readonly HostDeploymentPlan[]): Promise<boolean> {
     this.#host = host;

@@ -32,8 +32,9 @@ export async function printStatus(stack: string, detail: Detail, signal: AbortSi
 }
 
 /**
+ * Refuses options that name servers, because a stack is named too.
  * @param others problems of the command's other options
- * @throws BadInput with these, and when options name servers although a stack is named too
+ * @throws BadInput with these problems and with every option that names servers
  */
 export function refuseServerOptions(
   command: string,

@@ -36,8 +36,8 @@ export function beginStudy(study: Study, output: string | undefined): StudyDirec
 
 /**
  * Resumes the latest study with this name, or the study in `output`.
- * @throws BadInput when there is none, its plan has changed, it was begun on a different machine, or it is still
- * running
+ * @throws BadInput when there is no such study, its plan has changed, it was begun on a different machine, or it still
+ * runs
  */
 export function resumeStudy(study: Study, output: string | undefined): StudyDirectory {
   const results = resolve("results");

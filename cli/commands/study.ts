@@ -61,7 +61,8 @@ type StudyConfig = HostStackConfig & { readonly study: StudySectionConfig };
 /**
  * Runs a study to its end.
  * @returns 0
- * @throws BadInput, Failure, Interrupted; finished measurements are in the checkpoint log and the results
+ * @throws BadInput, Failure, Interrupted. Finished measurements are in the checkpoint log and the results before it
+ * throws
  */
 export async function runNamedStudy(options: StudyOptions, interruption: AbortSignal): Promise<number> {
   const { stack, config } = readStudy(options);
@@ -222,7 +223,10 @@ class StudyRun {
   }
 }
 
-/** @throws BadInput when there is no such study, or its stack or the options have problems */
+/**
+ * Reads the stack and the study.
+ * @throws BadInput when there is no such study, or its stack or the options have problems
+ */
 function readStudy({ name, overrides, study }: StudyOptions): {
   readonly stack: string;
   readonly config: StudyConfig;

@@ -6,7 +6,7 @@ import { parseNumber } from "./options";
 export interface BreakOptions {
   /** Names of the scenarios; undefined means all. */
   readonly scenarios: readonly string[] | undefined;
-  /** Values that override those of every scenario, as the user typed them. The schema checks them. */
+  /** Values that override the values of every scenario, as the user typed them. The schema checks them. */
   readonly overrides: Readonly<Record<string, unknown>>;
   readonly output: string | undefined;
   /** Whether the planned scenarios are only printed, and no fault is injected. */

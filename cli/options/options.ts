@@ -14,7 +14,9 @@ interface BenchmarkOption {
   readonly parse: (text: string) => unknown;
 }
 
-/** The number in a text. If it is not a number, the text is returned, and the schema refuses it with its path. */
+/**
+ * The number in a text. If the text is not a number, it is returned unchanged, and the schema refuses it with its path.
+ */
 export const parseNumber = (text: string): unknown =>
   text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
 const text = (value: string): unknown => value;
@@ -87,7 +89,7 @@ const WORKLOAD_OPTIONS: readonly BenchmarkOption[] = [
   },
 ];
 
-/** Command-line options by name of the configuration's option, for problems. */
+/** Command-line options by name of the configuration's option, for messages about problems. */
 const OPTION_NAMES: Readonly<Record<string, string>> = {
   ...Object.fromEntries([...LOAD_OPTIONS, ...WORKLOAD_OPTIONS].map(({ key, flags }) => [key, longName(flags)])),
   workers: "--threads",

@@ -27,7 +27,7 @@ export interface SoakOptions {
 
 /** Highest number of windows of a soak. It limits the size of the record, regardless of the duration. */
 const MAX_WINDOWS = 1000;
-/** Shortest window. A shorter one would have too few requests for tail latencies. */
+/** Shortest window, seconds. A shorter window would have too few requests for tail latencies. */
 const MIN_WINDOW_SECONDS = 10;
 
 const DEFAULT_SECONDS = 2 * 3600;

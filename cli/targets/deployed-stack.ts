@@ -12,7 +12,7 @@ export interface DeployedTarget {
 
 /** Type of a deployment's last resource. Its inputs contain the reference and the password. */
 const CHECK = "valkey:index:DeploymentVerification";
-/** Highest size of a state. With thousands of nodes it has many megabytes. */
+/** Maximum size of a state, bytes. The state of a stack with thousands of nodes has many megabytes. */
 const MAX_STATE_BYTES = 2 ** 30;
 
 const stateSchema = z.object({
@@ -28,7 +28,8 @@ const targetSchema = z.looseObject({ platform: z.enum(["endpoints", "kubernetes"
 
 /**
  * Reads the state with the `pulumi` in the PATH, for the project in `directory`. Secrets stay in this process.
- * @throws BadInput when there is no such stack, or it has no deployments @throws Failure when Pulumi does not answer
+ * @throws BadInput when there is no such stack, or it has no deployments
+ * @throws Failure when Pulumi does not answer
  */
 export async function deployedTargets(stack: string, directory: string): Promise<DeployedTarget[]> {
   const text = await exportState(stack, directory);

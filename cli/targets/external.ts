@@ -39,7 +39,7 @@ export interface ExternalDeployment {
 
 /**
  * The deployment that the options describe. The password comes from the variable VALKEY_PASSWORD, never from an option.
- * @param others problems of a command's other options, to be named with those found here
+ * @param others problems of a command's other options, which are reported together with the problems found here
  * @throws BadInput with every problem
  */
 export function externalDeployment(
@@ -84,7 +84,7 @@ export function externalDeployment(
   };
 }
 
-/** The node in a text. If the text is wrong, the list is empty, and `problems` gets a new entry. */
+/** A list with the node in a text. If the text is wrong, the list is empty, and `problems` gets a new entry. */
 function parseNode(text: string, problems: string[]): DeploymentNode[] {
   const match = NODE.exec(text);
   const port = Number(match?.[3]);

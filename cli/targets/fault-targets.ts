@@ -8,7 +8,10 @@ import type { SubjectPlan, PlannedScenarioRun } from "../../stacks/plan/scenario
 /** Receiver of facts about the deployments, for the results. */
 export interface FaultTargetListener {
   readonly onPrograms: (programs: Programs) => void;
-  /** @param formationMs null if the deployment was formed earlier */
+  /**
+   * Receives a verification.
+   * @param formationMs duration of the formation, milliseconds; null if the deployment was formed earlier
+   */
   readonly onVerified: (verification: Verification, formationMs: number | null) => void;
 }
 
@@ -18,13 +21,13 @@ export interface FaultTarget {
   readonly title: string;
   /** Plans of the deployments, known before the target is opened. */
   readonly plans: readonly SubjectPlan[];
-  /** Tells why a fault cannot be injected here. */
+  /** Returns the reason why a fault cannot be injected into this target. */
   readonly unmetPrecondition: PreconditionCheck;
   /** Starts or finds the deployments, and verifies them. @returns the title of the finished step */
   readonly open: (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener) => Promise<string>;
   readonly subject: (deployment: string) => FaultSubject | undefined;
   /** Signal that is aborted when a server exits without a fault; undefined if exits are not watched. */
   readonly unexpectedExit: AbortSignal | undefined;
-  /** Removes everything that the target created. @throws Failure naming what could not be removed */
+  /** Removes everything that the target created. @throws Failure with the names of what could not be removed */
   readonly stop: () => Promise<void>;
 }

@@ -83,8 +83,8 @@ export class HostFaultTarget implements FaultTarget {
 }
 
 /**
- * The plan with the properties that its scenarios need: an address for each zone if zones are partitioned, and a small
- * disk if a disk is filled.
+ * The plan with the properties that its scenarios need: an address for each zone if a scenario partitions zones, and a
+ * small disk if a scenario fills a disk.
  */
 function fittedPlan(plan: HostDeploymentPlan, possible: readonly PlannedScenarioRun[]): HostDeploymentPlan {
   const faults = possible

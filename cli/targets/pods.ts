@@ -1,4 +1,7 @@
-/** The fault target in pods that Pulumi has created. It reads their addresses and password from the API server. */
+/**
+ * The fault target in pods that Pulumi has created. It reads the pods' addresses and their password from the API
+ * server.
+ */
 import type { FaultSubject } from "../../faults/scenarios/scenario-run";
 import { unmetPodPrecondition } from "../../faults/injectors/preconditions";
 import { PodFaultInjector } from "../../faults/injectors/pod-injector";
@@ -25,7 +28,7 @@ const WAIT_SECONDS = 60;
 export class PodFaultTarget implements FaultTarget {
   readonly title = "Find the pods, and verify";
   readonly unmetPrecondition = unmetPodPrecondition;
-  /** Undefined: exits are not watched, because Kubernetes replaces pods that end. */
+  /** Always undefined: exits are not watched, because Kubernetes replaces pods that end. */
   readonly unexpectedExit = undefined;
   readonly plans: readonly SubjectPlan[];
   readonly #subjects = new Map<string, FaultSubject & { readonly injector: PodFaultInjector }>();
@@ -92,7 +95,7 @@ function targetOf(name: string, deployment: DeploymentConfig, platform: PodPlatf
   return { ...podTarget(name, deployment, platform), ...access };
 }
 
-/** The password in the deployment's Secret. @throws Failure when there is none, or it may not be read */
+/** The password in the deployment's Secret. @throws Failure when there is no Secret, or this user may not read it */
 async function passwordOf(
   kubernetes: KubernetesClient,
   { statefulSet, namespace }: KubernetesReference,

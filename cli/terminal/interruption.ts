@@ -13,7 +13,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
  * Turns signals into an abort, so that the running command can clean up.
- * @param onSecond called at the second request; it must not return
+ * @param onSecond function that is called at the second request to stop. It must not return
  */
 export function listenForInterruption(onSecond: () => void): Interruption {
   const controller = new AbortController();

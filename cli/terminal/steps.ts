@@ -13,7 +13,7 @@ export interface Step {
 }
 
 /**
- * Ends a step as failed, with its result as the title. It is for the verdict FAIL, which is not an error of the
+ * Ends a step as failed, with its result as the title. This class is for the verdict FAIL, which is not an error of the
  * command.
  */
 export class StepFailure extends Error {}

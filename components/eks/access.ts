@@ -16,8 +16,8 @@ export interface AccessEntryArgs {
 export type AccessEntries = Readonly<Record<string, AccessEntryArgs>>;
 
 /**
- * Kubernetes group of all principals with the rights `view`. The ClusterRole and the binding of this group have the
- * same name.
+ * Name of a Kubernetes group, its ClusterRole and its ClusterRoleBinding. All principals with the rights `view` are in
+ * this group.
  */
 export const VIEWERS = "valkey-measured:viewers";
 
@@ -77,8 +77,8 @@ const read = (group: string, ...resources: string[]): Rule => ({
 });
 
 /**
- * Rights that AmazonEKSViewPolicy lacks. Secrets are left out, and so is `nodes/proxy`, because it allows running
- * commands in pods.
+ * Rights that AmazonEKSViewPolicy lacks. Secrets are left out. `nodes/proxy` is left out too, because this right allows
+ * running commands in pods.
  */
 export const VIEWER_RULES: readonly Rule[] = [
   read("", "nodes", "persistentvolumes"),

@@ -21,17 +21,18 @@ export interface AccountFacts {
   readonly offers: ReadonlyMap<string, readonly string[]>;
   /** Quotas by code. A quota that could not be read has no entry. */
   readonly quotas: ReadonlyMap<string, number>;
-  /** Whether the account has AWS' role for spot machines; undefined if it could not be read or is not needed. */
+  /** Whether the account has AWS' role for spot machines; undefined if the role could not be read or is not needed. */
   readonly spotRole: boolean | undefined;
-  /** Reason why the secret of the image cache cannot be used; undefined if it can be used, or without a cache. */
+  /**
+   * Reason why the secret of the image cache cannot be used; undefined if it can be used or there is no image cache.
+   */
   readonly secretProblem?: string | undefined;
-  /** Reason why the configured KMS key cannot be used; undefined if it can be used, or without a key. */
+  /** Reason why the configured KMS key cannot be used; undefined if it can be used or no key is configured. */
   readonly keyProblem: string | undefined;
   /** An existing network; undefined if the stack creates its own. */
   readonly network: { readonly vpcId: string; readonly facts: NetworkFacts } | undefined;
   /**
-   * Whether the control plane's log group exists although the cluster does not: an earlier stack with this name left
-   * it.
+   * Whether an earlier stack with this name left the control plane's log group: the group exists, the cluster does not.
    */
   readonly leftoverLogGroup: boolean;
 }
@@ -110,7 +111,7 @@ export function accountProblems(
   return problems;
 }
 
-/** A hint for types that are all Graviton: a region without Graviton offers none of them. */
+/** Hint for a list of Graviton types only: a region without Graviton offers none of them. */
 function kindOf(types: readonly string[]): string {
   const [only, ...others] = architecturesOf(types);
   return only === "arm64" && others.length === 0 ? ", all of them Graviton" : "";
@@ -192,7 +193,7 @@ async function keyProblemOf(
   }
 }
 
-/** Reason why the secret cannot be used. The secret's content is not read, because only ECR needs that right. */
+/** Reason why the secret cannot be used. The check does not read the secret's content: only ECR needs that right. */
 async function secretProblemOf(
   name: string | undefined,
   region: string,

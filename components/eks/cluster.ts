@@ -21,18 +21,24 @@ import type { EksVersions } from "./aws/versions";
 export interface EksClusterArgs {
   /** Name of the cluster, a plain value because IAM conditions and tags contain it before the cluster exists. */
   readonly clusterName: string;
-  /** Such as `us-west-2`. */
+  /** AWS region, such as `us-west-2`. */
   readonly region: string;
   readonly vpcId: pulumi.Input<string>;
   readonly subnetIds: pulumi.Input<string[]>;
   readonly publicAccess: PublicAccess;
-  /** Principals that may use the cluster, by any name. The principal that creates it is always an administrator. */
+  /**
+   * Principals that may use the cluster, by a name of your choice. The principal that creates the cluster is always an
+   * administrator.
+   */
   readonly access: AccessEntries;
   /** ARN of the key that encrypts secrets in etcd. @default a key that the stack creates and deletes */
   readonly keyArn?: string | undefined;
   /** Retention of the control plane's logs, days. @default 7 */
   readonly logRetentionInDays: number;
-  /** Whether the log group of an earlier cluster with this name exists; `checkAccount` reads this. */
+  /**
+   * Whether the cluster takes over the log group of an earlier cluster with this name. `checkAccount` finds such a
+   * group.
+   */
   readonly takesOverLogGroup: boolean;
   readonly system: SystemPlan;
   readonly controlPlaneTier: ControlPlaneTier;
@@ -43,23 +49,24 @@ export interface EksClusterArgs {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Tag of a cluster with `openToTheWorld: true`. The policy pack reads it. */
+/** Tag of a cluster with `openToTheWorld: true`. The policy pack reads the tag. */
 export const WORLD_OPEN_TAG = "valkey-measured/open-to-the-world";
 
 export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
   readonly provider: k8s.Provider;
   /**
-   * The control plane. It is up minutes before `ready`. Only resources that need no machine may depend on it instead.
+   * The control plane. It is up minutes before all resources in `ready`. A resource that needs no machine may depend on
+   * the control plane instead of `ready`.
    */
   readonly controlPlane: pulumi.Resource;
   /** The security group that EKS creates for the control plane and the machines. */
   readonly securityGroupId: pulumi.Output<string>;
   /** Resources that pods must depend on, so that machines, DNS and volumes are available to them. */
   readonly ready: pulumi.Resource[];
-  /** The system machines. Machines of Karpenter need them for their whole life. */
+  /** The system machines. They must outlive the machines that Karpenter starts. */
   readonly nodes: SystemNodes;
-  /** A kubeconfig that gets a token from the AWS CLI. It contains no secret, so its user needs AWS credentials. */
+  /** Kubeconfig that gets a token from the AWS CLI. It contains no secret, so its user needs AWS credentials. */
   readonly kubeconfig: pulumi.Output<string>;
 
   /** @throws BadInput when the API server would be open to the world without `openToTheWorld: true` */

@@ -1,7 +1,7 @@
 /**
  * The log group of a control plane. EKS writes logs until some minutes after the cluster is deleted. If the group is
- * gone by then, the service role of EKS creates it again, without a retention. So the stack does not delete the group,
- * the group keeps its retention, and the next cluster with the same name takes it over.
+ * gone by then, the service role of EKS creates it again, without a retention. Therefore the stack never deletes the
+ * group. The group keeps its retention, and the next cluster with the same name takes the group over.
  */
 import * as aws from "./aws/aws-sdk";
 import type * as pulumi from "@pulumi/pulumi";
@@ -17,13 +17,16 @@ export interface LogGroupArgs {
   readonly clusterName: string;
   /** Retention of the logs, days. */
   readonly retentionInDays: number;
-  /** Whether the group of an earlier cluster is taken over. It gets the retention and the tags of this stack. */
+  /**
+   * Whether the group of an earlier cluster is taken over. The group then gets the retention and the tags of this
+   * stack.
+   */
   readonly takenOver: boolean;
 }
 
 /**
- * Creates the group, or imports the existing one. It must exist before the cluster: EKS would create it without a
- * retention.
+ * Creates the group, or imports the existing one. The group must exist before the cluster, because EKS would create a
+ * missing group without a retention.
  */
 export function createLogGroup(
   name: string,
@@ -38,7 +41,7 @@ export function createLogGroup(
   );
 }
 
-/** Whether the log group of an earlier cluster exists and no cluster with that name does. Asks AWS. */
+/** Whether the log group of an earlier cluster exists although no cluster has that name now. Asks AWS. */
 export async function hasLeftoverLogGroup(
   clusterName: string,
   opts?: { readonly provider: aws.Provider },

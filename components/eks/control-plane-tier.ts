@@ -2,7 +2,7 @@
 import type * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneTier } from "../../platforms/eks/offers/control-plane";
 
-/** Type of the resource, inside the cluster component, that has the tier. */
+/** Type of the resource that has the tier. The resource is a child of the cluster component. */
 const CLUSTER_TYPE = "aws:eks/cluster:Cluster";
 
 /**

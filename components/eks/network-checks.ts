@@ -14,7 +14,7 @@ export interface SubnetFacts {
   readonly free: number;
 }
 
-/** Facts about a network. If AWS answers with an error, its text is in place of the facts. */
+/** Facts about a network. If AWS answers with an error, the text of the error replaces the facts. */
 export interface NetworkFacts {
   readonly vpc: { readonly dnsHostnames: boolean; readonly dnsSupport: boolean } | string;
   readonly subnets: readonly (SubnetFacts | { readonly id: string; readonly why: string })[];
@@ -22,7 +22,7 @@ export interface NetworkFacts {
 
 /**
  * Every reason why the planned machines cannot be placed in the network. Pure.
- * @param demand of each zone that has machines
+ * @param demand number of machines and address prefixes, for each zone that has machines
  */
 export function networkProblems(
   { vpcId }: Pick<ExistingNetworkArgs, "vpcId">,

@@ -10,7 +10,7 @@ import { DISCOVERY_TAG } from "./karpenter/pool-objects";
 
 /** A network that the platform creates. */
 export interface OwnNetworkArgs {
-  /** Addresses of every subnet. It has as many zones as `zones` names. */
+  /** Addresses of every subnet. The plan has as many zones as `zones`. */
   readonly plan: NetworkPlan;
   readonly nat: NatStrategy;
   readonly flowLogs: boolean;
@@ -26,9 +26,9 @@ export interface ExistingNetworkArgs {
 }
 
 export interface NetworkArgs {
-  /** Name in the tags of the subnets. */
+  /** Name of the cluster. It is part of the tags of the subnets. */
   readonly clusterName: string;
-  /** Such as `us-west-2`. */
+  /** AWS region, such as `us-west-2`. */
   readonly region: string;
   /** Names of the zones, in the order of the subnets. */
   readonly zones: readonly string[];

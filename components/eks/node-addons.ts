@@ -69,8 +69,8 @@ export class NodeAddons extends pulumi.ComponentResource {
 const SYSTEM_ONLY = [{ key: "CriticalAddonsOnly", operator: "Exists" }];
 
 /**
- * Configuration of CoreDNS. Its replicas are spread over the zones. A replica for which its zone has no machine runs in
- * another zone, which is better than no replica.
+ * Configuration of CoreDNS. Its replicas are spread over the zones. If a zone has no machine, its replica runs in a
+ * different zone, which is better than no replica.
  */
 const COREDNS = {
   tolerations: SYSTEM_ONLY,

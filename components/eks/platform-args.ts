@@ -19,7 +19,8 @@ export interface OwnNetworkSettings {
   /** CIDR block of the whole network, from /16 to /26. @default 10.0.0.0/16 */
   readonly cidr?: string | undefined;
   /**
-   * NAT gateways: `one` for the network is cheaper; `perZone`, one in each zone, survives the loss of a zone.
+   * NAT gateways. `one` gateway for the whole network is cheaper. `perZone` creates one gateway in each zone, so the
+   * network survives the loss of a zone.
    * @default one
    */
   readonly nat?: NatStrategy | undefined;
@@ -37,7 +38,7 @@ export interface EksPlatformArgs
         "clusterName" | "access" | "keyArn" | "logRetentionInDays" | "takesOverLogGroup" | "deletionProtection" | "tags"
       >
     > {
-  /** Settings of the network that the platform creates. @default its defaults */
+  /** Settings of the network that the platform creates. @default the default of each setting */
   readonly network?: OwnNetworkSettings | undefined;
   /** Existing network, instead of `network`. @default none */
   readonly existingNetwork?: ExistingNetworkArgs | undefined;
@@ -122,7 +123,10 @@ function networkProblems({ zones, network, existingNetwork }: EksPlatformArgs): 
   ]);
 }
 
-/** Highest number of machines that the pools' vCPU limits allow: if every machine has the smallest type of its pool. */
+/**
+ * Highest number of machines that the pools' vCPU limits allow. It assumes the smallest type of its pool for each
+ * machine.
+ */
 function mostMachines(pools: Pools): number {
   const most = ({ instanceTypes, vcpuLimit = 0 }: NonNullable<Pools[PoolName]>): number => {
     const vcpus = instanceTypes.flatMap((type) => machineType(type)?.vcpus ?? []);
@@ -131,7 +135,10 @@ function mostMachines(pools: Pools): number {
   return POOLS.reduce((sum, pool) => sum + (pools[pool] === undefined ? 0 : most(pools[pool])), 0);
 }
 
-/** Factor by which a pool may exceed its planned vCPUs, so that a machine can be replaced before it is removed. */
+/**
+ * Ratio of a pool's vCPU limit to its planned vCPUs. The reserve lets a new machine start before the old one is
+ * removed.
+ */
 const SPARE = 1.25;
 
 /** The pools with a limit of vCPUs each: the configured limit, or else the planned vCPUs plus a reserve. Pure. */

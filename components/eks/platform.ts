@@ -49,8 +49,8 @@ export class EksPlatform extends pulumi.ComponentResource {
   readonly storage: StorageClasses;
   readonly pools: KarpenterPools;
   /**
-   * Resources that workloads must depend on. Then the controllers that delete pods and volumes still run while the
-   * workloads are destroyed.
+   * Resources that workloads must depend on. This order keeps the controllers that delete pods and volumes running
+   * while the workloads are destroyed.
    */
   readonly ready: pulumi.Resource[];
 

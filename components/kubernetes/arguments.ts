@@ -11,14 +11,15 @@ export interface ServerArgs {
   /**
    * Image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. It must contain sh, timeout, and the engine's server
    * and client. checkov's rule CKV_K8S_43 asks for a digest. There is no default digest, because a copy of the image in
-   * a different registry may have a different one: set it in the stack.
+   * a different registry may have a different digest. Set the digest in the stack.
    */
   readonly image: string;
   /**
-   * Whether machines ask the registry for the image at every start of a container (`Always`), or only if they do not
-   * have it (`IfNotPresent`).
-   * @default "IfNotPresent" for an image with a digest, else "Always": a tag can be pushed anew, and all nodes must run
-   * the same server. "IfNotPresent" with a tag is for images that were loaded onto the machines by hand (CKV_K8S_15).
+   * Time at which machines ask the registry for the image. With `Always` they ask at every start of a container. With
+   * `IfNotPresent` they ask only if they do not have the image. A tag can be pushed anew, and all nodes must run the
+   * same server, so `IfNotPresent` with a tag is only for images that were loaded onto the machines by hand
+   * (CKV_K8S_15).
+   * @default "IfNotPresent" for an image with a digest, else "Always"
    */
   readonly imagePullPolicy?: PullPolicy | undefined;
   /**
@@ -43,8 +44,8 @@ export interface ServerArgs {
   readonly storage: Storage;
   readonly placement: Placement;
   /**
-   * Image of HAProxy for the proxies in front of a primary with Sentinels: version 3.1 or newer, with Lua, as the official
-   * images have it.
+   * Image of HAProxy for the proxies in front of a primary with Sentinels. It must be version 3.1 or newer with Lua,
+   * like the official images.
    * @default `PROXY_IMAGE`
    */
   readonly proxyImage?: string | undefined;
@@ -76,7 +77,8 @@ export interface UserArg {
   /** Rules of ACL SETUSER for commands, keys and channels, such as `+@read ~app:*`. */
   readonly rules: pulumi.Input<string>;
   /**
-   * Password of at least 16 characters. Secret. After a change both passwords are valid for `passwordOverlapSeconds`.
+   * Password of at least 16 characters. Secret. After a change the old and the new password are valid for
+   * `passwordOverlapSeconds`.
    */
   readonly password: pulumi.Input<string>;
 }
@@ -92,8 +94,7 @@ export interface Resources {
 
 /**
  * One volume per node. It holds the data set and, in a cluster, nodes.conf, which is the node's knowledge of the other
- * nodes. Volumes can grow while servers run. They cannot shrink, and their class cannot change: such a change is
- * refused.
+ * nodes. Volumes can grow while servers run. A smaller size and a different storage class are refused.
  */
 export interface Storage {
   /**
@@ -113,12 +114,13 @@ export interface Storage {
 
 export interface Placement {
   /**
-   * Zones of the nodes: values of `topology.kubernetes.io/zone`. Nodes are spread evenly: zones differ by one at most.
+   * Zones of the nodes: values of `topology.kubernetes.io/zone`. Nodes are spread evenly: the numbers of nodes in two
+   * zones differ by at most one.
    */
   readonly zones: readonly string[];
   /**
-   * Whether an autoscaler such as Karpenter starts machines for these pods only. If the nodes cannot be spread evenly,
-   * the first zones then get one node more, if machines are available there.
+   * Whether an autoscaler such as Karpenter starts machines for these pods only. With `true`, if the nodes cannot be
+   * spread evenly, the first zones get the additional nodes, as long as machines are available there.
    * @default false
    */
   readonly ownMachines?: boolean | undefined;
@@ -128,7 +130,7 @@ export interface Placement {
    */
   readonly hostAntiAffinity: "required" | "preferred" | "none";
   /**
-   * Puts all nodes of the deployment on one machine, regardless of `hostAntiAffinity`. Needs one zone.
+   * Whether all nodes of the deployment run on one machine, regardless of `hostAntiAffinity`. Needs exactly one zone.
    * @default false
    */
   readonly oneMachine?: boolean | undefined;
@@ -137,7 +139,7 @@ export interface Placement {
   readonly tolerations?: readonly types.input.core.v1.Toleration[] | undefined;
 }
 
-/** Clients that may connect. It has an effect only if the network plugin enforces NetworkPolicy. */
+/** Clients that may connect. These rules have an effect only if the network plugin enforces NetworkPolicy. */
 export interface NetworkAccess {
   /**
    * Peers that may connect to all ports of the servers.
@@ -155,8 +157,8 @@ export interface NetworkAccess {
 
 /**
  * Services for clients outside the Kubernetes cluster. In replication mode there is one Service for the primary and one
- * for reads. In cluster mode there is one for each node. The node then announces the address of its Service to all its
- * clients, also to those inside the Kubernetes cluster. Turning this on or off needs no restart.
+ * for reads. In cluster mode each node has its own Service. The node announces the address of this Service to all its
+ * clients, also to those inside the Kubernetes cluster. Adding or removing the Services needs no restart.
  */
 export interface ExternalReach {
   /**
@@ -168,7 +170,7 @@ export interface ExternalReach {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   /**
    * CIDR blocks from which load balancers accept connections. In cluster mode clients inside the Kubernetes cluster use
-   * the load balancers too: if there are such clients, include the addresses of pods and machines.
+   * the load balancers too. If there are such clients, include the addresses of pods and machines.
    * @default any
    */
   readonly sourceRanges?: readonly string[] | undefined;
@@ -218,6 +220,6 @@ export interface TlsSource {
 
 export interface CertificateIssuer {
   readonly name: string;
-  /** Kind of the issuer. @default "Issuer", one of the namespace */
+  /** Kind of the issuer. @default "Issuer", which is an object of the namespace */
   readonly kind?: "Issuer" | "ClusterIssuer" | undefined;
 }

@@ -10,13 +10,14 @@ export interface DeploymentContext {
   readonly deployment: string;
   readonly names: ObjectNames;
   readonly args: ServerArgs;
-  /** Options of each object: its parent, and what it waits for. */
+  /** Options of each object: its parent and its dependencies. */
   readonly options: pulumi.CustomResourceOptions;
 }
 
 /**
- * Annotations for Pulumi. It waits only until the object exists, because `Rollout` waits for the object's pods.
- * Deletion is awaited. Fields that others have changed, for example `Rollout`, are set again and cause no conflict.
+ * Annotations for Pulumi. Pulumi waits only until an object exists, because `Rollout` waits for the pods of the object.
+ * Pulumi also waits for deletions. It takes over fields that others, for example `Rollout`, have changed, without a
+ * conflict.
  */
 export const ENGINE_ANNOTATIONS = {
   "pulumi.com/waitFor": "jsonpath={.metadata.uid}",

@@ -6,7 +6,7 @@ import type { Shape } from "../../valkey/topology/placement";
 
 /** Engine, topology and origin of a deployment's pods. */
 export interface DeploymentKind {
-  /** @default "valkey" */
+  /** Engine of the servers. @default "valkey" */
   readonly engine?: Engine | undefined;
   /** Whether the pods are those of the upstream chart. @default false */
   readonly isUpstreamChart?: boolean | undefined;

@@ -14,7 +14,7 @@ export const ENGINE_PROGRAMS: Readonly<
   redis: { server: "redis-server", client: "redis-cli", primaryPassword: "masterauth" },
 };
 
-/** @throws Error for Dragonfly, which reads flags; callers handle Dragonfly before they call this */
+/** Engine with directives. @throws Error for Dragonfly, which reads flags; callers handle Dragonfly before this call */
 export function directiveEngine(engine: Engine | undefined): DirectiveEngine {
   if (engine === "dragonfly") throw new Error("Dragonfly reads flags, not directives");
   return engine ?? "valkey";

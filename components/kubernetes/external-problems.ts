@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { compact } from "../../lib/compact";
 import type { ExternalReach } from "./arguments";
 
-/** Problems with the settings, each with the name of its setting. */
+/** Problems with the settings. Each problem has the name of its setting. */
 export function externalProblems({
   type,
   sourceRanges = [],
@@ -20,7 +20,7 @@ export function externalProblems({
   ]);
 }
 
-/** Whether a text is a CIDR block. It uses no library, to keep the import of a component light. */
+/** Whether a text is a CIDR block. This check uses no library, so that the import of a component stays light. */
 function isBlock(text: string): boolean {
   const [, address = "", bits = ""] = /^(.+)\/(\d{1,3})$/.exec(text) ?? [];
   const most = { 4: 32, 6: 128 }[isIP(address)];

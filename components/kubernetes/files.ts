@@ -13,7 +13,7 @@ import type { SecretFiles } from "./server-config";
 /** Text of each file, by name. */
 export type Files = pulumi.Input<Readonly<Record<string, pulumi.Input<string>>>>;
 
-/** @returns the resource to wait for: it is done when the files exist */
+/** Creates a ConfigMap with files. @returns the resource that others depend on; it is complete when the files exist */
 export function createConfigMap(
   name: string,
   metadata: FileMetadata,
@@ -24,15 +24,18 @@ export function createConfigMap(
   return new k8s.core.v1.ConfigMapPatch(name, { metadata: patched(metadata), data: files }, after(object, options));
 }
 
-/** Creates a ConfigMap of a deployment. @returns the resource to wait for: it is done when the files exist */
+/**
+ * Creates a ConfigMap of a deployment.
+ * @returns the resource that others depend on; it is complete when the files exist
+ */
 export function createConfig(context: DeploymentContext, name: string, files: Files): k8s.core.v1.ConfigMapPatch {
   return createConfigMap(name, objectMetadata(context, name), files, context.options);
 }
 
 /**
- * Creates the deployment's Secret: users and passwords, in the format that each reader needs. Pulumi encrypts it in the
- * state, whether or not the given password is marked as secret.
- * @returns the resource to wait for: it is done when the files exist
+ * Creates the deployment's Secret with users and passwords, in the format that each reader needs. Pulumi encrypts this
+ * data in the state, whether or not the given password is marked as secret.
+ * @returns the resource that others depend on; it is complete when the files exist
  */
 export function createSecret(context: DeploymentContext, files: SecretFiles): k8s.core.v1.SecretPatch {
   const { names, args, options } = context;

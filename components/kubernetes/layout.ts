@@ -11,9 +11,7 @@ export const DATA_DIRECTORY = "/data";
 export const CONFIG_DIRECTORY = "/valkey/config";
 export const CONFIG_FILE = `${CONFIG_DIRECTORY}/valkey.conf`;
 export const SCRIPTS_DIRECTORY = "/valkey/scripts";
-/**
- * Directory with a file for each pod that has its announced addresses, if clients outside the Kubernetes cluster exist.
- */
+/** Directory with one file for each pod that announces addresses to clients outside the Kubernetes cluster. */
 export const ANNOUNCED_DIRECTORY = "/valkey/announced";
 /** Directory with the name of the primary's pod, for scripts in deployments without Sentinels. */
 export const PRIMARY_DIRECTORY = "/valkey/primary";
@@ -35,14 +33,20 @@ export const DESIGNATED_BY_ROLLOUT = ["data"];
 /** Fields of a disruption budget that `DeploymentVerification` changes. */
 export const CHANGED_BY_SHARDS = ["spec"];
 
-/** Seconds that a primary may take to hand over its slots before its pod stops. */
+/** Time limit for a primary to hand over its slots before its pod stops, seconds. */
 export const HAND_OVER_SECONDS = 30;
 /**
- * Seconds that a primary with a snapshot on its disk waits, before it starts, for replicas that do not answer. They may
- * be starting too, with newer data.
+ * Seconds that a primary with a snapshot on its disk waits for silent replicas before it starts. These replicas may be
+ * starting too, with newer data.
  */
 export const ASK_SECONDS = 20;
-/** Seconds that a primary waits, before it starts, while a replica may have newer data or the only copy of the data. */
+/**
+ * Longest wait of a primary before it starts, seconds. It waits while a replica may have newer data or the only copy of
+ * the data.
+ */
 export const ASK_PATIENCE_SECONDS = 120;
-/** Seconds that a pod has to stop. Meanwhile it hands over its slots and, with `save` rules, writes a snapshot. */
+/**
+ * Time limit for a pod to stop, seconds. In this time it hands over its slots and, with `save` rules, writes a
+ * snapshot.
+ */
 export const TERMINATION_GRACE_SECONDS = 180;

@@ -9,7 +9,9 @@ import type { DirectiveEngine } from "./engines";
 import { ENGINE_PROGRAMS } from "./engines";
 import { BUS_PORT, CLIENT_PORT, DATA_DIRECTORY, SECRET_DIRECTORY, TLS_DIRECTORY } from "./layout";
 
-/** File in the Secret that sets the password. It is not in valkey.conf, because that is in a ConfigMap. */
+/**
+ * File in the Secret that sets the password. The password is not in valkey.conf, because a ConfigMap holds valkey.conf.
+ */
 export const PASSWORD_CONFIG = "password.conf";
 /** File in the Secret that contains only the password, for tools. */
 export const PASSWORD_FILE = "password";
@@ -61,8 +63,9 @@ function tlsDirectives(): (readonly [string, string])[] {
 }
 
 /**
- * The directives, plus one with which a primary sends its data as soon as all replicas have asked for it, and at the
- * latest after `repl-diskless-sync-delay`. A change of the number of replicas restarts no server.
+ * The directives, and one more with the number of replicas. A primary then sends its data as soon as all replicas have
+ * asked for it, and at the latest after `repl-diskless-sync-delay`. A change of the number of replicas restarts no
+ * server.
  */
 export function withReplicaCount(directives: Directives, replicas: number): Directives {
   return new Map([["repl-diskless-sync-max-replicas", String(replicas)], ...directives]);
@@ -76,9 +79,9 @@ export interface ReplicationConfig {
 }
 
 /**
- * Configuration that all nodes in replication mode have in common. The primary of a replica is on its command line.
- * Without Sentinels no replica takes over from a primary that stops. So it saves its data first, even if `save` is off
- * and there is no append-only file: otherwise it would come back empty.
+ * Configuration that all nodes in replication mode have in common. A replica gets the address of its primary on its
+ * command line. Without Sentinels no replica takes over from a primary that stops. So the primary saves its data before
+ * it stops, even if `save` is off and there is no append-only file. Otherwise the primary would come back empty.
  */
 export function replicationConfig(directives: Directives, { tls, watched }: ReplicationConfig): string {
   const own = new Map(
@@ -92,8 +95,8 @@ export function replicationConfig(directives: Directives, { tls, watched }: Repl
 }
 
 /**
- * Text of the file in the Secret that the configuration includes. Servers read it when they start; running servers of
- * Valkey get changed users and passwords from the resource `Access`.
+ * Text of the file in the Secret that the configuration includes. Servers read this file when they start. Running
+ * servers of Valkey get changed users and passwords from the resource `Access`.
  */
 export function passwordConfig(password: string, engine: DirectiveEngine = "valkey"): string {
   const quoted = quote(password);

@@ -7,7 +7,7 @@ import type { OptionalAssertion } from "../../valkey/verification/facts";
 
 /**
  * A deployment of this package. `ValkeyCluster`, `ValkeyReplication`, `EngineDeployment` and `HostDeployment` have
- * these outputs. Pass the component itself: then it is measured after it is verified.
+ * these outputs. If you pass the component itself, the measurement waits until the component is verified.
  */
 export interface MeasurementTarget {
   /** Reference by which load generators reach the servers. Not secret. */
@@ -55,15 +55,15 @@ export interface ExternalTarget {
   readonly mode: Mode;
   /** All nodes: every primary and every replica. */
   readonly nodes: readonly ExternalNode[];
-  /** Number of primaries that verification expects. @default as many as there are */
+  /** Number of primaries that verification expects. @default the number that exists */
   readonly primaries?: number | undefined;
-  /** Number of replicas of each primary that verification expects. @default as many as there are */
+  /** Number of replicas of each primary that verification expects. @default the number that exists */
   readonly replicasPerPrimary?: number | undefined;
   /** Name of the user that logs in. @default the user `default` */
   readonly username?: pulumi.Input<string> | undefined;
-  /** Password of that user. Secret. @default none */
+  /** Password of the user that logs in. Secret. @default no password */
   readonly password?: pulumi.Input<string> | undefined;
-  /** TLS settings of the connections. @default none */
+  /** TLS settings of the connections. @default plain TCP */
   readonly tls?: ExternalTlsArgs | undefined;
   /** Assertions that verification skips, such as `settings` if the servers forbid CONFIG. @default none */
   readonly skippedAssertions?: readonly OptionalAssertion[] | undefined;
@@ -76,8 +76,8 @@ export interface ExternalTarget {
 }
 
 /**
- * Placement and number of load generators. For deployments in Kubernetes they are pods; for others they are processes
- * on the machine of the Pulumi program.
+ * Placement and number of load generators. Load generators for deployments in Kubernetes are pods. All others are
+ * processes on the machine of the Pulumi program.
  */
 export interface LoadGeneratorArgs extends Partial<Omit<RunnerPlan, "namespace">> {
   /**
@@ -117,6 +117,9 @@ export interface MeasuringArgs {
   readonly trigger?: number | undefined;
   /** Time limit for the pods of load generators to start, seconds. @default 600 */
   readonly timeoutSeconds?: number | undefined;
-  /** Any value that describes the measurement. It is kept in the results. @default what is measured, and how */
+  /**
+   * Any value that describes the measurement. It is kept in the results.
+   * @default a description of the loads and targets
+   */
   readonly configuration?: unknown;
 }

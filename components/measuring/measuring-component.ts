@@ -29,8 +29,8 @@ export abstract class MeasuringComponent extends pulumi.ComponentResource {
   /** Text of summary.txt. */
   readonly summary: pulumi.Output<string>;
   /**
-   * Path of report.html, relative to the program's current directory if it is inside that directory, otherwise
-   * absolute.
+   * Path of report.html. It is relative to the program's current directory if the file is inside that directory.
+   * Otherwise it is absolute.
    */
   readonly report: pulumi.Output<string>;
   protected readonly measurement: InstanceType<typeof Measurement>;
@@ -69,7 +69,7 @@ export abstract class MeasuringComponent extends pulumi.ComponentResource {
   }
 }
 
-/** Options with which targets that are components are measured after they are verified. */
+/** Options that make a measurement wait until its targets are verified, as far as the targets are components. */
 function measuredAfter(
   parent: pulumi.Resource,
   targets: readonly MeasurementTarget[],

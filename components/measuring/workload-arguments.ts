@@ -48,7 +48,7 @@ export interface ValueSizesArgs {
   readonly list?: readonly WeightedSizeArgs[] | undefined;
 }
 
-/** An open loop: it sends requests at their intended times, whether replies come or not. */
+/** An open loop. It sends requests at their intended times, whether replies come or not. */
 export interface OpenLoopArgs {
   /**
    * Type of the data. Strings are read by GET and written by SET; sorted sets are read by ZRANGE 0 -1 and written by

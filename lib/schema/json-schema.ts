@@ -12,7 +12,7 @@ export function toJsonSchema(schema: z.ZodType): SchemaNode {
   return z.toJSONSchema(schema, { io: "input", target: "draft-7", unrepresentable: "any" });
 }
 
-/** The value at a path of an input; undefined if there is none. */
+/** The value at a path of an input; undefined if the path has no value. */
 export function valueAt(input: unknown, path: Path): unknown {
   let value = input;
   for (const key of path) value = isMap(value) || Array.isArray(value) ? Reflect.get(value, key) : undefined;

@@ -8,7 +8,7 @@ import { twoSidedT } from "./student";
 
 /**
  * The mean of `other` minus the mean of `base`, with Welch's interval. The two samples may have different noise.
- * @returns undefined if one of them has fewer than three values
+ * @returns undefined if a sample has fewer than three values
  */
 export function welchInterval(
   base: readonly number[],

@@ -15,8 +15,8 @@ const WANTED_CONFIDENCE = 0.95;
 /**
  * The interval between the k-th smallest and the k-th largest value, with the largest k that gives a confidence of 95
  * %. For every distribution, the true median is outside the interval with probability 2 · P(Binomial(n, ½) < k). With
- * fewer than six values, even the whole range has a lower confidence than 95 %. Then the result is the range, with its
- * actual confidence.
+ * fewer than six values, even the whole range has a lower confidence than 95 %. In this case the result is the whole
+ * range, with its actual confidence.
  * @param values at least one
  */
 export function medianInterval(values: readonly number[]): MedianInterval {

@@ -80,8 +80,8 @@ export function signedRank(n: number, tail: number): number {
   if (known !== undefined) return known;
   const most = (n * (n + 1)) / 2;
   /**
-   * For each sum of ranks (the index): the part of the 2ⁿ combinations of signs that give this sum. Parts instead of
-   * numbers, so that nothing overflows.
+   * For each sum of ranks (the index): the part of the 2ⁿ combinations of signs that give this sum. Parts do not
+   * overflow, as numbers of combinations would.
    */
   let parts: number[] = Array.from({ length: most + 1 }, (_, sum) => (sum === 0 ? 1 : 0));
   for (let rank = 1; rank <= n; rank++) parts = parts.map((part, sum) => (part + (parts[sum - rank] ?? 0)) / 2);

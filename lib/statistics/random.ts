@@ -12,8 +12,9 @@ export class Random {
   readonly #generator: ReturnType<typeof xoroshiro128plus>;
 
   /**
+   * Generator for a seed and a stream.
    * @param stream number of the stream. Streams of the same seed never overlap, so each worker and each use can have
-   *   its own
+   * its own stream
    */
   constructor(seed: number, stream = 0) {
     this.#generator = xoroshiro128plus(seed);
@@ -22,9 +23,9 @@ export class Random {
   }
 
   /**
-   * A number from 0 to below 1 with 53 random bits. They are the high bits of two numbers, because the lowest bits of
-   * xoroshiro128+ are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021). pure-rand's
-   * `uniformFloat64` takes the low bits and is not faster.
+   * A number from 0 to below 1 with 53 random bits. These bits are the high bits of two numbers, because the lowest
+   * bits of xoroshiro128+ are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021).
+   * pure-rand's `uniformFloat64` takes the low bits and is not faster.
    */
   uniform(): number {
     return ((this.#generator.next() >>> 5) * 67_108_864 + (this.#generator.next() >>> 6)) / 9_007_199_254_740_992;

@@ -14,7 +14,7 @@ export const STOPPING_CONFIDENCE = 0.965;
 
 /**
  * Verdict on a ratio. `no-difference` means that the interval contains 1 and is narrow enough to exclude differences of
- * more than twice the wanted precision.
+ * more than twice the requested precision.
  */
 export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-data";
 

@@ -89,7 +89,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     });
   }
 
-  /** @throws BadInput naming the first line that does not match the schema */
+  /** Parses the text of a log. @throws BadInput with the number of the first line that does not match the schema */
   parse(text: string, file: string): CheckpointLogContent<Header, Entry> {
     const end = text.lastIndexOf("\n") + 1;
     const [first = "", ...rest] = text.slice(0, end).split("\n").slice(0, -1);
@@ -127,7 +127,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     return found.sort((a, b) => (a.timestamp < b.timestamp ? -1 : 1)).at(-1)?.directory;
   }
 
-  /** @param open creates the log, which keeps the lock until it is closed */
+  /** Takes the lock and opens a log. @param open creates the log, which keeps the lock until it is closed */
   #locked<T>(directory: string, open: (unlock: () => void) => T): T {
     const unlock = this.#lock(directory);
     try {
@@ -138,7 +138,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
     }
   }
 
-  /** @returns a function that releases the lock */
+  /** Takes the lock. @returns a function that releases the lock */
   #lock(directory: string): () => void {
     const path = join(directory, this.kind.file.replace(/\.jsonl$/, ".lock"));
     let release: (() => void) | undefined;

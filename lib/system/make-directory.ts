@@ -21,7 +21,10 @@ export function makeDirectory(path: string): void {
   }
 }
 
-/** @throws the operating system's error if the path cannot be inspected, such as ENOTDIR below a file */
+/**
+ * Whether a path exists.
+ * @throws the operating system's error if the path cannot be inspected, such as ENOTDIR below a file
+ */
 function exists(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -24,8 +24,8 @@ export const runsDirectory = (): string => join(cacheDirectory(), "runs");
 export const packagesDirectory = (): string => join(cacheDirectory(), "packages");
 
 /**
- * Directory with the packages of engines to compare with. It is separate, because `findPrograms` uses everything that
- * it finds in `packagesDirectory`.
+ * Directory with the packages of engines for comparisons with Valkey. It is separate, because `findPrograms` uses every
+ * package in `packagesDirectory`.
  */
 export const comparisonPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
 
@@ -60,8 +60,8 @@ export function allRunsDirectories(): string[] {
 }
 
 /**
- * The directory in shared memory for this cache and this user. Undefined if a different user owns a file of that name,
- * which is possible because all users may write there.
+ * The directory in shared memory for this cache and this user. Undefined if a file with that name belongs to a
+ * different user, which is possible because all users may write to shared memory.
  */
 function ownInSharedMemory(environment: NodeJS.ProcessEnv): string | undefined {
   const user = process.getuid?.();

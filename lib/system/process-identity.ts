@@ -43,7 +43,11 @@ export function signalProcessGroup(identity: ProcessIdentity, signal: NodeJS.Sig
   return isProcessAlive(identity) && (sendSignal(-identity.pid, signal) || signalProcess(identity, signal));
 }
 
-/** @param target a pid, or a negative number for a process group @returns false if there is no such process */
+/**
+ * Sends a signal.
+ * @param target a pid, or a negative number for a process group
+ * @returns false if there is no such process
+ */
 export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   try {
     process.kill(target, signal);

@@ -50,7 +50,7 @@ function generations(path: string): number[] {
   return ends.filter((end) => /^\d+$/.test(end)).map(Number);
 }
 
-/** @returns whether this process created the file, which is then complete */
+/** Creates a lock file. @returns whether this process created the file. A created file is complete */
 function create(path: string, generation: number): boolean {
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}`);
   writeFileSync(draft, JSON.stringify(identifyProcess(process.pid) ?? null), { flag: "wx" });

@@ -1,5 +1,6 @@
 /**
- * Makes servers accept new passwords in addition to the former ones, before anything else of the deployment changes.
+ * Makes servers accept new passwords in addition to the former passwords. This happens before anything else of the
+ * deployment changes.
  */
 import { compact } from "../../lib/compact";
 import { BadInput, Failure, isCausedBy, messageOf } from "../../lib/errors";
@@ -33,7 +34,7 @@ import { openForUpdate, openToLook } from "../protocol/opening";
 
 export interface AccessInputs extends Credentials {
   readonly target: DeploymentReference;
-  /** Time for which both passwords are valid, seconds: see `PasswordRetirement`. */
+  /** Seconds for which the former and the new password are both valid: see `PasswordRetirement`. */
   readonly overlapSeconds: number;
   /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;
@@ -46,16 +47,17 @@ export interface AccessOutputs {
   readonly drift: readonly string[];
 }
 
-/** Seconds within which nodes must answer. */
+/** Time limit for nodes to answer, seconds. */
 const MOST_SECONDS = 60;
 /**
- * Shortest overlap, seconds. The kubelet writes a changed Secret into running pods when it syncs each pod again. That
- * takes 60 s plus a random time of up to 30 s. Until then probes and preStop scripts use the former password.
+ * Shortest overlap of two passwords, seconds. The kubelet writes a changed Secret into a running pod at the next sync
+ * of that pod. The sync comes after 60 s plus a random time of up to 30 s. Until then probes and preStop scripts use
+ * the former password.
  */
 export const MIN_OVERLAP_SECONDS = 90;
 const MAX_OVERLAP_SECONDS = 3600;
 
-/** ACL rules by name of the user. A preview knows them even if a password is not generated yet. */
+/** ACL rules by name of the user. A preview knows these rules even if a password is not generated yet. */
 function rulesIn(target: DeploymentReference | undefined): DesiredRules {
   return target?.platform === "kubernetes" ? (target.users ?? {}) : {};
 }
@@ -64,7 +66,7 @@ function problemsOf({ target, password, users = {}, overlapSeconds }: Partial<Ac
   const isPlain = target?.platform === "kubernetes" && target.sentinel !== undefined;
   const passwords = Object.entries(users).map(([name, user]) => [`users.${name}.password`, user.password] as const);
   const problems = [["password", password] as const, ...passwords].flatMap(([property, value]): InputProblem[] => {
-    // A value from a resource that does not exist yet is undefined.
+    // The value is undefined if it comes from a resource that does not exist yet.
     const problem = typeof value === "string" ? passwordProblem(value, isPlain && property === "password") : undefined;
     return problem === undefined ? [] : [{ property, reason: problem }];
   });
@@ -88,7 +90,7 @@ function problemsOf({ target, password, users = {}, overlapSeconds }: Partial<Ac
   return problems;
 }
 
-/** @throws Failure when nodes do not run, or accept neither the new nor the former password */
+/** Opens the running nodes. @throws Failure when nodes do not run, or accept neither the new nor the former password */
 async function openNodes(olds: AccessInputs, password: string, context: HandlerContext): Promise<Deployment> {
   const timeoutSeconds = Math.min(olds.timeoutSeconds, MOST_SECONDS);
   try {
@@ -136,8 +138,8 @@ async function removedUsers(
 }
 
 /**
- * Whether any server of an earlier update runs, ready or not. If no server runs, servers read their users when they
- * start.
+ * Whether any server of an earlier update runs, ready or not. If no server runs, nothing must be set: servers read
+ * their users when they start.
  */
 async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
   if (target.platform !== "kubernetes") return true;
@@ -148,8 +150,8 @@ async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
  * Sets users and passwords on all running servers. State after a failure:
  *
  * - Before the first server was changed: at most the Secret of the overlap exists.
- * - Later: some servers accept the new passwords in addition to the former ones, have new rules of users, or use the
- *   new password for the connection to their primary. By then all servers accept the new password.
+ * - Later: some servers accept the new passwords in addition to the former passwords, have the new rules of users, or
+ *   use the new password for the connection to their primary. In the last case all servers accept the new password.
  *
  * Nothing else of the deployment has changed. The next update sets users and passwords on all servers again. After that
  * `PasswordRetirement` makes servers refuse passwords that are no longer wanted, and deletes the Secret.
@@ -196,7 +198,7 @@ function hasOtherPassword({ users: before }: AccessInputs, users: Users, name: s
   return former !== undefined && former !== users[name]?.password;
 }
 
-/** Changes of users, a sentence each. */
+/** Sentences about changes of users, one for each change. */
 function describeUsers(before: DesiredRules, after: DesiredRules, nodes: string): string[] {
   // The time is measured: docs/access.md.
   const nothing = "in about 20 s; no restart, no effect on other clients";

@@ -17,19 +17,19 @@ import { waitOptions } from "../protocol/waiting";
 export interface ExternalAddressesInputs {
   readonly target: KubernetesReference;
   readonly password: string;
-  /** Access for clients outside the Kubernetes cluster; null if it is not wanted. */
+  /** Access for clients outside the Kubernetes cluster; null if there is no such access. */
   readonly external: ExternalRequest | null;
   /** Image of the servers. */
   readonly image: string;
-  /** Revision of the pods. A new revision restarts them, perhaps on different machines. */
+  /** Revision of the pods. A new revision restarts the pods, perhaps on different machines. */
   readonly revision: string;
-  /** Time limit for Services to get addresses, and after that for nodes to announce them, seconds. */
+  /** Time limit for Services to get addresses, seconds. Nodes have the same time again to announce the addresses. */
   readonly timeoutSeconds: number;
 }
 
 export interface ExternalRequest {
   readonly type: "LoadBalancer" | "NodePort";
-  /** Names of the Services. In cluster mode there is one for each pod, in the order of the pods. */
+  /** Names of the Services. In cluster mode there is one Service for each pod, in the order of the pods. */
   readonly services: readonly string[];
 }
 
@@ -45,7 +45,7 @@ export interface ExternalAddressesOutputs {
 const NOTHING: ExternalAddressesOutputs = { endpoints: [], files: {}, drift: [] };
 /** Line in a pod's file that tells ready-cluster.sh to announce the address of the pod's machine. */
 const MACHINE = "# machine\n";
-/** Lowest major version for node ports. 9.1 has `cluster-announce-client-port`; whether 9.0 has it was not tested. */
+/** Lowest major version for node ports. Version 9.1 has `cluster-announce-client-port`. Version 9.0 was not tested. */
 const NODE_PORT_MAJOR = 9;
 
 const podName = ({ statefulSet }: KubernetesReference, index: number): string => `${statefulSet}-${index}`;
@@ -96,8 +96,8 @@ async function apply(inputs: ExternalAddressesInputs, context: HandlerContext): 
 
 /**
  * Sets the announced addresses on all nodes. After a failure some nodes of a cluster announce the new addresses and
- * others the former ones. All these addresses work as long as their Services exist. The next update sets the addresses
- * on all nodes, or removes them if there is no access from outside any more.
+ * other nodes announce the former addresses. All these addresses work as long as their Services exist. The next update
+ * sets the addresses on all nodes, or removes the addresses if there is no access from outside any more.
  */
 export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddressesOutputs> = {
   check: (_olds, { target, external, image }) => {

@@ -9,7 +9,10 @@ import { openForUpdate } from "../protocol/opening";
 export interface FormationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Time when nodes were last emptied, ISO 8601. After that the cluster needs a new formation. Undefined if never */
+  /**
+   * Time when nodes were last emptied, ISO 8601; undefined if never. A cluster with emptied nodes needs a new
+   * formation.
+   */
   readonly emptiedAt?: string | undefined;
   /** Time limit of the formation, seconds. */
   readonly timeoutSeconds: number;
@@ -18,15 +21,15 @@ export interface FormationInputs {
 export interface FormationOutputs {
   /** Time from running nodes to a cluster that serves. */
   readonly milliseconds: number;
-  /** Problems that `pulumi refresh` found and a new formation repairs, a sentence each; empty if there are none. */
+  /** Problems that `pulumi refresh` found, a sentence each; empty if there are none. A new formation repairs them. */
   readonly drift: readonly string[];
 }
 
 /**
- * Forms the cluster. After a failure the cluster is formed in part, or some slots have moved to their new primaries and
- * others have not; all slots are served. Directives that the formation changes for a time are restored, also after an
- * interruption. The next update continues from the state that the nodes report, even if it goes back to the former
- * shape.
+ * Forms the cluster. A failure in a new cluster leaves a cluster that is formed in part. A failure in an existing
+ * cluster leaves some slots at their former primaries and some at their new ones, but all slots are served. Directives
+ * that the formation changes for a time are restored, also after an interruption. The next update continues from the
+ * state that the nodes report, even if it goes back to the former shape.
  */
 export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   recordsAttempts: true,

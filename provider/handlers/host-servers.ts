@@ -17,9 +17,9 @@ import { canonicalJson } from "../protocol/engine-values";
 import type { ResourceHandler } from "../protocol/resource-handler";
 
 export interface HostServersInputs {
-  /** Plan of the deployment. A change of the plan replaces the deployment. */
+  /** Plan of the deployment. A changed plan replaces the deployment. */
   readonly plan: Omit<HostDeploymentPlan, "password" | "shape" | "settings">;
-  /** Settings of the servers. A change is set on running servers; settings that need a restart are refused. */
+  /** Settings of the servers. Changed settings are set on running servers. Settings that need a restart are refused. */
   readonly settings: ServerSettings;
   readonly shape: Shape;
   readonly password: string;
@@ -43,8 +43,8 @@ const ADVICE = "destroy or replace the deployment (pulumi up --replace)";
  * Starts, changes and stops the servers. If `create` fails, it stops the servers that it started. If `update` fails,
  * servers may have the former password, the new password or both. Some servers may have new settings, and added servers
  * may run. Some slots may have moved to their new primaries and others may not, but all slots are served. The next
- * update sets password and settings on all servers and continues the change of the shape, even if it goes back to the
- * former values.
+ * update sets password and settings on all servers and continues the change of the shape, even if that update goes back
+ * to the former values.
  */
 export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   replaceOn: ["plan"],
@@ -92,7 +92,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
     const host = new Host(RunDirectory.open(directory), programs);
     const former = [olds, ...attempts];
-    // The password of the last failed update may be the only one that servers accept now.
+    // After a failed update, servers may accept only the password of that update.
     const formerPassword = former.map((each) => each.password).findLast((each) => each !== password);
     if (formerPassword !== undefined)
       await host.changePassword(await host.adopt(hostPlan({ ...olds, password }), formerPassword), password);
@@ -106,7 +106,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
         signal,
       });
     }
-    // Includes servers that an interrupted update has started already.
+    // The deployment includes servers that an interrupted update has started already.
     const deployment = await host.adopt(hostPlan({ ...olds, settings, password }));
     requireServers(olds, deployment, shape);
     const resized = await host.resize(deployment, shape, { timeoutMs: timeoutSeconds * 1000 }, signal);
@@ -132,7 +132,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   },
 };
 
-/** @throws Failure naming the servers of the new shape that no longer run */
+/** Refuses to continue if servers of the new shape do not run. @throws Failure with the names of these servers */
 function requireServers(
   { plan, target }: HostServersInputs & HostServersOutputs,
   { nodes }: Deployment,

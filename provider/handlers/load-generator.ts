@@ -1,4 +1,4 @@
-/** The load generators of a measurement: processes for servers on this machine, Jobs for servers in pods. */
+/** The load generators of a measurement: processes for servers on this machine, and Jobs for servers in pods. */
 import type { Deployment } from "../../valkey/deployment";
 import { Failure } from "../../lib/errors";
 import { findPrograms } from "../../platforms/host/programs/programs";
@@ -50,14 +50,17 @@ export interface LoadGenerator {
   readonly runner: ValkeyBenchmarkDriver;
   /** Drivers for mixed workloads. */
   readonly loadDrivers: Pick<LoadDrivers, "openLoop" | "memtier">;
-  /** Machines that the servers run on, if they run in Kubernetes; otherwise empty. */
+  /** Machines on which the servers run; empty if the servers do not run in Kubernetes. */
   readonly machines: readonly Machine[];
   /** Origin of valkey-benchmark on this machine; null if the servers' image contains it. */
   readonly programs: { readonly version: string; readonly source: string } | null;
   readonly close: () => Promise<void>;
 }
 
-/** @throws Failure or BadInput when a target cannot be reached or valkey-benchmark is not found */
+/**
+ * Opens the targets and the load generators.
+ * @throws Failure or BadInput when a target cannot be reached or valkey-benchmark is not found
+ */
 export async function openLoadGenerator(inputs: LoadGeneratorInputs, signal: AbortSignal): Promise<LoadGenerator> {
   const pods = inputs.targets.flatMap(({ target, password }) =>
     target.platform === "kubernetes" ? [{ target, password }] : [],

@@ -19,8 +19,9 @@ export interface MaxmemoryInputs {
 }
 
 /**
- * Sets the directives on nodes that do not have them yet. If it is interrupted, the next update sets the rest. If the
- * change is undone instead, `Settings` lowers maxmemory again before the pods get less memory.
+ * Sets the directives on nodes that do not have them yet. After an interruption the next update sets the directives on
+ * the remaining nodes. If the change is undone instead, `Settings` lowers maxmemory again before the pods get less
+ * memory.
  */
 async function setOnNodes(
   { target, password, directives, memoryLimit, timeoutSeconds }: MaxmemoryInputs,

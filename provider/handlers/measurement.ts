@@ -25,18 +25,18 @@ export interface MeasurementInputs extends LoadGeneratorInputs {
   /** Named tests. The number of keys is adjusted to the deployments. */
   readonly workload: Workload;
   /**
-   * Whether to adjust numbers of connections and threads that primaries cannot share evenly. Otherwise such numbers are
-   * refused.
+   * Whether to adjust numbers of connections and threads that primaries cannot share evenly. With `false`, such numbers
+   * are refused.
    */
   readonly adjustLoad: boolean;
   readonly repeats: number;
   /** Search for the capacity, after everything else. @default no search */
   readonly capacity?: CapacitySearch | undefined;
-  /** Absolute path of the program's current directory. This process may run in a different one. */
+  /** Absolute path of the program's current directory. This process may run in a different directory. */
   readonly directory: string;
-  /** Directory for the results' files, absolute or relative to `directory`. @default results/TIME */
+  /** Directory for the files with the results, absolute or relative to `directory`. @default results/TIME */
   readonly output?: string | undefined;
-  /** Description of the measurement that is kept in the results. */
+  /** Description of the measurement. It is kept in the results. */
   readonly configuration: unknown;
   /** Change this number to measure again. */
   readonly trigger: number;
@@ -48,12 +48,12 @@ export interface MeasurementOutputs {
   readonly comparison: readonly Comparison[];
   /** Text of summary.txt. */
   readonly summary: string;
-  /** Path of the report: relative to `directory` if it is inside, otherwise absolute. */
+  /** Path of the report. It is relative if the report is inside `directory`, otherwise absolute. */
   readonly report: string;
 }
 
 export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
-  // A changed directory of results does not repeat the measurement.
+  // A new output directory does not repeat the measurement.
   silentInputs: ["directory", "output"],
   check: (_olds, { targets, workload, mixes, capacity, adjustLoad }) => {
     if (targets === undefined || workload === undefined) return Promise.resolve([]);
@@ -97,7 +97,10 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
   },
 };
 
-/** The path, relative if it is inside the directory, so that the state does not depend on the program's location. */
+/**
+ * Path relative to the directory if it is inside, otherwise absolute. A relative path keeps the state independent of
+ * the program's location.
+ */
 function pathFrom(directory: string, path: string): string {
   const short = relative(directory, path);
   return short.startsWith("..") || isAbsolute(short) ? path : short;

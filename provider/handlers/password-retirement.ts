@@ -1,4 +1,4 @@
-/** Revokes former passwords, after pods and clients had time to switch to the new ones. */
+/** Revokes former passwords after pods and clients had time to switch to the new passwords. */
 import { messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -14,9 +14,9 @@ import { openForUpdate } from "../protocol/opening";
 
 export interface PasswordRetirementInputs extends Credentials {
   readonly target: DeploymentReference;
-  /** Time when users and passwords were last set on the nodes, ISO 8601: see `Access`. */
+  /** Time when `Access` last set users and passwords on the nodes, ISO 8601. */
   readonly changedAt: string;
-  /** Time for which former passwords stay valid after the new ones are published, seconds. */
+  /** Seconds for which former passwords stay valid after the new passwords are published. */
   readonly overlapSeconds: number;
   /** Port of the servers' metrics exporters; null without exporters. */
   readonly exporterPort: number | null;
@@ -24,7 +24,7 @@ export interface PasswordRetirementInputs extends Credentials {
   readonly timeoutSeconds: number;
 }
 
-/** Makes the exporters read their password again. Without this they read it only when they start. */
+/** Makes the exporters read their password again. Otherwise an exporter reads its password only when it starts. */
 async function reloadExporters(
   { target, exporterPort }: PasswordRetirementInputs,
   { nodes }: Deployment,
@@ -44,7 +44,7 @@ async function reloadExporters(
 }
 
 /**
- * Whether a different password than the wanted one may still be in use: the Secret of the overlap has it, or servers
+ * Whether a password other than the wanted one may still be in use: in the Secret of the overlap, or on servers that
  * accept it.
  */
 async function isOverlapping(
@@ -63,16 +63,17 @@ async function isOverlapping(
 }
 
 /**
- * Waits for the overlap and then revokes former passwords. After a failure or an interruption former passwords are
- * still valid, on some servers or on all, and the Secret of the overlap may still exist. The next update waits for the
- * whole overlap again if the Secret exists or a server accepts a further password.
+ * Waits for the overlap and then revokes former passwords. After a failure or an interruption some or all servers still
+ * accept former passwords, and the Secret of the overlap may still exist. The next update waits for the whole overlap
+ * again if the Secret exists or a server accepts a further password.
  */
 export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, news, context) => {
     const { target, overlapSeconds } = news;
     if (!passwordsDiffer(olds, news) && news.changedAt === olds.changedAt) return {};
-    // The inputs are not enough to decide: a new password may have been published and undone since the last success.
+    // The inputs do not suffice for a decision: a new password may have been published and undone since the last
+    // success.
     const overlaps = passwordsDiffer(olds, news) || (await isOverlapping(olds, news, context));
     if (overlaps) {
       context.report(`${target.name}: the former and the new password are valid for ${overlapSeconds} s from now`);

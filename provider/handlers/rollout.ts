@@ -1,5 +1,6 @@
 /**
- * Rolls out the pods of a StatefulSet: waits until all have the newest revision, and restarts them if that is needed.
+ * Rolls out the pods of a StatefulSet. Waits until all pods have the newest revision, and restarts pods if that is
+ * needed.
  */
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient, openPodDeployment } from "../../platforms/deployment-reference";
@@ -25,24 +26,26 @@ export interface RolloutInputs {
   readonly timeoutSeconds: number;
 }
 
-/** Time limit for the restart of one pod: it hands over its slots, stops, starts, catches up, and becomes ready. */
+/**
+ * Time limit for the restart of one pod, seconds. The pod hands over its slots, stops, starts, catches up, and becomes
+ * ready.
+ */
 const SECONDS_PER_RESTART = 60;
 
 export interface RolloutOutputs {
-  /**
-   * Time when the roll-out was complete, ISO 8601. Undefined in a state that an earlier version of this package wrote
-   */
+  /** Time when the roll-out was complete, ISO 8601; undefined in a state of an earlier version of this package. */
   readonly rolledOutAt?: string | undefined;
   /**
-   * True if a refresh found pods of an outdated template, which only an update restarts, or Services that do not route
-   * to the designated primary.
+   * True if a refresh found outdated pods, which only an update restarts. True also if it found Services that do not
+   * route to the designated primary.
    */
   readonly unfinished?: true | undefined;
 }
 
 /**
+ * Rolls out the pods.
  * @param before references from the last successful update and from failed updates. Running pods may still have the
- *   template of any of them
+ * template of any of them
  */
 async function rollOut(
   inputs: RolloutInputs,
@@ -74,18 +77,18 @@ async function rollOut(
   await awaitRollout(kubernetes, plan, options);
   if (target.sentinel !== undefined && before.length > 0) {
     const { sentinels, ...deployment } = await openPodDeployment(kubernetes, target, password, options);
-    // There may be fewer pods or Sentinels than before, so Sentinels must forget those that are gone.
+    // There may be fewer pods or Sentinels than before, so Sentinels must forget pods and Sentinels that are gone.
     if (sentinels !== undefined) await forgetGone(deployment, sentinels, options);
   }
   return { rolledOutAt: new Date().toISOString() };
 }
 
 /**
- * Rolls out the pods. After a failure some pods have the former template and others the new one. All have their data
- * and are part of the deployment, and the StatefulSet waits to restart the next pod. If the program was killed while a
- * primary handed over, clients cannot write for some minutes (docs/failures.md). Some Sentinels may have forgotten
- * nodes that are gone, and others may not. The next update brings all pods to its own template, even if that is the
- * former one.
+ * Rolls out the pods. After a failure some pods have the former template and others the new one. All pods have their
+ * data and are part of the deployment. The StatefulSet waits before it restarts the next pod. If the program was killed
+ * while a primary handed over, clients cannot write for some minutes (docs/failures.md). Some Sentinels may have
+ * forgotten nodes that are gone, and others may not. The next update brings all pods to the template of that update,
+ * even if it is the former template.
  */
 export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   create: async (inputs, context) => {
@@ -93,8 +96,8 @@ export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
     return { id: inputs.target.name, outputs };
   },
   recordsAttempts: true,
-  // A killed update leaves its template in the Kubernetes cluster, but no attempt in the state. So a refresh looks for
-  // that template.
+  // After a killed update the Kubernetes cluster has the template of that update, but the state has no attempt. So a
+  // refresh looks for that template.
   read: async (_id, { target, rolledOutAt, unfinished }) => {
     if (!isLed(target)) return { rolledOutAt };
     try {

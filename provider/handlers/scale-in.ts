@@ -1,5 +1,6 @@
 /**
- * Prepares a deployment for the loss of nodes: empties leaving nodes, moves a leaving primary, stops leaving Sentinels.
+ * Prepares a deployment for the removal of nodes: empties the nodes to remove, moves the primary if its node is
+ * removed, and stops Sentinels that are removed.
  */
 import { compact } from "../../lib/compact";
 import { Failure, messageOf } from "../../lib/errors";
@@ -30,29 +31,32 @@ export interface ScaleInInputs {
 
 export interface ScaleInOutputs {
   /**
-   * Time when nodes were last emptied, or may have been emptied by a failed update, ISO 8601. After that the cluster
-   * needs a new formation. Undefined if never
+   * Time when nodes were last emptied, ISO 8601; undefined if never. A failed update counts if it may have emptied
+   * nodes. A cluster with emptied nodes needs a new formation.
    */
   readonly emptiedAt?: string | undefined;
 }
 
-/** The running nodes of the former shape, and the names of nodes of this shape that do not run. */
+/** The running nodes of the former shape, and the names of its nodes that do not run. */
 interface FormerNodes {
   readonly deployment: Deployment;
   readonly absent: readonly string[];
 }
 
-/** Names of the nodes. A smaller shape keeps the first ones: Kubernetes deletes the pods with the highest ordinals. */
+/**
+ * Names of the nodes. A smaller shape keeps the first nodes, because Kubernetes deletes the pods with the highest
+ * ordinals.
+ */
 function nodeNames(target: DeploymentReference): string[] {
   if (target.platform === "endpoints") return target.nodes.map(({ name }) => name);
   return Array.from({ length: nodeCount(target.shape) }, (_, ordinal) => `${target.statefulSet}-${ordinal}`);
 }
 
 /**
- * Opens the nodes of the former shape, and waits for them, so that leaving nodes can hand over their slots. It does not
- * wait for a leaving node that no member knows, because that node has never joined. A leaving node that does not run in
- * time may still leave, if the other nodes have all slots.
- * @throws Failure if a node that stays does not run, or if a node that does not run has slots
+ * Opens the nodes of the former shape, and waits for them, so that nodes to remove can hand over their slots. Does not
+ * wait for a node to remove that no member knows, because such a node has never joined. If a node to remove does not
+ * run in time, it may still be removed, if the other nodes have all slots.
+ * @throws Failure if a node to keep does not run, or if a node that does not run has slots
  */
 async function openFormerNodes(
   target: DeploymentReference,
@@ -84,7 +88,8 @@ async function openFormerNodes(
   return { deployment, absent };
 
   /**
-   * The running nodes, if they include all nodes that stay and know no other node; otherwise undefined. Does not wait.
+   * The running nodes, if all nodes to keep are among them and no running node knows any further node; otherwise
+   * undefined. Does not wait.
    */
   async function nodesThatJoined(): Promise<FormerNodes | undefined> {
     if (target.platform !== "kubernetes") return undefined;
@@ -103,8 +108,8 @@ async function openFormerNodes(
 }
 
 /**
- * Moves a leaving primary to a pod that stays, unless the servers have Sentinels both before and after the change.
- * Sentinels that are added later find the primary at its new place.
+ * If the primary's pod will be removed, makes a remaining pod the primary, unless the servers have Sentinels both
+ * before and after the change. Sentinels that are added later find the primary in its new pod.
  */
 async function keepPrimary(
   former: readonly DeploymentReference[],
@@ -133,9 +138,10 @@ function describeSentinels(before: DeploymentReference, after: DeploymentReferen
 
 /**
  * Prepares the deployment. After a failure some slots have moved to their new primaries and others have not; all slots
- * are served. Emptied nodes are outside the cluster. If the next update also wants fewer nodes, it continues. If it
- * wants the former number, `Formation` adds the nodes to the cluster again. Sentinels that leave may be stopped
- * already, so that no replica takes over when the primary fails. They run again when the change is undone.
+ * are served. Emptied nodes are outside the cluster. If the next update also wants fewer nodes, that update continues
+ * the change. If the next update wants the former number, `Formation` adds the nodes to the cluster again. Sentinels to
+ * remove may be stopped already, so that no replica takes over when the primary fails. These Sentinels run again when
+ * the change is undone.
  */
 export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
   describeChange: ({ target: before }, { target: after = before }) => {

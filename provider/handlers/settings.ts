@@ -23,7 +23,7 @@ export interface SettingsInputs {
   readonly password: string;
   /**
    * Memory limit of each pod, as a Kubernetes quantity. On pods that still have a lower limit, this resource does not
-   * raise maxmemory; `Maxmemory` does when the pods have their new limit.
+   * raise maxmemory. The resource `Maxmemory` raises it when the pods have their new limit.
    * @default pods have no limit
    */
   readonly memoryLimit?: string | undefined;
@@ -32,13 +32,13 @@ export interface SettingsInputs {
 }
 
 export interface SettingsOutputs {
-  /** Whether a server did not get the settings, because it did not run. */
+  /** Whether a server did not get the settings because it did not run. */
   readonly pending: boolean;
   /** Differences that `pulumi refresh` found, a sentence each; empty if there are none. */
   readonly drift: readonly string[];
 }
 
-/** Seconds to wait for servers. Servers that do not run by then read their settings when they start. */
+/** Seconds to wait for servers. Servers that start later read the settings from their files. */
 const MOST_SECONDS = 60;
 const UNCHANGED: SettingsOutputs = { pending: false, drift: [] };
 /** Directive that decides whether a server reads its append-only file or its snapshot when it starts. */
@@ -50,7 +50,10 @@ const directivesOf = ({ target }: SettingsInputs): ReadonlyMap<string, string> =
 const raisesLimit = (before: string | undefined, after: string | undefined): boolean =>
   before !== undefined && after !== undefined && parseQuantity(after) > parseQuantity(before);
 
-/** @throws Failure when a server refuses a value, or runs and does not answer; nothing has changed then */
+/**
+ * Sets changed directives on all servers.
+ * @throws Failure when a server refuses a value, or runs and does not answer. Nothing has changed in these cases
+ */
 async function setOnNodes(
   { target, timeoutSeconds }: SettingsInputs,
   { password, memoryLimit }: SettingsInputs,
@@ -77,8 +80,8 @@ async function setOnNodes(
 }
 
 /**
- * The refusal to change `appendonly`. A server that did not get the change would start with an outdated file or without
- * one, and its replicas would copy that data.
+ * The refusal to change `appendonly`. A server that missed the change would start with an outdated file or without a
+ * file, and its replicas would copy that data.
  */
 function appendOnlyRefusal(name: string, why: string): Failure {
   return new Failure(
@@ -95,7 +98,7 @@ async function serversExist(target: DeploymentReference): Promise<boolean> {
   );
 }
 
-/** Whether servers will read different files than before when they start. */
+/** Whether servers will read other files at their next start than at their last one. */
 function changesFiles(olds: SettingsInputs, target: DeploymentReference): boolean {
   const [before = "no", after = "no"] = [olds.target, target].map(({ directives }) => directives[APPEND_ONLY]);
   return before !== after;
@@ -103,8 +106,8 @@ function changesFiles(olds: SettingsInputs, target: DeploymentReference): boolea
 
 /**
  * Sets directives on all running servers. A failure before the first CONFIG SET changes nothing. After a later failure
- * servers may have the new values, and files have the former ones. If a server refuses a value, all servers get their
- * former values back. The next update sets its own values on all servers.
+ * servers may have the new values although their files have the former values. If a server refuses a value, all servers
+ * get their former values back. The next update sets its own values on all servers.
  */
 export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: UNCHANGED }),

@@ -1,4 +1,4 @@
-/** Grows the volumes of running servers, and refuses changes of volumes that would lose the data. */
+/** Grows the volumes of running servers. Refuses changes of volumes that would lose the data. */
 import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
@@ -20,9 +20,9 @@ export interface VolumesInputs extends StoredDeployment {
 
 /**
  * Grows volumes and recreates the StatefulSet. After a failure some volumes may be larger than others. The StatefulSet
- * may be missing: then its pods run without it, and a ConfigMap has a copy of it. The next update grows the remaining
- * volumes and recreates the StatefulSet with its own size, even if that is the former one. Volumes that have grown
- * cannot shrink, so a size below theirs is refused.
+ * may be missing. In this case its pods keep running, and a ConfigMap has a copy of the StatefulSet. The next update
+ * grows the remaining volumes and recreates the StatefulSet with the size of that update, even if it is the former
+ * size. Volumes that have grown cannot shrink, so a smaller size is refused.
  */
 export const handler: ResourceHandler<VolumesInputs, object> = {
   check: async (olds, { target, storage }, { report }): Promise<readonly InputProblem[]> => {
@@ -53,7 +53,7 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   recordsAttempts: true,
   update: async (_id, olds, { target, storage, timeoutSeconds }, context) => {
-    // Checked again, because a preview may have had no access to the Kubernetes cluster.
+    // The update checks this again, because a preview may have had no access to the Kubernetes cluster.
     const refused = await volumeRefusals(olds, { target, storage });
     if (refused.length > 0)
       throw new BadInput(
@@ -68,8 +68,8 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     await recreateStatefulSet(kubernetes, volumes, storage, options);
     return {};
   },
-  // Runs after the servers are deleted. If an update was killed before it recreated the StatefulSet, pods without an
-  // owner are left.
+  // Deletion comes after the deletion of the servers. If an update was killed before it recreated the StatefulSet, pods
+  // without an owner are left.
   delete: async (_id, { target, storage }, context) => {
     const kubernetes = await openForDeletion(target, `volumes of ${target.name}`, context);
     if (kubernetes !== undefined)

@@ -1,7 +1,7 @@
 /**
- * Inputs of failed updates (attempts). The state of a resource keeps them in addition to the inputs of the last update
- * that succeeded. So an update that goes back to the last successful inputs counts as a change, and undoes the effects
- * of the attempts.
+ * Inputs of failed updates (attempts). The state of a resource has the attempts in addition to the inputs of the last
+ * successful update. So an update that goes back to the last successful inputs counts as a change, and undoes the
+ * effects of the attempts.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Values } from "./engine-values";

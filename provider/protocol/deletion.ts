@@ -1,20 +1,23 @@
-/** Access to the API server for handlers that delete something. The Kubernetes cluster may be gone already. */
+/**
+ * Access to the API server for handlers that delete something. The Kubernetes cluster may already have been deleted.
+ */
 import { Failure, messageOf } from "../../lib/errors";
 import type { KubeconfigSelection } from "../../platforms/kubernetes/api/client";
 import { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { HandlerContext } from "./resource-handler";
 
 /**
- * Environment variable that says that an unreachable cluster is gone. Pulumi's Kubernetes provider uses the same
- * variable.
+ * Name of an environment variable. It says that an unreachable Kubernetes cluster has been deleted. Pulumi's Kubernetes
+ * provider uses the same variable.
  */
 const GONE = "PULUMI_K8S_DELETE_UNREACHABLE";
 
 /**
- * @param what what is to be deleted, for messages
- * @returns undefined when the cluster cannot be reached and the variable says that it is gone: nothing is left to
- * delete
- * @throws Failure when the cluster cannot be reached; it explains the variable
+ * Opens the Kubernetes cluster for a deletion.
+ * @param what name of what is to be deleted, for messages
+ * @returns the client; undefined when the cluster cannot be reached and the variable says that it was deleted, because
+ * nothing is left to delete
+ * @throws Failure when the cluster cannot be reached; the message explains the variable
  */
 export async function openForDeletion(
   selection: KubeconfigSelection,

@@ -21,7 +21,10 @@ export interface PlainValues {
   readonly secrets: ReadonlySet<string>;
 }
 
-/** @param properties properties in the form in which Pulumi sends them; undefined if it sends none */
+/**
+ * Properties as plain JSON.
+ * @param properties properties in the form in which Pulumi sends them; undefined if it sends none
+ */
 export function plainValues(properties: Values | undefined): PlainValues {
   const secrets = new Set<string>();
   const values: Record<string, unknown> = {};

@@ -6,7 +6,7 @@ import type { Deployment } from "../../valkey/deployment";
 import type { HandlerContext } from "./resource-handler";
 import { waitOptions } from "./waiting";
 
-/** Time limit for pods and servers to answer when a handler only looks, milliseconds. */
+/** Time limit for pods and servers to answer when a handler only inspects them, milliseconds. */
 export const LOOK_MS = 15_000;
 
 /** Inputs that every handler of a deployment has. */

@@ -1,13 +1,14 @@
 /**
- * Checks in a preview. If a check cannot read its object, it reports this and the preview goes on, because a preview
- * must work without an API server.
+ * Checks in a preview. A preview must work without an API server. So if a check cannot read its object, it reports
+ * this, and the preview goes on.
  */
 import { messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 
 /**
- * @returns the result of `look`. If `look` fails, the error is reported and the result is undefined. The update looks
- *   again, and fails if this second look fails
+ * Runs a check in a preview. If `look` fails, the error is reported. The update runs the check again and fails if it
+ * fails then.
+ * @returns the result of `look`; undefined if `look` failed
  */
 export async function inspectOrReport<T>(
   name: string,

@@ -4,13 +4,13 @@ import type { ReportProgress } from "../../lib/progress";
 
 /** Context of an operation, in addition to the resource's inputs. */
 export interface HandlerContext {
-  /** Signal that is aborted when the update is cancelled. A handler that waits must end then. */
+  /** Signal that is aborted when the update is cancelled. A waiting handler must end at this signal. */
   readonly signal: AbortSignal;
   /** Prints a line below the resource's progress. */
   readonly report: ReportProgress;
 }
 
-/** A reason to refuse a resource's inputs. */
+/** A reason for refusing a resource's inputs. */
 export interface InputProblem {
   /** Path of the input, such as `storage.size`; empty if the problem is not in a single input. */
   readonly property: string;
@@ -29,11 +29,11 @@ export class FailedButSeen extends Failure {
 }
 
 /**
- * Type of the export `handler` of a module in `provider/handlers`. The state keeps inputs together with the outputs, so
- * that a later diff can compare them. Inputs and outputs are JSON values.
+ * Type of the export `handler` of a module in `provider/handlers`. Inputs and outputs are JSON values. The state
+ * contains both, so that a later diff can compare the inputs.
  */
 export interface ResourceHandler<Inputs extends object, Outputs extends object> {
-  /** Creates the resource. @throws Error to fail the update; the next update tries again */
+  /** Creates the resource. @throws Error if the update must fail; the next update tries again */
   readonly create: (
     inputs: Inputs,
     context: HandlerContext,
@@ -44,13 +44,16 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
     olds: Inputs & Outputs,
     news: Inputs,
     context: HandlerContext,
-    /** Inputs of updates that failed after the last successful one, from which `olds` comes. @default none */
+    /**
+     * Inputs of updates that failed after the last successful update. `olds` comes from the last successful update.
+     * @default none
+     */
     attempts?: readonly Inputs[],
   ) => Promise<Outputs>;
   /**
-   * Whether a failed update may have changed something. If true, its inputs are kept in the state, and the next update
-   * runs even if its inputs equal those of the last successful one. `check` gets the inputs of the last attempt as
-   * `olds`.
+   * Whether a failed update may have changed something. If true, the state keeps the inputs of the failed update, and
+   * the next update runs even if its inputs equal those of the last successful update. `check` gets the inputs of the
+   * last attempt as `olds`.
    * @default false
    */
   readonly recordsAttempts?: boolean;
@@ -63,7 +66,8 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
    */
   readonly read?: (id: string, state: Inputs & Outputs, context: HandlerContext) => Promise<Outputs | undefined>;
   /**
-   * Whether the outputs in the state need an update although no input changed. A refresh may have changed the outputs.
+   * Whether the outputs in the state need an update although no input changed. A refresh can change the outputs in the
+   * state.
    * @default false
    */
   readonly drifted?: (state: Inputs & Outputs) => boolean;

@@ -2,20 +2,25 @@
 import type { ReportProgress, WaitOptions } from "../../lib/progress";
 import type { HandlerContext } from "./resource-handler";
 
-/** Milliseconds before the first message. A shorter wait prints none. */
+/** Time before the first message, milliseconds. A shorter wait prints no message. */
 const FIRST_REPORT_MS = 10_000;
-/** Shortest time between two messages, milliseconds: first with different reasons, then with the same reason. */
+/**
+ * Shortest time between two messages with different reasons, milliseconds. The next constant is for the same reason.
+ */
 const CHANGE_MS = 10_000;
 const REPEAT_MS = 60_000;
 
-/** @param name name of the deployment that the handler waits for; each message begins with it */
+/**
+ * Options for one wait of a handler.
+ * @param name name of the deployment that the handler waits for; each message begins with it
+ */
 export function waitOptions(name: string, timeoutSeconds: number, { signal, report }: HandlerContext): WaitOptions {
   return { timeoutMs: timeoutSeconds * 1000, signal, report: throttled(name, timeoutSeconds, report) };
 }
 
 /**
- * Limits the frequency of messages. The first comes after 10 s. A message with a different reason comes 10 s later at
- * the earliest, and one with the same reason once a minute.
+ * Limits the frequency of messages. The first message comes after 10 s. A message with a different reason comes at
+ * least 10 s after the previous one. A message with the same reason comes once a minute.
  */
 function throttled(name: string, timeoutSeconds: number, report: ReportProgress): ReportProgress {
   const began = Date.now();

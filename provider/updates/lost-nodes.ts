@@ -1,7 +1,7 @@
 /**
- * Nodes that come back without their data during a roll-out. They have no volume, or they get a new one because the
- * former one is in a zone that the deployment leaves. The roll-out continues with the next node when such a node has
- * copied its data again.
+ * Nodes that come back without their data during a roll-out. Such a node has no volume, or it gets a new volume because
+ * the former one is in a zone that the deployment leaves. The roll-out continues with the next node after the empty
+ * node has copied its data again.
  */
 import type { V1Pod } from "@kubernetes/client-node";
 import { messageOf } from "../../lib/errors";
@@ -34,8 +34,8 @@ export interface LostNodesPlan {
 }
 
 /**
- * Deletes volumes in zones that the deployment leaves, and adds nodes that came back empty to the cluster again. It
- * does both only while the other nodes have all data.
+ * Deletes volumes in zones that the deployment leaves, and adds nodes that came back empty to the cluster again. Both
+ * happen only while the other nodes have all data.
  */
 export class LostNodeRepair {
   readonly #added: boolean;
@@ -43,7 +43,7 @@ export class LostNodeRepair {
   #nextLook = Date.now() + LOOK_MS;
   #waitsFor: string | undefined;
 
-  /** @param say is called with a message for each node that moves */
+  /** @param say function that is called with a message for each node that moves */
   constructor(
     private readonly kubernetes: KubernetesClient,
     private readonly plan: LostNodesPlan,
@@ -61,7 +61,7 @@ export class LostNodeRepair {
       const stranded = this.#moves ? await this.#replaceStranded() : undefined;
       this.#waitsFor = stranded ?? (run ? await this.#joinEmpty(pods) : undefined);
     } catch (error) {
-      // Nodes that are stopping or starting do not answer; the next check finds more.
+      // Nodes that are stopping or starting do not answer. The next check finds them.
       this.options.signal.throwIfAborted();
       this.#waitsFor = messageOf(error);
     }
@@ -69,7 +69,10 @@ export class LostNodeRepair {
     return this.#waitsFor;
   };
 
-  /** @returns why nodes cannot move yet; undefined if no node has to move, or all have started to move */
+  /**
+   * Replaces the volumes of nodes that must move.
+   * @returns reason why nodes cannot move yet; undefined if no node has to move, or all have started to move
+   */
   async #replaceStranded(): Promise<string | undefined> {
     const { namespace, statefulSet, container, zones, name } = this.plan.target;
     const volumes = { namespace, statefulSet, template: this.plan.template };
@@ -95,7 +98,10 @@ export class LostNodeRepair {
     return holdsAllData({ ...part, nodes: part.nodes.filter(({ name }) => !left.has(name)) });
   }
 
-  /** @returns the nodes that cannot join yet; undefined if there are none */
+  /**
+   * Adds empty nodes to the cluster.
+   * @returns the nodes that cannot join yet, with the reason; undefined if there are none
+   */
   async #joinEmpty(pods: readonly V1Pod[]): Promise<string | undefined> {
     const { target, password } = this.plan;
     if (target.mode !== "cluster" || pods.every(isPodReady)) return undefined;
@@ -108,7 +114,7 @@ export class LostNodeRepair {
       return undefined;
     } catch (error) {
       this.options.signal.throwIfAborted();
-      // The others may not have agreed yet that the former node failed: that takes the node timeout.
+      // The other nodes may not have agreed yet that the former node failed. That takes the node timeout.
       return `${empty}: came back without data and cannot join yet (${messageOf(error)})`;
     }
   }

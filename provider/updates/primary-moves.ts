@@ -20,7 +20,7 @@ import type { WaitOptions } from "../../lib/progress";
 /**
  * Time in which all machines apply a change of a Service or of its pods, milliseconds. kube-proxy changes its rules
  * once a second. The program waits for this time before a primary hands over, so that clients reach the new primary at
- * once. It waits again after it has routed clients to the new primary. Meanwhile the former primary refuses
+ * once. It waits again after it has routed clients to the new primary. During this wait the former primary refuses
  * connections, which is better for clients than a pod that is gone and does not answer.
  */
 const SETTLED_MS = 1_500;
@@ -42,8 +42,8 @@ export class PrimaryMoves {
   ) {}
 
   /**
-   * Routes clients to the proxies or, without Sentinels, to the designated pod. If an interrupted update has left a
-   * different pod as the primary, the designated pod takes over first.
+   * Routes clients to the proxies. Without Sentinels, routes clients to the designated pod. If an interrupted update
+   * has left a different pod as the primary, the designated pod first becomes the primary.
    */
   async settle(): Promise<void> {
     const { kubernetes, target } = this;
@@ -76,9 +76,9 @@ export class PrimaryMoves {
   };
 
   /**
-   * If the primary's pod leaves, makes a pod that stays take over. It does so even if the leaving pod is the primary
-   * only for a time (start-replication.sh).
-   * @throws Failure when there is not exactly one primary, or no pod that stays runs, because data could be lost
+   * If the primary's pod will be removed, makes a remaining pod the primary. This happens even if the pod to remove is
+   * the primary only for a time (start-replication.sh).
+   * @throws Failure when there is not exactly one primary, or no remaining pod runs, because data could be lost
    */
   async keep(): Promise<void> {
     const { target, kubernetes } = this;
@@ -96,8 +96,9 @@ export class PrimaryMoves {
   }
 
   /**
-   * Stops the Sentinels, and then designates the primary that they elected. If no server runs, it only stops them.
-   * @param stop stops the Sentinels
+   * Stops the Sentinels, and then designates the primary that they elected. If no server runs, only stops the
+   * Sentinels.
+   * @param stop function that stops the Sentinels
    * @throws Failure when the servers do not have exactly one primary in time
    */
   async designateElected(stop: () => Promise<void>): Promise<void> {
@@ -117,14 +118,14 @@ export class PrimaryMoves {
   }
 
   /**
-   * Makes a pod the primary. If this is interrupted before that pod is designated, the former primary takes its role
-   * back (ready-replication.sh).
+   * Makes a pod the primary. If the move is interrupted before that pod is designated, the former primary becomes the
+   * primary again (ready-replication.sh).
    */
   async #move(running: Deployment, to: string): Promise<void> {
     const { kubernetes, target, options } = this;
     const lead = async (): Promise<void> => {
-      // In this order, because the former primary takes its role back only if the Service does not route to a different
-      // primary.
+      // The order matters, because the former primary becomes the primary again only if the Service does not route to a
+      // different primary.
       await again(async () => {
         await leadClients(kubernetes, target, to);
         await designate(kubernetes, target, to);

@@ -11,19 +11,19 @@ import type { WaitOptions } from "../../lib/progress";
 
 /** A change of a deployment. */
 export interface SentinelChange {
-  /** References to the deployment before the change, and to the deployments that failed updates wanted. */
+  /** References to the deployment: as it was before the change, and as failed updates wanted it. */
   readonly former: readonly DeploymentReference[];
   readonly target: DeploymentReference;
   readonly password: string;
 }
 
 /**
- * Stops Sentinels that leave before servers start without them, because they could elect a different primary than the
- * designated one. If the change is undone, the Sentinels run again. If the program is killed half-way, no replica takes
- * over from a failed primary until the next update, or until an update after a refresh that finds that the Sentinels
- * are gone.
- * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary; the Sentinels run again
- *   then
+ * Stops Sentinels that are removed, before servers start without Sentinels. Otherwise the Sentinels could elect a
+ * different primary than the designated one. If the change is undone, the Sentinels run again. If the program is killed
+ * half-way, no replica takes over from a failed primary until the next update, or until an update after a refresh that
+ * finds that the Sentinels do not run.
+ * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary. In both cases the
+ * Sentinels run again
  */
 export async function settleSentinels(
   { former, target, password }: SentinelChange,

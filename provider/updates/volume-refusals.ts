@@ -1,4 +1,6 @@
-/** Changes of volumes that would lose the data of servers, or that Kubernetes cannot make. */
+/**
+ * Checks of volume changes. A change is refused if servers would lose data, or if Kubernetes cannot make the change.
+ */
 import type { V1PersistentVolumeClaim } from "@kubernetes/client-node";
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
@@ -67,7 +69,7 @@ interface Change {
 
 const ANOTHER_WAY = "deploy a second stack and move the data; or destroy this deployment and its data first";
 
-/** @returns why a change cannot be made. The Kubernetes API is read only if the change affects volumes */
+/** Reasons why a change cannot be made. Reads the Kubernetes API only if the change affects volumes. */
 export async function volumeRefusals(before: StoredDeployment, after: StoredDeployment): Promise<InputProblem[]> {
   const [had, wanted] = [before.storage, after.storage];
   const moves = after.target.namespace !== before.target.namespace;
@@ -132,7 +134,8 @@ async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promis
   const zoneOf = await zonesOfVolumes(kubernetes, bound);
   const inZone = groupBy(bound.map(resourceName), (claim) => zoneOf.get(claim));
   const there = lost.flatMap((zone) => inZone.get(zone) ?? []);
-  // While the new zone has no node, no pod can start in a zone that already has two, so those nodes may have to move.
+  // While the new zone has no node, no pod can start in a zone that already has two nodes, so those nodes may have to
+  // move.
   const crowds = [...inZone].flatMap(([zone, claims]) => (zone === undefined || claims.length < 2 ? [] : claims));
   const tooMany = gained.length === 0 ? [] : crowds;
   // A node without replicas would lose its data.
@@ -152,7 +155,7 @@ async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
   if (bound.length === 0) return undefined;
   const [had, wanted] = [before.storage.size, after.storage.size];
   if (parseQuantity(wanted) < parseQuantity(had)) {
-    // An attempt to grow may have failed before it asked for a larger volume.
+    // A previous attempt to grow may have failed before it asked for larger volumes.
     if (parseQuantity(wanted) >= Math.max(...bound.map(requestedBytes))) return undefined;
     const held = heldBy(before.target.name, bound);
     return refusedSize(
@@ -173,7 +176,7 @@ async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
 
 const refusedSize = (reason: string): InputProblem => ({ property: "storage.size", reason });
 
-/** Reason why a storage class does not allow its volumes to grow; undefined if all do. */
+/** Reason why a storage class does not allow its volumes to grow; undefined if all classes allow it. */
 async function whyFixedSize({ kubernetes, claims }: Change): Promise<string | undefined> {
   for (const name of new Set(claims.map(({ spec }) => spec?.storageClassName ?? ""))) {
     const reading = kubernetes.storage.readStorageClass({ name });
@@ -188,7 +191,7 @@ async function whyFixedSize({ kubernetes, claims }: Change): Promise<string | un
   return undefined;
 }
 
-/** Reason why volumes cannot be replaced by new ones. */
+/** Reason why new volumes cannot replace the existing ones. */
 function whyNotReplaced(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
   return `${heldBy(name, bound)}, and new volumes start empty. Undo the change; or ${ANOTHER_WAY}`;
 }

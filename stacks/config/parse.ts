@@ -1,6 +1,6 @@
 /**
- * Turns a stack's raw configuration into a StackConfig: parses, validates and derives values. It finds all problems at
- * once. Pure.
+ * Turns a stack's raw configuration into a StackConfig: parses, validates and derives values. All problems are reported
+ * at once. Pure.
  */
 import { BadInput } from "../../lib/errors";
 import { studyTreatments } from "../plan/benchmark-plans";

@@ -30,7 +30,7 @@ export function configuredChart(deployment: DeploymentConfig): ChartConfig | und
   return deployment.mode === "replication" ? deployment.chart : undefined;
 }
 
-/** Sentinels of a deployment; undefined if it has none. */
+/** Sentinels of a deployment; undefined if the deployment has no Sentinels. */
 export function configuredSentinels(deployment: DeploymentConfig): SentinelSettings | undefined {
   if (deployment.mode !== "replication" || typeof deployment.sentinel !== "object") return undefined;
   return sentinelSettings(sentinelRequest(deployment.sentinel));
@@ -100,8 +100,8 @@ export function hasCluster({ deployments }: Pick<StackConfig, "deployments">): b
 }
 
 /**
- * The benchmark's workload, with a number of keys that suits every deployment and, if `adjustLoad` is true, an even
- * load.
+ * The benchmark's workload, with a number of keys that suits every deployment. If `adjustLoad` is true, the primaries
+ * of every cluster also share the load evenly.
  */
 export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "benchmark" | "deployments">): Workload {
   const clusters = Object.values(deployments).flatMap((deployment) =>
@@ -117,8 +117,8 @@ export function fittedWorkload({ benchmark, deployments }: Pick<StackConfig, "be
 }
 
 /**
- * The treatments of a study: every combination of levels on every deployment. All have the same number of keys, which
- * suits every deployment.
+ * The treatments of a study: every combination of levels on every deployment. All treatments have the same number of
+ * keys, which suits every deployment.
  */
 export function studyTreatments({
   deployments,

@@ -21,7 +21,7 @@ import type {
 } from "./stack-plan-types";
 import { COMMAND } from "../../lib/system/package";
 
-/** Highest number of shards that are all listed, and the number of shards that are listed if there are more. */
+/** Highest number of shards that are all listed. If there are more shards, only the first ones are listed. */
 const MAX_LISTED_SHARDS = 6;
 const FEW_SHARDS = 3;
 

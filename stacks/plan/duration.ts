@@ -9,12 +9,12 @@ import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan-ty
 import type { Duration } from "./stack-plan-types";
 
 /**
- * Time to create the platform on EKS, and to deploy pods. The published document "Valkey on EKS" reports 30 minutes and
- * 5 minutes.
+ * Times to create the platform on EKS, and to deploy pods, seconds. The published document "Valkey on EKS" reports 30
+ * minutes and 5 minutes.
  */
 const EKS_SECONDS = 30 * 60;
 const PODS_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 2, kubernetes: 60, eks: 5 * 60 };
-/** Additional time per hundred nodes. Machines and pods start in parallel, but not all at once. */
+/** Additional seconds per hundred nodes. Machines and pods start in parallel, but not all at once. */
 const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = {
   host: 10,
   kubernetes: 60,
@@ -26,12 +26,13 @@ const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host:
 const REFERENCE_LOAD_SECONDS = 1;
 
 /**
- * Time of a round trip to a server: through a port-forward of the API server, or on this machine, including the write.
+ * Time of a round trip to a server, including the write, seconds. In pods, it includes the port-forward of the API
+ * server.
  */
 const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0.03, kubernetes: 0.1, eks: 0.1 };
 
 /**
- * Assumed requests per second of a primary, for measurements of a fixed number of requests. With pipelining it is the
+ * Assumed requests per second of a primary, for measurements of a fixed number of requests. The pipelined rate is the
  * lowest rate in the published document "Valkey on EKS".
  */
 const REQUESTS_PER_SECOND = { pipelined: 400_000, single: 100_000 };
@@ -95,6 +96,6 @@ function lengthOf({ length, pipeline, rate }: Workload, primaries: number): numb
 
 /** Time to prefill a deployment, on all primaries in parallel. @param families number of keys of each key family */
 function prefill(platform: PlatformConfig["type"], families: readonly number[], primaries: number): number {
-  // Twice, because keys are written and then counted.
+  // The factor is 2, because keys are written and then counted.
   return families.reduce((sum, keys) => sum + 2 * (keys / primaries / KEYS_IN_FLIGHT) * TRIP_SECONDS[platform], 0);
 }

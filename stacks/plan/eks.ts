@@ -92,7 +92,7 @@ function serverGroup(name: string, deployment: DeploymentConfig, platform: EksPl
     zones: placement.zones,
     cpuMilli: server.cpuMilli + exporter.cpuMilli,
     memoryMiB: server.memoryMiB + exporter.memoryMiB,
-    // A class that is not known is refused elsewhere.
+    // Unknown storage classes are refused elsewhere.
     volume: storage.ephemeral
       ? undefined
       : {

@@ -23,7 +23,7 @@ const WAIT_MS = 1000;
 
 /** A deployment for faults, with the facts that are known before the deployment exists. */
 export type SubjectPlan = Pick<HostDeploymentPlan, "name" | "mode" | "shape" | "settings" | "zones" | "sentinel"> & {
-  /** Whether all nodes run on this machine, or pods run on several machines. */
+  /** Number of machines: `one` if all nodes run on this machine, `several` if nodes are pods on several machines. */
   readonly machines: "one" | "several";
 };
 
@@ -46,8 +46,8 @@ export function podSubjectPlans(
 }
 
 /**
- * Every scenario of the stack on its deployments. A scenario that the platform or this user's rights do not allow has
- * the reason why it is skipped.
+ * Every scenario of the stack on its deployments. If the platform or this user's rights do not allow a scenario, the
+ * result contains the reason why it is skipped.
  */
 export function planScenarios(
   config: Pick<StackConfig, "platform" | "deployments" | "failures">,
@@ -139,7 +139,7 @@ function when(seconds: number | undefined): HealTime {
 export interface PlannedScenarioRun {
   readonly planned: PlannedScenario;
   readonly deployment: string;
-  /** Reason why the scenario is skipped; undefined if it is not. */
+  /** Reason why the scenario is skipped; undefined if it is not skipped. */
   readonly skipReason: string | undefined;
   readonly lines: readonly string[];
 }
@@ -179,7 +179,7 @@ function subjectOf(plan: SubjectPlan, settings: ReadonlyMap<string, string>): De
     shards:
       mode === "cluster" ? planCluster(placed, shape).shards : [{ primary: names[0] ?? "", replicas: names.slice(1) }],
     zoneOf: new Map(placed.map(({ name, zone }) => [name, zone])),
-    // The scheduler decides the machine of a pod later, so it has no name yet.
+    // The scheduler decides the machine of a pod later, so the machine has no name yet.
     machineOf: new Map(
       names.map((name) => [name, plan.machines === "one" ? "this machine" : `the machine of ${name}`]),
     ),

@@ -29,7 +29,7 @@ export interface StackPlan {
   readonly measurement: MeasurementPlan | null;
   /** Study that `npm start -- study` runs; null if the stack has no section `study`. */
   readonly study: StudyPlan | null;
-  /** Scenarios that `npm start -- break` runs. A scenario that is skipped has the reason. */
+  /** Scenarios that `npm start -- break` runs. A skipped scenario has the reason why it is skipped. */
   readonly failures: readonly FailurePlan[];
   /** Machines, network, quotas and cost; null on platforms other than eks. */
   readonly eks: Omit<EksPlan, "problems"> | null;
@@ -83,7 +83,7 @@ export interface LargeClusterPlan {
   readonly measured: { readonly cores: number; readonly version: string; readonly sizes: readonly number[] };
 }
 
-/** Pods of a deployment. All are equal. */
+/** Pods of a deployment. All pods are equal. */
 export interface PodsPlan {
   readonly count: number;
   readonly image: string;
@@ -109,8 +109,8 @@ export interface MeasurementPlan {
   /** Number of load generators that run at the same time. Each has the workload's number of clients. */
   readonly runners: number;
   /**
-   * Number of Jobs, without those of a search: one for each measurement and each reference load, and one that detects
-   * the load generator's features. Null on the host.
+   * Number of Jobs, without the Jobs of a search; null on the host. There is one Job for each measurement, one for each
+   * reference load, and one that detects the load generator's features.
    */
   readonly jobs: number | null;
 }
@@ -124,8 +124,8 @@ export interface CapacityPlan {
   readonly maxRate: number;
   readonly precision: number;
   /**
-   * Estimated number of offered loads per deployment: the rate is doubled up to the highest one, the interval is halved
-   * down to the precision, the result is confirmed, and some loads are repeated over more connections.
+   * Estimated number of offered loads per deployment. The search doubles the rate up to the highest rate, and halves
+   * the interval down to the precision. It also confirms the result, and repeats some loads over more connections.
    */
   readonly probes: number;
   readonly seconds: number;
@@ -136,7 +136,7 @@ export interface FailurePlan {
   readonly scenario: string;
   readonly deployment: string;
   readonly fault: FaultKind;
-  /** Reason why the scenario is skipped; null if it is not. */
+  /** Reason why the scenario is skipped; null if it is not skipped. */
   readonly skipReason: string | null;
 }
 
@@ -145,7 +145,10 @@ export interface StudyPlan {
   /** Number of combinations of levels. */
   readonly treatments: number;
   readonly varied: Readonly<Record<string, readonly (string | number)[]>>;
-  /** Target relative precision of every comparison. The study ends when it is reached, or after `budget` seconds. */
+  /**
+   * Target relative precision of every comparison. The study ends when every comparison reaches it, or after `budget`
+   * seconds.
+   */
   readonly precision: number;
   readonly budget: number;
 }

@@ -6,7 +6,10 @@ import type { PlatformConfig } from "../config/schema/platform";
 import { configuredChart, configuredSentinels, configuredShape } from "./benchmark-plans";
 import { deploymentZones, isPodPlatform, podSettings } from "./pods";
 
-/** Consequences for one deployment. Empty on this machine: its servers are only for measurements and keep no data. */
+/**
+ * Consequences of failures for one deployment. Empty on this machine, where servers are only for measurements and keep
+ * no data.
+ */
 export function plannedSurvivals(platform: PlatformConfig, deployment: DeploymentConfig): readonly Survival[] {
   if (!isPodPlatform(platform)) return [];
   const { engine, mode, settings } = deployment;

@@ -29,7 +29,7 @@ export const outputsSchema = z.strictObject({
   planned: z
     .strictObject({
       region: z.string(),
-      /** Cost by the region's price table; null without a table. */
+      /** Cost by the region's price table, US dollars per hour; null without such a table. */
       usdPerHour: z.number().nullable(),
       pricesOf: z.string().nullable(),
       notCounted: z.array(z.string()),
@@ -58,7 +58,7 @@ export function stackOutputs(
   topologies: readonly TopologyRecord[],
   measured: { readonly results: MeasuredResults; readonly comparison: readonly Comparison[] } | null,
 ): StackOutputs {
-  // Typed, so that the compiler compares it with the schema.
+  // The type lets the compiler compare the outputs with the schema.
   const outputs: z.input<typeof outputsSchema> = {
     version: OUTPUTS_VERSION,
     stack,

@@ -47,7 +47,7 @@ export async function program(stack: string, config: StackConfig): Promise<Recor
   };
 }
 
-/** URLs for clients outside the Kubernetes cluster, by deployment. If there are none, the output does not exist. */
+/** URLs for clients outside the Kubernetes cluster, by deployment. Without such URLs this output does not exist. */
 function externalUrls(deployed: Deployed["deployments"], { deployments }: StackConfig): Record<string, unknown> {
   const urls = deployed
     .filter(({ name }) => deployments[name]?.external !== undefined)
@@ -55,7 +55,7 @@ function externalUrls(deployed: Deployed["deployments"], { deployments }: StackC
   return urls.length === 0 ? {} : { externalUrls: pulumi.secret(Object.fromEntries(urls)) };
 }
 
-/** Passwords of users other than `default`, by deployment. If there are none, the output does not exist. */
+/** Passwords of users other than `default`, by deployment. Without such users this output does not exist. */
 function userPasswords(deployed: Deployed["deployments"]): Record<string, unknown> {
   const all = deployed.flatMap(({ name, userPasswords: each }) => (each === undefined ? [] : [[name, each] as const]));
   return all.length === 0 ? {} : { userPasswords: pulumi.secret(Object.fromEntries(all)) };
@@ -107,7 +107,9 @@ function benchmarkArgs(
 /** Time at which the program started. A verdict with an earlier time comes from the state. */
 const STARTED_AT = new Date().toISOString();
 
-/** Verdicts and results as text, with a line about verdicts of earlier updates. It is printed before the outputs. */
+/**
+ * Verdicts and results as text, with a line about verdicts of earlier updates. This text is printed before the outputs.
+ */
 function summaryOf([topologies, times, results]: readonly [
   readonly TopologyRecord[],
   readonly string[],
@@ -126,7 +128,7 @@ function endpointOf(target: DeploymentReference): EndpointOutput {
   return { deployment: target.name, mode: target.mode, addresses: addressesOf(target) };
 }
 
-/** Addresses of a deployment, `HOST:PORT`. Clients that accept only one address use the first. */
+/** Addresses of a deployment, `HOST:PORT`. Clients that accept only one address use the first address. */
 function addressesOf(target: DeploymentReference): string[] {
   return target.platform === "endpoints"
     ? target.nodes.map(({ endpoint }) => formatEndpoint(endpoint))

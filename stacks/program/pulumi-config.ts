@@ -1,4 +1,4 @@
-/** Reads pulumi.Config. No other file does. */
+/** Reads pulumi.Config. No other file reads it. */
 import { totalmem } from "node:os";
 import * as pulumi from "@pulumi/pulumi";
 import { availableCores } from "../../platforms/host/cpu";
@@ -27,7 +27,7 @@ export function readPulumiConfig(stack: string): StackConfig {
   return parseConfig(`stack ${stack}`, raw, { cores: availableCores(), memoryBytes: totalmem() });
 }
 
-/** A section. Sections are JSON; other text is returned as it is, and the schema refuses it. */
+/** Value of a section. Sections are JSON. Text that is not JSON is returned as it is, and the schema refuses it. */
 function read(config: pulumi.Config, name: string): unknown {
   const text = config.get(name);
   if (text === undefined) return undefined;

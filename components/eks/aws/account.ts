@@ -8,7 +8,7 @@ export interface Account {
   readonly accountId: string;
 }
 
-/** @param parent the resource whose AWS provider is used */
+/** The account that the AWS provider uses. @param parent resource whose AWS provider is used */
 export function currentAccount(parent: pulumi.Resource): pulumi.Output<Account> {
   return pulumi
     .all([

@@ -1,4 +1,4 @@
-/** The role of machines. */
+/** The IAM role of machines. */
 import type * as pulumi from "@pulumi/pulumi";
 import * as aws from "./aws-sdk";
 import { serviceTrust } from "./trust-policies";

@@ -15,7 +15,7 @@ export const INTERRUPTION_EVENTS = {
   },
 } as const satisfies Readonly<Record<string, { readonly source: string; readonly "detail-type": string }>>;
 
-/** Retention of a message, seconds. The machine that an older message is about is gone. */
+/** Retention of a message, seconds. When a message is older, its machine no longer exists. */
 const RETENTION = 300;
 
 /** A queue with the cluster's name, and the EventBridge rules that write to it. */

@@ -1,4 +1,4 @@
-/** The rights of Karpenter and of its machines. They exist before the controller's pods start. */
+/** The rights of Karpenter and of its machines. These rights exist before the controller's pods start. */
 import * as aws from "../aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { currentAccount, clusterArn } from "../aws/account";
@@ -21,7 +21,7 @@ export interface KarpenterIdentityArgs {
  * The controller's role, its Pod Identity association and its queue, and the role of the machines that it starts.
  *
  * EKS gives a pod its credentials when it admits the pod. A Pod Identity association takes effect some seconds after it
- * is created. A pod that is admitted before that never gets credentials, even if its containers restart. So this
+ * is created. A pod that is admitted before this moment never gets credentials, even if its containers restart. So this
  * component depends only on the control plane. The controller also waits for the system machines and add-ons, which
  * take minutes longer, so the association is in effect by then.
  */
@@ -30,7 +30,7 @@ export class KarpenterIdentity extends pulumi.ComponentResource {
   readonly nodeRoleName: string;
   readonly queueName: pulumi.Output<string>;
 
-  /** @param opts `dependsOn` must name the control plane, and nothing that takes longer */
+  /** Karpenter's rights. @param opts `dependsOn` must name the control plane, and nothing that takes longer */
   constructor(name: string, { clusterName, spot }: KarpenterIdentityArgs, opts: pulumi.ComponentResourceOptions) {
     super("valkey:eks:KarpenterIdentity", name, {}, opts);
     this.nodeRoleName = `${clusterName}-karpenter-node`;

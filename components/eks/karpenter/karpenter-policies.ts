@@ -1,7 +1,7 @@
 /**
  * The rights of Karpenter's controller: the statements of the CloudFormation template of Karpenter 1.14. Statements for
- * unused features are left out: zonal shift always, and spot unless a pool uses spot machines. Every right to create,
- * change or delete is limited to resources with the cluster's own tags. Pure.
+ * unused features are left out: always for zonal shift, and for spot unless a pool uses spot machines. Every right to
+ * create, change or delete is limited to resources with the cluster's own tags. Pure.
  */
 
 /** A statement of an IAM policy. */
@@ -21,7 +21,7 @@ export interface PolicyDocument {
 
 /** A cluster and the resources that belong to it. */
 export interface PolicyScope {
-  /** `aws`, `aws-cn` or `aws-us-gov`. */
+  /** AWS partition: `aws`, `aws-cn` or `aws-us-gov`. */
   readonly partition: string;
   readonly region: string;
   readonly accountId: string;

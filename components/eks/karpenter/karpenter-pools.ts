@@ -17,12 +17,12 @@ export interface KarpenterPoolsArgs
   readonly pools: PoolSettings;
 }
 
-/** Time limits to create and delete a pool. A machine takes minutes to detach its volumes. */
+/** Time limits for creating and for deleting a pool. A machine takes minutes to detach its volumes. */
 const TIMEOUTS = { create: "10m", delete: "30m" };
 
 /**
- * A NodePool and an EC2NodeClass per pool. They are deleted in this order: the machines of the pool, its NodePool, its
- * EC2NodeClass, the controller. Resources with pods on the machines must depend on this component. Their pods need the
+ * A NodePool and an EC2NodeClass per pool. The order of deletion is: the machines of the pool, its NodePool, its
+ * EC2NodeClass, the controller. Resources with pods on the machines must depend on this component. The pods need the
  * node selector `poolSelector`, the toleration `poolToleration`, and the node selector `machineSetSelector`, which
  * names the set of machines that the pods share.
  *

@@ -9,7 +9,7 @@ import type { EksVersions } from "../aws/versions";
 
 export interface KarpenterArgs {
   readonly clusterName: string;
-  /** Such as `us-west-2`. */
+  /** AWS region, such as `us-west-2`. */
   readonly region: string;
   /** Rights of the controller. They exist before the controller's pods start. */
   readonly identity: KarpenterIdentity;
@@ -21,8 +21,9 @@ export interface KarpenterArgs {
 const CHARTS = "oci://public.ecr.aws/karpenter";
 
 /**
- * Karpenter's CRDs and its controller. The controller is deleted first, then the CRDs, then the identity. Resources
- * with machines must depend on this component, so that the controller outlives the last machine.
+ * Karpenter's CRDs and its controller. Pulumi deletes the controller first, then the CRDs, then the identity. A
+ * resource whose machines Karpenter starts must depend on this component, so that the controller outlives the last
+ * machine.
  */
 export class Karpenter extends pulumi.ComponentResource {
   /**

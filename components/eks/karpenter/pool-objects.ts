@@ -64,7 +64,7 @@ export function nodeClassOf(
         },
       ],
       detailedMonitoring: false,
-      // So that Karpenter plans with the CPUs that the machine's kubelet really offers to pods.
+      // Karpenter then plans with the CPUs that the machine's kubelet really offers to pods.
       ...(reserved > 0 && { kubelet: { systemReserved: { cpu: String(reserved) } } }),
       userData: userDataOf(tuning),
       tags: { ...cluster.tags },

@@ -59,7 +59,8 @@ function nodeConfigOf(tuning: Tuning): object {
   const config = {
     cpuManagerPolicy: "static",
     reservedSystemCPUs: "0",
-    // The image's configuration names a cgroup in both options. A kubelet with reserved CPUs does not start with them.
+    // In the image's configuration both options name a cgroup. With these names, a kubelet with reserved CPUs does not
+    // start.
     kubeReservedCgroup: "",
     systemReservedCgroup: "",
   };

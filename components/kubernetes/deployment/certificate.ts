@@ -7,7 +7,9 @@ import * as k8s from "../kubernetes-sdk";
 import { objectLabels, objectNames } from "../names";
 import type { DeploymentKind } from "../deployment-kind";
 
-/** Host names that the certificate must contain: of the client Service, and of every pod of servers and Sentinels. */
+/**
+ * Host names that the certificate must contain: those of the client Service and of all pods of servers and Sentinels.
+ */
 export function certificateHosts(
   deployment: string,
   { shape, sentinel }: Pick<DeploymentKind, "shape" | "sentinel">,
@@ -27,8 +29,8 @@ export function certificateHosts(
 /**
  * Creates a Certificate of cert-manager. cert-manager writes tls.crt, tls.key and ca.crt to the Secret and renews them.
  * Servers load renewed files by themselves. The certificate has wildcard names for the pods, so it stays valid when the
- * shape or the Sentinels change. When the deployment is destroyed, cert-manager keeps the Secret, unless it runs with
- * --enable-certificate-owner-ref.
+ * shape or the Sentinels change. When the deployment is destroyed, cert-manager keeps the Secret, unless cert-manager
+ * runs with --enable-certificate-owner-ref.
  */
 export function createCertificate(
   deployment: string,

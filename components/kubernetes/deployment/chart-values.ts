@@ -11,7 +11,7 @@ import { PASSWORD_FILE } from "../server-config";
 export const CHART_REPOSITORY = "https://valkey.io/valkey-helm/";
 export const CHART_VERSION = "0.11.0";
 
-/** Address of the chart, in the form of the arguments of Pulumi's Chart resource. */
+/** Address of the chart, as arguments of Pulumi's Chart resource. */
 export interface ChartAddress {
   readonly chart: string;
   readonly version?: string;
@@ -76,7 +76,7 @@ const OWN: readonly string[] = [
   "replica.service",
 ];
 
-/** Problems with given values: the paths that the component sets itself. */
+/** Problems with given values: one for each path that the component sets itself. */
 export function chartValueProblems(given: ChartValues): { readonly path: string; readonly reason: string }[] {
   const isGiven = (path: string): boolean =>
     path.split(".").reduce<unknown>((value, key) => asObject(value)[key], given) !== undefined;
@@ -99,7 +99,7 @@ export function chartValues(release: string, request: ChartRequest, given: Chart
     valkeyConfig: formatConfigFile(toDirectives(settings)),
     ...scheduling(release, placement),
     ...given,
-    // Fixed, so that the pods have the labels by which they are spread, whatever the chart's name is.
+    // This name is fixed, because pods are spread by labels that contain it. The chart itself may have any name.
     nameOverride: "valkey",
     fullnameOverride: release,
     auth: {

@@ -1,6 +1,6 @@
 /**
- * Checks the settings of a component against the same schema, lists of directives and memory limit as the settings of a
- * stack file, and adds the derived settings. Pure.
+ * Checks the settings of a component as those of a stack file are checked: against the same schema, lists of directives
+ * and memory limit. Then adds the derived settings. Pure.
  */
 import { compact } from "../../../lib/compact";
 import { BadInput } from "../../../lib/errors";
@@ -26,13 +26,13 @@ export interface SettingsRequest {
 
 /** Settings that passed the checks. */
 export interface CheckedSettings {
-  /** Settings including the derived ones. Sizes are in bytes. */
+  /** Configured and derived settings. Sizes are in bytes. */
   readonly settings: ServerSettings;
   /** A sentence for each derived setting. */
   readonly derived: readonly string[];
 }
 
-/** @throws BadInput with every setting that is wrong */
+/** Checks the settings. @throws BadInput with every wrong setting */
 export function checkedSettings(
   deployment: string,
   kind: Pick<DeploymentKind, "engine" | "mode" | "shape">,

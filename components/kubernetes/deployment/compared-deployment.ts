@@ -1,6 +1,6 @@
 /**
- * Base class of deployments that Valkey is compared with: other engines, and the upstream chart. They are deployed and
- * verified, and get none of the further steps of Valkey's own components.
+ * Base class of deployments that Valkey is compared with: other engines, and the upstream chart. Such a deployment is
+ * created and verified. It gets none of the further steps of Valkey's own components.
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";

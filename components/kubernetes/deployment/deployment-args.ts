@@ -8,9 +8,12 @@ import type { Placement, Resources, SecretKey, ServerArgs, Storage, TlsSource } 
 
 /** Access to the Kubernetes cluster. The provider reaches the pods through port-forwards of the API server. */
 export interface ClusterAccess {
-  /** Path of a kubeconfig, or its text, which must not contain secrets. @default KUBECONFIG, else ~/.kube/config */
+  /**
+   * Path of a kubeconfig, or its text, which must not contain secrets.
+   * @default the path in KUBECONFIG, else ~/.kube/config
+   */
   readonly kubeconfig?: pulumi.Input<string> | undefined;
-  /** The kubeconfig's context to use. @default the current one */
+  /** Context of the kubeconfig. @default the current context */
   readonly context?: string | undefined;
 }
 
@@ -34,7 +37,7 @@ export interface DeploymentArgs
       | "clusterDomain"
     >,
     Partial<Pick<ServerArgs, "settings">> {
-  /** Whether `maxmemory` may be larger than the pod's memory limit has room for. @default false */
+  /** Whether `maxmemory` may be larger than the pod's memory limit allows. @default false */
   readonly oversubscribed?: boolean | undefined;
   /**
    * Names of directives in `settings` that this package does not know, because the servers run a newer Valkey.
@@ -44,7 +47,8 @@ export interface DeploymentArgs
   /** Namespace of the deployment. It must exist. @default "default" */
   readonly namespace?: pulumi.Input<string> | undefined;
   /**
-   * Zones of the nodes: values of `topology.kubernetes.io/zone`. Nodes are spread evenly: zones differ by one at most.
+   * Zones of the nodes: values of `topology.kubernetes.io/zone`. Nodes are spread evenly: the numbers of nodes in two
+   * zones differ by at most one.
    */
   readonly zones: readonly string[];
   /** Constraints on the machines, in addition to the zones. @default `preferred` anti-affinity, any machine */
@@ -52,27 +56,29 @@ export interface DeploymentArgs
   /** Container image of the servers, `[REGISTRY/]REPOSITORY:TAG[@DIGEST]`. @default DEFAULT_IMAGE */
   readonly image?: string | undefined;
   /**
-   * Password of the user `default`, at least 16 characters. Secret. After a change both passwords are valid for
-   * `passwordOverlapSeconds`. No server restarts.
+   * Password of the user `default`, at least 16 characters. Secret. After a change the old and the new password are
+   * valid for `passwordOverlapSeconds`. No server restarts.
    * @default 48 hexadecimal digits, made once and kept in the state
    */
   readonly password?: pulumi.Input<string> | undefined;
   /**
-   * Existing Kubernetes Secret with the password of the user `default`, instead of `password` and `passwordVersion`. It
-   * is read at each update. If the password has changed there, the servers get the new one.
+   * Existing Kubernetes Secret with the password of the user `default`, instead of `password` and `passwordVersion`.
+   * Each update reads this Secret. If its password has changed, the servers get the new password.
    * @default none
    */
   readonly passwordSecret?: SecretKey | undefined;
   /** Change this number to generate a new password. It has an effect only if `password` is not given. @default 0 */
   readonly passwordVersion?: number | undefined;
-  /** Time for which the former password stays valid after a new one is published, 90 to 3600 seconds. @default 120 */
+  /**
+   * Time for which the former password stays valid after a new password is published, 90 to 3600 seconds.
+   * @default 120
+   */
   readonly passwordOverlapSeconds?: number | undefined;
   /** TLS for all connections, both of clients and between nodes. @default plain TCP */
   readonly tls?: TlsSource | undefined;
   /**
-   * Whether all nodes may be restarted at once for a change that needs it: turning TLS on or off. The nodes keep their
-   * data.
-   * @default false, and such a change is refused
+   * Whether all nodes may restart at once. Turning TLS on or off needs this. The nodes keep their data.
+   * @default false: changes that need it are refused
    */
   readonly allowDowntime?: boolean | undefined;
   /** CPU and memory of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */
@@ -81,13 +87,16 @@ export interface DeploymentArgs
   readonly storage?: Partial<Storage> | undefined;
   /** Time limit for pods to start and for the deployment to form, seconds. @default 600 */
   readonly timeoutSeconds?: number | undefined;
-  /** Expected kernel settings of the machines. Verification fails if a machine differs. @default nothing */
+  /** Expected kernel settings of the machines. Verification fails if a machine differs. @default no expectations */
   readonly tuning?: ExpectedTuning | undefined;
   /** Change this number to verify the deployment again. @default 0 */
   readonly trigger?: number | undefined;
 }
 
-/** Pods read a new password up to 90 s late. The other 30 s are for clients in pods to read it and reconnect. */
+/**
+ * Default of `passwordOverlapSeconds`. Pods read a new password up to 90 s late. In the other 30 s clients in pods read
+ * it and reconnect.
+ */
 export const DEFAULT_OVERLAP_SECONDS = 120;
 export const DEFAULT_TIMEOUT_SECONDS = 600;
 export const DEFAULT_RESOURCES: Resources = {
@@ -134,7 +143,7 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
   };
 }
 
-/** The size in a canonical form: a different text for the same size must not change the StatefulSet. */
+/** The size in a canonical form, because a different text for the same size must not change the StatefulSet. */
 function canonicalSize(size: pulumi.Input<string>): pulumi.Input<string> {
   return typeof size === "string" ? canonicalQuantity(size) : pulumi.output(size).apply(canonicalQuantity);
 }

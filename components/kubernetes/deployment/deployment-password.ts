@@ -37,7 +37,7 @@ export function deploymentPassword(
   return pulumi.secret(pulumi.all([data, name]).apply(([files, secret]) => valueIn(deployment, files, secret, key)));
 }
 
-/** Text under a key of a Secret's data. @throws BadInput naming the keys that the Secret has, without their values */
+/** Text under a key of a Secret's data. @throws BadInput with the keys that the Secret has, without their values */
 export function valueIn(
   deployment: string,
   files: Readonly<Record<string, string>> | undefined,

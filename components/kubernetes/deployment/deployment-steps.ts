@@ -1,6 +1,6 @@
 /**
- * Steps of a deployment on Kubernetes. Each step declares resources and names the resources that they wait for.
- * `KubernetesDeployment` calls the steps in their order.
+ * Steps of a deployment on Kubernetes. Each step declares resources and their dependencies. `KubernetesDeployment`
+ * calls the steps in order.
  */
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
 import * as pulumi from "@pulumi/pulumi";
@@ -63,7 +63,7 @@ export function checkArguments({ name, kind, args: given, parent }: Request): Re
   return { name, kind, args: { ...given, settings }, parent };
 }
 
-/** Reference and password with which a resource reaches the servers, and the time limit for it to wait for them. */
+/** Reference and password with which a resource reaches the servers, and the time limit for that resource's wait. */
 interface ReachedServers {
   readonly target: pulumi.Output<KubernetesReference>;
   readonly password: pulumi.Output<string>;
@@ -71,7 +71,7 @@ interface ReachedServers {
 }
 
 export class DeploymentSteps {
-  /** Reference to the deployment that is known before the servers exist, so also in a preview. */
+  /** Reference to the deployment. It is known before the servers exist, so also in a preview. */
   readonly #planned: pulumi.Output<KubernetesReference>;
   readonly #access: InstanceType<typeof Access>;
   /** Arguments of the servers, with passwords and users that all running servers accept. */
@@ -80,7 +80,7 @@ export class DeploymentSteps {
   readonly #timeoutSeconds: number;
   readonly #overlapSeconds: number;
 
-  /** Declares the passwords and users first: later steps use them, so all nodes must accept them by then. */
+  /** Declares the passwords and users first. Later steps use them, so all nodes must already accept them. */
   constructor(private readonly request: Request) {
     const { name, kind, args, parent } = request;
     this.#timeoutSeconds = args.timeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
@@ -139,7 +139,7 @@ export class DeploymentSteps {
   }
 
   /**
-   * Changes running servers before their Kubernetes objects change: removes nodes that leave from the cluster, sets
+   * Changes running servers before their Kubernetes objects change. Removes surplus nodes from the cluster, sets
    * settings that servers accept while they run, and grows volumes.
    */
   changeRunning(checks: pulumi.Resource[]): {
@@ -177,8 +177,8 @@ export class DeploymentSteps {
 
   /**
    * Announces addresses for clients outside the Kubernetes cluster. In cluster mode each node announces its external
-   * address, or stops to when `external` was removed. In replication mode this step only waits for the Services'
-   * addresses.
+   * address. After `external` was removed, each node withdraws that address. In replication mode this step only waits
+   * for the Services' addresses.
    */
   announce({ inputs, revision, rollout }: RunningSteps): InstanceType<typeof ExternalAddresses> | undefined {
     const { name, kind, parent } = this.request;
@@ -197,7 +197,9 @@ export class DeploymentSteps {
     return addresses;
   }
 
-  /** Revokes former passwords and removes former users, after pods and clients had time to read the new ones. */
+  /**
+   * Revokes former passwords and removes former users, after pods and clients had time to switch to the new passwords.
+   */
   retirePasswords({ inputs, rollout }: RunningSteps): pulumi.Resource {
     const { changedAt, users } = this.#access;
     const exporterPort = this.servers.metrics === undefined ? null : METRICS_PORT;
@@ -251,7 +253,7 @@ export class DeploymentSteps {
     return this.servers.resources.limits.memory;
   }
 
-  /** Inputs of resources that change servers before their objects change. */
+  /** Inputs of resources that change servers before the servers' Kubernetes objects change. */
   #before(): ReachedServers {
     return { target: this.#planned, password: this.password, timeoutSeconds: this.#timeoutSeconds };
   }

@@ -8,7 +8,7 @@ import { CLIENT_PORT, SENTINEL_PORT, SERVER_CONTAINER } from "../layout";
 import { clientServices } from "../servers/client-services";
 import { objectNames, primaryLead } from "../names";
 
-/** Where the pods of a deployment are, and the settings that they are verified against. */
+/** Location of a deployment's pods, and the settings that verification expects of them. */
 export interface PodLocation {
   readonly namespace: string;
   readonly zones: readonly string[];
@@ -20,15 +20,15 @@ export interface PodLocation {
   readonly clusterDomain?: string | undefined;
   /** ACL rules of users, by name of the user. @default none */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** Expected kernel settings of the machines. Verification fails if a machine differs. @default nothing */
+  /** Expected kernel settings of the machines. Verification fails if a machine differs. @default no expectations */
   readonly tuning?: ExpectedTuning | undefined;
   /** Whether there is a controller. @default false */
   readonly controlled?: boolean | undefined;
 }
 
 /**
- * Name of the upstream chart's release and of its objects. It differs from the deployment's name, because objects with
- * that name may exist: an earlier deployment of this project may have had it.
+ * Name of the upstream chart's release and of its objects. It differs from the deployment's name, because objects of an
+ * earlier deployment of this project may still have the deployment's name.
  */
 export const releaseName = (deployment: string): string => `${deployment}-chart`;
 
@@ -52,7 +52,7 @@ export function podReference(
   const names = objectNames(isUpstreamChart ? releaseName(name) : name);
   const inside = clientServices(names, kind);
   const isLed = mode === "replication" && (engine ?? "valkey") === "valkey" && !isUpstreamChart;
-  // With Sentinels this Service always routes to the proxies, so there is no primary to compare it with.
+  // With Sentinels this Service always routes to the proxies, so its target cannot be compared with the primary.
   const outside =
     isLed && external && sentinel === undefined ? [{ service: names.external, to: "primary" as const }] : [];
   const ways = [...inside, ...outside];

@@ -1,4 +1,4 @@
-/** Inputs that several custom resources of a deployment share. They are known before its servers exist. */
+/** Inputs that several custom resources of a deployment share. They are known before the deployment's servers exist. */
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { StorageRequest } from "../../../provider/updates/volume-refusals";
@@ -17,7 +17,7 @@ interface ReferenceAccess {
   readonly tuning?: ExpectedTuning | undefined;
 }
 
-/** Reference to a deployment that is known before its servers exist. */
+/** Reference to a deployment. It is known before the deployment's servers exist. */
 export function plannedReference(
   name: string,
   kind: DeploymentKind,
@@ -42,7 +42,7 @@ export function plannedReference(
   }));
 }
 
-/** ACL rules by name of the user. They are not secret, so a preview knows them even if a password is not known yet. */
+/** ACL rules by name of the user. Rules are not secret, so a preview knows them even if a password is not known yet. */
 function plainRules(users: UserArgs = {}): pulumi.Output<Record<string, string>> {
   if (pulumi.Output.isInstance(users) || users instanceof Promise)
     return pulumi.unsecret(pulumi.output(users).apply((each) => rulesOf({ users: each })));

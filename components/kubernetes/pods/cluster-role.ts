@@ -26,14 +26,14 @@ export function clusterRole(context: DeploymentContext): ServerRole {
       ...["--cluster-announce-ip", "$(POD_IP)"],
       ...["--cluster-announce-hostname", `$(POD_NAME).${hostInPod(names.headless, context)}`],
       ...zoneArguments(context),
-      // A pattern, because an included pattern may match no file; a plain file name must exist.
+      // The argument is a pattern, because an included pattern may match no file. A plain file name must exist.
       ...(engine === "valkey" ? ["--include", `${ANNOUNCED_DIRECTORY}/$(POD_NAME).conf*`] : []),
     ],
     variables: { SERVICE: hostInPod(names.client, context) },
     ports: [CLIENT_PORT, BUS_PORT],
     probes: serverProbes("cluster", args.tls !== undefined, engine),
     preStop: scriptCommand("hand-over.sh", String(HAND_OVER_SECONDS)),
-    // Always present, so that adding or removing `external` restarts no pod.
+    // These volumes are always present, so that adding or removing `external` restarts no pod.
     volumes: [
       {
         volume: { name: "announced", configMap: { name: names.announced, optional: true } },

@@ -10,8 +10,8 @@ import { INIT_RESOURCES } from "./sidecar-resources";
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check" };
 
 /**
- * Specification of the pod. It writes the version to its termination message, which can be read without the right to
- * read logs.
+ * Specification of the pod. It writes the version to its termination message, because reading this message needs no
+ * right to read logs.
  */
 export function imageCheckPod(context: DeploymentContext): types.input.core.v1.PodSpec {
   const { args } = context;
@@ -23,7 +23,8 @@ export function imageCheckPod(context: DeploymentContext): types.input.core.v1.P
         name: "version",
         image: args.image,
         imagePullPolicy: pullPolicy(args.image, args.imagePullPolicy),
-        // The shell's error for a missing program goes there too, because the log may be gone when the pod has ended.
+        // The termination message also gets the shell's error for a missing program, because the log may be gone when
+        // the pod has ended.
         command: ["sh", "-c", "valkey-server --version >/dev/termination-log 2>&1"],
         terminationMessagePolicy: "FallbackToLogsOnError",
         resources: INIT_RESOURCES,

@@ -4,7 +4,7 @@ import type { PullPolicy } from "../arguments";
 
 const WITH_TAG = /^[a-z0-9][\w.:/-]*:([\w][\w.-]{0,127})(@sha256:[0-9a-f]{64})?$/i;
 
-/** @throws BadInput when an image has no tag, or the tag `latest`: it would not be known which version runs */
+/** Refuses an image if its version is not fixed. @throws BadInput when the image has no tag, or the tag `latest` */
 export function requireTag(image: string): void {
   const tag = WITH_TAG.exec(image)?.[1];
   if (tag === undefined || tag === "latest")

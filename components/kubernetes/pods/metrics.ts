@@ -15,7 +15,10 @@ import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
 import { TLS_FILES } from "../server-config";
 import { secretMounts } from "./volumes";
 
-/** File in the Secret from which the exporter reads the password: a JSON object with the password by address. */
+/**
+ * File in the Secret from which the exporter reads the password. It is a JSON object: password by address of the
+ * server.
+ */
 export const EXPORTER_FILE = "exporter.json";
 
 const address = (tls: Tls | undefined): string =>
@@ -63,7 +66,7 @@ export function createMetrics(context: DeploymentContext): void {
         clusterIP: "None",
         selector: selectorLabels(deployment),
         ports: [{ name: "metrics", port: METRICS_PORT, targetPort: "metrics" }],
-        // Includes servers that are not ready, because their metrics are needed most.
+        // Servers that are not ready are included, because their metrics are needed most.
         publishNotReadyAddresses: true,
       },
     },

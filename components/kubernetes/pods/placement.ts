@@ -14,7 +14,7 @@ export interface Scheduling {
   readonly tolerations: types.input.core.v1.Toleration[];
 }
 
-/** @param labels labels of the pods. @default those of the deployment's servers */
+/** Scheduling of a deployment's pods. @param labels labels of the pods. @default the labels of the servers */
 export function scheduling(deployment: string, placement: Placement, labels = selectorLabels(deployment)): Scheduling {
   const { zones, ownMachines = false } = placement;
   return {

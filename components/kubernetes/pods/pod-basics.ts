@@ -6,11 +6,11 @@ import { scheduling } from "./placement";
 import { POD_SECURITY_CONTEXT } from "./security-context";
 
 export interface PodBasics {
-  /** Seconds that the pod has to stop. @default Kubernetes' own, 30 s */
+  /** Time limit for the pod to stop, seconds. @default 30, as in Kubernetes */
   readonly graceSeconds?: number;
-  /** Labels of the pods that are spread over the zones together with this one. @default the servers' */
+  /** Labels of all pods that are spread over the zones together with this pod. @default the labels of the servers */
   readonly labels?: Record<string, string>;
-  /** Placement of the pod. @default the servers' */
+  /** Placement of the pod. @default the placement of the servers */
   readonly placement?: Placement;
 }
 

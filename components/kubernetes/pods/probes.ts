@@ -8,8 +8,8 @@ import { scriptCommand } from "../scripts";
 const STARTUP_SECONDS = ASK_PATIENCE_SECONDS + 60;
 
 /**
- * Liveness probe. Any reply counts, including an error because of the missing password, while data is loaded, or during
- * a script. So the probe needs no password. A server is restarted after a minute without a reply. The time is that long
+ * Liveness probe. Any reply counts. Errors count too: for a missing password, while data is loaded, and while a script
+ * runs. So the probe needs no password. A server is restarted after a minute without a reply. The time is that long
  * because a restart costs a busy server more than a slow reply. The probe accepts any certificate: a restart would not
  * make an invalid certificate valid, and all servers would restart at once, again and again.
  * @param tls whether connections are encrypted
@@ -41,7 +41,8 @@ export function serverProbes(
 const TCP = { tcpSocket: { port: "valkey" }, periodSeconds: 5 };
 
 /**
- * Probes of Dragonfly. They only open a TCP connection: its image may have no client, and it listens when it is ready.
+ * Probes of Dragonfly. They only open a TCP connection, because the image may have no client. Dragonfly opens its port
+ * when it is ready.
  */
 export const LISTENS = {
   livenessProbe: { ...TCP, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 },
@@ -49,7 +50,8 @@ export const LISTENS = {
 } as const satisfies Pick<types.input.core.v1.Container, "livenessProbe" | "readinessProbe">;
 
 /**
- * Startup probe. Liveness probes begin after it has passed, so a server has time to ask its replicas before it starts.
+ * Startup probe. Liveness probes begin only after this probe has passed, so a server has time to ask its replicas
+ * before it starts.
  */
 function startupProbe(...server: Parameters<typeof livenessProbe>): types.input.core.v1.Probe {
   return { ...livenessProbe(...server), initialDelaySeconds: 0, periodSeconds: 1, failureThreshold: STARTUP_SECONDS };

@@ -18,8 +18,9 @@ import { hostInPod, zoneArguments } from "./server-pod";
 import { primaryVolume } from "./volumes";
 
 /**
+ * Role of a Valkey server in replication mode.
  * @param sentinel settings of the Sentinels; undefined if `up` designates the primary
- * @param maxLagSeconds seconds that a replica may lag behind the primary and still be ready
+ * @param maxLagSeconds highest lag at which a replica is still ready, seconds
  */
 export function replicationRole(
   context: DeploymentContext,
@@ -32,7 +33,7 @@ export function replicationRole(
     command: [
       ...scriptCommand("start-replication.sh", String(ASK_SECONDS), String(ASK_PATIENCE_SECONDS)),
       ...[ENGINE_PROGRAMS[engine].server, CONFIG_FILE],
-      // A host name, because a pod keeps its name when it gets a new address.
+      // The server announces a host name, because a pod keeps its name when it gets a new address.
       ...["--replica-announce-ip", `$(POD_NAME).${hostInPod(names.headless, context)}`],
       ...zoneArguments(context),
     ],
@@ -55,8 +56,8 @@ export function replicationRole(
 }
 
 /**
- * Role of a server of Redis or Dragonfly, to compare Valkey with. Pod 0 is the primary. A server starts without asking
- * others for newer data.
+ * Role of a Redis or Dragonfly server, for comparisons with Valkey. Pod 0 is the primary. A server starts without
+ * asking others for newer data.
  */
 export function comparedRole(context: DeploymentContext): ServerRole {
   const { names, args } = context;

@@ -2,8 +2,8 @@
 import type { types } from "@pulumi/kubernetes";
 
 /**
- * ID of the user and the group. It is above 10000, so that no user of the machine has it. The group owns the files of a
- * volume.
+ * ID of the user and of the group. It is above 10000, so that no user of the machine has this ID. The group owns the
+ * files of a volume.
  */
 const USER = 10_001;
 

@@ -1,4 +1,7 @@
-/** The pod of a server, for every topology and engine. Parts that differ between them are the server's role. Pure. */
+/**
+ * The pod of a server, for every topology and engine. A server's role contains the parts that differ between them.
+ * Pure.
+ */
 import type { types } from "@pulumi/kubernetes";
 import { compact } from "../../../lib/compact";
 import { CLUSTER_DOMAIN } from "../../../platforms/kubernetes/api/cluster-domain";
@@ -88,7 +91,7 @@ function serverContainer(
   };
 }
 
-/** Environment variables that others refer to. They must come first. */
+/** Environment variables to which other variables refer. They must come before those variables. */
 export const POD_VARIABLES: readonly EnvVar[] = [
   fromPod("POD_NAME", "metadata.name"),
   fromPod("POD_NAMESPACE", "metadata.namespace"),
@@ -108,15 +111,15 @@ export function asEnvironment(variables: Readonly<Record<string, string>>): EnvV
 }
 
 /**
- * Host name of a Service, for a variable or an argument of a container. With `$(POD_NAME).` before it, it is the host
- * name of the pod.
+ * Host name of a Service, for a variable or an argument of a container. The prefix `$(POD_NAME).` turns it into the
+ * host name of the pod.
  */
 export function hostInPod(service: string, { args: { clusterDomain } }: DeploymentContext): string {
   return `${service}.$(POD_NAMESPACE).svc.${clusterDomain ?? CLUSTER_DOMAIN}`;
 }
 
 /**
- * Arguments with the directive for the server's zone. It is left out for versions that do not have this directive: a
+ * Arguments with the directive for the server's zone. Versions without this directive get no such argument, because a
  * server does not start with an unknown directive.
  */
 export function zoneArguments({ args: { engine = "valkey", image } }: DeploymentContext): string[] {

@@ -33,14 +33,14 @@ export const CONTROLLER_RESOURCES = {
 /** Number of proxies in front of a primary with Sentinels. */
 export const PROXY_COUNT = 2;
 
-/** Whether a pod with only this container is of the class Guaranteed. */
+/** Whether a pod with only this container has the quality-of-service class Guaranteed. */
 export function isGuaranteed({ requests, limits }: Resources): boolean {
   return same(requests.cpu, limits.cpu) && same(requests.memory, limits.memory);
 }
 
 /**
- * Resources of a sidecar or init container. If the server's requests equal its limits, those of the sidecar are made
- * equal too, because the class depends on all containers of a pod, including init containers.
+ * Resources of a sidecar or init container. If the server's requests equal its limits, the sidecar also gets requests
+ * that equal its limits. The quality-of-service class depends on all containers of a pod, including init containers.
  */
 export function sidecarResources(server: Resources, { requests, limits }: Resources): Resources {
   return { requests: isGuaranteed(server) ? limits : requests, limits };

@@ -41,8 +41,8 @@ export function tlsMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount
 }
 
 /**
- * Volume with the deployment's Secret. While two passwords are valid, it also contains the file with which a server
- * that starts accepts both.
+ * Volume with the deployment's Secret. While two passwords are valid, the volume also contains a file that makes a
+ * starting server accept both.
  */
 export function secretVolume({ secret, overlap }: ObjectNames): types.input.core.v1.Volume {
   return {
@@ -54,7 +54,7 @@ export function secretVolume({ secret, overlap }: ObjectNames): types.input.core
   };
 }
 
-/** The password and nothing else of the deployment's secret. A kubelet writes another one into pods that run. */
+/** Volume with only the password from the deployment's Secret. The kubelet updates the password in running pods. */
 export function passwordVolume({ secret }: ObjectNames): types.input.core.v1.Volume {
   const items = [{ key: PASSWORD_FILE, path: PASSWORD_FILE }];
   return { name: "secret", secret: { secretName: secret, items, defaultMode: SECRET_MODE } };

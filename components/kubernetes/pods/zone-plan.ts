@@ -11,7 +11,7 @@ export interface ZonePlan {
 }
 
 /**
- * Number of nodes per zone. The scheduler keeps the zones within one node of each other.
+ * Number of nodes per zone. The scheduler lets the numbers of two zones differ by at most one.
  * @throws BadInput with every reason why the nodes cannot be spread
  */
 export function planZones(deployment: string, shape: Shape, zones: readonly string[], leastPrimaries = 1): ZonePlan {
@@ -27,8 +27,8 @@ function spreadSizes(nodes: number, zones: readonly string[]): number[] {
 
 /**
  * Checks that replicas can be in other zones than their primaries. The scheduler does not know which nodes become
- * primaries, so this must work for every way in which the nodes can be spread with zones one node apart.
- * @returns why replicas cannot be kept in other zones than their primaries; undefined when they can
+ * primaries. So the check covers every spread of the nodes in which two zones differ by at most one node.
+ * @returns reason why replicas cannot be in other zones than their primaries; undefined if they can
  */
 export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): string | undefined {
   const nodes = nodeCount(shape);
@@ -43,7 +43,8 @@ export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): strin
 
 /**
  * Number of nodes per zone for a cluster.
- * @throws BadInput with every reason why the nodes cannot be spread, or replicas cannot be kept in other zones
+ * @throws BadInput with every reason why the nodes cannot be spread, or why replicas cannot be in other zones than
+ * their primaries
  */
 export function planClusterZones(deployment: string, shape: Shape, zones: readonly string[]): ZonePlan {
   const plan = planZones(deployment, shape, zones, 3);

@@ -1,6 +1,6 @@
 /**
- * Automatic failover in replication mode on Kubernetes. There are Sentinels in every zone. Servers ask them for the
- * primary before they start. Proxies forward clients to the primary.
+ * Automatic failover in replication mode on Kubernetes. There are Sentinels in every zone. Servers ask the Sentinels
+ * for the primary before they start. Proxies forward clients to the primary.
  */
 import type { SentinelSettings } from "../../../valkey/sentinel-plan";
 import type { DeploymentContext } from "../deployment-context";

@@ -32,6 +32,7 @@ const LISTENS: types.input.core.v1.Probe = { tcpSocket: { port: "valkey" }, peri
 const LEAVE_SECONDS = 5;
 
 /**
+ * Creates the proxies in front of the primary.
  * @param nodes number of servers, including the primary
  * @param secret Secret with the password, without which proxies cannot start
  */
@@ -50,11 +51,11 @@ export function createProxies(
   return new k8s.apps.v1.Deployment(
     name,
     {
-      // Pulumi waits until a proxy is ready. Only then Services route clients to the proxies.
+      // Pulumi waits until a proxy is ready. Services route clients to the proxies only after that.
       metadata: { ...metadata, annotations: { ...ENGINE_ANNOTATIONS, "pulumi.com/waitFor": "condition=Available" } },
       spec: {
         replicas: PROXY_COUNT,
-        // No third proxy during an update: if proxies must not share a machine, it would need a third machine.
+        // There is no third proxy during an update: if proxies must not share a machine, it would need a third machine.
         strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
         selector: { matchLabels: labels },
         template: {
@@ -81,7 +82,7 @@ function serverHosts({ deployment, names, args }: DeploymentContext, nodes: numb
 
 function podSpec(context: DeploymentContext, labels: Record<string, string>): types.input.core.v1.PodSpec {
   const { names, args } = context;
-  // The first zones only, as many as there are proxies, so that each proxy is in its own zone.
+  // Only the first zones are used, one for each proxy, so that each proxy is in its own zone.
   const placement = { ...args.placement, zones: args.placement.zones.slice(0, PROXY_COUNT) };
   return {
     ...podBasics(context, { labels, placement }),
@@ -102,8 +103,8 @@ function proxyContainer({ args }: DeploymentContext): types.input.core.v1.Contai
     securityContext: CONTAINER_SECURITY_CONTEXT,
     readinessProbe: LISTENS,
     livenessProbe: { ...LISTENS, periodSeconds: 10 },
-    // HAProxy stops listening as soon as it gets the signal to stop. Machines still forward clients to it for a moment,
-    // until they know that this proxy has left the Service.
+    // HAProxy stops listening as soon as it gets the signal to stop. For a moment machines still forward clients to
+    // this proxy, until they know that it has left the Service.
     lifecycle: { preStop: { exec: { command: ["sleep", String(LEAVE_SECONDS)] } } },
     volumeMounts: [{ name: "config", mountPath: CONFIG_DIRECTORY, readOnly: true }, ...secretMounts(args.tls)],
   };

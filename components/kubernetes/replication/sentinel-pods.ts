@@ -17,7 +17,7 @@ import { TLS_FILES } from "../server-config";
 import { sentinelVariables } from "../pods/sentinel-environment";
 import { createSupportBudget } from "./support-budget";
 
-/** Seconds that a Sentinel has to stop. */
+/** Time limit for a Sentinel to stop, seconds. */
 const GRACE_SECONDS = 5;
 
 /** Probe that sends PING. It accepts any certificate, because a restart would not make an invalid certificate valid. */

@@ -7,7 +7,7 @@ import { PROXY_COUNT } from "../pods/sidecar-resources";
 
 /** The properties of a deployment that decide which Services it has. */
 interface ServedKind {
-  /** @default "valkey" */
+  /** Engine of the servers. @default "valkey" */
   readonly engine?: Engine | undefined;
   readonly mode: Mode;
   /** Settings of the Sentinels. @default no Sentinels */
@@ -15,8 +15,8 @@ interface ServedKind {
 }
 
 /**
- * Services for clients. The first one is always the deployment's endpoint. With Sentinels it routes to proxies, which
- * forward clients to the primary.
+ * Services for clients. The first Service is always the deployment's endpoint. With Sentinels, this first Service
+ * routes to proxies, which forward clients to the primary.
  */
 export function clientServices(
   names: ObjectNames,

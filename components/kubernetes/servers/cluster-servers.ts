@@ -1,4 +1,4 @@
-/** A Valkey cluster on Kubernetes, or a Redis cluster to compare it with. */
+/** A Valkey cluster on Kubernetes, or a Redis cluster for comparisons. */
 import * as pulumi from "@pulumi/pulumi";
 import { splitDirectives } from "../../../valkey/settings/dynamic-settings";
 import { toDirectives } from "../../../valkey/settings/settings";
@@ -18,13 +18,13 @@ import { planClusterZones } from "../pods/zone-plan";
 import { accessFiles, clusterConfig } from "../server-config";
 
 export interface ClusterServersArgs extends ServerArgs {
-  /** Number of shards and of replicas per shard. A change only changes `replicas` of the StatefulSet. */
+  /** Number of shards and of replicas per shard. A new shape changes only the field `replicas` of the StatefulSet. */
   readonly shape: Shape;
 }
 
 /**
- * The servers of a cluster. At first the pods are ready as soon as they answer. Then the resource `Formation` forms a
- * cluster of them. From then on a pod is ready while its node serves its part of the cluster. The component's name is
+ * The servers of a cluster. At first a pod is ready as soon as its server answers. Then the resource `Formation` forms
+ * a cluster of them. From then on a pod is ready while its node serves its part of the cluster. The component's name is
  * part of the name of every Kubernetes object, so a new name creates a new deployment.
  */
 export class ClusterServers extends pulumi.ComponentResource {
@@ -42,7 +42,7 @@ export class ClusterServers extends pulumi.ComponentResource {
     super("valkey:kubernetes:ClusterServers", name, {}, options);
     const context: DeploymentContext = { deployment: name, names, args, options: { parent: this } };
     const directives = toDirectives(args.settings);
-    // Redis gets every change by a restart.
+    // Redis gets every changed setting by a restart.
     const restart = args.engine === "redis" ? directives : splitDirectives(directives).restart;
 
     const servers = createNativeServers(context, {

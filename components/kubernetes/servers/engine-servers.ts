@@ -1,4 +1,4 @@
-/** Redis or Dragonfly in replication mode on Kubernetes, to compare Valkey with. */
+/** Redis or Dragonfly in replication mode on Kubernetes, for comparisons with Valkey. */
 import * as pulumi from "@pulumi/pulumi";
 import type { Engine } from "../../../valkey/settings/engines";
 import { toDirectives } from "../../../valkey/settings/settings";

@@ -14,12 +14,12 @@ import type { DeploymentKind } from "../deployment-kind";
 import type { ExternalReach, ServerArgs } from "../arguments";
 import { nodeCount } from "../../../valkey/topology/placement";
 
-/** Highest length of a Service's name. */
+/** Maximum length of a Service's name. */
 const LONGEST = 63;
 
 /**
- * Names of the Services. In cluster mode there is one for each node, in the order of the pods. In replication mode the
- * first one is for the primary, the second one for all nodes.
+ * Names of the Services. In cluster mode there is one Service for each node, in the order of the pods. In replication
+ * mode the first Service is for the primary, and the second is for all nodes.
  */
 export function externalServices(
   deployment: string,
@@ -45,8 +45,8 @@ export function checkExternal(deployment: string, kind: DeploymentKind, external
 }
 
 /**
- * Creates one Service for each node of a cluster. It routes to the node even while that is not ready, because other
- * nodes send clients there.
+ * Creates one Service for each node of a cluster. The Service routes to its node even while the node is not ready,
+ * because other nodes send clients to that Service.
  */
 export function createNodeServices(context: DeploymentContext, nodes: number): void {
   const { deployment, names } = context;

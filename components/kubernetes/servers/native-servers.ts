@@ -37,8 +37,8 @@ export interface NativeServersPlan {
   /** Files of the Secret with the users and passwords that the server accepts. */
   readonly accessFiles: SecretFiles;
   /**
-   * Whether Sentinels elect the primary (`elected`), or `up` designates it (`designated`). Sentinels also connect to
-   * the servers.
+   * Way in which the primary is chosen. `elected`: Sentinels elect the primary, and also connect to the servers.
+   * `designated`: `up` designates the primary.
    * @default neither: nodes of a cluster elect primaries themselves; for Redis and Dragonfly pod 0 is always the
    * primary
    */
@@ -69,7 +69,7 @@ export function createNativeServers(context: DeploymentContext, plan: NativeServ
   const secret = createSecret(context, secretFiles(args, plan.accessFiles));
   const needed = compact([
     createHeadlessService(context, role.ports),
-    // `servers` tells the scripts of replication mode how many servers to ask. A change of it restarts no pod.
+    // The file `servers` tells the scripts of replication mode how many servers to ask. A new number restarts no pod.
     createConfig(context, names.config, { "valkey.conf": config, servers: `${nodes}\n` }),
     createConfig(context, names.scripts, scriptFiles(plan.scripts)),
     secret,

@@ -1,5 +1,6 @@
 /**
- * Valkey in replication mode on Kubernetes. Sentinels elect the primary, or `up` designates it. At first it is pod 0.
+ * Valkey in replication mode on Kubernetes. At first pod 0 is the primary. Later, Sentinels elect the primary or `up`
+ * designates it.
  */
 import * as pulumi from "@pulumi/pulumi";
 import { splitDirectives } from "../../../valkey/settings/dynamic-settings";
@@ -27,7 +28,7 @@ export interface ReplicationServersArgs extends ServerArgs {
   /** Sentinels that promote a replica when the primary fails. @default no failover */
   readonly sentinel?: SentinelSettings | undefined;
   /**
-   * Seconds that a replica may lag behind the primary, a whole number from 1 to 3600. A replica that lags more is not
+   * Highest allowed lag of a replica behind the primary, whole seconds from 1 to 3600. A replica that lags more is not
    * ready, so the Service `NAME-read` does not route to it, and a roll-out waits for it.
    * @default 10
    */
@@ -50,7 +51,7 @@ export class ReplicationServers extends pulumi.ComponentResource {
   readonly revision: pulumi.Output<string>;
   /** `HOST:PORT` of the primary, for clients in the Kubernetes cluster. */
   readonly endpoint: pulumi.Output<string>;
-  /** `HOST:PORT` for reads: it routes to all nodes, including the primary. */
+  /** `HOST:PORT` for reads. It routes to all nodes, including the primary. */
   readonly readEndpoint: pulumi.Output<string>;
   /** `HOST:PORT` of each Sentinel; empty without Sentinels. */
   readonly sentinels: pulumi.Output<readonly string[]>;

@@ -39,7 +39,8 @@ export function createHeadlessService(context: DeploymentContext, ports: readonl
 }
 
 /**
- * Creates the Services for clients. They route to pods that are ready, and keep their addresses when pods get new ones.
+ * Creates the Services for clients. A Service routes to ready pods, and its address stays the same when pods get new
+ * addresses.
  * @param proxies proxies to which some of the Services route. These Services are created when the proxies are ready
  */
 export function createServices(
@@ -73,8 +74,8 @@ function createService(
 }
 
 /**
- * Selector and options of a Service of the primary. It routes to the proxies, if there are any, and is then created
- * when they are ready; otherwise it routes to pod 0 at first. Later `Rollout` changes the selector.
+ * Selector and options of a Service of the primary. If there are proxies, the Service routes to them and is created
+ * when they are ready. Without proxies the Service routes to pod 0 at first. Later `Rollout` changes the selector.
  */
 export function leadToPrimary(
   { deployment, names, args, options }: DeploymentContext,
@@ -154,8 +155,8 @@ export function createStatefulSet(
         selector: { matchLabels: selectorLabels(deployment) },
         template,
         volumeClaimTemplates: hasVolumes ? [dataVolume(context)] : [],
-        // Volumes of removed nodes are deleted. Such a node has left the cluster; if it came back with its volume, it
-        // would have a node ID that the others have forgotten.
+        // Volumes of removed nodes are deleted. A removed node has left the cluster. If it came back with its volume,
+        // it would have a node ID that the others have forgotten.
         persistentVolumeClaimRetentionPolicy: {
           whenDeleted: args.storage.onDestroy === "keep" ? "Retain" : "Delete",
           whenScaled: "Delete",

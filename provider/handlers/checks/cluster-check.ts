@@ -8,13 +8,13 @@ import { openForDeletion } from "../../protocol/deletion";
 import type { ResourceHandler } from "../../protocol/resource-handler";
 
 export interface ClusterCheckInputs {
-  /** Path of a kubeconfig. @default KUBECONFIG, else ~/.kube/config */
+  /** Path of a kubeconfig. @default the path in KUBECONFIG, else ~/.kube/config */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly needs: KubernetesRequirements;
   /** Project and stack, `PROJECT/STACK`. */
   readonly stack: string;
-  /** Whether the namespace is kept, with the volumes in it, when the stack is destroyed. */
+  /** Whether the namespace is kept, together with its volumes, when the stack is destroyed. */
   readonly keepsNamespace: boolean;
 }
 
@@ -25,8 +25,9 @@ const open = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesCl
   KubernetesClient.open({ kubeconfig, context });
 
 /**
+ * Problems with the cluster and the namespace.
  * @param olds inputs of the last update; undefined before the first update. After the first update the stack may own
- *   the namespace
+ * the namespace
  */
 async function clusterProblems(
   kubernetes: KubernetesClient,
@@ -43,8 +44,8 @@ const owns = (olds: ClusterCheckInputs | undefined, namespace: string): boolean 
   olds?.needs.createsNamespace === true && olds.needs.namespace === namespace;
 
 /**
- * Problem of a stack that no longer creates its namespace. Pulumi would delete the namespace, and Kubernetes everything
- * in it.
+ * Problem of a stack that no longer creates its namespace. Pulumi would delete the namespace, and then Kubernetes would
+ * delete everything in it.
  */
 function abandonedNamespace(
   olds: ClusterCheckInputs | undefined,
@@ -55,7 +56,10 @@ function abandonedNamespace(
   return [withPrefix(`createNamespace: ${problem}`)];
 }
 
-/** Problems in a preview; empty if the Kubernetes cluster does not answer, because a preview works without it. */
+/**
+ * Problems that a preview finds. Empty if the Kubernetes cluster does not answer, because a preview must work without
+ * it.
+ */
 async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
   try {
     return await clusterProblems(await open(inputs), inputs, olds);
@@ -64,7 +68,7 @@ async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInp
   }
 }
 
-/** @throws BadInput with every problem */
+/** Refuses a cluster or namespace that the stack cannot use. @throws BadInput with every problem */
 async function requireCluster(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<object> {
   const kubernetes = await open(inputs);
   const problems = await clusterProblems(kubernetes, inputs, olds);
@@ -82,7 +86,7 @@ export const handler: ResourceHandler<ClusterCheckInputs, object> = {
   },
   create: async (inputs) => ({ id: inputs.needs.namespace, outputs: await requireCluster(inputs, undefined) }),
   update: (_id, olds, news) => requireCluster(news, olds),
-  // This resource is deleted after all others of the stack, so a kept namespace contains only volumes by then.
+  // This resource is deleted after all others of the stack. At that time a kept namespace contains only volumes.
   delete: async (_id, olds, context) => {
     if (!olds.keepsNamespace) return;
     const { namespace } = olds.needs;

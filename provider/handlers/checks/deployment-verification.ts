@@ -17,13 +17,13 @@ import { openForUpdate } from "../../protocol/opening";
 export interface DeploymentVerificationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Duration of the formation. A new formation needs a new check. Null if there is no formation step. */
+  /** Duration of the formation; null if there is no formation step. A new formation needs a new check. */
   readonly formationMs: number | null;
-  /** Revision of the pods. A changed revision restarts the pods. Null if servers are replaced instead of restarted. */
+  /** Revision of the pods; null if servers are replaced instead of restarted. A changed revision restarts the pods. */
   readonly revision: string | null;
-  /** Time of the last roll-out, ISO 8601. A new roll-out needs a new check. Undefined if none is known */
+  /** Time of the last roll-out, ISO 8601; undefined if none is known. A new roll-out needs a new check. */
   readonly rolledOutAt?: string | undefined;
-  /** Time limit for pods to run, and after that for replicas to link and catch up, seconds. */
+  /** Time limit for pods to run, seconds. Replicas have the same time again to link and catch up. */
   readonly timeoutSeconds: number;
   /** Change this number to run the check again. */
   readonly trigger: number;
@@ -36,7 +36,7 @@ export interface DeploymentVerificationOutputs {
   readonly data: SeenData;
   /** Time when the deployment was verified, ISO 8601. */
   readonly verifiedAt: string;
-  /** Assertions that failed at `pulumi refresh`, a sentence each; empty if all hold. */
+  /** Assertions that failed at `pulumi refresh`, a sentence each; empty if no assertion failed. */
   readonly drift: readonly string[];
 }
 
@@ -49,8 +49,8 @@ const SETTLING_MS = 30_000;
 /**
  * Verifies the deployment. It changes no server. After a failure the state keeps the last verification that passed. If
  * nodes of a cluster have moved to other shards, only one pod may be evicted at a time. The next update always verifies
- * again. If data is gone, this update fails. After that the state describes the data that still exists, and the next
- * update compares with that.
+ * again. If data is gone, the update fails once. The state then describes the data that still exists, and the next
+ * update compares with this data.
  */
 export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVerificationOutputs> = {
   recordsAttempts: true,
@@ -67,22 +67,22 @@ export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVe
 };
 
 /**
- * Whether an update keeps the servers. False for servers on this machine, because a change that they cannot accept
- * starts new servers.
+ * Whether an update keeps the servers. False for servers on this machine, because a change that running servers cannot
+ * accept starts new servers.
  */
 function isSame(olds: DeploymentReference, news: DeploymentReference): boolean {
   if (olds.platform !== "kubernetes" || news.platform !== "kubernetes") return false;
   return olds.namespace === news.namespace && olds.statefulSet === news.statefulSet;
 }
 
-/** @param former data of the last update, to compare with. @default data is not compared */
+/** Verifies the deployment. @param former data that the last update found. @default data is not compared */
 async function check(
   { target, password, formationMs, timeoutSeconds }: DeploymentVerificationInputs,
   former: SeenData | undefined,
   context: HandlerContext,
 ): Promise<DeploymentVerificationOutputs> {
   const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
-  // Before the verification: no file of a pod has its zone, because the scheduler decides it later.
+  // Zones come before the verification. A pod's files do not contain its zone, because the scheduler decides it later.
   await tellZones(deployment);
   const { timeoutMs: recoveryMs, signal, report } = options;
   const settled = await verifyUntilPass(deployment, {

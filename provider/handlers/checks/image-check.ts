@@ -27,7 +27,7 @@ export interface ImageCheckInputs {
   readonly timeoutSeconds: number;
 }
 
-/** Highest time limit for the pod, seconds: enough to pull some hundred megabytes from a slow registry. */
+/** Highest time limit for the pod, seconds. It suffices to pull some hundred megabytes from a slow registry. */
 const MOST_SECONDS = 300;
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check", "app.kubernetes.io/managed-by": "valkey-measured" };
 
@@ -50,7 +50,7 @@ async function runningVersions(inputs: ImageCheckInputs, signal: AbortSignal): P
   return answers.flatMap((text) => (text === undefined ? [] : (parseInfo(text).get("valkey_version") ?? [])));
 }
 
-/** @returns why the change is refused; undefined if it is allowed */
+/** Reason why the change is refused; undefined if the change is allowed. */
 function refusal(name: string, running: readonly string[], to: string): string | undefined {
   const from = running.find((version) => cannotReadDataOf(version, to));
   if (from === undefined) return undefined;
@@ -60,7 +60,11 @@ function refusal(name: string, running: readonly string[], to: string): string |
   );
 }
 
-/** @returns the version of the image's server @throws Failure when the image is not Valkey, or cannot be pulled */
+/**
+ * Runs the image in a pod.
+ * @returns the version of the image's server
+ * @throws Failure when the image is not Valkey, or cannot be pulled
+ */
 async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, context: HandlerContext): Promise<string> {
   const { name, namespace } = target;
   const labels = { ...LABELS, "app.kubernetes.io/instance": name };
@@ -83,7 +87,7 @@ export const handler: ResourceHandler<ImageCheckInputs, object> = {
     const tag = tagOf(image ?? "");
     if (olds === undefined || tag === undefined || image === olds.image || target === undefined) return [];
     if (!cannotReadDataOf(tagOf(olds.image) ?? "", tag)) return [];
-    // Only versions that really run count: a version that never ran has written no data.
+    // Only versions that really run count. A version that never ran has written no data.
     const { name } = olds.target;
     const tags = await inspectOrReport(name, report, async () =>
       runningTags(await openKubernetesClient(olds.target), olds.target),

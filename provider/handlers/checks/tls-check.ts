@@ -18,7 +18,7 @@ export interface TlsCheckInputs {
   readonly tls?: TlsRequest | undefined;
   /** Whether TLS may be switched on or off while servers run. All servers then restart at once. */
   readonly allowDowntime: boolean;
-  /** Whether the servers keep their data when their pods restart. */
+  /** Whether the servers still have their data after their pods restart. */
   readonly keepsData: boolean;
   /** Time limit for the Secret to be created, seconds. */
   readonly timeoutSeconds: number;
@@ -54,7 +54,7 @@ async function lookAtSecret(
 const unreadable = ({ secretName }: TlsRequest): string =>
   `Secret ${secretName} cannot be read by this user, so its certificate is not checked`;
 
-/** @returns why TLS cannot be switched on or off; undefined if it can, or if there are no servers yet */
+/** Reason why TLS cannot be switched on or off. Undefined if the switch is allowed, or if there are no servers yet. */
 async function switchProblem(
   { target }: TlsCheckInputs,
   isOn: boolean,
@@ -81,7 +81,8 @@ async function switchProblem(
 }
 
 /**
- * @returns why the certificate or the switch of TLS is refused. If the Secret cannot be read now, the update checks it
+ * Reasons why the certificate or the switch of TLS is refused. If the Secret cannot be read now, the update checks it
+ * later.
  */
 async function refusals(
   olds: TlsCheckInputs | undefined,
@@ -102,7 +103,10 @@ async function refusals(
   return look.problems.map((problem) => ({ property: "tls", reason: `Secret ${tls.secretName}: ${problem}` }));
 }
 
-/** @throws BadInput when the certificate cannot serve the deployment */
+/**
+ * Waits until the Secret exists, and checks its certificate.
+ * @throws BadInput when the certificate cannot serve the deployment
+ */
 async function awaitSecret(
   { target, tls, timeoutSeconds }: TlsCheckInputs,
   context: HandlerContext,
@@ -139,7 +143,7 @@ export const handler: ResourceHandler<TlsCheckInputs, TlsCheckOutputs> = {
   create: async (inputs, context) => ({ id: inputs.target.name, outputs: await awaitSecret(inputs, context) }),
   update: async (_id, olds, news, context) => {
     const isOn = news.tls !== undefined;
-    // Checked again, because a preview may have had no access to the Kubernetes cluster.
+    // The update checks this again, because a preview may have had no access to the Kubernetes cluster.
     const problem = (olds.tls !== undefined) === isOn ? undefined : await switchProblem(olds, isOn, news);
     if (problem !== undefined) throw new BadInput(news.target.name, [`${problem.property}: ${problem.reason}`]);
     return awaitSecret(news, context);

@@ -13,7 +13,7 @@ export const benchmarkSchema = z
       fallback: "results/TIME",
     }),
     keep: z.boolean().default(false).meta({
-      description: "Whether `npm start` leaves the deployments running. Pulumi always does.",
+      description: "Whether `npm start` leaves the deployments running. Pulumi always leaves them running.",
     }),
     trigger: wholeNumber(0)
       .default(1)
@@ -31,7 +31,7 @@ export const verificationSchema = z
       .default(1)
       .meta({ description: "Change this number to make the next `pulumi up` verify again." }),
     timeout: wholeNumber(1, 86_400).default(600).meta({
-      description: "Longest wait until the servers run and the deployments are formed.",
+      description: "Time limit for the servers to start and for the deployments to form.",
       unit: "seconds",
     }),
   })

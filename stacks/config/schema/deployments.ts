@@ -1,4 +1,4 @@
-/** The section `deployments`: what is deployed, by name. */
+/** The section `deployments`: deployments by name. */
 import { z } from "zod";
 import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/settings/engines";
@@ -75,8 +75,8 @@ const deploymentKeys = {
     .default(false)
     .meta({
       description:
-        "Whether to allow more `io-threads` than cores, and a `maxmemory` that is too large for the memory limit. Use it to " +
-        "measure what that costs.",
+        "Whether to allow more `io-threads` than cores, and a `maxmemory` that is too large for the memory limit. Use this option " +
+        "to measure the cost of such settings.",
     }),
   pods: deploymentPodsSchema.optional().meta({
     description: "Settings of the pods that differ from those of the platform (platforms `kubernetes` and `eks`).",
@@ -141,14 +141,15 @@ const replicationSchema = z
     mode: mode("replication"),
     replicas: wholeNumber(0, 100).default(1).meta({ description: "Number of replicas of the one primary." }),
     sentinel: z.union([z.boolean(), sentinelSchema]).optional().meta({
-      description: "Sentinels that promote a replica when the primary fails. `true` is `{}`, with every default.",
+      description:
+        "Sentinels that promote a replica when the primary fails. `true` means `{}`: every option has its default.",
       fallback:
         "`true` if the deployment runs Valkey in at least three zones, has a replica, and has a name of at most 43 characters; else `false`",
     }),
     chart: chartSchema.optional().meta({
       description:
-        "Unchanged Helm chart of the Valkey project instead of the pods of this project (platforms `kubernetes` and `eks`). It is " +
-        "verified and measured, and has no failover. A change to the chart or back creates a new deployment, without the data.",
+        "Unchanged Helm chart of the Valkey project instead of the pods of this project (platforms `kubernetes` and `eks`). A deployment " +
+        "by the chart is verified and measured, and has no failover. Adding or removing `chart` creates a new deployment without the data.",
       fallback: "pods of this project",
     }),
     ...deploymentKeys,

@@ -11,7 +11,9 @@ import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-class
 import { wholeNumber } from "../../../lib/schema/fields";
 import { resourceQuantities, clientFields, instanceType, podFields, quantity, resources } from "./pods";
 
-/** A region, such as `us-west-2`. China and GovCloud are refused: they are other partitions, with different ARNs. */
+/**
+ * A region, such as `us-west-2`. China and GovCloud are refused, because they are other partitions with different ARNs.
+ */
 const region = z
   .string()
   .regex(
@@ -52,23 +54,22 @@ const tuningSchema = z.strictObject({
         "kernel chooses the CPUs.",
     }),
   staticCpus: z.boolean().default(false).meta({
-    description:
-      "Whether pods get CPUs of their own, if they request whole CPUs and their limits equal their requests.",
+    description: "Whether a pod gets exclusive CPUs if it requests whole CPUs and its limits equal its requests.",
   }),
 });
 
 const serversCapacity = z
   .literal("on-demand", { error: SERVERS_ON_DEMAND })
   .default("on-demand")
-  .meta({ description: "How AWS sells the machines. Servers never run on spot machines." });
+  .meta({ description: "Purchase option of the machines. Servers never run on spot machines." });
 
 const clientsCapacity = z
   .enum(CAPACITIES)
   .default("on-demand")
   .meta({
     description:
-      "How AWS sells the machines. `spot` costs less, but AWS may take spot machines away: an interrupted measurement is " +
-      "repeated once, and then fails.",
+      "Purchase option of the machines. `spot` costs less, but AWS may reclaim spot machines. An interrupted measurement is " +
+      "repeated once. If the repeat is interrupted too, the measurement fails.",
   });
 
 function pool<C extends z.ZodType>(defaults: PoolArgs, capacity: C) {
@@ -149,7 +150,7 @@ export const clusterSchema = z.strictObject({
     description: "Whether `publicAccessCidrs` may contain 0.0.0.0/0.",
   }),
   access: z.record(accessName, access).default({}).meta({
-    description: "Roles and users that may use the cluster, besides its creator, each under a name.",
+    description: "IAM roles and users that may use the cluster in addition to its creator, by a name of your choice.",
   }),
   keyArn: arn("kms", "key/").optional().meta({
     description: "KMS key for secrets in etcd.",
@@ -172,7 +173,7 @@ export const clusterSchema = z.strictObject({
 const systemSchema = z.strictObject({
   instanceType: instanceType.optional().meta({
     description:
-      "Machine type. It must have room for Karpenter and CoreDNS, which need more with more planned machines.",
+      "Machine type. It must have room for Karpenter and CoreDNS, which need more resources if more machines are planned.",
     fallback: "the smallest m7g that has room",
   }),
   machines: z
@@ -219,7 +220,8 @@ const storageSchema = z.strictObject({
 const clientsSchema = z.strictObject({
   ...clientFields,
   requests: resourceQuantities.default({ cpu: "1", memory: "1Gi" }).meta({
-    description: "Resources reserved for each load generator. There is no limit, because a limit would slow it down.",
+    description:
+      "Resources reserved for each load generator. There is no limit, because a limit would slow the load generator down.",
   }),
   zone: zoneLetter.optional().meta({ description: "Letter of the load generators' zone.", fallback: "any zone" }),
 });
@@ -261,7 +263,7 @@ export const eksPlatformSchema = z
     pools: poolsSchema.prefault({}).meta({ description: "Pools of machines, started by Karpenter." }),
     imageCache: imageCacheSchema.optional().meta({
       description:
-        "Cache in ECR for the images of Docker Hub, which machines then pull from ECR. Required if the planned machines " +
+        "Cache in ECR for the images of Docker Hub. Machines pull the cached images from ECR. Required if the planned machines " +
         "together pull 100 or more images of Docker Hub (one pull per image and machine) from one IP address.",
       fallback: "no cache",
     }),
@@ -272,7 +274,7 @@ export const eksPlatformSchema = z
     storage: storageSchema.prefault({}).meta({ description: "Volume of each server, deleted with the stack." }),
     clients: clientsSchema.prefault({}).meta({
       description:
-        "Load generators on machines of the pool `clients`. If there are enough machines, each load generator has its own.",
+        "Load generators on machines of the pool `clients`. If there are enough machines, each load generator has its own machine.",
     }),
     tags: z
       .record(tagText(/^(?!aws:)/, 1, 127), tagText(/^/, 0, 255))

@@ -17,9 +17,9 @@ const settingsSchema = z.strictObject({
   appendfsync: z
     .enum(APPENDFSYNC_VALUES)
     .optional()
-    .meta({ description: "When the append-only file is synced to disk.", fallback: UNCHANGED }),
+    .meta({ description: "Policy for syncing the append-only file to disk.", fallback: UNCHANGED }),
   "min-replicas-to-write": wholeNumber(0, 100).optional().meta({
-    description: "Replicas that a primary needs to accept writes.",
+    description: "Number of replicas that a primary needs to accept writes.",
     fallback: UNCHANGED,
   }),
   "min-replicas-max-lag": wholeNumber(0, 3600).optional().meta({
@@ -28,7 +28,7 @@ const settingsSchema = z.strictObject({
     fallback: UNCHANGED,
   }),
   "cluster-node-timeout": wholeNumber(100, 600_000).optional().meta({
-    description: "Time without a reply after which nodes suspect a node to have failed.",
+    description: "Time without a reply after which nodes suspect that a node has failed.",
     unit: "milliseconds",
     fallback: UNCHANGED,
   }),
@@ -51,7 +51,7 @@ const common = {
     unit: "milliseconds",
   }),
   waitFor: wholeNumber(0, 10).default(0).meta({
-    description: "Replicas that must confirm a write (WAIT) before it counts as acknowledged.",
+    description: "Number of replicas that must confirm a write (WAIT) before it counts as acknowledged.",
   }),
   settings: settingsSchema
     .prefault({})
@@ -59,15 +59,15 @@ const common = {
   before: seconds.default(2).meta({ description: "Duration of the writes before the fault.", unit: "seconds" }),
   after: seconds.default(2).meta({ description: "Duration of the writes after the recovery.", unit: "seconds" }),
   recoveryTimeout: seconds.min(1).default(120).meta({
-    description: "Longest wait for the deployment to recover.",
+    description: "Time limit for the recovery of the deployment.",
     unit: "seconds",
   }),
   repair: z.boolean().default(true).meta({
-    description: "Whether hand-overs put primaries and their replicas into different zones again after the recovery.",
+    description: "Whether hand-overs after the recovery separate primaries from their replicas by zone again.",
   }),
   repeats: wholeNumber(1, 1000)
     .default(1)
-    .meta({ description: "Number of repeats. A distribution of outages needs several." }),
+    .meta({ description: "Number of repeats. A distribution of outages needs several repeats." }),
 };
 
 const restart = seconds.optional().meta({
@@ -123,7 +123,7 @@ export const failureSchema = z.discriminatedUnion("fault", [
     .strictObject({
       fault: fault("rolling-restart"),
       home: z.string().min(1).optional().meta({
-        description: "Directory of the programs that the servers restart with, for an upgrade.",
+        description: "Directory with the programs of the restarted servers, for an upgrade.",
         fallback: "the same programs",
       }),
       ...common,

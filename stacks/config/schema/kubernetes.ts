@@ -37,7 +37,8 @@ const clientsSchema = z.strictObject({
       "Whether load generators may share a machine with the servers under test. If true, every result has a warning.",
   }),
   requests: resourceQuantities.optional().meta({
-    description: "Resources reserved for each load generator. There is no limit, because a limit would slow it down.",
+    description:
+      "Resources reserved for each load generator. There is no limit, because a limit would slow the load generator down.",
     fallback: "100m CPU and 64Mi",
   }),
   nodeSelector: selector("Labels of the machines for load generators."),
@@ -59,10 +60,10 @@ export const kubernetesSchema = z
     ...podFields,
     createNamespace: z.boolean().default(true).meta({
       description:
-        "Whether the stack creates its namespace, and deletes it with everything in it. If false, the namespace must exist, with the Secrets that the stack names.",
+        "Whether the stack creates its namespace, and later deletes it with everything in it. If false, the namespace must exist, with the Secrets that the stack names.",
     }),
     zones: z.array(zoneLabel).min(1).meta({
-      description: "Values of topology.kubernetes.io/zone that the servers are spread over.",
+      description: "Zones over which the servers are spread: values of topology.kubernetes.io/zone.",
     }),
     resources: resources
       .default({ requests: { cpu: "500m", memory: "1Gi" }, limits: { cpu: "2", memory: "1Gi" } })

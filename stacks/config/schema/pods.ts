@@ -28,7 +28,7 @@ export const resourceQuantities = z.strictObject({
 /** Requests and limits of a server. */
 export const resources = z.strictObject({
   requests: resourceQuantities.meta({ description: "Resources reserved for each server." }),
-  limits: resourceQuantities.meta({ description: "Upper limit of the resources of each server." }),
+  limits: resourceQuantities.meta({ description: "Resource limits of each server." }),
 });
 
 const metricsSchema = z.strictObject({
@@ -54,11 +54,12 @@ export const podFields = {
     fallback: "a pinned image",
   }),
   imagePullPolicy: z.enum(["Always", "IfNotPresent"]).optional().meta({
-    description: "When images are pulled.",
+    description: "Policy for pulling images.",
     fallback: "Kubernetes' own default",
   }),
   imagePullSecrets: z.array(objectName).optional().meta({
-    description: "Secrets of the namespace for the registries of all images. A new namespace has none yet.",
+    description:
+      "Names of Secrets in the namespace, with credentials for the registries of all images. A new namespace has no Secrets yet.",
     fallback: "none",
   }),
   hostAntiAffinity: z
@@ -66,7 +67,7 @@ export const podFields = {
     .default("preferred")
     .meta({
       description:
-        "Placement of a deployment's nodes on machines. `required`: each node gets a machine of its own. `preferred`: each does if there are enough " +
+        "Placement of a deployment's nodes on machines. `required`: each node gets a machine of its own. `preferred`: each node gets one if there are enough " +
         "machines. `none`: nodes may share machines. On EKS, machines are started for the nodes, so `preferred` works like `required`.",
     }),
   metrics: metricsSchema.optional().meta({
@@ -105,13 +106,13 @@ export const podFields = {
     .meta({
       description:
         "Whether `pulumi up` may restart all nodes at once to switch TLS on or off. Clients are cut off until the nodes run again. " +
-        "The nodes keep their data; if it is not on volumes, the change is refused.",
+        "The nodes keep their data. If the data is not on volumes, the change is refused.",
     }),
 } as const;
 
 const perPrimary = z.strictObject({
   perPrimary: z.number().positive().max(10).meta({
-    description: "Load generators per primary of the largest deployment.",
+    description: "Number of load generators per primary of the largest deployment.",
   }),
 });
 
@@ -159,7 +160,7 @@ export const externalSchema = z.strictObject({
     .meta({
       description:
         "Address blocks from which load balancers accept connections. In cluster mode, include the blocks of pods and " +
-        "machines, because clients inside use the load balancers too.",
+        "machines, because clients in the Kubernetes cluster use the load balancers too.",
       fallback: "any",
     }),
 });
@@ -172,7 +173,10 @@ const podStorageSchema = z.strictObject({
   }),
 });
 
-/** Options of one deployment's pods. They override the platform's options. Only `kubernetes` and `eks` have them. */
+/**
+ * Options of one deployment's pods. They override the platform's options. Only the platforms `kubernetes` and `eks`
+ * have these options.
+ */
 export const deploymentPodsSchema = z.strictObject({
   image: z.string().min(1).optional().meta({ description: "Image of the servers.", fallback: "the engine's" }),
   resources: resources.optional().meta({ description: "Resources of each server.", fallback: "the platform's" }),

@@ -27,9 +27,9 @@ export interface StackConfig {
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
   /** Fault scenarios by name. `npm start -- break` runs them. */
   readonly failures: Readonly<Record<string, ScenarioConfig>>;
-  /** Whether the Pulumi program of the stack measures. `npm start` always measures. */
+  /** Whether the stack's Pulumi program measures its deployments. `npm start` always measures them. */
   readonly measures: boolean;
-  /** Search for the capacity, after the measurements. */
+  /** Search for the capacity. It runs after the measurements. */
   readonly capacity?: CapacityConfig | undefined;
   /** Study that `npm start -- study` runs. Other commands ignore it. */
   readonly study?: StudySectionConfig | undefined;
@@ -43,7 +43,7 @@ export type HostStackConfig = StackConfig & { readonly platform: HostConfig };
  * problems in the others.
  */
 export const SECTIONS = {
-  platform: platformSchema.meta({ description: "Where the servers run." }),
+  platform: platformSchema.meta({ description: "Platform on which the servers run." }),
   deployments: z
     .record(deploymentName, deploymentSchema)
     .refine((all) => Object.keys(all).length > 0, "expected at least one deployment")

@@ -33,7 +33,7 @@ const varySchema = z.strictObject({
   }),
   replicas: levels(wholeNumber(0, 10)).meta({ description: "Numbers of replicas per primary." }),
   "io-threads": levels(wholeNumber(1, 256)).meta({
-    description: "Numbers of I/O threads per server. A study may exceed the number of cores.",
+    description: "Numbers of I/O threads per server. A study may use more threads than there are cores.",
   }),
   engine: levels(engine).meta({
     description: "Server programs: `valkey`, `valkey-8.1`, `redis`, or the directory of the programs.",
@@ -53,7 +53,7 @@ const varySchema = z.strictObject({
 });
 
 const growthSchema = z.strictObject({
-  keys: wholeNumber(100_000, 1_000_000_000).meta({ description: "Number of keys at the end." }),
+  keys: wholeNumber(100_000, 1_000_000_000).meta({ description: "Number of keys at the end of the measurement." }),
   dataSize: valueBytes.default(64).meta({ description: "Value size.", unit: "bytes" }),
 });
 
@@ -65,7 +65,7 @@ export const studyConfigSchema = z
       .default("comparison")
       .meta({
         description:
-          "Analysis of the results. `comparison` only compares treatments. The others also judge the claims of a published " +
+          "Analysis of the results. `comparison` only compares treatments. The other analyses also judge the claims of a published " +
           "document (docs/sources.md).",
       }),
     vary: varySchema.prefault({}).meta({
@@ -78,20 +78,22 @@ export const studyConfigSchema = z
       .default(0.05)
       .meta({
         description:
-          "Target relative precision of each comparison: 0.05 is 5 %. The study repeats until all comparisons reach " +
-          "it, or the budget is spent.",
+          "Target relative precision of each comparison: 0.05 is 5 %. The study repeats measurements until all comparisons " +
+          "reach this precision, or until the budget is spent.",
       }),
-    budget: wholeNumber(1, MAX_BUDGET_SECONDS).default(600).meta({ description: "Longest duration.", unit: "seconds" }),
+    budget: wholeNumber(1, MAX_BUDGET_SECONDS)
+      .default(600)
+      .meta({ description: "Time limit of the study.", unit: "seconds" }),
     seed: wholeNumber(1, 1_000_000_000).optional().meta({
       description: "Seed of the measurements' order.",
       fallback: "a random seed, recorded in the results",
     }),
     runners: wholeNumber(1, 256).default(1).meta({
-      description: "Load generators that run at the same time, unless `vary.runners` says otherwise.",
+      description: "Number of load generators that run at the same time, unless `vary.runners` is set.",
     }),
     growth: growthSchema.optional().meta({
       description:
-        "Measurement of a growing table: keys are inserted into an empty server of every treatment with one node, while " +
+        "Measurement of a growing table. For every treatment with one node, keys are inserted into an empty server, while " +
         "memory and rate are sampled.",
       fallback: "no such measurement",
     }),

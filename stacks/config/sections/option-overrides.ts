@@ -3,7 +3,10 @@ import { isMap } from "../../../lib/schema/json-schema";
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** Values that replace values of the stack file. Problems with them name the option instead of the path in the file. */
+/**
+ * Values that replace values of the stack file. Problems with these values are reported with the name of the option
+ * instead of the path in the file.
+ */
 export interface OptionOverrides {
   /** Values by name of the option in the section `benchmark`. */
   readonly benchmark: Values;
@@ -16,7 +19,7 @@ export interface OptionOverrides {
   readonly options: Readonly<Record<string, string>>;
 }
 
-/** No options. */
+/** Overrides without any value. */
 export const NO_OVERRIDES: OptionOverrides = { benchmark: {}, options: {} };
 
 /**
@@ -31,8 +34,9 @@ export function withBenchmarkOptions(section: Values, overrides: Values): Record
 }
 
 /**
- * The sections with the workload of the command line, which is named after its load generator. Number of keys and value
- * size come from the file unless command-line options set them, because the servers have room for that much data.
+ * The sections with the workload of the command line, which is named after its load generator. The number of keys and
+ * the value size in the file still apply unless command-line options set them, because the servers have room for that
+ * much data.
  */
 export function withWorkloadOption(raw: Values, workload: Values): Record<string, unknown> {
   const { benchmark } = raw;

@@ -8,7 +8,7 @@ type Values = Readonly<Record<string, unknown>>;
 /**
  * The sections with the overrides.
  * @param raw sections by name, from `readStackFile`; they are not changed
- * @param assignments overrides, each `PATH=VALUE`. PATH begins with a section and has option names, or positions in
+ * @param assignments overrides, each `PATH=VALUE`. PATH consists of a section and of option names or positions in
  * lists, separated by dots. VALUE is YAML; an empty value removes the option
  * @throws BadInput with every assignment that has a problem
  */

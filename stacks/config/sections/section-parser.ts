@@ -106,7 +106,7 @@ export class SectionParser {
     return parsed && { ...parsed, tests: parsed.tests ?? (this.#hasWorkloads() ? [] : DEFAULT_TESTS) };
   }
 
-  /** Parses the workloads. @returns the valid ones */
+  /** Parses the workloads. @returns the valid workloads */
   workloads(): readonly Named<WorkloadConfig>[] {
     const withDefault = (value: unknown): unknown =>
       isMap(value) ? { loadGenerator: DEFAULT_LOAD_GENERATOR, ...value } : value;
@@ -122,7 +122,7 @@ export class SectionParser {
     return [];
   }
 
-  /** Parses the section `capacity`. A workload on the command line replaces the one that the section names. */
+  /** Parses the section `capacity`. A workload on the command line replaces the workload that the section names. */
   #capacity(): CapacityConfig | undefined {
     const parsed = this.#optional("capacity", capacitySchema);
     return parsed === undefined || this.overrides.workload === undefined ? parsed : { ...parsed, workload: undefined };

@@ -5,7 +5,7 @@ import { isMap, parseDocument } from "yaml";
 import { BadInput, messageOf } from "../../../lib/errors";
 import { didYouMean } from "../../../lib/did-you-mean";
 
-/** Namespace of the project's configuration, which is the project's name in Pulumi.yaml. */
+/** Namespace of the project's configuration. It equals the project's name in Pulumi.yaml. */
 export const CONFIG_NAMESPACE = "valkey";
 
 /** First line of every stack file. It tells editors where the schema is. */

@@ -1,6 +1,6 @@
 /**
- * Cross-field validation: it finds values that are allowed on their own but not together. It runs before anything
- * starts. Pure.
+ * Cross-field validation: finds values that are allowed separately but not together. It runs before anything starts.
+ * Pure.
  */
 import type { Label } from "../../../lib/schema/problems";
 import { loadedDeployment } from "../../plan/benchmark-plans";
@@ -11,7 +11,7 @@ import { scenarioProblems } from "./scenarios";
 import type { MachineFacts, ParsedSections } from "./types";
 import { capacityProblems, workloadProblems } from "../../../benchmarks/workloads/suitability";
 
-/** A sentence for each problem: it names the path, the problem, and what is allowed. */
+/** Sentences about problems, one for each. A sentence names the path, the problem, and what is allowed. */
 export function crossFieldProblems(sections: ParsedSections, machine: MachineFacts, label: Label): string[] {
   const context = { sections, machine, label };
   const { platform, deployments, benchmark, workloads, capacity } = sections;

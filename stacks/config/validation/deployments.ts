@@ -32,7 +32,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
   ]);
 }
 
-/** Problems with servers whose `maxmemory` is more than their pods or this machine have room for. */
+/** Problems with servers whose `maxmemory` does not fit into their pods or into this machine. */
 export function memoryProblems({ sections, machine, label }: ValidationContext): string[] {
   const { platform, deployments } = sections;
   const path = (name: string): string => label(["deployments", name, "settings", "maxmemory"]);
@@ -79,7 +79,7 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   if (unknown.length > 0) {
     problems.push(`${path}: ${unknown.join(", ")} is not one of the platform's zones: ${known.join(", ")}`);
   }
-  // For the platform's zones on eks, its schema already reports a zone that is named twice.
+  // On eks, the platform's schema already reports a platform zone that is named twice.
   if (distinct < zones.length && (isOwn || platform.type !== "eks")) problems.push(`${path}: a zone is named twice`);
   if (distinct > nodes) {
     // On eks, machines are planned for all zones of the platform, so a smaller deployment must name some of these

@@ -29,8 +29,8 @@ export interface PlannedLoad {
 type PodsConfig = NonNullable<DeploymentConfig["pods"]>;
 
 /**
- * Settings that have a schema, but that Dragonfly does not support here. It has no such flags, or they concern data on
- * disk.
+ * Settings that have a schema, but that Dragonfly does not support here. Dragonfly has no flags for them, or they
+ * concern data on disk.
  */
 const NOT_IN_DRAGONFLY: readonly string[] = Object.keys(settingsSchema.shape).filter((name) => name !== "maxmemory");
 
@@ -53,7 +53,8 @@ export function podPlatformProblems(
 }
 
 /**
- * Problems with options that the upstream chart does not support, because it lacks this project's additions to servers.
+ * Problems with options that the upstream chart does not support, because the chart lacks this project's additions to
+ * servers.
  */
 function chartProblems(name: string, deployment: DeploymentConfig, platform: PlatformConfig, label: Label): string[] {
   if (deployment.mode !== "replication" || deployment.chart === undefined) return [];

@@ -5,7 +5,7 @@ import type { Label } from "../../../lib/schema/problems";
 import type { ScenarioConfig } from "../schema/failures";
 import type { ParsedSections, ValidationContext } from "./types";
 
-/** Problems with scenarios that name unknown deployments or zones, or wait for more replicas than there are. */
+/** Problems with scenarios that name unknown deployments or zones, or wait for more replicas than exist. */
 export function scenarioProblems({ sections, label }: ValidationContext): string[] {
   return sections.failures.flatMap(([name, failure]) => [
     ...unknownNames(name, failure, sections, label),

@@ -5,7 +5,10 @@ import { nodeCount } from "../../../valkey/topology/placement";
 import type { Label } from "../../../lib/schema/problems";
 import type { StudySectionConfig } from "../schema/study";
 
-/** A sentence for each problem. If several treatments have the same problem, only the first one is named. */
+/**
+ * Sentences about problems, one for each problem. If several treatments have the same problem, the sentence names only
+ * the first of these treatments.
+ */
 export function studyProblems(
   { growth }: StudySectionConfig,
   treatments: readonly Treatment[],

@@ -7,7 +7,7 @@ import type { PlatformConfig } from "../../config/schema/platform";
 /** Deployments on a platform. */
 export interface Deployed {
   readonly deployments: readonly ProgramDeployment[];
-  /** The platform, with the names of images from which its machines pull. */
+  /** The platform. Its images have the names under which its machines pull them. */
   readonly platform: PlatformConfig;
 }
 

@@ -26,8 +26,8 @@ const label = (path: readonly PropertyKey[]): string =>
   `${CONFIG_NAMESPACE}:${["platform", ...path].map(String).join(".")}`;
 
 /**
- * Creates the platform and the deployments. It throws errors before anything is created.
- * @throws BadInput with every reason why the plan or the account does not allow it
+ * Creates the platform and the deployments. Errors are thrown before anything is created.
+ * @throws BadInput with every reason why the plan or the account does not allow the platform
  * @throws Failure when AWS does not answer
  */
 export async function deployOnEks(stack: string, platform: EksPlatformConfig, config: StackConfig): Promise<Deployed> {
@@ -96,8 +96,8 @@ async function withCachedImages(
 }
 
 /**
- * Name of the cluster. By default it consists of the project's and the stack's names, changed and shortened as AWS
- * needs.
+ * Name of the cluster. By default it consists of the project's and the stack's names, changed and shortened to a name
+ * that AWS allows.
  */
 export function clusterName(stack: string, { clusterName: own }: Pick<EksPlatformConfig, "clusterName">): string {
   if (own !== undefined) return own;

@@ -34,7 +34,7 @@ export function deployOnKubernetes(
     enableConfigMapMutable: true,
     enableSecretMutable: true,
     // Objects that an interrupted update created but did not record in the state are adopted, but only in the stack's
-    // own namespace. In a namespace that others use, an object with the same name may be theirs.
+    // own namespace. In a shared namespace, an object with the same name may belong to others.
     upsertExistingObjects: platform.createNamespace,
     enablePatchForce: true,
   });

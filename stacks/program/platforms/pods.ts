@@ -38,14 +38,14 @@ export function createNamespace(name: string, options: pulumi.CustomResourceOpti
   return { name: made.metadata.name, dependsOn: [made] };
 }
 
-/** Place in which pods are created, and access to them for formation and measurement. */
+/** Destination of pods, and the access to it that formation and measurement need. */
 export interface PodDestination {
   readonly provider: k8s.Provider;
   readonly namespace: PodNamespace;
   /** Path of a kubeconfig, or its text, which must not contain secrets. */
   readonly kubeconfig: pulumi.Input<string> | undefined;
   readonly context: string | undefined;
-  /** CIDR block that network policies name instead of pods; undefined if they select pods. */
+  /** CIDR block that network policies name instead of pods; undefined if the policies select pods. */
   readonly policyBlock?: string | undefined;
   /** Node selectors of each StatefulSet and Deployment, by its name; undefined on existing machines. */
   readonly nodeSelectors: ReadonlyMap<string, Labels> | undefined;
@@ -119,7 +119,7 @@ function deployPods(
   return { name, userPasswords, component: createDeployment(name, deployment, args, on, options) };
 }
 
-/** Clients that may connect: all addresses of the block; without a block, the default. */
+/** Clients that may connect: all addresses of the block, or the default if there is no block. */
 function accessOf({ policyBlock }: PodDestination): NetworkAccess | undefined {
   if (policyBlock === undefined) return undefined;
   const peers = [{ ipBlock: { cidr: policyBlock } }];
