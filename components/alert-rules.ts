@@ -81,7 +81,7 @@ export function alertRules(namespace: string): AlertRule[] {
       "5m",
       `rate(${of("evicted_keys_total")}[5m]) > 0`,
       "{{ $labels.pod }} evicts {{ $value | humanize }} keys a second",
-      "The data does not fit into maxmemory. This is normal for a cache; silence this alert if the server is one.",
+      "The data does not fit into maxmemory. This is normal for a cache; silence this alert if the server is a cache.",
     ),
     rule(
       "ValkeySaveFailed",

@@ -33,7 +33,7 @@ import { PASSWORD_FILE } from "./kubernetes/server-config";
 
 /** Message that each preview and update logs. */
 const LIMITS =
-  "the upstream chart has no failover and no TLS here: clients cannot write while a change restarts the primary, a crash of the " +
+  "the upstream chart has neither failover nor TLS here: clients cannot write while a change restarts the primary, a crash of the " +
   "primary can leave all servers without data, and the password and the volumes must not change";
 
 /** Arguments that become values of the chart, or that verification needs. */

@@ -89,8 +89,10 @@ function describeFailures(former: Look | undefined, { assertions }: Look): (stri
   const again = assertions.filter(({ id, holds }) => holds && failedBefore.has(id)).map(({ id }) => id);
   return [
     ...fresh.filter((each) => !isConsequence(each)).map(({ id, found }) => `${id}: ${found}`),
-    consequences.length === 0 ? undefined : `fail because of nodes that cannot be reached: ${consequences.join(", ")}`,
-    again.length === 0 ? undefined : `hold again: ${again.join(", ")}`,
+    consequences.length === 0
+      ? undefined
+      : `these assertions fail because of nodes that cannot be reached: ${consequences.join(", ")}`,
+    again.length === 0 ? undefined : `these assertions hold again: ${again.join(", ")}`,
   ];
 }
 

@@ -24,7 +24,7 @@ export class LookMetrics {
   readonly #duration = this.#gauge("valkey_look_duration_seconds", "Duration of the last look", "deployment");
   readonly #failovers = new Counter({
     name: "valkey_failovers_total",
-    help: "Shards that another primary served than in the look before",
+    help: "Shards whose primary changed since the previous look",
     labelNames: ["deployment"],
     registers: [this.#registry],
   });

@@ -57,10 +57,7 @@ class ArgumentCheck {
     if (await pulumi.isSecret(given)) return this.#refuse(path, "cannot be a secret");
     const { isKnown, promise } = given as unknown as { isKnown: Promise<boolean>; promise: () => Promise<unknown> };
     if (!(await isKnown))
-      return this.#refuse(
-        path,
-        "must be known while the program runs; expected a value, not an output that is known later",
-      );
+      return this.#refuse(path, "must be known while the program runs; expected a plain value, not an output");
     return this.#known(spec, await promise.call(given), path);
   }
 

@@ -20,7 +20,7 @@ export class ComponentProvider extends ValkeyProvider {
     const spec = schema.resources[type];
     const Component = await loadComponent(type.split(":").at(-1) ?? "");
     if (spec === undefined || Component === undefined)
-      throw new Error(`there is no component ${type}; there are ${Object.keys(schema.resources).join(", ")}`);
+      throw new Error(`there is no component ${type}; components: ${Object.keys(schema.resources).join(", ")}`);
     // The check throws BadInput and not InputPropertiesError, because Pulumi prints the values of the properties that
     // an InputPropertiesError names, even secrets.
     const args = await checkedArguments(schema, spec, inputs);

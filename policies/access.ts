@@ -24,7 +24,7 @@ function accessViolations(access: unknown, tags: unknown): string[] {
   const cidrs = listAt(access, "publicAccessCidrs").map(String);
   if (cidrs.length === 0) {
     return [
-      "publicAccessCidrs is missing, so every address reaches the API server; " +
+      "publicAccessCidrs is missing, so every address can reach the API server; " +
         "name address blocks, or set endpointPublicAccess: false",
     ];
   }

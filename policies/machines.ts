@@ -50,7 +50,7 @@ export const pinnedImages: Rule = {
     if (resource.type === "aws:eks/nodeGroup:NodeGroup")
       return !hasProperty(resource.props, "releaseVersion") && textAt(resource.props, "amiType") !== "CUSTOM"
         ? [
-            "releaseVersion is missing, and a launch template does not pin the image; set it, or amiType CUSTOM if the template names an image",
+            "releaseVersion is missing, and no launch template pins the image; set releaseVersion, or set amiType CUSTOM if the template names an image",
           ]
         : [];
     if (!isNodeClass(resource)) return [];

@@ -73,7 +73,7 @@ function inContainer(container: unknown, { spec }: PodTemplate): string[] {
       : undefined,
     listAt(container, "securityContext", "capabilities", "drop").includes("ALL")
       ? undefined
-      : "capabilities.drop has no ALL",
+      : "capabilities.drop does not contain ALL",
     added.length > 0 ? `adds ${added.join(", ")}` : undefined,
     either("runAsNonRoot") === "true" ? undefined : "runAsNonRoot is not true",
     either("runAsUser") === "0" ? "runs as root" : undefined,

@@ -26,7 +26,7 @@ export function takePackageVersion(
   const { [INPUT]: required, ...others } = inputs;
   if (required === undefined || required === version) return { inputs: others, problems: [] };
   const reason =
-    `the program's package valkey-measured has version ${JSON.stringify(required)}, and the provider that Pulumi found has ` +
+    `the program's package valkey-measured has version ${JSON.stringify(required)}, but the provider that Pulumi found has ` +
     `${version}. Name the provider of the package in Pulumi.yaml: plugins: { providers: [{ name: valkey, path: ` +
     "node_modules/valkey-measured/plugin }] }";
   return { inputs: others, problems: [{ property: "", reason }] };

@@ -77,7 +77,7 @@ export async function announce(
     const missing = [...wanted].find(([name, value]) => !found.has(name) && value !== "0");
     if (missing !== undefined)
       throw new Failure(
-        `${node.name} has no ${missing[0]}, so it cannot give clients port ${missing[1]}: node ports need Valkey 9.1. ` +
+        `${node.name} does not have the directive ${missing[0]}, so it cannot give clients port ${missing[1]}. Node ports need Valkey 9.1. ` +
           "Nothing has changed; use load balancers, or a newer image",
       );
     return [...wanted].filter(([name, value]) => found.has(name) && found.get(name) !== value);

@@ -43,7 +43,7 @@ export async function applySettings(
     if (refusals.length > 0) {
       await Promise.allSettled(nodes.map(([, connection], index) => setAll(connection, former[index] ?? new Map())));
       throw new Failure(
-        `${deployment.name}: the servers refuse settings, and no setting has changed: ${refusals.join("; ")}`,
+        `${deployment.name}: the servers refuse settings, so no setting has changed: ${refusals.join("; ")}`,
       );
     }
     if (changes.get("appendonly") === "yes") await awaitAppendOnlyFiles(deployment.name, nodes, polling);
@@ -100,7 +100,7 @@ async function requireMemory(
   const used = infoNumber(parseInfo(await connection.info("memory")), "used_memory") ?? 0;
   if (used <= limit) return;
   throw new Failure(
-    `${name} uses ${used} bytes, which is more than the new maxmemory of ${limit}: it would refuse every write. ` +
+    `${name} uses ${used} bytes, which is more than the new maxmemory of ${limit}, so it would refuse every write. ` +
       "Nothing has changed; delete data, add shards, or set a maxmemory-policy that evicts keys",
   );
 }

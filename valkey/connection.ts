@@ -128,7 +128,7 @@ async function authenticate(client: Redis, access: NodeAccess): Promise<void> {
     if (message.startsWith("NOAUTH")) throw new Failure("the server requires a password: set VALKEY_PASSWORD");
     if (message.startsWith("WRONGPASS")) throw new PasswordRefused();
     if (message.includes("without any password configured"))
-      throw new Failure("the server has no password: do not set one");
+      throw new Failure("the server has no password, but one was given; connect without a password");
     // A server that replies LOADING, MASTERDOWN or BUSY can be reached; its INFO reports the same state later.
     if (!/^(LOADING|MASTERDOWN|BUSY)/.test(message)) throw error;
   }

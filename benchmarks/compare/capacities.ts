@@ -104,7 +104,7 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
   return compact([
     unknown.length === 0
       ? undefined
-      : `the ${unknown.join(" and the ")} run has no record of its load, so the loads may differ`,
+      : `there is no record of the load in the ${unknown.join(" and the ")} run, so the loads may differ`,
     ...(first.load === null || second.load === null
       ? []
       : capacityGeneratorChanges(first.load, second.load).map(

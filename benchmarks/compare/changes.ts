@@ -64,7 +64,7 @@ function factsOf(environment: Environment): [string, string][] {
     ["Node", node],
     [
       "load generator",
-      environment.programs === null ? "on another machine" : `valkey-benchmark ${environment.programs.version}`,
+      environment.programs === null ? "on a different machine" : `valkey-benchmark ${environment.programs.version}`,
     ],
   ];
 }

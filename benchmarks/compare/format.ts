@@ -11,7 +11,7 @@ import { describeChange } from "./changes";
 const JUDGEMENTS: Readonly<Record<Judgement, string>> = {
   faster: "faster",
   slower: "slower",
-  noise: "noise: the reference load changed as much",
+  noise: "noise: the reference load changed by as much",
   "no-difference": "no difference shown",
   "not-enough-data": "not enough data",
   "other-work": "different work, no ratio",
@@ -54,7 +54,7 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
     ...changes.map((change) => `  ${describeChange(change)}`),
     referenceLoad === undefined
       ? undefined
-      : `Reference load: ${describeReferenceLoad(referenceLoad)}. This is the change of the machine itself, without your servers`,
+      : `Reference load: ${describeReferenceLoad(referenceLoad)}. It measures the change of the machine, because it does not use your servers`,
     "",
     ...(rows.length === 0
       ? capacities.length === 0
@@ -86,6 +86,6 @@ function capacityTable(capacities: RunComparison["capacities"], letter: (note: s
   return [
     "",
     ...textTable([["Capacity", "Deployment", "First", "Second", "Ratio", "within", ""], ...lines], "  rrr"),
-    "(within: bounds that follow from the rate steps of both searches; two searches of the same servers may differ by more)",
+    "(within: bounds of the ratio that follow from the steps of the offered rate in both searches; two searches of the same servers may differ by more)",
   ];
 }

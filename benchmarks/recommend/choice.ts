@@ -67,13 +67,13 @@ function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | und
 
 function missingReads({ pipeline }: Requirements, all: readonly Results[]): string {
   const others = otherConditions("reads", pipeline, all);
-  return `no GET was measured at full speed, with hits and without errors, at pipeline ${pipeline}${others} (to measure it: ${commandFor("get", pipeline)})`;
+  return `no measurement of GET at pipeline ${pipeline} ran at full speed, with hits and without errors${others} (to measure it: ${commandFor("get", pipeline)})`;
 }
 
 function missingWrites({ pipeline }: Requirements, all: readonly Results[], get: MeasuredCapacity | undefined): string {
   const threads = get === undefined ? "" : ` and io-threads ${get.ioThreads}`;
   const others = otherConditions("writes", pipeline, all);
-  return `no SET was measured at full speed and without errors, at pipeline ${pipeline}${threads}${others} (to measure it: ${commandFor("set", pipeline)})`;
+  return `no measurement of SET at pipeline ${pipeline}${threads} ran at full speed and without errors${others} (to measure it: ${commandFor("set", pipeline)})`;
 }
 
 const commandFor = (test: string, pipeline: number): string => `${COMMAND} --tests ${test} --pipeline ${pipeline}`;
@@ -95,7 +95,7 @@ function shortcomings({ source, row }: MeasuredCapacity, { valueSize }: Requirem
       : undefined,
     dataSize === undefined || isSimilarSize(dataSize, valueSize)
       ? undefined
-      : `${source} had values of ${dataSize} B, and the load has values of ${valueSize} B: sizes may differ by a factor ` +
+      : `${source} had values of ${dataSize} B, but the load has values of ${valueSize} B: sizes may differ by a factor ` +
         `of four at most (measure with --datasize ${valueSize})`,
   ]);
 }

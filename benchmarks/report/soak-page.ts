@@ -86,13 +86,13 @@ function chartsOf(deployment: string, windows: readonly SoakWindow[]): Chart[] {
     lines(
       `${deployment}-resident`,
       `${deployment}: resident memory`,
-      "MiB of physical memory of each server; the difference to the chart above is fragmentation and copy-on-write of forks.",
+      "MiB of physical memory of each server; the difference from the chart above is fragmentation and copy-on-write of forks.",
       perNode(({ residentBytes }) => (residentBytes === null ? null : residentBytes / MEBI)),
     ),
     lines(
       `${deployment}-aof`,
       `${deployment}: append-only files`,
-      "MiB; a line falls where the file was rewritten.",
+      "MiB. A line falls when the file was rewritten.",
       perNode(({ aofBytes }) => (aofBytes === null ? null : aofBytes / MEBI)),
     ),
     lines(

@@ -155,7 +155,7 @@ export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow):
     assisted === 0 ? undefined : `${where}: did not recover without help${of(assisted)}`,
     repaired === 0
       ? undefined
-      : `${where}: a primary and its replica shared a zone after recovery, and hand-overs separated them${of(repaired)}`,
+      : `${where}: after the recovery a primary and its replica were in one zone, and hand-overs separated them${of(repaired)}`,
     unread === 0
       ? undefined
       : `${where}: ${formatCount(unread)} keys could not be read after recovery (${unreadReason}); ` +

@@ -82,7 +82,7 @@ function clockWarnings({ record: { servers, client }, serversUnknown }: WarningE
   }
   if (Math.abs(servers.disagreement) <= CLOCK_DISAGREEMENT_LIMIT) return [];
   const difference = formatPercent(servers.disagreement);
-  const rates = `the load generator reports ${formatCount(client.rps)}/s, the servers counted ${formatCount(servers.rps)}/s`;
+  const rates = `the load generator reports ${formatCount(client.rps)}/s, but the servers counted ${formatCount(servers.rps)}/s`;
   return [warning("clocks-disagree", `${rates} (${difference})`)];
 }
 
@@ -109,7 +109,10 @@ function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: Wa
   const offered = isOpenLoop ? Math.min(rate, offering.offered / offeredSeconds) : rate;
   if (client.rps >= RATE_LIMIT * offered) return [];
   return [
-    warning("rate-missed", `only ${formatCount(client.rps)}/s of the offered ${formatCount(rate)}/s were reached`),
+    warning(
+      "rate-missed",
+      `the load generator reached only ${formatCount(client.rps)}/s of the offered ${formatCount(rate)}/s`,
+    ),
   ];
 }
 

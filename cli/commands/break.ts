@@ -116,7 +116,7 @@ function plannedRuns(
     throw new BadInput(
       "--scenario",
       unknown.map(
-        (name) => `stack ${stack} has no scenario ${name};${didYouMean(name, names)} there are: ${names.join(", ")}`,
+        (name) => `stack ${stack} has no scenario ${name};${didYouMean(name, names)} Scenarios: ${names.join(", ")}`,
       ),
     );
   const chosen = Object.entries(config.failures).filter(([name]) => scenarios?.includes(name) ?? true);

@@ -16,7 +16,7 @@ export function compareResults(paths: readonly string[], precision: number | und
   if (paths.length < 2)
     throw new BadInput("compare", ["expected at least two results.json, or directories that hold one"]);
   if (precision !== undefined && !(precision > 0 && precision <= 1))
-    throw new BadInput("--precision", [`is ${precision}: expected a part such as 0.05`]);
+    throw new BadInput("--precision", [`is ${precision}: expected a fraction such as 0.05`]);
   const runs = readResultFiles(paths);
   const [first, ...others] = runs;
   if (first === undefined) return 0;

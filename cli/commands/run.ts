@@ -107,7 +107,7 @@ function readConfig({ stack, overrides, mode }: RunOptions): HostStackConfig {
   const { platform } = parsed;
   if (platform.type !== "host")
     throw new BadInput(`stack ${stack}`, [
-      `its platform is ${platform.type}, which this command cannot deploy to; use npx pulumi up -s ${stack}${IS_PACKAGE ? " in a checkout" : ""}`,
+      `its platform is ${platform.type}, but this command deploys only to the platform host; use npx pulumi up -s ${stack}${IS_PACKAGE ? " in a checkout" : ""}`,
     ]);
   assertLoadGeneratorsInstalled(configuredMixedWorkloads(parsed));
   return { ...parsed, platform };

@@ -148,12 +148,14 @@ function resume({ stack, output }: SoakOptions): Begun {
     output === undefined ? soakCheckpointLogs.latest(results, (header) => header.stack === stack) : resolve(output);
   if (directory === undefined)
     throw new BadInput("--resume", [
-      `no soak of ${stack} is in ${shortPath(results)}; start one without --resume, or name its directory with --output`,
+      `no soak of ${stack} is in ${shortPath(results)}; start a soak without --resume, or name the directory of a soak with --output`,
     ]);
   const checkpoints = soakCheckpointLogs.resume(directory);
   if (checkpoints.header.stack === stack) return { directory, checkpoints };
   checkpoints.close();
-  throw new BadInput(`--resume of ${shortPath(directory)}`, [`it is a soak of the stack ${checkpoints.header.stack}`]);
+  throw new BadInput(`--resume of ${shortPath(directory)}`, [
+    `it is a soak of the stack ${checkpoints.header.stack}, not of ${stack}`,
+  ]);
 }
 
 class SoakRun {
@@ -241,7 +243,7 @@ class SoakRun {
       report,
       signal: AbortSignal.any([this.interruption, host.unexpectedExit]),
     });
-    return `Soaked for ${formatDuration(seconds)} in ${windowsOf(this.checkpoints).length} windows`;
+    return `Sent the load for ${formatDuration(seconds)} in ${windowsOf(this.checkpoints).length} windows`;
   }
 
   async verifyAgain(): Promise<string> {

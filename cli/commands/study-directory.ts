@@ -45,7 +45,7 @@ export function resumeStudy(study: Study, output: string | undefined): StudyDire
     output === undefined ? studyCheckpointLogs.latest(results, ({ name }) => name === study.name) : resolve(output);
   if (directory === undefined)
     throw new BadInput("--resume", [
-      `no study ${study.name} is in ${shortPath(results)}; start one without --resume, or name its directory with --output`,
+      `no study ${study.name} is in ${shortPath(results)}; start a new study without --resume, or name the directory of the study with --output`,
     ]);
   const checkpoints = studyCheckpointLogs.resume(directory);
   const problems = differences(checkpoints.header, study);
@@ -56,11 +56,11 @@ export function resumeStudy(study: Study, output: string | undefined): StudyDire
 
 function differences({ name, fingerprint: begun, machine: there }: StudyLogHeader, study: Study): string[] {
   return compact([
-    name === study.name ? undefined : `it is the study ${name}`,
+    name === study.name ? undefined : `it is the study ${name}, not ${study.name}`,
     begun === fingerprint(study)
       ? undefined
       : "the stack file, the options or the program changed since the study began; start again without --resume",
-    there === machine() ? undefined : `it was begun on a different machine: ${there}`,
+    there === machine() ? undefined : `the study began on a different machine: ${there}`,
   ]);
 }
 

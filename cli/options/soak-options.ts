@@ -69,7 +69,7 @@ export function soakOptions(stack: string, values: Readonly<Record<string, unkno
     const count = Math.ceil(seconds / windowSeconds);
     const least = Math.ceil(seconds / MAX_WINDOWS);
     reader.problems.push(
-      `--window: ${count} windows of ${windowSeconds} s; at most ${MAX_WINDOWS} are allowed, so a window lasts at least ${least}s`,
+      `--window: ${count} windows of ${windowSeconds} s; at most ${MAX_WINDOWS} are allowed, so a window must last at least ${least} s`,
     );
   }
   const load = {

@@ -35,7 +35,7 @@ export async function deployedTargets(stack: string, directory: string): Promise
   const text = await exportState(stack, directory);
   const { resources } = stateSchema.parse(JSON.parse(text)).deployment;
   const targets = targetsOf(resources);
-  if (targets.length === 0) throw new BadInput(`stack ${stack}`, ["has no deployments; pulumi up makes them"]);
+  if (targets.length === 0) throw new BadInput(`stack ${stack}`, ["has no deployments; pulumi up creates them"]);
   return targets;
 }
 

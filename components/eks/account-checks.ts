@@ -65,13 +65,13 @@ export function accountProblems(
   if (facts.zones.length < 3)
     problems.push({
       path: ["region"],
-      message: `${region} has ${facts.zones.length} zones for this account and at least 3 are needed`,
+      message: `${region} has ${facts.zones.length} zones for this account, but at least 3 are needed`,
     });
   const unknown = zones.filter((zone) => !facts.zones.includes(zone));
   if (unknown.length > 0)
     problems.push({
       path: ["zones"],
-      message: `${unknown.join(", ")}: no such zone of ${region} for this account; there are ${facts.zones.join(", ")}`,
+      message: `${unknown.join(", ")}: this account has no such zone in ${region}; zones of the account: ${facts.zones.join(", ")}`,
     });
   const types = [...new Set(machines.map((group) => group.type))];
   const nowhere = types.filter((type) => !facts.offers.has(type));
@@ -92,7 +92,7 @@ export function accountProblems(
     if (offered.length > 0 && missing.length > 0)
       problems.push({
         path: ["zones"],
-        message: `${type} is not offered in ${missing.join(", ")}; it is in ${offered.join(", ")}`,
+        message: `${type} is not offered in ${missing.join(", ")}, but it is offered in ${offered.join(", ")}`,
       });
   }
   problems.push(...quotaProblems(quotas, facts.quotas));

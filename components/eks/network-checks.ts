@@ -64,7 +64,7 @@ export function networkProblems(
     else if (free < needed)
       problems.push({
         path,
-        message: `${here.map(({ id }) => id).join(" and ")} in ${zone} ${here.length === 1 ? "has" : "have"} ${free} free addresses, and ${machines} machines with ${prefixes} prefixes of ${PREFIX_SIZE} addresses need ${needed}`,
+        message: `${here.map(({ id }) => id).join(" and ")} in ${zone} ${here.length === 1 ? "has" : "have"} ${free} free addresses, but ${machines} machines with ${prefixes} prefixes of ${PREFIX_SIZE} addresses need ${needed}`,
       });
   }
   return problems;

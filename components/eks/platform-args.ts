@@ -116,7 +116,7 @@ function networkProblems({ zones, network, existingNetwork }: EksPlatformArgs): 
   return compact([
     network === undefined
       ? undefined
-      : { path: ["network"], message: "is set together with existingNetwork; expected only one of them" },
+      : { path: ["network"], message: "is set together with existingNetwork; expected only one of the two" },
     count < zones.length
       ? { path, message: `${count} subnets for ${zones.length} zones; expected at least one subnet for each zone` }
       : undefined,

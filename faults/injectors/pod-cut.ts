@@ -80,7 +80,7 @@ export async function cutPods(
 ): Promise<void> {
   const own = await readPolicy(kubernetes, namespace, name);
   if (own?.spec === undefined)
-    throw new Failure(`namespace ${namespace} has no NetworkPolicy ${name}, which a network cut needs`);
+    throw new Failure(`namespace ${namespace} has no NetworkPolicy ${name}; a network cut needs this policy`);
   const policies = cutPolicies(own.spec, labels);
   await Promise.all(pods.map((pod) => labelPod(kubernetes, namespace, pod, "yes")));
   await kubernetes.call(

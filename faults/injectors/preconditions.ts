@@ -25,13 +25,13 @@ export const unmetPodPrecondition: PreconditionCheck = ({ fault, settings }, con
   // A recreated pod reads appendonly from its ConfigMap, before a directive can be set on it.
   const appendonly = configured.get("appendonly") ?? "no";
   if (fault.kind !== "cut-zone" && (settings.get("appendonly") ?? appendonly) !== appendonly)
-    return "a recreated pod starts with the appendonly of its deployment: set appendonly in the settings of the deployment and run pulumi up";
+    return "a recreated pod starts with the setting appendonly of its deployment: set appendonly in the settings of the deployment and run pulumi up";
   switch (fault.kind) {
     case "freeze-primary":
       return "the API server cannot pause the processes of a pod; the platform host can";
     case "full-disk":
       return (
-        "a volume may share the machine's disk with other pods, which a full disk would break too; " +
+        "a full disk could also break other pods, because volumes of several pods may share a disk of the machine; " +
         "on the platform host each server has a disk of its own"
       );
     case "scale":

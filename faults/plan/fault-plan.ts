@@ -36,7 +36,7 @@ export interface FaultPlan {
 
 /** The plan as text for a preview, one line for each action and warning. */
 export function describeFaultPlan(plan: FaultPlan): string[] {
-  const when = plan.healWhen === "served" ? "once all slots are served again" : `after ${plan.healWhen.seconds} s`;
+  const when = plan.healWhen === "served" ? "when all slots are served again" : `after ${plan.healWhen.seconds} s`;
   return [
     ...plan.inject.map(describeAction),
     ...plan.assist.map((action) => `if the deployment does not recover: ${describeAction(action)}`),

@@ -104,7 +104,9 @@ function planKillAll(outline: DeploymentOutline, newAddresses: boolean): FaultPl
     healWhen: { seconds: 0 },
     heal: compact([{ do: "start", nodes, newAddresses }, mustRejoin ? rejoin : undefined]),
     warnings: compact([
-      mustRejoin ? "nodes remember the old addresses of each other, so they have to meet again" : undefined,
+      mustRejoin
+        ? "each node knows only the old addresses of the other nodes, so the nodes have to meet again"
+        : undefined,
       outline.persistent ? undefined : "nothing is stored on disk: every acknowledged write is lost",
     ]),
   };
@@ -155,7 +157,7 @@ function planScale(outline: DeploymentOutline, to: DeploymentOutline["shape"]): 
   const { mode, shape } = outline;
   if (mode === "replication") return "only a deployment in cluster mode can be resized while it serves clients";
   if (to.primaries === shape.primaries && to.replicasPerPrimary === shape.replicasPerPrimary)
-    return "the deployment has that shape already";
+    return "the deployment has this shape already";
   return {
     ...NOTHING_TO_HEAL,
     victims: [],

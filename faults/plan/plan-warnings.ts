@@ -4,10 +4,10 @@ import type { DeploymentOutline } from "./fault-plan";
 /** Warning for a full disk. The behavior of Valkey 9.1.2 was seen in this project's own scenarios. */
 export const TORN_WRITE_WARNING =
   "when a full disk cuts a write short, Valkey 9.1.2 leaves zeros in the append-only file and refuses to start from " +
-  "that file; the scenario rewrites the file once the disk has room";
+  "that file; the scenario rewrites the file when the disk has room again";
 
 export const CUT_WRITES_WARNING =
-  "clients reach both sides of the cut: a primary that is cut off accepts writes until it notices, and these writes are lost";
+  "clients reach both sides of the cut: a primary that is cut off accepts writes until it notices the cut, and these writes are lost";
 
 /**
  * Whether the loss of nodes leaves no majority of primaries. Only a majority of the primaries that own slots can elect
@@ -39,11 +39,11 @@ export function failoverWarnings({ hasAutomaticFailover, mode }: DeploymentOutli
 export function headlessWarnings(headless: readonly string[]): string[] {
   if (headless.length === 0) return [];
   return [
-    `no replica of ${headless.join(", ")} is left: the slots of these primaries are not served until they start again`,
+    `no replica of ${headless.join(", ")} is left, so no node serves the slots of these primaries until the primaries start again`,
   ];
 }
 
 export function missingReplicaWarnings({ shards }: DeploymentOutline): string[] {
   const unreplicated = shards.filter(({ replicas }) => replicas.length === 0).map(({ primary }) => primary);
-  return unreplicated.length === 0 ? [] : [`${unreplicated.join(", ")} have no replica to hand over to`];
+  return unreplicated.length === 0 ? [] : [`primaries without a replica to hand over to: ${unreplicated.join(", ")}`];
 }

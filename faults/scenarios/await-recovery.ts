@@ -36,7 +36,7 @@ export async function awaitRecovery(run: ScenarioRun, { context }: ScenarioObser
     const verification = await verify({ ...injector.deployment, nodes: injector.nodes() });
     if (verification.verdict.pass) return { repaired, verifiedMs: performance.now(), recoveryFailure: null };
     if (scenario.repair && !repaired && observer.isRedundant && hasUnsafeZones(verification)) {
-      logEvent("repair zones: a primary and its replica share a zone");
+      logEvent("repair zones: a primary and its replica are in one zone");
       repaired = await repairZones(context);
     } else if (performance.now() > deadline) {
       return { repaired, verifiedMs: null, recoveryFailure: failedAssertions(verification) };

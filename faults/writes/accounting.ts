@@ -104,7 +104,7 @@ function accountForKey(
 }
 
 function anomaliesOf(key: string, number: number, held: KeyWrite | undefined): string[] {
-  if (held === undefined) return [`${key} holds write ${number}, which was not sent`];
+  if (held === undefined) return [`${key} holds write ${number}, but this write was not sent`];
   if (held.outcome.kind !== "failed") return [];
-  return [`${key} holds write ${number}, which was refused (${held.outcome.error})`];
+  return [`${key} holds write ${number}, but this write was refused (${held.outcome.error})`];
 }

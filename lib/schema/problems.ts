@@ -30,7 +30,7 @@ export function describeIssues(
 
 /** Message for an unknown key: `x: unknown key; did you mean y? Known here: …`. */
 export function unknownKey(where: string, key: string, known: readonly string[]): string {
-  const list = known.length === 0 ? "" : ` Known here: ${known.join(", ")}`;
+  const list = known.length === 0 ? "" : ` Allowed keys: ${known.join(", ")}`;
   return `${where}: unknown key;${didYouMean(key, known)}${list}`;
 }
 

@@ -22,7 +22,7 @@ const WANTED_CONFIDENCE = 0.95;
 export function medianInterval(values: readonly number[]): MedianInterval {
   const sorted = [...values].sort((a, b) => a - b);
   const n = sorted.length;
-  if (n === 0) throw new Error("the median of no values");
+  if (n === 0) throw new Error("a median needs at least one value");
   let k = 1;
   while (2 * (k + 1) <= n && coverage(n, k + 1) >= WANTED_CONFIDENCE) k++;
   return {

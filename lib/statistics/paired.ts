@@ -58,7 +58,7 @@ export function signedRankInterval(values: readonly number[], confidence: number
     values.flatMap((value, index) => values.slice(index).map((other) => (value + other) / 2)),
   ).sort();
   const rank = signedRank(values.length, 1 - confidence);
-  if (rank === 0) throw new Error(`${values.length} values give no interval of confidence ${confidence}`);
+  if (rank === 0) throw new Error(`${values.length} values are too few for an interval with confidence ${confidence}`);
   return {
     estimate: medianSorted([...walsh]),
     low: walsh[rank - 1] ?? NaN,

@@ -16,7 +16,7 @@ const known = new Map<string, number>();
  */
 export function twoSidedT(confidence: number, degrees: number): number {
   if (!(confidence > 0 && confidence < 1) || !(degrees >= 1))
-    throw new Error(`no t of confidence ${confidence} with ${degrees} degrees of freedom`);
+    throw new Error(`no t value for confidence ${confidence} and ${degrees} degrees of freedom`);
   const key = `${confidence} ${degrees}`;
   const found = known.get(key) ?? search(1 - confidence, degrees);
   known.set(key, found);

@@ -99,7 +99,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
       } catch (error) {
         const what = error instanceof z.ZodError ? (error.issues[0]?.message ?? "") : messageOf(error);
         throw new BadInput(file, [
-          `line ${number} does not match this version's format (${what}); start the ${this.kind.subject} again`,
+          `line ${number} does not match the format of this version (${what}); start the ${this.kind.subject} again`,
         ]);
       }
     };
@@ -148,7 +148,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
       throw new BadInput(`output directory ${directory}`, [messageOf(error)]);
     }
     if (release === undefined)
-      throw new BadInput(directory, [`another process writes the checkpoint log of this ${this.kind.subject}`]);
+      throw new BadInput(directory, [`another process is writing the checkpoint log of this ${this.kind.subject}`]);
     return release;
   }
 }

@@ -81,7 +81,7 @@ export function costOf(args: CostArgs): Cost {
     usdPerHour: prices === undefined ? undefined : lines.reduce((sum, line) => sum + (line.usdPerHour ?? 0), 0),
     notCounted: [
       ...(prices === undefined
-        ? [`everything: there are no prices of ${region}`]
+        ? [`everything: there are no prices for ${region}`]
         : missing.map((what) => `${what}: no price in the table of ${region}`)),
       "logs, and traffic between zones and through NAT and endpoints, because they depend on use",
     ],
@@ -91,7 +91,7 @@ export function costOf(args: CostArgs): Cost {
 function machineLines({ machines, prices, isSpot }: CostArgs): CostLine[] {
   const counts = new Map<string, { what: string; type: string; count: number }>();
   for (const { pool, type, count } of machines) {
-    const what = `${type} (${pool}${isSpot(pool) ? ", spot: at most" : ""})`;
+    const what = `${type} (${pool}${isSpot(pool) ? ", spot, at the on-demand price" : ""})`;
     counts.set(what, { what, type, count: (counts.get(what)?.count ?? 0) + count });
   }
   return [...counts.values()].map(({ what, type, count }) => {

@@ -170,10 +170,10 @@ function systemMachines(system: SystemPlan, zones: readonly string[]): MachineGr
 function notesOf({ region, network, pools }: EksPlanArgs, prices: PriceTable | undefined): string[] {
   return compact([
     prices === undefined
-      ? `there are no prices of ${region}, so its cost is not known, and its machine types are not known before AWS is asked; regions with prices: ${PRICED_REGIONS.join(", ")}`
+      ? `there are no prices for ${region}: the cost is unknown, and AWS must say which machine types exist there; regions with prices: ${PRICED_REGIONS.join(", ")}`
       : undefined,
     network.existing
-      ? "the free addresses of the existing network are not known here; each machine takes one address, and its pods take a /28 or more"
+      ? "the free addresses of the existing network are unknown; each machine takes one address, and the pods of a machine take a /28 or more"
       : undefined,
     isSpot(pools, "clients") ? SPOT_NOTE : undefined,
     !network.existing && network.nat === "one"
@@ -192,18 +192,21 @@ function zoneProblems(
   if (zones.length < MIN_ZONES)
     problems.push({
       path,
-      message: `${zones.length} are too few: EKS needs subnets in at least ${MIN_ZONES} zones, and one zone cannot keep replicas apart from their primaries`,
+      message: `expected at least ${MIN_ZONES} zones: EKS needs subnets in ${MIN_ZONES} zones, and one zone cannot keep replicas apart from their primaries`,
     });
   if (new Set(zones).size < zones.length) problems.push({ path, message: "a zone is named twice" });
   if (prices === undefined) return problems;
   if (zones.length > prices.zones)
-    problems.push({ path, message: `${zones.length} are more than ${region} has; expected at most ${prices.zones}` });
+    problems.push({
+      path,
+      message: `${zones.length} zones are more than ${region} has; expected at most ${prices.zones}`,
+    });
   for (const type of new Set(machines.map((group) => group.type))) {
     const offered = prices.machines[type]?.zones;
     if (offered !== undefined && offered < Math.min(zones.length, prices.zones))
       problems.push({
         path,
-        message: `${type} is offered in ${offered} zones of ${region}, and ${zones.length} zones are planned; expected at most ${offered} zones, or a different type`,
+        message: `${type} is offered in ${offered} zones of ${region}, but ${zones.length} zones are planned; expected at most ${offered} zones, or a different type`,
       });
   }
   return problems;
@@ -230,11 +233,11 @@ function networkProblems(
   const has =
     capacity === undefined
       ? `has no room for subnets in ${zones.length} zones`
-      : `holds ${capacity.machines} machines and ${capacity.prefixes} prefixes of 16 addresses in each of ${zones.length} zones`;
+      : `has room for ${capacity.machines} machines and ${capacity.prefixes} prefixes of 16 addresses in each of ${zones.length} zones`;
   return [
     {
       path,
-      message: `${wanted.cidr} ${has}, and ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest zone; ${advice}`,
+      message: `${wanted.cidr} ${has}, but ${busiest.machines} machines with ${busiest.prefixes} prefixes are planned in the busiest zone; ${advice}`,
     },
   ];
 }

@@ -82,7 +82,7 @@ export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<
           {
             path: [],
             message:
-              `the account's quota ${code} (${service}: ${name}) is ${value} and the plan needs ${needed}; ` +
+              `the account's quota ${code} (${service}: ${name}) is ${value}, but the plan needs ${needed}; ` +
               "ask AWS for a higher quota, or plan for less",
           },
         ];

@@ -98,9 +98,9 @@ async function openNodes(olds: AccessInputs, password: string, context: HandlerC
   } catch (error) {
     if (error instanceof BadInput) throw error;
     const remedy = isCausedBy(error, PasswordRefused)
-      ? "servers accept neither the new password nor the last known one, so somebody changed it on the servers: " +
+      ? "servers accept neither the new password nor the last known one, so somebody changed the password on the servers: " +
         "set `password` to the password that the servers accept"
-      : "users and passwords change on all nodes or on none: run the update again when all nodes answer";
+      : "a change of users or passwords needs all nodes: run the update again when all nodes answer";
     throw new Failure(`${messageOf(error)}\nNothing has changed; ${remedy}`, { cause: error });
   }
 }
@@ -186,7 +186,7 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
       ...others.map(
         (whose) =>
           `a new password${whose}: set on ${nodes}; the old password stays valid for ${overlapSeconds} s; ` +
-          "no restart, no effect on clients that use the new password by then",
+          "no restart, no effect on clients that switch to the new password in this time",
       ),
       ...describeUsers(rulesIn(olds.target), rulesIn(target), nodes),
     ];

@@ -110,7 +110,7 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
             {
               property: "external.type",
               reason:
-                `nodes of ${image ?? ""} cannot give clients a port that differs from their own: NodePort needs Valkey 9.1. ` +
+                `servers of the image ${image ?? ""} can tell clients only their own port, but NodePort has different ports and needs Valkey 9.1. ` +
                 "Expected LoadBalancer, or a newer image",
             },
           ]
@@ -122,8 +122,8 @@ export const handler: ResourceHandler<ExternalAddressesInputs, ExternalAddresses
     const nodes = `${nodeCount(target.shape)} running nodes`;
     return [
       external === null
-        ? `${nodes} give clients the addresses of pods again; no restart, and clients outside the Kubernetes cluster cannot connect any more`
-        : `${nodes} give all clients, also inside the Kubernetes cluster, the addresses of Services of the type ` +
+        ? `${nodes} give clients the addresses of pods again; no restart, but clients outside the Kubernetes cluster cannot connect any more`
+        : `${nodes} give the addresses of Services to all clients, also to clients inside the Kubernetes cluster; type of the Services: ` +
           `${external.type}; no restart, connections stay open`,
     ];
   },

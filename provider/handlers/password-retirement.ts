@@ -37,7 +37,7 @@ async function reloadExporters(
     try {
       await reloadExporter(kubernetes, { namespace, pod, port: exporterPort });
     } catch (error) {
-      report(`${pod}: its exporter keeps the former password until it restarts (${messageOf(error)})`);
+      report(`${pod}: the exporter keeps the former password until the exporter restarts (${messageOf(error)})`);
     }
   };
   await Promise.all(nodes.map(({ name }) => tell(name)));
@@ -76,7 +76,9 @@ export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
     // success.
     const overlaps = passwordsDiffer(olds, news) || (await isOverlapping(olds, news, context));
     if (overlaps) {
-      context.report(`${target.name}: the former and the new password are valid for ${overlapSeconds} s from now`);
+      context.report(
+        `${target.name}: the new password is valid, and the former password stays valid for ${overlapSeconds} s`,
+      );
       await pause(overlapSeconds * 1000, context.signal);
     }
     const { deployment } = await openForUpdate(news, context, olds.password);

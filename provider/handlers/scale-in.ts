@@ -81,7 +81,7 @@ async function openFormerNodes(
     const { states } = await withConnections(deployment, readMemberStates);
     if (unknownNodes(states).length > 0 && !ownAllSlots(states))
       throw new Failure(
-        `${target.name}: nodes that do not run own slots, and no other node has the data of these slots. Start ${listNames(absent)} again, ` +
+        `${target.name}: some slots belong to nodes that do not run, and no other node has the data of these slots. Start ${listNames(absent)} again, ` +
           `or undo the change of the shape (${why ?? "they do not run"})`,
       );
   }
@@ -172,7 +172,7 @@ export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
     const leaving = deployment.nodes.filter(({ name }) => !stays.has(name));
     if (absent.length > 0)
       context.report(
-        `${target.name}: ${listNames(absent)} leave although they do not run; the other nodes have all slots`,
+        `${target.name}: removing ${listNames(absent)} although they do not run, because the other nodes have all slots`,
       );
     const staying = { ...deployment, shape: target.shape, nodes };
     await tightenBudgets(target);

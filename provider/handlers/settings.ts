@@ -75,7 +75,7 @@ async function setOnNodes(
   }
   if (needsAll) throw appendOnlyRefusal(target.name, part.why);
   await applySettings(part.deployment, changes, options, mayRaise);
-  context.report(`${target.name}: servers that do not run read their settings when they start (${part.why})`);
+  context.report(`${target.name}: some servers do not run; they read their settings when they start (${part.why})`);
   return { pending: true, drift: [] };
 }
 
@@ -86,7 +86,7 @@ async function setOnNodes(
 function appendOnlyRefusal(name: string, why: string): Failure {
   return new Failure(
     `${name}: ${APPEND_ONLY} can change only while every server runs: a server that starts with ${APPEND_ONLY} on does not read its ` +
-      "snapshot, and a server that starts with it off does not read its append-only file. Nothing has changed. Undo the change of " +
+      "snapshot, and a server that starts without it does not read its append-only file. Nothing has changed. Undo the change of " +
       `${APPEND_ONLY}, or run the update again when all servers run (${why})`,
   );
 }

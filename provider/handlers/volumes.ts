@@ -46,7 +46,7 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
         : undefined,
       ...leaving.map(
         (nodes) =>
-          `${nodes} move to other zones, one after the other, with new volumes; each copies its data from other nodes before the next one moves`,
+          `${nodes} move to other zones, one after the other, with new volumes; each node copies its data from other nodes before the next node moves`,
       ),
     ]);
   },

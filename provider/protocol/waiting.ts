@@ -31,6 +31,6 @@ function throttled(name: string, timeoutSeconds: number, report: ReportProgress)
     if (last !== undefined && now - last.at < (reason === last.reason ? REPEAT_MS : CHANGE_MS)) return;
     last = { reason, at: now };
     const seconds = Math.round((now - began) / 1000);
-    report(`${name}: waiting for ${seconds} s of at most ${timeoutSeconds} s: ${reason}`);
+    report(`${name}: waited ${seconds} s of at most ${timeoutSeconds} s: ${reason}`);
   };
 }

@@ -72,6 +72,6 @@ function unevenPrimaries({ facts, verdict }: Verification, shape: Shape): string
   return failbacks(placed, shape).map(({ from, to }) => {
     const zone = zones.get(from) ?? "";
     const count = primaries.get(zone)?.length ?? 0;
-    return `${count} of ${shape.primaries} primaries are in zone ${zone}: ${to} is to take over from ${from}`;
+    return `${count} of ${shape.primaries} primaries are in zone ${zone}, so ${to} must take over from ${from}`;
   });
 }

@@ -82,13 +82,13 @@ export class LostNodeRepair {
     if (first === undefined) return undefined;
     const { zone } = first;
     const why = zones.includes(zone)
-      ? `zone ${zone} has more nodes than others`
-      : `zone ${zone} is no longer one of ${name}`;
+      ? `zone ${zone} has more nodes than other zones`
+      : `zone ${zone} is no longer a zone of ${name}`;
     const event = `${listNames(stranded.map(({ pod }) => pod))} cannot start: ${why}`;
     if (!(await this.#othersHoldAllData(stranded)))
-      return `${event}, and the nodes that run do not have all data of the deployment. Put the former zones back, or wait for a failover`;
+      return `${event}, and the running nodes do not have all data of the deployment. Put the former zones back, or wait for a failover`;
     for (const each of stranded) await replaceStranded(this.kubernetes, volumes, each);
-    this.say(`${event}; it starts empty in a different zone, and copies its data from other nodes`);
+    this.say(`${event}; new pods start empty in a different zone, and copy their data from other nodes`);
     return undefined;
   }
 

@@ -151,8 +151,8 @@ async function again(change: () => Promise<unknown>): Promise<void> {
 }
 
 const leavesWithData = (name: string): string =>
-  `pods of ${name} cannot be removed now, because data could be lost with them: exactly one primary must run, and so must at least one pod ` +
-  `that stays. Start the servers of ${name} again, or undo the change of the shape`;
+  `pods of ${name} cannot be removed now, because data could be lost with them: exactly one primary and at least one of the pods ` +
+  `that stay must run. Start the servers of ${name} again, or undo the change of the shape`;
 
 /** Name of the only primary among the running servers; undefined if there is no primary or more than one. */
 async function primaryOf(running: Deployment): Promise<string | undefined> {

@@ -99,14 +99,14 @@ function moveRefusal({ before: { target: before }, after: { target }, bound }: C
   const { name, namespace } = before;
   return {
     property: "target.namespace",
-    reason: `${name} cannot move from ${namespace} to ${target.namespace}: ${whyNotReplaced(name, bound)}`,
+    reason: `${name} cannot move from namespace ${namespace} to namespace ${target.namespace}: ${whyNotReplaced(name, bound)}`,
   };
 }
 
 function switchRefusal({ target: { name }, storage: { ephemeral } }: StoredDeployment): InputProblem {
   const change = ephemeral
-    ? "storage that is lost with the pod cannot become volumes"
-    : "volumes cannot become storage that is lost with the pod";
+    ? "storage that is deleted with the pod cannot become volumes"
+    : "volumes cannot become storage that is deleted with the pod";
   return {
     property: "storage.ephemeral",
     reason: `${change}: Kubernetes would recreate all pods of ${name} at once, without their data. Undo the change; or ${ANOTHER_WAY}`,
@@ -166,7 +166,7 @@ async function sizeRefusal(change: Change): Promise<InputProblem | undefined> {
   if (unbound !== undefined)
     return refusedSize(
       `volumes of ${had} cannot grow to ${wanted} while ${resourceName(unbound)} has no volume yet: ` +
-        "finish the change that added it first, and then grow the volumes",
+        "first finish the change that added this volume claim, and then grow the volumes",
     );
   const why = await whyFixedSize(change);
   return why === undefined

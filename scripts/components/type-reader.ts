@@ -97,7 +97,9 @@ export class TypeReader {
     const isObject = (each: ts.Type): boolean => (each.flags & ts.TypeFlags.Object) !== 0;
     if (type.types.every(isObject)) return this.#formsOf(type, path, name);
     if (type.types.filter(isObject).length > 1) {
-      this.problems.push(`${path}: a union of values and several objects; let one object have a property for each`);
+      this.problems.push(
+        `${path}: a union of values and several objects; use one object with a property for each form`,
+      );
       return { kind: "any" };
     }
     // Duplicates are removed, because `true | false` becomes the same type twice.

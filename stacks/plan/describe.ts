@@ -73,7 +73,7 @@ function headOf({ name, engine, mode, chart, shape, zones, pods }: DeploymentPla
   const over = names.length === 1 ? "zone" : `${names.length} zones:`;
   const kind = engine === "valkey" ? mode : `${engine}, ${mode}`;
   const by = chart === null ? "" : ` by the upstream chart ${chart}`;
-  return `${name}: ${kind}${by} of ${roles}, ${nodes} over ${over} ${places.join(", ")}`;
+  return `${name}: ${kind}${by} of ${roles}, ${nodes} in ${over} ${places.join(", ")}`;
 }
 
 /** Lines about the memory of each pod: the part for data, and the purposes of the rest. */
@@ -87,7 +87,7 @@ function describeLimit({ settings, memory }: DeploymentPlan): string[] {
 function describeOversubscription({ settings, pods, memory }: DeploymentPlan): string {
   const cpus = pods === null ? "" : ` on ${pods.limits.cpu} CPUs`;
   const isTight = memory !== null && Number(settings["maxmemory"] ?? 0) > memory.maxmemory;
-  const data = isTight ? ", more data than the memory limit has room for" : "";
+  const data = isTight ? ", and the memory limit has no room for maxmemory" : "";
   return `  oversubscribed on purpose: ${settings["io-threads"] ?? "1"} io-threads${cpus}${data}`;
 }
 
@@ -102,8 +102,8 @@ function describeShards({ shards }: DeploymentPlan): string[] {
 
 function describeBus(bus: NonNullable<DeploymentPlan["bus"]>): string {
   const messages = `${formatCount(bus.messagesPerNode)} messages a second of ${formatBytes(bus.messageBytes)}`;
-  const perNode = `at most ${formatBytes(bus.bytesPerNode)}/s sent by each node (${messages})`;
-  return `  cluster bus without failures: ${perNode}, ${formatBytes(bus.bytes)}/s by all nodes together`;
+  const perNode = `each node sends at most ${formatBytes(bus.bytesPerNode)}/s (${messages})`;
+  return `  cluster bus without failures: ${perNode}, and all nodes together send ${formatBytes(bus.bytes)}/s`;
 }
 
 function sentinelLine({ name, sentinel, pods }: DeploymentPlan): string[] {
@@ -181,8 +181,8 @@ function describeCapacity({ capacity, jobs }: MeasurementPlan): string[] {
   if (capacity === null) return [];
   const { objective, workload, initialRate, maxRate, precision, probes } = capacity;
   const rates = `from ${formatCount(initialRate)}/s to at most ${formatCount(maxRate)}/s, with a precision of ${precision * 100} %`;
-  const loads = `for each deployment by about ${formatCount(probes)} loads${jobs === null ? "" : ", each in a Job"}`;
-  return [`then the highest load of ${workload} at which ${objective}: ${rates}, ${loads}`];
+  const loads = `with about ${formatCount(probes)} loads for each deployment${jobs === null ? "" : ", each in a Job"}`;
+  return [`then a search for the highest load of ${workload} at which ${objective} holds: ${rates}, ${loads}`];
 }
 
 function describeStudy({ treatments, varied, precision, budget }: StudyPlan): string {

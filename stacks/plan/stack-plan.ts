@@ -241,8 +241,8 @@ function notesOf(
   const { platform, benchmark } = config;
   if (platform.type === "eks" && platform.cluster.publicAccessCidrs.length === 0) {
     const remedy =
-      "run Pulumi inside it, or name the address block of Pulumi's machine in valkey:platform.cluster.publicAccessCidrs";
-    notes.push(`only the network of the cluster reaches the API server: ${remedy}`);
+      "run Pulumi inside this network, or name the address block of Pulumi's machine in valkey:platform.cluster.publicAccessCidrs";
+    notes.push(`only machines in the network of the cluster reach the API server: ${remedy}`);
   }
   for (const [name, deployment] of Object.entries(config.deployments)) {
     if (!sharesCpus(platform, deployment)) continue;
@@ -257,7 +257,7 @@ function notesOf(
   const workload = measurement?.workload ?? benchmark;
   if (workload.clients !== benchmark.clients || workload.threads !== benchmark.threads) {
     const wanted = `${benchmark.clients} on ${benchmark.threads}`;
-    const rule = "because the primaries of every cluster can share these evenly";
+    const rule = "because the primaries of every cluster can share this number evenly";
     notes.push(`${workload.clients} clients on ${workload.threads} threads instead of ${wanted}, ${rule}`);
   }
   for (const { name, survives } of deployments) {
@@ -266,7 +266,10 @@ function notesOf(
   }
   for (const { name, bus, shape } of deployments) {
     if (bus === null || nodeCount(shape) < LARGE_CLUSTER_NODES) continue;
-    const most = bus.usdPerHour === null ? "" : `: without failures at most $${Math.round(bus.usdPerHour)} per hour`;
+    const most =
+      bus.usdPerHour === null
+        ? ""
+        : `; without failures, this traffic costs at most $${Math.round(bus.usdPerHour)} per hour`;
     notes.push(`the cost does not include the traffic of the cluster bus of ${name} between zones${most}`);
   }
   return notes;

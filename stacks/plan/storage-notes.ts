@@ -21,20 +21,20 @@ export function storageNotes({ platform, deployments }: Pick<StackConfig, "platf
 }
 
 function lossOf(deployment: DeploymentConfig): string {
-  const kept = keepsKeys(deployment) ? "keys and nodes.conf are" : "nodes.conf, the only file that is written, is";
+  const kept = keepsKeys(deployment) ? "keys and nodes.conf are" : "the only file, nodes.conf, is";
   const { replicasPerPrimary } = configuredShape(deployment);
   const then =
     replicasPerPrimary > 0
-      ? "The rest of its shard serves meanwhile, and the new node joins by itself"
-      : "No node serves its slots until pulumi up --refresh adds the new node to the cluster";
-  return `${kept} on the disks of the machines: a pod that is deleted comes back as a new node without keys. ${then}`;
+      ? "Meanwhile the other nodes of the shard serve its slots, and the new node joins by itself"
+      : "No node serves the slots of the deleted pod until pulumi up --refresh adds the new node to the cluster";
+  return `${kept} on the disks of the machines, so a deleted pod comes back as a new node without keys. ${then}`;
 }
 
 /** Note on volumes that contain no keys; undefined if they contain keys, and for clusters that are not large. */
 function needlessVolumes(deployment: DeploymentConfig): string | undefined {
   const count = nodeCount(configuredShape(deployment));
   if (keepsKeys(deployment) || count < LARGE_CLUSTER_NODES) return undefined;
-  return `${formatCount(count)} volumes contain only nodes.conf; with pods: { storage: { ephemeral: true } } there are no volumes`;
+  return `${formatCount(count)} volumes contain only nodes.conf; to use no volumes, set pods: { storage: { ephemeral: true } }`;
 }
 
 function keepsKeys({ settings }: DeploymentConfig): boolean {

@@ -107,6 +107,6 @@ describe("the command compare", () => {
     expect((await compare(directory)).output).toContain("expected at least two");
     expect(
       (await compare(write("d", measurements(1)), write("e", measurements(1)), "--precision", "7")).output,
-    ).toContain("expected a part such as 0.05");
+    ).toContain("expected a fraction such as 0.05");
   });
 });

@@ -82,7 +82,7 @@ describe("a whole cluster", () => {
     expect(maxmemory).toBeGreaterThan(0.4 * 2 ** 30);
     const tooMuch = { settings: { maxmemory: maxmemory + 1 } };
     await expect(declare(tooMuch)).rejects.toThrow(
-      /settings\.maxmemory: .*; the pod has room for .* of the limit of 1\.0 GiB/,
+      /settings\.maxmemory: .*; expected at most .* of the memory limit of 1\.0 GiB/,
     );
     expect((await directives({ ...tooMuch, oversubscribed: true }))["maxmemory"]).toBe(String(maxmemory + 1));
   });

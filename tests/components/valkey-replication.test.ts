@@ -102,7 +102,7 @@ describe("ValkeyReplication", () => {
     [
       "two zones",
       { sentinel: {}, zones: ["a", "b"] },
-      /sentinel: with 2 zones, the loss of one zone can take the majority/,
+      /sentinel: with 2 zones, the loss of one zone can be the loss of most Sentinels/,
     ],
   ])("refuses Sentinels with %s", async (_what, args, message) => {
     await expect(declare(args)).rejects.toThrow(message);

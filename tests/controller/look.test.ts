@@ -51,7 +51,7 @@ describe("a look", () => {
       "orders: FAIL — 4 of 4 assertions do not hold",
       "orders: reachable: orders-2 cannot be reached",
       "orders: replicas: 1 replica",
-      "orders: fail because of nodes that cannot be reached: links-up, read-only",
+      "orders: these assertions fail because of nodes that cannot be reached: links-up, read-only",
     ]);
   });
 
@@ -59,7 +59,7 @@ describe("a look", () => {
     const failing = look("10", BAD, { since: "2026-11-27T11:59:08.000Z" });
     expect(changesOf(failing, look("10", GOOD))).toEqual([
       "orders: PASS — all 2 assertions hold, after 1m 02s of FAIL",
-      "orders: hold again: links-up",
+      "orders: these assertions hold again: links-up",
     ]);
   });
 
@@ -76,7 +76,7 @@ describe("a look", () => {
   });
 
   it("says a remark about a deployment that passes once", () => {
-    const remarks = ["2 of 3 primaries are in zone a: orders-3 is to take over from orders-0"];
+    const remarks = ["2 of 3 primaries are in zone a, so orders-3 must take over from orders-0"];
     const first = look("00", GOOD, { remarks });
     expect(changesOf(undefined, first)).toEqual(["orders: PASS — all 2 assertions hold", `orders: ${remarks[0]}`]);
     expect(changesOf(first, look("30", GOOD, { remarks }))).toEqual([]);

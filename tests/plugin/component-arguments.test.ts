@@ -193,7 +193,7 @@ describe("arguments of a component", () => {
     expect(await problemsOf(CLUSTER, inputs)).toEqual([]);
     expect(await problemsOf(CLUSTER, { shape, zones: unknown, image: pulumi.secret("valkey") })).toEqual([
       "image: cannot be a secret",
-      "zones: must be known while the program runs; expected a value, not an output that is known later",
+      "zones: must be known while the program runs; expected a plain value, not an output",
     ]);
   });
 });
@@ -259,7 +259,7 @@ describe("the provider", () => {
       /^wrong arguments:\n {2}- shape: expected an object\n {2}- zones: expected a list\n {2}- image: cannot be a secret$/,
     );
     await expect(provider.construct("orders", "valkey:index:Cluster", {}, {})).rejects.toThrow(
-      `there is no component valkey:index:Cluster; there are ${CLUSTER}, ${REPLICATION}, `,
+      `there is no component valkey:index:Cluster; components: ${CLUSTER}, ${REPLICATION}, `,
     );
   });
 });

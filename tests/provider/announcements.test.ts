@@ -69,10 +69,10 @@ describe("a preview", () => {
     const off = { ...common, external: null };
     const on = { ...common, external: { type: "NodePort", services } } as const;
     expect(externalAddresses.describeChange?.(off, on)).toEqual([
-      "6 running nodes give all clients, also inside the Kubernetes cluster, the addresses of Services of the type NodePort; no restart, connections stay open",
+      "6 running nodes give the addresses of Services to all clients, also to clients inside the Kubernetes cluster; type of the Services: NodePort; no restart, connections stay open",
     ]);
     expect(externalAddresses.describeChange?.(on, off)).toEqual([
-      "6 running nodes give clients the addresses of pods again; no restart, and clients outside the Kubernetes cluster cannot connect any more",
+      "6 running nodes give clients the addresses of pods again; no restart, but clients outside the Kubernetes cluster cannot connect any more",
     ]);
     expect(externalAddresses.describeChange?.(on, on)).toEqual([]);
     const refused = async (news: object): Promise<unknown> =>
@@ -81,7 +81,7 @@ describe("a preview", () => {
       {
         property: "external.type",
         reason:
-          "nodes of valkey:8.1.1 cannot give clients a port that differs from their own: NodePort needs Valkey 9.1. " +
+          "servers of the image valkey:8.1.1 can tell clients only their own port, but NodePort has different ports and needs Valkey 9.1. " +
           "Expected LoadBalancer, or a newer image",
       },
     ]);
@@ -93,7 +93,7 @@ describe("a preview", () => {
   it("says that another image is looked at before pods are replaced", () => {
     const inputs = { target: target(), password: "p", image: "valkey:8.1.1", pod: {}, timeoutSeconds: 60 };
     expect(imageCheck.describeChange?.(inputs, { ...inputs, image: "valkey:9.1.2" })).toEqual([
-      "image valkey:8.1.1 becomes valkey:9.1.2; one pod runs the new image first, and nothing changes if it is not Valkey",
+      "image valkey:8.1.1 becomes valkey:9.1.2; one pod runs the new image first, and if the image is not Valkey, nothing changes",
     ]);
     expect(imageCheck.describeChange?.(inputs, { ...inputs, password: "q" })).toEqual([]);
   });
@@ -113,7 +113,7 @@ describe("a preview", () => {
     };
     expect(access.describeChange?.(inputs, { ...inputs, password: "the second password" })).toEqual([
       "a new password: set on 6 running nodes; the old password stays valid for 120 s; " +
-        "no restart, no effect on clients that use the new password by then",
+        "no restart, no effect on clients that switch to the new password in this time",
     ]);
     expect(access.describeChange?.(inputs, inputs)).toEqual([]);
     const problems = async (changes: Partial<typeof inputs> | object): Promise<unknown> =>
@@ -132,7 +132,7 @@ describe("a preview", () => {
     const sentinel = { statefulSet: "orders-sentinel", port: 26_379, settings: timing };
     const watched = { target: { ...replication, sentinel }, password: "with a space in it" };
     expect(await problems(watched)).toEqual([
-      "password: has characters other than letters, digits, `.`, `_` and `-`, which Sentinels cannot store",
+      "password: has characters that Sentinels cannot store; expected letters, digits, `.`, `_` and `-`",
     ]);
     // Sentinels log in as `default` only.
     const app = { rules: "+@read ~app:*", password: "with a space too" };
@@ -143,7 +143,7 @@ describe("a preview", () => {
     const within = (zones: readonly string[]): KubernetesReference => ({ ...target(), zones });
     const inputs = { target: within(["a", "b", "c"]), storage: storage("1Gi"), timeoutSeconds: 60 };
     const how =
-      "one after the other, with new volumes; each copies its data from other nodes before the next one moves";
+      "one after the other, with new volumes; each node copies its data from other nodes before the next node moves";
     const left = `zones lose c: nodes there move to other zones, ${how}`;
     const gained = `zones gain d: nodes of fuller zones move to other zones, ${how}`;
     expect(volumes.describeChange?.(inputs, { target: within(["a", "b"]) })).toEqual([left]);
@@ -180,7 +180,7 @@ describe("a preview", () => {
     ];
     expect(access.describeChange?.(inputs, { ...inputs, ...news })).toEqual([
       "a new password of app: set on 6 running nodes; the old password stays valid for 120 s; " +
-        "no restart, no effect on clients that use the new password by then",
+        "no restart, no effect on clients that switch to the new password in this time",
       ...rules,
     ]);
     // The password of a user who is added may have yet to be made.

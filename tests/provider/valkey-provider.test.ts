@@ -125,7 +125,7 @@ describe("the process of the provider", { timeout: 60_000 }, () => {
     );
     await expect
       .poll(() => provider.output, { timeout: 30_000, interval: 200 })
-      .toMatch(/cluster: waiting for \d+ s of at most 600 s: .*storage class slow .*no disk is left/);
+      .toMatch(/cluster: waited \d+ s of at most 600 s: .*storage class slow .*no disk is left/);
     await provider.cancel();
     expect(await outcome).toContain("the update was cancelled");
   });
@@ -228,7 +228,7 @@ describe("the provider", () => {
     const declared = withPackageVersion(inputs);
     const { failures = [] } = await check(URN, {}, declared);
     expect(failures.map(({ property }) => property)).toEqual([""]);
-    expect(failures[0]?.reason).toMatch(/valkey-measured has version \S+, and the provider .* has 1\.2\.3/);
+    expect(failures[0]?.reason).toMatch(/valkey-measured has version \S+, but the provider .* has 1\.2\.3/);
     expect(await new ValkeyProvider(VERSION).check(URN, {}, declared)).toEqual({ inputs });
   });
 
@@ -336,8 +336,8 @@ describe("the lines of a handler that waits", () => {
       Date.now = realNow;
     }
     expect(lines).toEqual([
-      "cluster: waiting for 10 s of at most 600 s: no volume",
-      "cluster: waiting for 50 s of at most 600 s: no machine",
+      "cluster: waited 10 s of at most 600 s: no volume",
+      "cluster: waited 50 s of at most 600 s: no machine",
     ]);
   });
 });

@@ -41,7 +41,7 @@ describe("a preview", () => {
         HANDLER_CONTEXT,
       );
     const reason =
-      "valkey:platform.createNamespace: this stack created valkey, and would delete it with all data in it; set createNamespace: true";
+      "valkey:platform.createNamespace: this stack created the namespace valkey. Without createNamespace: true, the update would delete this namespace with all data in it; set createNamespace: true";
     expect(await check(true, false)).toEqual([{ property: "", reason }]);
     expect(await check(true, true)).toEqual([]);
     expect(await check(false, false)).toEqual([]);

@@ -120,7 +120,7 @@ describe("billion", () => {
       "cluster-require-full-coverage": "no",
       "cluster-allow-reads-when-down": "yes",
     });
-    expect(describePlan(plan).join("\n")).toMatch(/cluster bus without failures: at most .*MiB\/s sent by each node/);
+    expect(describePlan(plan).join("\n")).toMatch(/cluster bus without failures: each node sends at most .*MiB\/s/);
   });
 
   it("says before anything runs which of its failures its platform cannot have, and why", () => {
@@ -272,7 +272,7 @@ describe("npm start -- plan", () => {
       ),
     );
     expect(output).toMatch(
-      /^billion: cluster of 30 primaries with 1 replica each, 60 pods over 2 zones: us-west-2a 30, us-west-2b 30$/m,
+      /^billion: cluster of 30 primaries with 1 replica each, 60 pods in 2 zones: us-west-2a 30, us-west-2b 30$/m,
     );
     expect(
       await captured({}, () =>

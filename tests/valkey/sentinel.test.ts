@@ -56,7 +56,7 @@ describe("the verdict on Sentinels", () => {
     [
       "one is in TILT mode",
       { sentinels: [sentinel(0, { tilted: true }), sentinel(1), sentinel(2)] },
-      { "sentinels-watch": "r-sentinel-0: is in TILT mode, because it was delayed: it starts no failover for 30 s" },
+      { "sentinels-watch": "r-sentinel-0: was delayed and is in TILT mode, so it starts no failover for 30 s" },
     ],
     [
       "there is not exactly one primary",
@@ -81,7 +81,7 @@ describe("the verdict on Sentinels", () => {
     [
       "a zone holds the majority",
       { sentinels: [sentinel(0, {}, "a"), sentinel(1, {}, "a"), sentinel(2, {}, "b")] },
-      { "sentinels-zones": "without a 1 remain" },
+      { "sentinels-zones": "after the loss of a, 1 would remain" },
     ],
   ])("fails where %s", (_what, changes, found) => {
     expect(failing(changes)).toEqual(found);

@@ -107,7 +107,7 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
     }
     if (refusals.length === 0) return;
     throw new Failure(
-      `${deployment.name}: the servers refuse rules of users, and nothing has changed: ${refusals.join("; ")}`,
+      `${deployment.name}: the servers refuse rules of users, so nothing has changed: ${refusals.join("; ")}`,
     );
   } finally {
     node.disconnect();

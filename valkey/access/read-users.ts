@@ -18,7 +18,7 @@ export async function userProblems(node: Connection, wanted: DesiredRules): Prom
   const problems = unknown.map((name) => `has a user ${name}`);
   for (const [name, rules] of Object.entries(wanted)) {
     if (!names.includes(name)) problems.push(`has no user ${name}`);
-    else if (await rulesDiffer(node, name, rules)) problems.push(`${name} has different rules`);
+    else if (await rulesDiffer(node, name, rules)) problems.push(`has a user ${name} with different rules`);
   }
   return problems;
 }

@@ -82,14 +82,15 @@ const MIN_PASSWORD = 16;
 export function passwordProblem(password: string, isPlain: boolean): string | undefined {
   if (password.length < MIN_PASSWORD) return `has ${password.length} characters; expected at least ${MIN_PASSWORD}`;
   if (isPlain && !/^[\w.-]+$/.test(password))
-    return "has characters other than letters, digits, `.`, `_` and `-`, which Sentinels cannot store";
+    return "has characters that Sentinels cannot store; expected letters, digits, `.`, `_` and `-`";
   return /[\u0000-\u001f\u007f]/.test(password) ? "has control characters" : undefined;
 }
 
 /** Problem of a user's name; undefined if there is none. */
 export function userNameProblem(name: string): string | undefined {
-  if (name === DEFAULT_USER) return "is the user with all rights, whose password is the password of the deployment";
-  if (isOwnUser(name)) return `is a reserved name: this program deletes users with names that begin with ${OWN_USERS}`;
+  if (name === DEFAULT_USER)
+    return "is the user with all rights, and its password is the password of the deployment; choose a different name";
+  if (isOwnUser(name)) return `is a reserved name: this program deletes every user whose name begins with ${OWN_USERS}`;
   return /^[A-Za-z0-9][\w.-]{0,62}$/.test(name)
     ? undefined
     : "expected letters, digits, `.`, `_` and `-`, at most 63 characters, a letter or digit first";
@@ -105,5 +106,5 @@ export function rulesProblem(rules: string): string | undefined {
   // The message does not repeat the refused word, because it may be a password.
   return refused.length === 0
     ? undefined
-    : "expected only rules for commands, keys and channels: passwords and on, off, reset are not allowed";
+    : "expected only rules for commands, keys and channels; passwords, on, off and reset are not allowed";
 }

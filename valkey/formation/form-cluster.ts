@@ -195,5 +195,7 @@ async function missingSlots(member: Member, nodes: number): Promise<string | und
   const unmet = missingNodes(member, info, nodes);
   if (unmet !== undefined) return unmet;
   const slots = infoNumber(info, "cluster_slots_ok");
-  return slots === SLOT_COUNT ? undefined : `${member.node.name} sees ${slots ?? "?"} of ${SLOT_COUNT} slots served`;
+  return slots === SLOT_COUNT
+    ? undefined
+    : `${member.node.name} sees that ${slots ?? "?"} of ${SLOT_COUNT} slots are served`;
 }

@@ -56,7 +56,7 @@ async function refuseKeys(node: DeploymentNode, connection: Connection, primary:
   const [keys, info] = await Promise.all([readKeyCount(connection), connection.info("replication")]);
   if (keys === 0 || parseInfo(info).get("role") === "slave") return;
   throw new Failure(
-    `${node.name} cannot become a replica of ${primary.name}: it holds ${keys} keys of its own, which would be lost`,
+    `${node.name} cannot become a replica of ${primary.name}, because it would lose the ${keys} keys that it holds`,
   );
 }
 

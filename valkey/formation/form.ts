@@ -38,7 +38,8 @@ export async function form(
   if (deployment.mode === "replication") return formAroundPrimary(deployment, options);
   const placed = placedNodes(deployment, options);
   const plan = planOrReject(deployment.name, placed, shape);
-  if (plan.warnings.length > 0) throw new BadInput(`${deployment.name} would not be zone-safe`, plan.warnings);
+  if (plan.warnings.length > 0)
+    throw new BadInput(`${deployment.name} would not survive the loss of a zone`, plan.warnings);
   return formCluster(deployment, plan, shape, options);
 }
 
@@ -63,7 +64,9 @@ function placedNodes({ name: deployment, nodes }: Deployment, { leaving = [] }: 
   const leavingNames = new Set(leaving.map(({ name }) => name));
   const both = placed.filter(({ name }) => leavingNames.has(name));
   if (both.length === 0) return placed;
-  const problems = both.map(({ name }) => `${name} is among the nodes that stay and among those that leave`);
+  const problems = both.map(
+    ({ name }) => `${name} is listed both among the nodes that stay and among the nodes that leave`,
+  );
   throw new BadInput(`${deployment} cannot be planned`, problems);
 }
 

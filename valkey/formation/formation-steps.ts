@@ -82,7 +82,7 @@ function chooseTarget(
     return { shards: plan.shards.map((shard) => ({ ...shard, slots: [shard.slots] })) };
   }
   if (owners.length === shape.primaries) return { shards: completeShards(owners, states, shape) };
-  const replicas = demoted.map(({ primary }) => `${primary} is a replica, and the plan wants it as a primary`);
+  const replicas = demoted.map(({ primary }) => `${primary} is a replica, but the plan makes it a primary`);
   return { reasons: [...misplaced, ...replicas] };
 }
 
@@ -93,7 +93,7 @@ function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: 
   if (first === undefined) return [];
   const owner = plan.shards.find(({ slots }) => slots.from <= first.from && first.from <= slots.to);
   return [
-    `${state.name} serves slots ${formatRanges(outside)}, which the plan gives to ${owner?.primary ?? "no node"}`,
+    `${state.name} serves slots ${formatRanges(outside)}, but the plan gives them to ${owner?.primary ?? "no node"}`,
   ];
 }
 
@@ -134,8 +134,9 @@ function replicasWithKeys(shards: readonly TargetShard[], states: readonly Membe
     replicas.flatMap((name) => {
       const state = byName.get(name);
       if (state === undefined || selfEntry(state).role === "replica" || state.keys === 0) return [];
-      const keys = `${state.keys} keys of its own`;
-      return [`${name} cannot become a replica of ${primary}: it holds ${keys}, which would be lost`];
+      return [
+        `${name} cannot become a replica of ${primary}, because it would lose the ${state.keys} keys that it holds`,
+      ];
     }),
   );
 }

@@ -63,7 +63,7 @@ export function handOver(
     const own = connections.get(to);
     if (target === undefined || own === undefined)
       throw new Failure(
-        `${to} is to become the primary, but it does not answer. Nothing has changed: try again when it answers`,
+        `${to} must become the primary, but ${to} does not answer. Nothing has changed; try again when ${to} answers`,
       );
     const endpoint = await announcedEndpoint(deployment, target);
     const untilReady = (): Promise<void> =>

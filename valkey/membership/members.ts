@@ -138,11 +138,11 @@ export function describeDisagreement(members: readonly Member[], views: readonly
     });
   const seeing = withView(({ unhealthy }) => unhealthy.length > 0);
   if (seeing.length > 0)
-    return `${seeing.length} nodes see an unhealthy node, for example ${seeing[0]?.node.name ?? ""}`;
+    return `nodes that see an unhealthy node: ${seeing.length}, for example ${seeing[0]?.node.name ?? ""}`;
   // On a busy machine, a bus link may break. The nodes soon restore it, but learn nothing over it until then.
   const unlinked = withView((view) => view.unlinked.length > 0);
   if (unlinked.length > 0) {
-    return `${unlinked.length} nodes lack a bus link to another node, for example ${unlinked[0]?.node.name ?? ""}`;
+    return `nodes that lack a bus link to a different node: ${unlinked.length}, for example ${unlinked[0]?.node.name ?? ""}`;
   }
   const different = new Set(views.map(({ topology }) => topology.fingerprint)).size;
   return different === 1 ? undefined : `the nodes have ${different} different views of the cluster`;

@@ -96,7 +96,7 @@ export function withinMemory(demand: MemoryDemand): ServerSettings {
 /** `601 MiB of the limit of 1.0 GiB; the rest is for program 16 MiB, client buffers 32 MiB, …` */
 export function describeMemory({ limitBytes, maxmemory, parts }: MemoryPlan): string {
   const rest = parts.map(({ what, bytes }) => `${what} ${formatBytes(bytes)}`).join(", ");
-  return `${formatBytes(maxmemory)} of the limit of ${formatBytes(limitBytes)}; the rest is for ${rest}`;
+  return `${formatBytes(maxmemory)} of the memory limit of ${formatBytes(limitBytes)}; the rest is for ${rest}`;
 }
 
 /**
@@ -108,7 +108,7 @@ export function memoryProblem(demand: MemoryDemand): string | undefined {
   const wanted = demand.settings.maxmemory ?? plan.maxmemory;
   if (wanted > 0 && wanted <= plan.maxmemory) return undefined;
   const what = wanted === 0 ? "0, which means no limit" : formatBytes(wanted);
-  return `${what}; the pod has room for ${describeMemory(plan)}`;
+  return `${what}; expected at most ${describeMemory(plan)}`;
 }
 
 /**

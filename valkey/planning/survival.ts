@@ -88,7 +88,7 @@ function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   const timeout = (settings["cluster-node-timeout"] ?? MIN_NODE_TIMEOUT_MS) / 1000;
   const failover = loses("unreplicated", `about ${timeout + ELECTION_SECONDS} s`);
   const left = shape.primaries - Math.ceil(shape.primaries / zones);
-  const untilBack = "until the zone is back: no majority of primaries is left";
+  const untilBack = "until the zone is back, because no majority of primaries is left";
   const all = allAtOnce(subject);
   return {
     process: loses("unreplicated", "at most 3 s"),
@@ -177,7 +177,7 @@ function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, C
  * @param cause whether the content of the machine's memory is lost as well
  */
 function restarted({ mode, settings }: SurvivalSubject, cause: "crash" | "power"): Consequence {
-  const out = "until it has started and loaded its data";
+  const out = "until the server has started and loaded its data";
   const loss = lossOnDisk(settings, cause);
   return mode === "cluster" && loss === "everything" ? loses("shard", out) : loses(loss, out);
 }
@@ -205,9 +205,9 @@ const EVENTS: Readonly<Record<Event, string>> = {
   volume: "the volume of a primary is deleted",
 };
 
-/** `if a machine fails: loses writes that no replica had received; no writes for about 7 s` */
+/** `if a machine fails: clients lose writes that no replica had received; clients cannot write for about 7 s` */
 export function describeSurvival({ event, lost, out }: Survival): string {
-  return `if ${EVENTS[event]}: loses ${lost}; no writes ${out.startsWith("until") ? out : `for ${out}`}`;
+  return `if ${EVENTS[event]}: clients lose ${lost}; clients cannot write ${out.startsWith("until") ? out : `for ${out}`}`;
 }
 
 /** A sentence that names each event after which everything is lost; undefined if there is no such event. */

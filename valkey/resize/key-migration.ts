@@ -95,7 +95,7 @@ async function readDatabases(
   const count = (name: string): number => countOf.get(name) ?? 1;
   const problems = migrations
     .filter(({ from, to }) => count(from) > count(to))
-    .map(({ from, to }) => `${from} has ${count(from)} databases (cluster-databases), and ${to} has ${count(to)}`);
+    .map(({ from, to }) => `${from} has ${count(from)} databases (cluster-databases), but ${to} has ${count(to)}`);
   if (problems.length === 0) return countOf;
   throw new Failure(`slots cannot be migrated key by key: ${[...new Set(problems)].join("; ")}`);
 }

@@ -134,7 +134,7 @@ class Resize {
     const { states, executor } = this.#last();
     const names = halfJoinedNodes(states, this.#leaving);
     // Resetting gives staying nodes new node IDs. No member was told to forget these new IDs.
-    this.options.report?.(`resetting nodes that only some others know: ${names.join(", ")}`);
+    this.options.report?.(`resetting nodes that only some of the other nodes know: ${names.join(", ")}`);
     await executor.forget(names);
     this.#changed = true;
     await this.#read();

@@ -289,7 +289,7 @@ async function describeStrayKeys(members: readonly Member[]): Promise<string | u
     const { role, slots } = selfEntry(state);
     return role === "primary" && slots.length === 0 && state.keys > 0;
   });
-  return holder === undefined ? undefined : `${holder.name} serves no slots and holds ${holder.keys} keys`;
+  return holder === undefined ? undefined : `${holder.name} serves no slots but holds ${holder.keys} keys`;
 }
 
 /** Waits for a reply, and ignores an error whose message matches. @throws any other error of the reply */

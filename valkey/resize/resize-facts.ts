@@ -148,7 +148,7 @@ export function resizeBlockers(
     ...strayPrimaries.map(
       ({ name }) => `${name} serves slots, but ${name} and at least one other primary do not know each other`,
     ),
-    ...withKeys.map(({ name, keys }) => `${name} cannot join: it holds ${keys} keys of its own, which would be lost`),
+    ...withKeys.map(({ name, keys }) => `${name} cannot join, because it would lose the ${keys} keys that it holds`),
   ];
 }
 

@@ -258,7 +258,7 @@ function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zone
 function primaryInZone({ primary, staying }: PresentShard, zone: string): CurrentNode {
   if (!primary.leaving && primary.zone === zone) return primary;
   const [first] = staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name));
-  if (first === undefined) throw new Error(`no node of ${primary.name}'s shard stays in ${zone}`);
+  if (first === undefined) throw new Error(`no node of the shard of ${primary.name} stays in ${zone}`);
   return first;
 }
 

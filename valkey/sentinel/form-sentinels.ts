@@ -136,7 +136,7 @@ async function disagreement({ name, nodes }: Deployment, connections: Connection
     if (flags.length > 0) return `${node.name} reports the primary as ${flags.join(", ")}`;
     primaries.add(primary);
   }
-  return primaries.size > 1 ? `they monitor ${[...primaries].join(" and ")}` : undefined;
+  return primaries.size > 1 ? `the Sentinels monitor different primaries: ${[...primaries].join(" and ")}` : undefined;
 }
 
 /** Waits until a Sentinel knows all nodes and all other Sentinels. @param count number of Sentinels */

@@ -84,7 +84,8 @@ export function sentinelProblems(request: SentinelRequest, subject: SentinelSubj
     if (!Number.isInteger(value) || value < least || value > most)
       refuse(`${value}; expected a whole number from ${least} to ${most}`, key);
   }
-  if (count % 2 === 0) refuse(`${count}; expected an odd number: an even number tolerates no more failures`, "count");
+  if (count % 2 === 0)
+    refuse(`${count}; expected an odd number: 4 Sentinels, for example, tolerate no more failures than 3`, "count");
   if (!Number.isInteger(quorum) || quorum < 1 || quorum > count)
     refuse(`${quorum} of ${count} Sentinels; expected at most ${count}`, "quorum");
   if (name.length > LONGEST_NAME)
@@ -93,7 +94,7 @@ export function sentinelProblems(request: SentinelRequest, subject: SentinelSubj
   if (zones < MIN_SENTINEL_ZONES) {
     const some = zones === 1 ? "one zone" : `${zones} zones`;
     refuse(
-      `with ${some}, the loss of one zone can take the majority of the Sentinels; expected at least ${MIN_SENTINEL_ZONES} zones`,
+      `with ${some}, the loss of one zone can be the loss of most Sentinels; expected at least ${MIN_SENTINEL_ZONES} zones`,
     );
   }
   return problems;

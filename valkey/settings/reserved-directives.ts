@@ -1,7 +1,7 @@
 /** Directives that the deployment itself sets, each with the reason. Pure. */
 
 const PORTS = "Services, probes and other nodes expect the ports that the deployment chooses";
-const ADDRESSES = "pods change their addresses, and each node announces its own";
+const ADDRESSES = "pods change their addresses, and each node announces its own address";
 const PASSWORDS = "passwords and users change without a restart; see `password` and `users`";
 const ROLES = "formation and failovers choose primaries";
 const FILES = "the server's files are in the directory that the deployment chooses";

@@ -61,7 +61,7 @@ function problemOf(name: string, { engine = "valkey", version, newerDirectives =
     const range = `Valkey ${oldest} to ${newest} has no directive of this name`;
     const meant = didYouMean(name, settable());
     const nearest = meant === "" ? "." : `;${meant}`;
-    return `${range}${nearest} Name a directive of a newer version in newerDirectives`;
+    return `${range}${nearest} If a newer version has the directive, name it in newerDirectives`;
   }
   const line = version === undefined ? undefined : minorVersion(version);
   if (line === undefined || !VERSIONS.includes(line) || versions.includes(line)) return undefined;

@@ -111,6 +111,6 @@ function zoneWarnings(shards: readonly ShardPlan[], nodes: readonly PlacedNode[]
   return shards.flatMap(({ primary, replicas }) => {
     const zone = zoneOf.get(primary);
     const beside = replicas.filter((replica) => zoneOf.get(replica) === zone);
-    return beside.map((replica) => `${replica} is in the zone of its primary ${primary}, ${zone ?? "unknown"}`);
+    return beside.map((replica) => `${replica} and its primary ${primary} are in the same zone, ${zone ?? "unknown"}`);
   });
 }

@@ -63,7 +63,7 @@ export class ViewParser {
   parse(text: string): ClusterView {
     const lines = text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [parseLine(line.trim())]));
     const self = lines.find((line) => line.flags.has("myself"));
-    if (self === undefined) throw new ViewSyntaxError(text.slice(0, 200), "no line is flagged myself");
+    if (self === undefined) throw new ViewSyntaxError(text.slice(0, 200), "no line has the flag myself");
     return {
       selfId: self.id,
       topology: this.#share(lines),

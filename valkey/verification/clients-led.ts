@@ -10,7 +10,7 @@ import type { DeploymentFacts } from "./facts";
  */
 export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
   if (ways === undefined) return [];
-  const what = "every Service leads clients to its own nodes, and to no others";
+  const what = "every Service leads clients to all the nodes that it is for, and to no other server";
   if (!ways.known)
     return [assertion("clients-led", what, "all", [{ node: "", problem: `the Services are unknown (${ways.why})` }])];
   const nameOf = new Map(
@@ -31,14 +31,16 @@ interface Known {
 
 function violationsOfWay({ service, to, proxies, endpoints }: ClientWayFacts, known: Known): Violation[] {
   const { all, primary, nameOf } = known;
-  const problem = (text: string, node = ""): Violation => ({ node, problem: `${service} ${text}` });
+  const problem = (text: string, node = ""): Violation => ({ node, problem: `Service ${service} ${text}` });
   if (endpoints.length === 0) return [problem("has no endpoint")];
   const few =
     proxies === undefined || endpoints.length >= proxies
       ? []
       : [problem(`has ${endpoints.length} of ${proxies} proxies`)];
   const refused = endpoints.flatMap(({ pod, runId }) =>
-    runId === undefined || runId.known ? [] : [problem(`does not let clients through ${pod} (${runId.why})`)],
+    runId === undefined || runId.known
+      ? []
+      : [problem(`leads clients to the proxy ${pod}, which does not connect them (${runId.why})`)],
   );
   const reached = endpoints.flatMap(({ pod, runId }) => {
     if (runId === undefined) return [pod];
@@ -51,8 +53,11 @@ function violationsOfWay({ service, to, proxies, endpoints }: ClientWayFacts, kn
     ...few,
     ...refused,
     ...[...new Set(wrong)].map((name) =>
-      problem(`leads clients to it, but it is not ${to === "all" ? "a node" : "the primary"}`, name),
+      problem(
+        `leads clients to this server, which is not ${to === "all" ? "a node of the deployment" : "the primary"}`,
+        name,
+      ),
     ),
-    ...missing.map((name) => problem("does not lead clients to it", name)),
+    ...missing.map((name) => problem("does not lead clients to this server", name)),
   ];
 }

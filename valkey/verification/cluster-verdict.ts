@@ -79,7 +79,7 @@ function slotsCovered({ nodes }: DeploymentFacts): Assertion {
     },
   );
   const expected = `${SLOT_COUNT} assigned, ${SLOT_COUNT} ok`;
-  return assertion("slots-covered", "every node sees all slots assigned and ok", expected, violations);
+  return assertion("slots-covered", "every node reports that all slots are assigned and ok", expected, violations);
 }
 
 const FLAG_WORDS: Readonly<Record<FailureFlag, string>> = {
@@ -164,7 +164,7 @@ function members({ nodes }: DeploymentFacts): Assertion {
     return problem === "" ? [] : holders.map((node): Violation => ({ node, problem }));
   });
   const violations = [...unobservedViolations(nodes, ({ view }) => view), ...wrong];
-  const what = "the cluster consists of exactly the deployment's nodes";
+  const what = "the cluster has all nodes of the deployment, and no other nodes";
   return assertion("members", what, `${nodes.length} nodes`, violations);
 }
 
@@ -186,7 +186,12 @@ function oneOwner({ nodes }: DeploymentFacts): Assertion {
     const problem = `no node serves ${countSlots(unserved)} slots: ${formatRanges(unserved.slice(0, 5))}`;
     violations.push({ node: "", problem });
   }
-  return assertion("one-owner", "every slot has exactly one primary", `${SLOT_COUNT} slots served once`, violations);
+  return assertion(
+    "one-owner",
+    "every slot has exactly one primary",
+    `${SLOT_COUNT} slots, each served once`,
+    violations,
+  );
 }
 
 function noOpenSlots({ nodes }: DeploymentFacts): Assertion {

@@ -85,7 +85,7 @@ export function withKeptData({ facts, verdict }: Verification, former: SeenData,
 }
 
 function keptData({ seenAt, shards }: SeenData, violations: readonly Violation[]): Assertion {
-  const what = "every shard has the data that the last verification saw, or newer data";
+  const what = "every shard still has the data that the last verification saw, or has newer data";
   return assertion("data-kept", what, `${shards.length} of ${shards.length} shards since ${seenAt}`, violations);
 }
 
@@ -134,18 +134,18 @@ function problemOf(data: ShardData, info: Info, now: Now): string | undefined {
   // A server that reads an append-only file gets a new replication ID.
   const reads = data.appendOnly || keepsAppendOnlyFile(info);
   if (isEmpty && (!reads || now.keys === 0))
-    return `it has started without the ${data.keys} keys that were verified, and no other server had them`;
+    return `it has started without the ${data.keys} keys that the last verification saw, and no other server had them`;
   if (!hasStarted || reads || !data.unsaved) return undefined;
   if (former === data.replicationId) {
     // A server that starts from a snapshot continues from the snapshot's offset, under a new ID.
     const from = (infoNumber(info, "second_repl_offset") ?? Infinity) - 1;
     return from < data.offset
-      ? `it has started from an older copy, with ${from} bytes of the replication stream; ${data.offset} bytes were verified`
+      ? `it has started from an older copy, which ends at byte ${from} of the replication stream; the last verification saw byte ${data.offset}`
       : undefined;
   }
   // A server that takes over continues from the former primary's offset, even if clients have deleted keys.
   const isShorter = (offsetOf(info) ?? Infinity) < data.offset && now.keys < data.keys;
   return now.allStarted && isShorter
-    ? `all servers have started since the last verification, without some of the ${data.keys} keys that were verified`
+    ? `all servers have started since the last verification, without some of the ${data.keys} keys that it saw`
     : undefined;
 }

@@ -36,7 +36,7 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
         judged(boot, (state) =>
           state === "ok"
             ? undefined
-            : `the boot script of its machine ${state}; aws ec2 get-console-output shows the line`,
+            : `the boot script of its machine ${state}; find the failed line with aws ec2 get-console-output`,
         ),
     },
     {
@@ -55,7 +55,7 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
     },
     {
       id: "open-files",
-      what: "every process may open as many files as promised",
+      what: "every server process may open enough files",
       expected: `${openFiles} or more`,
       judge: (settings) =>
         judged(settings.openFiles, (value) => (value >= openFiles ? undefined : `may open ${value} files`)),
@@ -64,7 +64,7 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
       ? undefined
       : {
           id: "accept-queue",
-          what: "the accept queue of every server is as long as the server requests",
+          what: "the kernel allows the accept queue that every server requests",
           expected: `net.core.somaxconn ${acceptQueue} or more`,
           judge: (settings) =>
             judged(settings.acceptQueue, (value) =>
@@ -90,12 +90,12 @@ function promisesOf({ openFiles, acceptQueue, interruptCpus = 0, ownCpus }: Expe
 function interruptPromise(count: number): TuningPromise {
   return {
     id: "interrupts-pinned",
-    what: "the network card's interrupts stay on the CPUs meant for them",
-    expected: count === 1 ? "CPU 0" : `CPU 0 and the last ${count - 1}`,
+    what: "only CPUs for interrupts handle the interrupts of the network card",
+    expected: count === 1 ? "CPU 0" : `CPU 0 and the last CPUs, ${count} CPUs in all`,
     judge: ({ interrupts, machineCpus }) => {
       if (!interrupts.known) return interrupts;
       return judged(machineCpus, (total) => {
-        if (interrupts.value.length === 0) return "no interrupt of a network card's queue can be seen";
+        if (interrupts.value.length === 0) return "the interrupts of the network card are not visible";
         const allowed = new Set([0, ...Array.from({ length: count - 1 }, (_, index) => total - 1 - index)]);
         const stray = interrupts.value.find(({ cpus }) => cpus.length !== 1 || !cpus.every((cpu) => allowed.has(cpu)));
         return stray === undefined ? undefined : `${stray.name} is handled by CPUs ${formatCpus(stray.cpus)}`;
@@ -144,7 +144,7 @@ function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineS
   if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
   return promisesOf(promised).flatMap(({ what, judge }) => {
     const problem = judge(settings.value);
-    if (!problem.known) return [`unknown whether ${what} (${problem.why})`];
+    if (!problem.known) return [`it is unknown whether ${what} (${problem.why})`];
     return problem.value === undefined ? [] : [problem.value];
   });
 }

@@ -98,7 +98,7 @@ function oneDataSet({ nodes }: DeploymentFacts, shards: readonly Shard[]): Asser
     if (info.get("master_replid") === replicationId) return undefined;
     return `follows ${info.get("master_host") ?? "?"}:${info.get("master_port") ?? "?"}, which has a different data set`;
   });
-  return assertion("one-data-set", "every replica has the primary's data set", "one replication ID", violations);
+  return assertion("one-data-set", "every replica has the data set of the primary", "one replication ID", violations);
 }
 
 /** The primary reports every replica as online. */
@@ -111,7 +111,8 @@ function allOnline({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]):
     const isRight = online === wanted && replicas.length === wanted;
     return isRight ? undefined : `counts ${online} of ${replicas.length} replicas as online`;
   });
-  const unasked: Violation[] = primary.length === 0 ? [{ node: "", problem: "there is no single primary to ask" }] : [];
+  const unasked: Violation[] =
+    primary.length === 0 ? [{ node: "", problem: "there is not exactly one primary to ask" }] : [];
   const what = "the primary counts every replica as online";
   return assertion("all-online", what, `${wanted} online`, [...wrong, ...unasked]);
 }
@@ -139,6 +140,6 @@ function evenSpread({ nodes, zones: wanted = [] }: DeploymentFacts): Assertion {
     isUneven ? { node: "", problem: found } : undefined,
     ...unplaced.map(({ name }) => ({ node: name, problem: "its zone is unknown" })),
   ]);
-  const expected = "two or more zones, and numbers of nodes that differ by at most one";
+  const expected = "at least two zones, and in each zone the same number of nodes or one more";
   return assertion("even-spread", "nodes are spread over zones as evenly as possible", expected, violations, found);
 }

@@ -47,7 +47,7 @@ export function sentinelAssertions(input: SentinelVerdictInput): Assertion[] {
     ),
     assertion(
       "sentinels-quorum",
-      "every Sentinel reaches enough other Sentinels to agree on a failure and to elect a leader of the failover",
+      "every Sentinel reaches enough other Sentinels to agree on a failure and to elect a leader for the failover",
       `quorum ${settings.quorum}`,
       violationsOf((view) => quorumProblem(view, settings)),
     ),
@@ -60,7 +60,7 @@ function monitoringProblem(
   monitored: string | undefined,
   expected: string | undefined,
 ): string | undefined {
-  if (tilted) return "is in TILT mode, because it was delayed: it starts no failover for 30 s";
+  if (tilted) return "was delayed and is in TILT mode, so it starts no failover for 30 s";
   if (monitored === undefined || monitored !== expected) {
     return `monitors ${monitored ?? formatEndpoint(primary)} as the primary`;
   }
@@ -101,8 +101,8 @@ function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: Sentin
   const zones = [...new Set(sentinels.map(({ node }) => node.zone ?? ""))].sort();
   const violations = zones.flatMap((zone): Violation[] => {
     const left = sentinels.filter(({ node }) => (node.zone ?? "") !== zone).length;
-    const lost = zone === "" ? "those of unknown zones" : zone;
-    return left >= needed ? [] : [{ node: "", problem: `without ${lost} ${left} remain` }];
+    const lost = zone === "" ? "unknown zones" : zone;
+    return left >= needed ? [] : [{ node: "", problem: `after the loss of ${lost}, ${left} would remain` }];
   });
   const what = "after the loss of any zone, the remaining Sentinels can still fail over";
   return assertion("sentinels-zones", what, `${needed} of ${count}`, violations, `${zones.length} zones`);

@@ -42,7 +42,7 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   return assertion(
     "replicas",
     "every primary has as many replicas as wanted",
-    replicasPerPrimary === undefined ? `the same for each, at least 1 (${inferred})` : String(wanted),
+    replicasPerPrimary === undefined ? `the same number for each primary, at least 1 (${inferred})` : String(wanted),
     [...unobservedViews(facts), ...wrong, ...astray],
     `${wanted} each`,
   );
@@ -81,7 +81,7 @@ export function zonesApart(facts: DeploymentFacts, shards: readonly Shard[]): As
     }),
   );
   const all = [...unobservedViews(facts), ...violations];
-  return assertion("zones-apart", "no replica shares its primary's zone", "none", all);
+  return assertion("zones-apart", "no replica is in the zone of its primary", "none", all);
 }
 
 function unobservedViews({ nodes }: DeploymentFacts): Violation[] {

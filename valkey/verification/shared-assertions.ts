@@ -55,7 +55,7 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
   const unsupported = [...directives.keys()].filter((name) => names.size > 0 && !names.has(name));
   const differing = [...names].flatMap((name) => {
     const valueOf = ({ settings }: NodeFacts): Observation<string> =>
-      mapObservation(settings, (values) => values.get(name) ?? "unknown to it");
+      mapObservation(settings, (values) => values.get(name) ?? "unknown to the server");
     const wanted = COMPARED_DIRECTIVES.includes(name) ? directives.get(name) : undefined;
     return differencesOf(readable, name, valueOf, wanted);
   });
@@ -89,7 +89,7 @@ export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion
   const zones = new Set(nodes.map(({ node }) => node.zone));
   // Only servers that this project did not deploy may lack a zone.
   const expected = wanted === undefined ? "all: name zones as HOST:PORT=ZONE, or use --without zones" : "all";
-  return assertion("zones-known", "every node's zone is known", expected, violations, `${zones.size} zones`);
+  return assertion("zones-known", "the zone of every node is known", expected, violations, `${zones.size} zones`);
 }
 
 /**
@@ -105,11 +105,19 @@ export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
     const [told = "", zone = ""] = [toldBy(each), each.node.zone];
     if (told === "" || told === zone) return [];
     const place = zone === "" ? "an unknown zone" : zone;
-    return [{ node: each.node.name, problem: `tells clients the zone ${told}; its machine is in ${place}` }];
+    return [{ node: each.node.name, problem: `tells clients the zone ${told}, but its machine is in ${place}` }];
   });
   const count = telling.filter((each) => toldBy(each) !== "").length;
-  const what = "no server tells clients a zone that its machine is not in";
-  return [assertion("zones-told", what, "none", violations, `${count} of ${nodes.length} tell clients their zone`)];
+  const what = "every server tells clients the zone of its machine, or no zone";
+  return [
+    assertion(
+      "zones-told",
+      what,
+      "the right zone or none",
+      violations,
+      `${count} of ${nodes.length} tell clients their zone`,
+    ),
+  ];
 }
 
 /** Name of `availability-zone` in INFO. */

@@ -189,7 +189,7 @@ function sharingWarnings(
   const machines = [...new Set(guests.map(({ machine }) => machine))];
   const text =
     guests.length === 0
-      ? "runners were allowed on machines with servers of the deployment; none of them ran on such a machine"
+      ? "runners were allowed on machines with servers of the deployment, but none of them ran on such a machine"
       : `${guests.length} of ${runs.length} runners shared machines with servers of the deployment ` +
         `(${machines.join(", ")}); runners and servers take CPU from each other`;
   return [{ code: "shared-machine", text }];

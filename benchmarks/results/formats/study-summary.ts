@@ -33,17 +33,17 @@ export const METRIC_LABELS: Readonly<Record<StudyComparison["metric"], string>> 
 
 /** Note for a study with a reference load that differs from the median of all reference loads. */
 export const REFERENCE_LOAD_MOVED =
-  "The reference load moved: its rate was not the same during the whole study, so the machine changed meanwhile. " +
+  "The reference load moved: its rate changed during the study, so the machine became faster or slower. " +
   "Every result of this study has a warning.";
 
 /** Note for comparisons that are marked as interleaved. */
 export const INTERLEAVING_NOTE =
-  "Interleaved: the servers of both treatments ran together and got load in alternating slices of 5 to 15 ms, " +
-  "so a change of the machine affects both.";
+  "Interleaved: the servers of both treatments ran at the same time, and the load switched from one to the other every 5 to 15 ms, " +
+  "so a change of the machine affects both treatments.";
 
 /** Note for a p99 at an offered rate that a closed loop measured. */
 export const CLOSED_LOOP_NOTE =
-  "The p99 at an offered rate comes from a closed loop: a connection that waits for a reply sends nothing meanwhile, " +
+  "The p99 at an offered rate comes from a closed loop: a connection sends nothing while it waits for a reply, " +
   "so a stall counts once per connection. The load generator open-loop (valkey:workloads) counts a stall for every " +
   "request that was due during the stall.";
 
@@ -118,10 +118,10 @@ export function describeEnd({
       if (comparisons.length === 0) return "nothing to compare";
       if (comparisons.every(isLost)) return "no comparison was possible, because treatments were given up";
       return givenUp.size === 0
-        ? `every comparison that the study waits for has a precision of ${wanted}`
-        : `every comparison that the study waits for has a precision of ${wanted}, except those of treatments that were given up`;
+        ? `every required comparison has a precision of ${wanted}`
+        : `every required comparison has a precision of ${wanted}, except comparisons with treatments that were given up`;
     case "budget":
-      return `the budget was spent before every comparison that the study waits for had a precision of ${wanted}`;
+      return `the budget ran out before all required comparisons had a precision of ${wanted}`;
     case "not-yet":
       return "the study has not ended";
   }

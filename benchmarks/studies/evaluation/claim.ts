@@ -109,7 +109,7 @@ export function machineLimitReason(
   const needed = coresNeeded(treatments);
   if (cores < needed)
     return (
-      `load generator and servers share ${cores} cores, and the servers can use ${needed - 1}: ` +
+      `load generator and servers share ${cores} cores, but the servers could use ${needed - 1} cores: ` +
       `a test of this claim needs ${needed} cores`
     );
   const limited = treatments.flatMap((treatment) => {

@@ -128,7 +128,7 @@ function degradation(basis: ClaimBasis): Claim {
   if (dips.length === 0)
     return claim.inconclusive(
       `no dip below 70 % of the median rate recurs at the same number of keys in ${rounds.length} rounds; ` +
-        "the load generator shares the cores and hides short dips",
+        "the load generator shares the cores with the server, which hides short dips",
     );
   const keys = dips.map((dip) => formatCount(dip.keys)).join(", ");
   return claim.supported(`dips recur near ${keys} keys in most of ${rounds.length} rounds`);

@@ -76,19 +76,20 @@ function describeGroup(basis: ClaimBasis, group: readonly Treatment[], test: str
 
 function describeBest(basis: ClaimBasis, group: readonly Treatment[], test: string): string {
   const best = bestTreatment(basis, group, test);
-  if (best === undefined) return "no number of io-threads is shown to be the best";
+  if (best === undefined) return "the measurements do not show which number of io-threads is the best";
   const undecided = group.filter(
     (treatment) =>
       treatment !== best && basis.analysis.ratio(best, treatment, test, "throughput").verdict === "not-enough-data",
   );
   const rest = undecided.length === 0 ? "" : `; not enough data on ${undecided.map(threadsOf).join(", ")}`;
-  return `the best number is ${threadsOf(best)}: the lowest number that no other number is shown to beat${rest}`;
+  return `the best number is ${threadsOf(best)}, the lowest number for which no other number is shown to be faster${rest}`;
 }
 
 function describeStep(basis: ClaimBasis, group: readonly Treatment[], test: string): string {
   const { analysis, cores } = basis;
   const step = oversubscribedStep(basis, group, test);
-  if (step === undefined) return `no step to ${cores} or more threads on ${cores} cores is shown to lower throughput`;
+  if (step === undefined)
+    return `the measurements do not show that ${cores} or more threads on ${cores} cores lower throughput`;
   const ratio = describeRatio(analysis.ratio(step.from, step.to, test, "throughput"));
   return (
     `the step from ${threadsOf(step.from)} to ${threadsOf(step.to)} threads on ${cores} cores multiplies throughput by ${ratio}: ` +

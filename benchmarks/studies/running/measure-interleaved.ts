@@ -252,7 +252,7 @@ async function inSlices(
     const silent = sides.filter((_, which) => both[which]?.requests === 0);
     if (silent.length > 0)
       throw new Failure(
-        `${namedTest(test).title}: ${silent.map(({ treatment }) => treatment.label).join(" and ")} received no request in ${seconds} s of slices`,
+        `${namedTest(test).title}: ${silent.map(({ treatment }) => treatment.label).join(" and ")} received no request during ${seconds} s of load`,
       );
     return both;
   } finally {

@@ -80,7 +80,7 @@ const OWN: readonly string[] = [
 export function chartValueProblems(given: ChartValues): { readonly path: string; readonly reason: string }[] {
   const isGiven = (path: string): boolean =>
     path.split(".").reduce<unknown>((value, key) => asObject(value)[key], given) !== undefined;
-  return OWN.filter(isGiven).map((path) => ({ path, reason: "the deployment decides it; leave it out" }));
+  return OWN.filter(isGiven).map((path) => ({ path, reason: "the deployment sets this value itself; leave it out" }));
 }
 
 /**

@@ -47,6 +47,6 @@ export function valueIn(
   const text = files?.[key];
   if (text !== undefined) return Buffer.from(text, "base64").toString();
   const known = Object.keys(files ?? {}).join(", ");
-  const problem = `passwordSecret: the Secret ${secret} has no key ${key}; it has ${known === "" ? "none" : known}`;
+  const problem = `passwordSecret: the Secret ${secret} has no key ${key}; it has ${known === "" ? "no keys" : known}`;
   throw new BadInput(deployment, [problem]);
 }

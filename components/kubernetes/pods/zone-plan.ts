@@ -36,8 +36,8 @@ export function zoneSpreadProblem(shape: Shape, zones: readonly string[]): strin
   if (distributePrimaries(new Map(sizes.map((size, index) => [String(index), size])), shape) !== undefined)
     return undefined;
   return (
-    `${nodes} nodes in ${zones.length} zones (${sizes.join(" + ")}) cannot keep all replicas of ${shape.primaries} ` +
-    "primaries in other zones; use a different number of zones, primaries or replicas"
+    `${nodes} nodes in ${zones.length} zones (${sizes.join(" + ")}) cannot put every replica of ${shape.primaries} ` +
+    "primaries into a different zone than its primary; use a different number of zones, primaries or replicas"
   );
 }
 

@@ -83,8 +83,8 @@ export function describeControlPlane({ tier, suggested, machines, pods, needed }
   if (tier === "standard" && suggested === "standard") return `standard, for ${load}`;
   const need = `${formatCount(needed.seats)} requests at once and ${formatCount(needed.podsPerSecond)} pods a second`;
   const has = tier === "standard" ? "" : ` (${capacityOf(tier)})`;
-  const other = tier === suggested ? "" : `; ${suggested} is suggested`;
-  return `${tier}${has}, for ${load} that may need ${need}${other}`;
+  const other = tier === suggested ? "" : `; suggested tier: ${suggested}`;
+  return `${tier}${has}, for ${load}, which may need ${need}${other}`;
 }
 
 function capacityOf(tier: ProvisionedTier): string {

@@ -65,9 +65,9 @@ export function unknownTypeProblem(name: string): string {
   const alike = families.filter((each) => each[0] === family[0]);
   const known = `known families: ${(alike.length > 0 ? alike : families).join(", ")}`;
   if (EC2.families.includes(family))
-    return `${name} is not in the table of machine types, and no other type of the family ${family} is; ${known}`;
+    return `${name} is not in the table of machine types, and the table has no other type of the family ${family}; ${known}`;
   const values = EC2.source.values.toLocaleString("en-US");
-  return `${name} does not exist: EC2 has ${values} machine types, and no family ${family}; ${known}`;
+  return `${name} does not exist: EC2 has ${values} machine types, but no family ${family}; ${known}`;
 }
 
 /** CPU settings of a pool's machines. */

@@ -23,7 +23,7 @@ export function architectureProblems(pools: Pools): Problem[] {
     return [
       {
         path: ["pools", pool, "instanceTypes"],
-        message: `types of ${listed.join(" and ")}; expected one architecture`,
+        message: `the types have two architectures, ${listed.join(" and ")}; expected one architecture`,
       },
     ];
   });

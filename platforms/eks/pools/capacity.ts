@@ -9,11 +9,11 @@ export type Capacity = (typeof CAPACITIES)[number];
 
 /** Reason why only load generators may use spot machines. */
 export const SERVERS_ON_DEMAND =
-  "servers must be on demand, because AWS takes spot machines away with a notice of two minutes; expected on-demand";
+  "AWS may take spot machines away from servers with a notice of two minutes; expected on-demand";
 
 export const SPOT_NOTE =
-  "load generators run on spot machines: the cost counts their on-demand price, which is the highest that they can cost; " +
-  "AWS may take them away with a notice of two minutes; an interrupted measurement is repeated once, and then fails";
+  "load generators run on spot machines. The cost counts the on-demand price, which is the highest price of spot machines. " +
+  "AWS may take spot machines away with a notice of two minutes. An interrupted measurement is repeated once; if it is interrupted again, it fails";
 
 export function isSpot(pools: Pools, pool: PoolName | "system"): boolean {
   return pool !== "system" && pools[pool]?.capacity === "spot";

@@ -81,7 +81,7 @@ export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: 
 function missingPool(pool: PoolName, members: readonly PodGroup[]): Problem {
   return {
     path: ["pools", pool],
-    message: `is missing, and ${members.map(({ name }) => name).join(", ")} would run in it`,
+    message: `the pool is missing, but ${members.map(({ name }) => name).join(", ")} must run in it`,
   };
 }
 
@@ -148,7 +148,7 @@ class PoolSets {
 
 function splitNote(first: PodGroup, others: readonly PodGroup[]): string {
   const names = others.map(({ name }) => name).join(" and ");
-  return `${names} and ${first.name} are on different machines, because shared machines would not have room for all of them in every order of scheduling`;
+  return `${names} and ${first.name} are on different machines: on shared machines, some orders of scheduling would leave no room for some of them`;
 }
 
 function finished(pool: PoolName, { choice, pinsType, groups, layout }: GrowingSet): MachineSet {
@@ -215,7 +215,7 @@ function roomProblems(pool: PoolName, args: PoolArgs, groups: readonly PodGroup[
   return [
     {
       path: ["pools", pool, "instanceTypes"],
-      message: `no type has room for every pod: ${asked}; besides what runs on every machine, the types have room for: ${rooms.join(", ")}`,
+      message: `no type has room for every pod: ${asked}. Room of each type, besides what runs on every machine: ${rooms.join(", ")}`,
     },
   ];
 }

@@ -21,7 +21,7 @@ export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
 export function limitProblems(pools: Pools): Problem[] {
   return POOLS.filter((pool) => pools[pool] !== undefined && pools[pool].vcpuLimit === undefined).map((pool) => ({
     path: ["pools", pool, "vcpuLimit"],
-    message: "is missing; expected the highest number of vCPUs that the pool may have, which limits the cost",
+    message: "is missing; expected the highest number of vCPUs of the pool, because it limits the cost",
   }));
 }
 
@@ -35,7 +35,7 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
       prices !== undefined && prices.machines[name] === undefined
         ? {
             path,
-            message: `${name} has no price in the table of ${prices.region} of ${prices.date}; types with a price: ${
+            message: `the prices of ${prices.region} of ${prices.date} do not contain ${name}; types with a price: ${
               Object.keys(prices.machines)
                 .filter((other) => familyOf(other) === familyOf(name))
                 .join(", ") || "none of this family"
@@ -46,7 +46,7 @@ function typeProblems(pool: PoolName, args: PoolArgs | undefined, prices: PriceT
         ? {
             path: ["pools", pool, "tuning", "interruptCpus"],
             message:
-              `${interruptCpus} of the ${type.vcpus} CPUs of ${name} for interrupts leave no CPU for Valkey; ` +
+              `${name} has ${type.vcpus} CPUs, so ${interruptCpus} CPUs for interrupts leave no CPU for Valkey; ` +
               `expected at most ${type.vcpus - 1}`,
           }
         : undefined,

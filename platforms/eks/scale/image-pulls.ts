@@ -127,7 +127,7 @@ export function imageProblems({ hubImages, pulls, cache }: ImagePlan): Problem[]
   if (cache !== null || pulls < ANONYMOUS_PULLS) return [];
   const rule = `without an account, Docker Hub allows ${ANONYMOUS_PULLS} pulls in 6 hours from one IP address`;
   const message =
-    `is missing, and machines would pull ${hubImages.join(", ")} ${formatCount(pulls)} times from one IP address: ` +
-    `${rule}; expected imageCache: {}, which creates a cache in ECR, or images of a different registry`;
+    `is missing, so machines would pull ${hubImages.join(", ")} ${formatCount(pulls)} times from one IP address, but ` +
+    `${rule}; expected imageCache: {}, which creates a cache in ECR, or images from a different registry`;
   return [{ path: ["imageCache"], message }];
 }

@@ -28,6 +28,6 @@ export function planPolicyPeers(pods: number, cidr: string | undefined): PolicyP
 }
 
 export function policyNotes({ unknownBlock, pods }: PolicyPeers): string[] {
-  const why = "the address block of the existing network, which the policies could name instead, is not known here";
+  const why = "the address block of the existing network is unknown";
   return unknownBlock ? [`network policies select all ${formatCount(pods)} pods, because ${why}`] : [];
 }

@@ -133,13 +133,13 @@ export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined)
       ? [
           {
             path: ["system", "machines"],
-            message: `${machines} are too few: each of Karpenter's two replicas needs a machine; expected at least ${KARPENTER_REPLICAS}`,
+            message: `expected at least ${KARPENTER_REPLICAS}, not ${machines}: Karpenter has two replicas, and each needs a machine`,
           },
         ]
       : [];
   if (type === undefined) return [...tooFew, { path, message: unknownTypeProblem(instanceType) }];
   if (prices !== undefined && prices.machines[instanceType] === undefined) {
-    const message = `${instanceType} has no price in the table of ${prices.region} of ${prices.date}`;
+    const message = `the prices of ${prices.region} of ${prices.date} do not contain ${instanceType}`;
     return [...tooFew, { path, message }];
   }
   // With too few machines the type would be reported too, although it may be large enough.
@@ -152,7 +152,7 @@ function roomMessage(plan: SystemPlan, type: MachineType, prices: PriceTable | u
   const least = smallestType(plan, prices);
   const remedy = least === undefined ? "more system.machines" : `expected at least ${least}, or more system.machines`;
   return (
-    `${instanceType} has ${room.cpuMilli}m and ${room.memoryMiB} MiB for ${room.pods} pods, and Karpenter with its ` +
+    `${instanceType} has ${room.cpuMilli}m and ${room.memoryMiB} MiB for ${room.pods} pods, but Karpenter with its ` +
     `share of ${formatCount(replicas)} CoreDNS replicas needs ${needed.cpuMilli}m and ${needed.memoryMiB} MiB for ` +
     `${needed.pods} pods at ${formatCount(startedMachines)} machines; ${remedy}`
   );

@@ -39,7 +39,9 @@ export async function findPrograms(
       .map((name) => join(home, name))
       .find((path) => existsSync(join(path, "valkey-server")));
     if (directory === undefined)
-      throw noServers([`VALKEY_HOME is ${home}, which holds no valkey-server (neither do its bin/ and src/)`]);
+      throw noServers([
+        `VALKEY_HOME is ${home}, but neither this directory nor its bin/ nor its src/ contains valkey-server`,
+      ]);
     const programs = await inspectPrograms(directory, "VALKEY_HOME");
     if (typeof programs === "string") throw noServers([programs]);
     return programs;

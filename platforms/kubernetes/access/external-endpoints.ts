@@ -67,7 +67,7 @@ async function endpointOf(
     return `Service ${name} has no address yet; check that a load balancer controller runs: kubectl describe service ${name}`;
   const address = ingress?.ip ?? (await resolved(host));
   return address === undefined
-    ? `${host}, of Service ${name}, does not resolve yet`
+    ? `the host name ${host} of Service ${name} does not resolve yet`
     : { host, address, port: port.port };
 }
 

@@ -46,7 +46,7 @@ export function explainStatus({ code, message }: ApiStatus, doing: string, { con
   if (code === 401)
     return (
       `${doing}: the API server does not accept the credentials of context ${context}; ` +
-      "log in again, or name another context"
+      "log in again, or name a different context"
     );
   const forbidden = FORBIDDEN.exec(message);
   if (code === 403 && forbidden !== null) {

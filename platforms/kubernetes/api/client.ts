@@ -139,7 +139,7 @@ function load(config: KubeConfig, { kubeconfig }: KubeconfigSelection): KubeConf
     const code = codeOf(error);
     const why =
       code === "ENOENT"
-        ? "there is no such file"
+        ? "the file does not exist"
         : code === "EACCES"
           ? "it is not readable"
           : `it is not a kubeconfig (${messageOf(error).split("\n")[0] ?? ""})`;
@@ -161,7 +161,7 @@ function choose(
   if (known.length === 0) throw new BadInput("kubeconfig", ["it has no contexts"]);
   if (current === NO_KUBECONFIG)
     throw new BadInput("kubeconfig", [
-      "there is none: KUBECONFIG is not set and there is no ~/.kube/config; name the kubeconfig of a cluster",
+      "no file was found: KUBECONFIG is not set, and ~/.kube/config does not exist; name the kubeconfig of a cluster",
     ]);
   const name = context ?? current;
   if (name === undefined || name === "")
@@ -170,7 +170,7 @@ function choose(
     const nearest = closest(name, known);
     const meant =
       distance(name, nearest) <= Math.max(2, Math.floor(name.length / 3)) ? ` did you mean ${nearest}?` : "";
-    throw new BadInput("kubeconfig", [`it has no context ${name};${meant} Known here: ${known.join(", ")}`]);
+    throw new BadInput("kubeconfig", [`it has no context ${name};${meant} Contexts: ${known.join(", ")}`]);
   }
   const server = config.getCluster(config.getContextObject(name)?.cluster ?? "")?.server;
   if (server === undefined || server === "")

@@ -80,11 +80,12 @@ function namespaceProblems(
   const where = `namespace: ${namespace} of context ${context}`;
   if (found === null)
     return createsNamespace ? [] : [`${where} does not exist; create it, or set createNamespace: true`];
-  if (found.state === "ends") return [`${where} is being deleted; wait until it is gone, or name another namespace`];
+  if (found.state === "ends")
+    return [`${where} is being deleted; wait until it is gone, or name a different namespace`];
   if (!createsNamespace || found.keptBy === stack) return [];
   return [
-    `${where} exists, and this stack did not create it. The stack would change it, and delete it with its contents in the end; ` +
-      "name another namespace, delete that one, or set createNamespace: false",
+    `${where} exists, but this stack did not create it. With createNamespace: true, the stack would change this namespace, and pulumi destroy would delete it with its contents; ` +
+      "set createNamespace: false, name a different namespace, or delete this one",
   ];
 }
 
@@ -114,7 +115,7 @@ function machineProblems(
     }
     if (need.onePerMachine && own.length < nodes) {
       return [
-        `hostAntiAffinity: the ${nodes} nodes of ${name} need a machine each, but only ${own.length} machines accept them; ` +
+        `hostAntiAffinity: each of the ${nodes} nodes of ${name} needs its own machine, but only ${own.length} machines accept these nodes; ` +
           "add machines, or set hostAntiAffinity: preferred",
       ];
     }
@@ -133,11 +134,11 @@ function runnerProblems(
   if (freeMachines(need, own, forRunners, zones) > 0) return [];
   const why =
     forRunners.length === 0
-      ? "no machine has all required labels and only taints that are tolerated"
-      : `its ${need.nodes} nodes occupy all ${forRunners.length} machines that a load generator may use`;
+      ? "every machine lacks a required label or has a taint that is not tolerated"
+      : `the ${need.nodes} nodes of ${need.name} occupy all ${forRunners.length} machines that a load generator may use`;
   return [
-    `clients: no machine is left for a load generator of ${need.name}: ${why}. Add a machine, select others ` +
-      "(clients.nodeSelector, clients.tolerations), or set clients.shareMachines: true, which every result then records",
+    `clients: no machine is left for a load generator of ${need.name}: ${why}. Add a machine, select other machines ` +
+      "(clients.nodeSelector, clients.tolerations), or set clients.shareMachines: true; every result then has a warning",
   ];
 }
 
@@ -185,13 +186,13 @@ function storageProblems(
   if (storageClasses === undefined) return [];
   const known =
     storageClasses.length === 0
-      ? "the cluster has none"
+      ? "the cluster has no storage classes"
       : `available: ${storageClasses.map(({ name }) => name).join(", ")}`;
   return wanted.flatMap((each) => {
     if (each === null)
       return storageClasses.some(({ isDefault }) => isDefault)
         ? []
-        : [`storage.className: the cluster has no default storage class; name a storage class: ${known}`];
+        : [`storage.className: the cluster has no default storage class; name a storage class; ${known}`];
     return storageClasses.some(({ name }) => name === each)
       ? []
       : [`storage.className: the cluster has no storage class ${each}; ${known}`];
@@ -201,7 +202,7 @@ function storageProblems(
 function rightProblems({ namespace }: KubernetesRequirements, { mayForwardPorts, context }: KubernetesFacts): string[] {
   if (mayForwardPorts !== false) return [];
   return [
-    `context: ${context} may not forward ports to pods, which formation and verification need; grant its user a Role in ` +
+    `context: ${context} may not forward ports to pods, but formation and verification need this; grant the user of the context a Role in ` +
       `namespace ${namespace} with apiGroups [""], resources ["pods/portforward"], verbs ["create", "get"]`,
   ];
 }

@@ -50,7 +50,7 @@ export async function runPodToCompletion(
       .deleteNamespacedJob({ namespace, name, propagationPolicy: "Background" })
       .catch((error: unknown) => {
         options.report(
-          `Job ${name} of namespace ${namespace} could not be deleted and ends by itself (${messageOf(error)})`,
+          `Job ${name} of namespace ${namespace} could not be deleted; it ends by itself (${messageOf(error)})`,
         );
       });
   }

@@ -64,7 +64,7 @@ export async function readPodLabels(
   const set = await findStatefulSetOrCopy(kubernetes, { namespace, statefulSet: name });
   if (set === undefined)
     throw new BadInput(name, [
-      `namespace ${namespace} of context ${kubernetes.context} has no StatefulSet of that name`,
+      `namespace ${namespace} of context ${kubernetes.context} has no StatefulSet of this name`,
     ]);
   const labels = set.spec?.selector.matchLabels;
   if (labels === undefined || (set.spec?.selector.matchExpressions ?? []).length > 0)

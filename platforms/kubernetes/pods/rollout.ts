@@ -96,7 +96,7 @@ export async function awaitRollout(
       return `${listNames(pods.filter((pod) => !isCurrent(set, pod)).map(resourceName))}: not restarted yet`;
     const { events } = await collectPodEvidence(kubernetes, wanted, pods);
     const why = unready.flatMap((pod) => lastWarningEvent(events, resourceName(pod)) ?? [])[0];
-    return `${listNames(unready.map(resourceName))}: running but not ready${why === undefined ? "" : ` (${why})`}`;
+    return `${listNames(unready.map(resourceName))}: they run but are not ready${why === undefined ? "" : ` (${why})`}`;
   }
 }
 
@@ -119,7 +119,7 @@ async function readSet(
     `reading StatefulSet ${name} of namespace ${namespace}`,
     kubernetes.apps.readNamespacedStatefulSet({ namespace, name }),
   );
-  if (set === undefined) throw new BadInput(name, [`namespace ${namespace} has no StatefulSet of that name`]);
+  if (set === undefined) throw new BadInput(name, [`namespace ${namespace} has no StatefulSet of this name`]);
   return set;
 }
 

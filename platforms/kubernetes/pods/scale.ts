@@ -32,7 +32,7 @@ export async function scaleSet(
     if (metadata?.generation !== status?.observedGeneration) return false;
     return (status?.replicas ?? 0) <= replicas && (status?.readyReplicas ?? 0) >= replicas;
   };
-  await awaitCondition(`${name} has ${replicas} pods, which are ready`, isScaled, {
+  await awaitCondition(`${name} has ${replicas} pods and all are ready`, isScaled, {
     intervalMs: POLL_MS,
     timeoutMs,
     signal,

@@ -131,7 +131,7 @@ function describeGrowing(claims: readonly V1PersistentVolumeClaim[]): string {
   );
   return pending.length > 0
     ? `volume claims ${listNames(pending.map(resourceName))} grow when their pods restart ` +
-        "(FileSystemResizePending); if they still wait after a minute, delete these pods one after the other"
+        "(FileSystemResizePending); if the claims have not grown after a minute, delete these pods one after the other"
     : `volume claims ${listNames(claims.map(resourceName))} have not grown yet`;
 }
 

@@ -32,7 +32,7 @@ export async function awaitVolumesGone(
   };
   if (await holdsInTime(areGone, { timeoutMs, intervalMs: pollMs, signal })) return;
   throw new Failure(
-    `volumes of namespace ${namespace} still exist: ${formatList(left, 4)}; run destroy again when they are gone`,
+    `volumes of namespace ${namespace} still exist: ${formatList(left, 4)}; run pulumi destroy again when these volumes are gone`,
   );
 }
 

@@ -52,7 +52,7 @@ function abandonedNamespace(
   { needs: { namespace, createsNamespace } }: ClusterCheckInputs,
 ): string[] {
   if (createsNamespace || !owns(olds, namespace)) return [];
-  const problem = `this stack created ${namespace}, and would delete it with all data in it; set createNamespace: true`;
+  const problem = `this stack created the namespace ${namespace}. Without createNamespace: true, the update would delete this namespace with all data in it; set createNamespace: true`;
   return [withPrefix(`createNamespace: ${problem}`)];
 }
 

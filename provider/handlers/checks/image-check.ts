@@ -55,7 +55,7 @@ function refusal(name: string, running: readonly string[], to: string): string |
   const from = running.find((version) => cannotReadDataOf(version, to));
   if (from === undefined) return undefined;
   return (
-    `${name} runs Valkey ${from}, and ${to} may be unable to read the data files that ${from} wrote. ` +
+    `${name} runs Valkey ${from}, and Valkey ${to} may be unable to read the data files of ${from}. ` +
     `Stay on ${from} or newer; or deploy a second stack with ${to}, and copy the keys`
   );
 }
@@ -77,7 +77,7 @@ async function lookAt({ target, image, pod, ...limits }: ImageCheckInputs, conte
     return version;
   } catch (error) {
     context.signal.throwIfAborted();
-    throw new Failure(`${name}: image ${image} is not used, and nothing has changed: ${messageOf(error)}`);
+    throw new Failure(`${name}: image ${image} cannot be used, so nothing has changed: ${messageOf(error)}`);
   }
 }
 
@@ -98,7 +98,9 @@ export const handler: ResourceHandler<ImageCheckInputs, object> = {
   describeChange: ({ image: before }, { image: after }) =>
     after === undefined || after === before
       ? []
-      : [`image ${before} becomes ${after}; one pod runs the new image first, and nothing changes if it is not Valkey`],
+      : [
+          `image ${before} becomes ${after}; one pod runs the new image first, and if the image is not Valkey, nothing changes`,
+        ],
   // Servers that do not exist yet have no data to lose.
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),
   update: async (_id, olds, news, context) => {

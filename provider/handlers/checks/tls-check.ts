@@ -66,7 +66,7 @@ async function switchProblem(
     return undefined;
   const peers =
     mode === "cluster"
-      ? "a node with an encrypted cluster bus cannot talk to a node with an unencrypted one"
+      ? "a node with an encrypted cluster bus cannot talk to a node with an unencrypted cluster bus"
       : "a replica with TLS cannot connect to a primary without TLS";
   return {
     property: "tls",

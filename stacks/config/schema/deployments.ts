@@ -86,7 +86,10 @@ const deploymentKeys = {
 
 const sentinelSchema = z.strictObject({
   count: wholeNumber(...SENTINEL_LIMITS.count)
-    .refine((value) => value % 2 === 1, "expected an odd number: an even number tolerates no more failures")
+    .refine(
+      (value) => value % 2 === 1,
+      "expected an odd number: 4 Sentinels, for example, tolerate no more failures than 3",
+    )
     .default(SENTINEL_DEFAULTS.count)
     .meta({ description: "Number of Sentinels: an odd number. They are spread over the zones." }),
   quorum: wholeNumber(1, 9).optional().meta({

@@ -178,7 +178,7 @@ const systemSchema = z.strictObject({
   }),
   machines: z
     .int()
-    .min(2, "each of Karpenter's two replicas needs a machine")
+    .min(2, "Karpenter has two replicas, and each needs a machine")
     .max(10)
     .default(2)
     .meta({ description: "Number of machines." }),
@@ -289,7 +289,10 @@ export const eksPlatformSchema = z
       context.addIssue({ code: "custom", path, message });
     };
     if (clients.zone !== undefined && !zones.includes(clients.zone)) {
-      problem(["clients", "zone"], `${clients.zone} is not one of the platform's zones: ${zones.join(", ")}`);
+      problem(
+        ["clients", "zone"],
+        `the platform has no zone ${clients.zone}; zones of the platform: ${zones.join(", ")}`,
+      );
     }
     const { publicAccessCidrs: cidrs, openToTheWorld } = cluster;
     const accessProblem = publicAccessProblem({ cidrs, openToTheWorld });

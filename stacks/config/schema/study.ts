@@ -23,7 +23,7 @@ const engine = z
 
 const primaries = wholeNumber(1, 1000).refine(
   (value) => value !== 2,
-  "a cluster needs at least 3 primaries; 1 is a primary without a cluster",
+  "expected 1 for a primary outside cluster mode, or at least 3 for a cluster",
 );
 
 const varySchema = z.strictObject({

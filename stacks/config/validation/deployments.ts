@@ -77,7 +77,9 @@ function zoneProblems(name: string, deployment: DeploymentConfig, platform: Plat
   const known = platformZones(platform);
   const unknown = zones.filter((zone) => !known.includes(zone));
   if (unknown.length > 0) {
-    problems.push(`${path}: ${unknown.join(", ")} is not one of the platform's zones: ${known.join(", ")}`);
+    problems.push(
+      `${path}: the platform has no zone ${unknown.join(", ")}; zones of the platform: ${known.join(", ")}`,
+    );
   }
   // On eks, the platform's schema already reports a platform zone that is named twice.
   if (distinct < zones.length && (isOwn || platform.type !== "eks")) problems.push(`${path}: a zone is named twice`);
@@ -108,7 +110,7 @@ function sentinelConflicts(
   const path = label(["deployments", name, "sentinel"]);
   const zones = new Set(deploymentZones(platform, deployment)).size;
   return compact([
-    engine === "valkey" ? undefined : `${path}: Sentinels need Valkey, and ${name} is ${engine}`,
+    engine === "valkey" ? undefined : `${path}: Sentinels need Valkey, but ${name} runs ${engine}`,
     ...sentinelProblems(sentinelRequest(sentinel), { name, replicas, zones }).map(
       ({ field, reason }) => `${[path, ...compact([field])].join(".")}: ${reason}`,
     ),
@@ -125,7 +127,7 @@ function userProblems(
   const path = label(["deployments", name, "users"]);
   return compact([
     isPodPlatform(platform) ? undefined : `${path}: the platform ${platform.type} has only the user default`,
-    engine === "valkey" ? undefined : `${path}: users need Valkey, and ${name} is ${engine}`,
+    engine === "valkey" ? undefined : `${path}: users need Valkey, but ${name} runs ${engine}`,
   ]);
 }
 
@@ -157,7 +159,7 @@ function reachProblems(
     isPodPlatform(platform)
       ? undefined
       : `${path()}: the platform ${platform.type} has no Services; its servers are reached only on this machine`,
-    engine === "valkey" ? undefined : `${path()}: needs Valkey, and ${name} is ${engine}`,
+    engine === "valkey" ? undefined : `${path()}: needs Valkey, but ${name} runs ${engine}`,
     ...externalProblems(external).map(({ key, reason }) => `${path(key)}: ${reason}`),
   ]);
 }

@@ -78,7 +78,7 @@ function chartProblems(name: string, deployment: DeploymentConfig, platform: Pla
     deployment.replicas > 0
       ? undefined
       : `${own("replicas")}: it is 0; expected at least 1, because without replicas the chart creates a Deployment, which is not verified`,
-    ...excluded.map((key) => `${path}: the chart does not support ${key}; remove one of the two`),
+    ...excluded.map((key) => `${path}: the chart does not support ${key}; remove ${key} or the chart`),
     ...chartValueProblems(chart.values).map(({ path: value, reason }) => `${path}.values.${value}: ${reason}`),
   ]);
 }
@@ -91,7 +91,9 @@ function engineProblems(name: string, deployment: DeploymentConfig, platform: Pl
   if (platform.type === "host") {
     problems.push(`${path("engine")}: ${engine} runs on the platforms kubernetes and eks only`);
   } else if (platform.tls !== undefined) {
-    problems.push(`${label(["platform", "tls"])}: ${name} is ${engine}, which this project deploys only without TLS`);
+    problems.push(
+      `${label(["platform", "tls"])}: ${name} runs ${engine}, but this project deploys ${engine} only without TLS`,
+    );
   }
   if (SETTINGS_SYNTAX[engine] !== "flags") return problems;
   if (mode === "cluster") {
@@ -118,7 +120,7 @@ function podProblems(name: string, deployment: DeploymentConfig, platform: Platf
   }
   if (pods.oneMachine && zones.length > 1) {
     const remedy = `expected one zone in ${path("zones")}`;
-    problems.push(`${path("oneMachine")}: one machine is in one zone, and ${zones.length} zones are named; ${remedy}`);
+    problems.push(`${path("oneMachine")}: one machine is in one zone, but ${zones.length} zones are named; ${remedy}`);
   }
   return [...problems, ...machineProblems(pods, platform, path, label)];
 }

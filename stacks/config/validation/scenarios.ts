@@ -24,12 +24,14 @@ function unknownNames(
   for (const [index, each] of (failure.deployments ?? []).entries()) {
     if (names.includes(each)) continue;
     const path = label(["failures", name, "deployments", index]);
-    problems.push(`${path}: there is no deployment ${each}; there are ${names.join(", ")}`);
+    problems.push(`${path}: there is no deployment ${each}; expected one of ${names.join(", ")}`);
   }
   const zones = platform === undefined ? undefined : platformZones(platform);
   const zone = "zone" in failure ? failure.zone : undefined;
   if (zone !== undefined && zones !== undefined && !zones.includes(zone)) {
-    problems.push(`${label(["failures", name, "zone"])}: there is no zone ${zone}; there are ${zones.join(", ")}`);
+    problems.push(
+      `${label(["failures", name, "zone"])}: there is no zone ${zone}; expected one of ${zones.join(", ")}`,
+    );
   }
   return problems;
 }
@@ -45,6 +47,8 @@ function replicaProblems(
     const isMeant = failure.deployments?.includes(deployment) ?? true;
     const { replicasPerPrimary: there } = configuredShape(config);
     if (!isMeant || wanted <= there) return [];
-    return [`${label(["failures", name])}: waits for ${wanted} replicas; a primary of ${deployment} has ${there}`];
+    return [
+      `${label(["failures", name])}: waits for ${wanted} replicas, but each primary of ${deployment} has ${there}`,
+    ];
   });
 }

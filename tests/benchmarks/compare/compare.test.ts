@@ -298,7 +298,9 @@ describe("comparing capacities", () => {
       "the load generator differs: pipeline: 1 → 16",
       "the load generator differs: load generators: 1 → 4",
     ]);
-    expect(notes({ load: null })).toEqual(["the second run has no record of its load, so the loads may differ"]);
+    expect(notes({ load: null })).toEqual([
+      "there is no record of the load in the second run, so the loads may differ",
+    ]);
     expect(notes({ warnings: [{ code: "generator-late", text: "late" }] })).toEqual([
       "warnings in the second run: generator-late",
     ]);

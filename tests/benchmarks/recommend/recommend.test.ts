@@ -252,7 +252,7 @@ describe("a recommendation", () => {
       { requestMix: { data: "strings", reads: 0.9, readFrom: "primary", keys: "uniform", values: "fixed bytes=256" } },
     );
     expect(recommend(NEED, [mixCalledSet, run({ get: 200_000 })], OFFERS).missing.join()).toContain(
-      "no SET was measured",
+      "no measurement of SET",
     );
   });
 
@@ -279,21 +279,26 @@ describe("a recommendation", () => {
   });
 
   it.each<[string, Results, Partial<Requirements>, RegExp]>([
-    ["nothing measured", results([]), {}, /no GET was measured/],
-    ["only reads", run({ get: 1e5 }), {}, /no SET was measured/],
+    ["nothing measured", results([]), {}, /no measurement of GET/],
+    ["only reads", run({ get: 1e5 }), {}, /no measurement of SET/],
     [
       "reads that missed",
       run({ get: 1e5, set: 1e5 }, { warnings: [{ code: "hit-ratio", text: "misses" }] }),
       {},
-      /no GET was measured at full speed, with hits/,
+      /no measurement of GET at pipeline \d+ ran at full speed, with hits/,
     ],
-    ["an offered rate only", run({ get: 1e5, set: 1e5 }, { rate: 1e5 }), {}, /no GET was measured at full speed/],
+    [
+      "an offered rate only",
+      run({ get: 1e5, set: 1e5 }, { rate: 1e5 }),
+      {},
+      /no measurement of GET at pipeline \d+ ran at full speed/,
+    ],
     ["one round", { ...MEASURED, records: MEASURED.records.slice(0, 2) }, {}, /1 round is too few/],
     [
       "batches where nobody batches",
       MEASURED,
       { pipeline: 1 },
-      /no GET was measured at full speed, with hits and without errors, at pipeline 1; measurements exist at pipeline 16 \(to measure it: npm start -- --tests get --pipeline 1\)/,
+      /no measurement of GET at pipeline 1 ran at full speed, with hits and without errors; measurements exist at pipeline 16 \(to measure it: npm start -- --tests get --pipeline 1\)/,
     ],
     [
       "writes of another number of io-threads",
@@ -308,9 +313,9 @@ describe("a recommendation", () => {
         })),
       },
       {},
-      /no SET was measured .* and io-threads 4; measurements exist at io-threads 1/,
+      /no measurement of SET .* and io-threads 4 .*; measurements exist at io-threads 1/,
     ],
-    ["other values", MEASURED, { valueSize: 8192 }, /values of 256 B, and the load has values of 8192 B/],
+    ["other values", MEASURED, { valueSize: 8192 }, /values of 256 B, but the load has values of 8192 B/],
   ])("says that there is not enough data with %s", (_what, from, changes, why) => {
     const { options, missing } = recommend({ ...NEED, ...changes }, [from], OFFERS);
     expect(options).toEqual([]);

@@ -156,7 +156,7 @@ describe("the checkpoint log of a soak", () => {
   it("is refused while the process that writes it is alive, and resumed when that process has ended", () => {
     const made = directory();
     soakCheckpointLogs.create(made, header);
-    expect(() => soakCheckpointLogs.resume(made)).toThrow(/another process writes the checkpoint log of this soak/);
+    expect(() => soakCheckpointLogs.resume(made)).toThrow(/another process is writing the checkpoint log of this soak/);
     writeFileSync(join(made, "soak.lock.1"), JSON.stringify({ pid: 1, started: "never" }));
     const log = soakCheckpointLogs.resume(made);
     log.add(window(0, []));
@@ -191,7 +191,7 @@ describe("the options of a soak", () => {
     );
     expect(soakOptions("s", { resume: true, output: "there" })).toMatchObject({ resume: true, output: "there" });
     expect(() => soakOptions("s", { duration: "10h", window: "1s" })).toThrow(
-      /36000 windows of 1 s; at most 1000 are allowed, so a window lasts at least 36s/,
+      /36000 windows of 1 s; at most 1000 are allowed, so a window must last at least 36 s/,
     );
   });
 });

@@ -76,7 +76,7 @@ describe("a checkpoint log", () => {
 
   it("is locked by one process at a time", () => {
     const log = written();
-    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/another process writes/);
+    expect(() => studyCheckpointLogs.resume(directory)).toThrow(/another process is writing/);
     log.close();
     writeFileSync(join(directory, "checkpoints.lock.1"), JSON.stringify({ pid: 999_999_999, started: "long ago" }));
     studyCheckpointLogs.resume(directory).close();

@@ -96,7 +96,7 @@ describe("warnings", () => {
 
   it("contain the figures that they are drawn from", () => {
     expect(warningsOf(evidence(servers({ rps: 90_000, disagreement: 0.111 })))[0]?.text).toBe(
-      "the load generator reports 100,000/s, the servers counted 90,000/s (11.1 %)",
+      "the load generator reports 100,000/s, but the servers counted 90,000/s (11.1 %)",
     );
   });
 });

@@ -40,9 +40,9 @@ describe("the arguments of a platform", () => {
         name: "BadInput",
         subject: "EksPlatform mine",
         problems: [
-          expect.stringMatching(/^zones: 1 are too few/),
+          expect.stringMatching(/^zones: expected at least 2 zones/),
           expect.stringMatching(/^pools\.servers\.instanceTypes\.0: .*r7gn/),
-          expect.stringMatching(/^pools\.networkOptimized\.capacity: servers must be on demand/),
+          expect.stringMatching(/^pools\.networkOptimized\.capacity: AWS may take spot machines away from servers/),
           expect.stringMatching(/^pools\.servers\.vcpuLimit: is missing; expected the highest number of vCPUs/),
           expect.stringMatching(/^publicAccess\.cidrs: 0\.0\.0\.0\/0 also needs openToTheWorld/),
           expect.stringMatching(/^network: is set together with existingNetwork/),

@@ -197,12 +197,12 @@ describe("what an account has", () => {
     [
       "too few zones",
       { zones: EKS_ZONES.slice(0, 2) },
-      "region: us-west-2 has 2 zones for this account and at least 3 are needed",
+      "region: us-west-2 has 2 zones for this account, but at least 3 are needed",
     ],
     [
       "not a zone that is asked for",
       { zones: ["us-west-2a", "us-west-2b", "us-west-2d"] },
-      "zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b, us-west-2d",
+      "zones: us-west-2c: this account has no such zone in us-west-2; zones of the account: us-west-2a, us-west-2b, us-west-2d",
     ],
     [
       "no Graviton",
@@ -222,12 +222,12 @@ describe("what an account has", () => {
     [
       "a type in other zones only",
       { offers: new Map([...good.offers, ["r7g.large", ["us-west-2a"]]]) },
-      "zones: r7g.large is not offered in us-west-2b, us-west-2c; it is in us-west-2a",
+      "zones: r7g.large is not offered in us-west-2b, us-west-2c, but it is offered in us-west-2a",
     ],
     [
       "a quota too small",
       { quotas: new Map([["L-1216C47A", 5]]) },
-      ": the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5 and the plan needs 28; ask AWS for a higher quota, or plan for less",
+      ": the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 5, but the plan needs 28; ask AWS for a higher quota, or plan for less",
     ],
     [
       "a key that is not there",
@@ -273,7 +273,7 @@ describe("asking an account", () => {
     expect(thrown).toBeInstanceOf(BadInput);
     const { problems } = thrown as BadInput;
     expect(problems).toHaveLength(2);
-    expect(problems[0]).toMatch(/^the account's quota L-1216C47A .* is 5 and the plan needs 28/);
+    expect(problems[0]).toMatch(/^the account's quota L-1216C47A .* is 5, but the plan needs 28/);
     expect(problems[1]).toMatch(
       /^valkey:platform\.cluster\.keyArn: arn:aws:kms:us-west-2:1:key\/gone cannot be used: NotFoundException: no such key/,
     );
@@ -352,7 +352,7 @@ describe("a network that exists", () => {
       "has too few addresses",
       { subnets: [subnet("subnet-a", "us-west-2a", 201), subnet("subnet-b", "us-west-2b")] },
       [
-        "network.privateSubnetIds: subnet-a in us-west-2a has 201 free addresses, and 10 machines with 12 prefixes of 16 addresses need 202",
+        "network.privateSubnetIds: subnet-a in us-west-2a has 201 free addresses, but 10 machines with 12 prefixes of 16 addresses need 202",
       ],
     ],
   ])("%s", async (_what, changes, expected) => {

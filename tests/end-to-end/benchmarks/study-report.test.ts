@@ -118,7 +118,7 @@ describe.skipIf(executablePath === undefined)(`a study's report.html in a browse
   it("shows the numbers of results.json", async () => {
     const page = await open(1280);
     const text = (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
-    expect(text).toContain("got load in alternating slices");
+    expect(text).toContain("the load switched from one to the other");
     expect(text.match(/throughput interleaved/g)).toHaveLength(interleavedPairs(STUDY.treatments).length);
     for (const { ratio, low, high } of RESULTS.study?.comparisons ?? []) {
       expect(text).toContain(`${ratio?.toFixed(2) ?? ""}×`);

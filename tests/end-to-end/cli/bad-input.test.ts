@@ -49,7 +49,7 @@ describe("bad input", () => {
   it("no servers to be had says how to get them", async () => {
     const output = await refused(["run", ...SHORT, "--output", place.output()], { VALKEY_HOME: place.directory });
     expect(output).toMatch(
-      /no usable Valkey server.*\n.*VALKEY_HOME is .* holds no valkey-server[\s\S]*install Valkey: /,
+      /no usable Valkey server.*\n.*VALKEY_HOME is .* contains valkey-server[\s\S]*install Valkey: /,
     );
     expect(existsSync(place.output())).toBe(false);
   });

@@ -131,7 +131,7 @@ describe("verify", () => {
       { VALKEY_PASSWORD: "x" },
     );
     expect(status).toBe(1);
-    expect(output).toMatch(/the server has no password: do not set one/);
+    expect(output).toMatch(/the server has no password, but one was given/);
     expect(
       (
         await place.call(["verify", "--mode", "replication", "--replicas", "0", "--node", `127.0.0.1:${port}=a`], {

@@ -76,7 +76,7 @@ describe("status", () => {
   it("refuses what it cannot ask", async () => {
     const nothing = await place.run(["status", "dev"], pulumiWith([STACK]));
     expect(nothing).toMatchObject({ status: 2 });
-    expect(nothing.output).toContain("stack dev: has no deployments; pulumi up makes them");
+    expect(nothing.output).toContain("stack dev: has no deployments; pulumi up creates them");
     const missing = await place.run(["status", "dev"], pulumiWith([], "no stack named 'dev' found"));
     expect(missing).toMatchObject({ status: 2 });
     expect(missing.output).toContain("stack dev: no stack named 'dev' found");

@@ -128,7 +128,7 @@ describe.skipIf(KUBECONFIG === undefined || pulumiPath() === undefined)(
       const before = (await here.pods(LABELS)).map(({ metadata }) => metadata?.uid).sort();
       trial.configure(config({ maxmemory: "65mb", rules: "+@reads ~app:*" }));
       await expect(trial.up()).rejects.toThrow(
-        /refuse rules of users, and nothing has changed: users\.app\.rules "\+@reads ~app:\*": ERR/,
+        /refuse rules of users, so nothing has changed: users\.app\.rules "\+@reads ~app:\*": ERR/,
       );
       trial.configure(config({ maxmemory: "65mb", rules: "+@read ~app:*" }));
       await trial.up();

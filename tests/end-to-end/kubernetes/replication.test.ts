@@ -157,10 +157,10 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       try {
         await lead("plain-1");
         await found(
-          "plain-1: plain leads clients to it, but it is not the primary; plain-0: plain does not lead clients to it",
+          "plain-1: Service plain leads clients to this server, which is not the primary; plain-0: Service plain does not lead clients to this server",
         );
         await lead("plain-9");
-        await found("plain has no endpoint");
+        await found("Service plain has no endpoint");
       } finally {
         await lead("plain-0");
       }
@@ -393,7 +393,7 @@ describe.skipIf(KUBECONFIG === undefined)(`replication in pods${WHERE}`, { timeo
       await scale(1);
       await here.until(30, async () => {
         const failing = JSON.stringify(await watched.failing());
-        return failing.includes("watched has 1 of 2 proxies") ? undefined : failing;
+        return failing.includes("Service watched has 1 of 2 proxies") ? undefined : failing;
       });
       await scale(2);
       const { verdict } = await verifyUntilPass(await openDeployment(target, password), { settlingMs: 60_000 });

@@ -78,7 +78,7 @@ describe.skipIf(KUBECONFIG === undefined)(
     it("a StatefulSet that is not there is bad input", async () => {
       const missing = awaitPodDeployment(kubernetes, planOf(testServers({ name: "missing" }), here.namespace));
       await expect(missing).rejects.toThrow(
-        `missing: namespace ${here.namespace} of context ${kubernetes.context} has no StatefulSet of that name`,
+        `missing: namespace ${here.namespace} of context ${kubernetes.context} has no StatefulSet of this name`,
       );
       await expect(missing).rejects.toBeInstanceOf(BadInput);
     });
@@ -91,7 +91,7 @@ describe.skipIf(KUBECONFIG === undefined)(
         timeoutMs: 120_000,
       });
       const formed = form(deployment, servers.shape);
-      await expect(formed).rejects.toThrow(/zones would not be zone-safe/);
+      await expect(formed).rejects.toThrow(/zones would not survive the loss of a zone/);
       await expect(formed).rejects.toBeInstanceOf(BadInput);
     });
 

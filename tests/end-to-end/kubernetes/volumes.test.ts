@@ -289,7 +289,7 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
       expect.stringContaining(`storage.className: volumes of class ${fixedClass} cannot become volumes of class other`),
     ]);
     expect(await refused({ ephemeral: true })).toEqual([
-      expect.stringContaining("storage.ephemeral: volumes cannot become storage that is lost with the pod"),
+      expect.stringContaining("storage.ephemeral: volumes cannot become storage that is deleted with the pod"),
     ]);
     expect(await refused({ size: "10GB" })).toEqual([
       'storage.size: "10GB" is not a size; expected a size such as 20Gi',

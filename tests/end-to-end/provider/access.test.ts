@@ -68,7 +68,7 @@ describe("a password that is taken back while both are valid", () => {
       ended = retirement.update?.("guarded", retiring(""), retiring(back?.changedAt ?? ""), context);
     });
     expect(await Promise.race([firstLine, ended?.then(() => "nothing was said")])).toBe(
-      "guarded: the former and the new password are valid for 1 s from now",
+      "guarded: the new password is valid, and the former password stays valid for 1 s",
     );
     expect(await accepts(NEXT)).toEqual([true, true]);
     await ended;
@@ -99,7 +99,7 @@ describe("servers that run and are not ready", () => {
     const path = "/apis/apps/v1/namespaces/valkey/statefulsets/guarded";
     const set = api.objects.get(path);
     api.deleteSet("guarded");
-    await expect(update(state(first()), NEXT)).rejects.toThrow("has no StatefulSet of that name");
+    await expect(update(state(first()), NEXT)).rejects.toThrow("has no StatefulSet of this name");
     expect(await accepts(NEXT)).toEqual([false, false]);
     api.objects.set(`/api/v1/namespaces/valkey/configmaps/${copyName("guarded")}`, {
       data: { [OBJECT]: JSON.stringify(set), [MANAGER]: "valkey" },
@@ -118,7 +118,9 @@ describe("servers that run and are not ready", () => {
     );
     const drift = (await access.read?.("guarded", state(first()), HANDLER_CONTEXT))?.drift ?? [];
     expect(drift.join()).toContain("refuses the password");
-    await expect(update(state(first(), { drift }), first())).rejects.toThrow("somebody changed it on the servers");
+    await expect(update(state(first(), { drift }), first())).rejects.toThrow(
+      "somebody changed the password on the servers",
+    );
   });
 
   it("read their users when they start, where none of them runs", async () => {

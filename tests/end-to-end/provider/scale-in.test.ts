@@ -109,7 +109,7 @@ describe("a smaller shape", () => {
     await kill(cluster, 3);
     const before = await viewOf(cluster, 0);
     await expect(scaleIn(target, cluster, shape(3, 0), 1)).rejects.toThrow(
-      /^only: nodes that do not run own slots, and no other node has the data of these slots. Start only-3 again/,
+      /^only: some slots belong to nodes that do not run, and no other node has the data of these slots. Start only-3 again/,
     );
     expect((await viewOf(cluster, 0)).split("\n").length).toBe(before.split("\n").length);
   });

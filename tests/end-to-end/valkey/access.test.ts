@@ -98,10 +98,10 @@ describe("who may log in to running servers", () => {
       await node.call("ACL", "SETUSER", "guest", "on", "nopass", "+ping");
       await node.call("ACL", "DELUSER", "app");
     });
-    const differences = "guarded-0: app has different rules; guarded-1: has a user guest, has no user app";
+    const differences = "guarded-0: has a user app with different rules; guarded-1: has a user guest, has no user app";
     expect(await row()).toEqual([[false, differences]]);
     expect(await differingAccess(deployment, WITH_USERS)).toEqual([
-      "guarded-0: app has different rules",
+      "guarded-0: has a user app with different rules",
       "guarded-1: has a user guest",
       "guarded-1: has no user app",
     ]);
@@ -119,7 +119,7 @@ describe("who may log in to running servers", () => {
       users: { app: { rules: "+@reads ~app:*", password: "p" }, ok: { rules: "+get", password: "p" } },
     };
     await expect(requireAcceptableRules(deployment, wrong)).rejects.toThrow(
-      /^guarded: the servers refuse rules of users, and nothing has changed: users.app.rules "\+@reads ~app:\*": ERR .*@reads/,
+      /^guarded: the servers refuse rules of users, so nothing has changed: users.app.rules "\+@reads ~app:\*": ERR .*@reads/,
     );
     expect(await withNode(deployment, 0, (node) => node.call("ACL", "USERS"))).toEqual(["default"]);
   });

@@ -188,7 +188,7 @@ describe("addresses that nodes give to clients", () => {
         new Map(cluster.nodes.map((node) => [node, { host, port: port ?? node.endpoint.port }]));
       await announce(cluster, at("127.0.0.9"), false, LIMITS);
       await expect(announce(cluster, at("127.0.0.8", 30_000), false, LIMITS)).rejects.toThrow(
-        /^older-0 has no cluster-announce-client-port, so it cannot give clients port 30000: node ports need Valkey 9\.1/,
+        /^older-0 does not have the directive cluster-announce-client-port, so it cannot give clients port 30000\. Node ports need Valkey 9\.1/,
       );
       expect(await announcementDrift(cluster, at("127.0.0.9"), false)).toEqual([]);
     } finally {

@@ -56,7 +56,7 @@ describe("the zone that servers tell clients", () => {
     await withNode(deployment, 1, (node) => node.config("SET", "availability-zone", ""));
     await withNode(deployment, 2, (node) => node.config("SET", "availability-zone", "elsewhere"));
     expect(await failing(deployment)).toEqual([
-      "zones-told: zoned-2: tells clients the zone elsewhere; its machine is in c",
+      "zones-told: zoned-2: tells clients the zone elsewhere, but its machine is in c",
     ]);
     expect(await tellZones(deployment)).toEqual(["zoned-1", "zoned-2"]);
     expect(await tellZones(deployment)).toEqual([]);

@@ -135,7 +135,7 @@ describe("a cluster of several databases", () => {
           : memberNamed(members)(name);
       const migration = { slot: await firstSlot(0), from: nameOf(0), to: "few-0" };
       await expect(migrateKeyByKey([migration], context(named), () => undefined)).rejects.toThrow(
-        "databases-0 has 4 databases (cluster-databases), and few-0 has 1",
+        "databases-0 has 4 databases (cluster-databases), but few-0 has 1",
       );
     } finally {
       target.disconnect();
@@ -149,7 +149,7 @@ describe("a cluster of several databases", () => {
         await connection.select(5);
         await connection.set("a", "1");
       });
-    await expect(form(plain, shape(1, 1))).rejects.toThrow("it holds 1 keys of its own, which would be lost");
+    await expect(form(plain, shape(1, 1))).rejects.toThrow("because it would lose the 1 keys that it holds");
   });
 });
 

@@ -14,7 +14,7 @@ import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
 import { eventually, never, Sandbox, withNode } from "../../support/valkey/real";
 
 const NAME = "kept";
-const LOST = /has started without the \d+ keys that were verified, and no other server had them/;
+const LOST = /has started without the \d+ keys that the last verification saw, and no other server had them/;
 const SETTLING = { settlingMs: 30_000 };
 
 let sandbox: Sandbox | undefined;
@@ -120,7 +120,7 @@ it("fails where another server has taken over since the loss", async () => {
     });
   await failOver(deployment);
   expect(await keptRow(deployment, former)).toMatch(
-    /all servers have started since the last verification, without some of the \d+ keys that were verified/,
+    /all servers have started since the last verification, without some of the \d+ keys that it saw/,
   );
 });
 
@@ -159,7 +159,7 @@ it("fails for servers that have started from an older snapshot", async () => {
   const former = await seeWrites(deployment);
   await killAll(opened);
   expect(await keptRow(deployment, former)).toMatch(
-    /has started from an older copy, with \d+ bytes of the replication stream; \d+ bytes were verified/,
+    /has started from an older copy, which ends at byte \d+ of the replication stream; the last verification saw byte \d+/,
   );
   expect(await keptRow(deployment, seenData(saved))).toBe("kept");
 });

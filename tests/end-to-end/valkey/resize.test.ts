@@ -69,7 +69,7 @@ describe("resizing", () => {
     const drift = async (): Promise<readonly string[]> =>
       (await inspectDeployment(target, access.password ?? "", { signal: never })).drift;
     expect(await drift()).toEqual([
-      expect.stringMatching(/^3 of 3 primaries are in zone a: cluster-\d is to take over from cluster-\d$/),
+      expect.stringMatching(/^3 of 3 primaries are in zone a, so cluster-\d must take over from cluster-\d$/),
       expect.stringMatching(/^3 of 3 primaries are in zone a: /),
     ]);
     await form(deployment, wanted);
@@ -129,7 +129,7 @@ describe("resizing", () => {
       ...deployment,
       nodes: deployment.nodes.map((node, index) => ({ ...node, zone: index < 5 ? "a" : "b" })),
     };
-    await expect(form(crowded, shape(3, 1), { leaving })).rejects.toThrow(/would not be zone-safe/);
+    await expect(form(crowded, shape(3, 1), { leaving })).rejects.toThrow(/would not survive the loss of a zone/);
     expect(await resizing.views()).toEqual(before);
   });
 
@@ -152,7 +152,7 @@ describe("resizing", () => {
     const joined = { ...resizing.deployment, nodes: [...resizing.deployment.nodes.slice(0, 8), node] };
     const leaving = resizing.deployment.nodes.slice(8);
     await expect(form(joined, shape(3, 2), { leaving })).rejects.toThrow(
-      /stranger-0 cannot join: it holds 1 keys of its own|would not be zone-safe/,
+      /stranger-0 cannot join, because it would lose the 1 keys|would not survive the loss of a zone/,
     );
   });
 

@@ -64,7 +64,7 @@ describe("settings of running servers", () => {
     const before = await valuesOf("maxmemory");
     await withNode(deployment, 1, (connection) => connection.call("ACL", "SETUSER", "default", "-config|set"));
     await expect(applySettings(deployment, new Map([["maxmemory", "90000000"]]), LIMITS)).rejects.toThrow(
-      /^changing: the servers refuse settings, and no setting has changed: changing-1: NOPERM/,
+      /^changing: the servers refuse settings, so no setting has changed: changing-1: NOPERM/,
     );
     await withNode(deployment, 1, (connection) => connection.call("ACL", "SETUSER", "default", "+config|set"));
     expect(await valuesOf("maxmemory")).toEqual(before);

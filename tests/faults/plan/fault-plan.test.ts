@@ -72,7 +72,7 @@ describe("the plan of a fault", () => {
       /needs appendonly/,
     );
     expect(planFault({ kind: "scale", to: { primaries: 3, replicasPerPrimary: 1 } }, cluster(3, 3))).toMatch(
-      /has that shape already/,
+      /has this shape already/,
     );
     expect(
       planFault({ kind: "kill-primaries", share: 0.5, restart: "served" }, cluster(3, 3, { mode: "replication" })),
@@ -86,7 +86,7 @@ describe("the plan of a fault", () => {
     );
     expect(
       planned({ kind: "kill-all", newAddresses: true }, cluster(3, 3, { persistent: false })).warnings.join("\n"),
-    ).toMatch(/they have to meet again[^]*every acknowledged write is lost/);
+    ).toMatch(/the nodes have to meet again[^]*every acknowledged write is lost/);
   });
 
   it("is described with one line per action and warning", () => {

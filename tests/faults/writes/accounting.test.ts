@@ -99,11 +99,11 @@ describe("accounting", () => {
   it("reports contents that no server may have", () => {
     expect(one([write(1, "acknowledged"), write(2, "failed")], at(2))).toMatchObject({
       lost: [],
-      anomalies: [expect.stringMatching(/which was refused/)],
+      anomalies: [expect.stringMatching(/this write was refused/)],
     });
     expect(one([write(1, "acknowledged")], at(7))).toMatchObject({
       lost: [],
-      anomalies: [expect.stringMatching(/which was not sent/)],
+      anomalies: [expect.stringMatching(/this write was not sent/)],
     });
     expect(one([write(1, "acknowledged")], { kind: "damaged" })).toMatchObject({
       lost: [{ key: "k", number: 1, found: "damaged" }],

@@ -43,6 +43,6 @@ describe("medianInterval", () => {
   });
 
   it("of no values is an error", () => {
-    expect(() => median([])).toThrow("no values");
+    expect(() => median([])).toThrow("at least one value");
   });
 });

@@ -71,7 +71,7 @@ describe("intervals of paired differences", () => {
 
   it("do not exist by ranks for five values at 95 %", () => {
     expect(signedRank(5, 0.05)).toBe(0);
-    expect(() => signedRankInterval([1, 2, 3, 4, 5], 0.95)).toThrow("no interval");
+    expect(() => signedRankInterval([1, 2, 3, 4, 5], 0.95)).toThrow("too few for an interval");
   });
 
   /** Depression scores of nine patients at two visits (Hollander and Wolfe, 1973, in the help of R's wilcox.test). */

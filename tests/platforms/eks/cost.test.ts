@@ -112,7 +112,7 @@ describe("quotas", () => {
         ]),
       ).map(({ message }) => message),
     ).toEqual([
-      "the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 19 and the plan needs 20; ask AWS for a higher quota, or plan for less",
+      "the account's quota L-1216C47A (ec2: vCPUs of running on-demand standard instances (A, C, D, H, I, M, R, T, Z)) is 19, but the plan needs 20; ask AWS for a higher quota, or plan for less",
     ]);
     expect(quotaProblems(needs, new Map([["L-1216C47A", 20]]))).toEqual([]);
     expect(quotaProblems(needs, new Map())).toEqual([]);

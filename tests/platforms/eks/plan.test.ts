@@ -122,7 +122,7 @@ describe("planEks", () => {
       groups: [shards("a", 32, { together: true, volume: { gib: 1, storageClass: "gp3" } })],
     });
     expect(said(refused).join()).toMatch(
-      /a requests 32000m and 32768 MiB for 32 pods on one machine; .*and 26 volumes/,
+      /a requests 32000m and 32768 MiB for 32 pods on one machine\. .*and 26 volumes/,
     );
   });
 
@@ -172,7 +172,7 @@ describe("planEks", () => {
           if (plan.problems.length > 0) {
             for (const { path, message } of plan.problems)
               expect(`${path.join(".")}: ${message}`).toMatch(
-                /^(zones: .*(EKS needs subnets in at least 2|more than us-west-2 has)|network\.cidr: .*(at least a \/\d\d|plan for fewer machines(, or for .* zones)?)$)/,
+                /^(zones: .*(EKS needs subnets in 2|more than us-west-2 has)|network\.cidr: .*(at least a \/\d\d|plan for fewer machines(, or for .* zones)?)$)/,
               );
             return;
           }
@@ -226,12 +226,12 @@ describe("planEks", () => {
     [
       "one zone",
       { zones: zonesOf(1), groups: [] },
-      /^zones: 1 are too few: EKS needs subnets in at least 2 zones, and one zone cannot keep replicas apart/,
+      /^zones: expected at least 2 zones: EKS needs subnets in 2 zones, and one zone cannot keep replicas apart/,
     ],
     [
       "more zones than the region has",
       { zones: zonesOf(5), groups: [] },
-      /^zones: 5 are more than us-west-2 has; expected at most 4/,
+      /^zones: 5 zones are more than us-west-2 has; expected at most 4/,
     ],
     ["a zone twice", { zones: ["us-west-2a", "us-west-2a"], groups: [] }, /^zones: a zone is named twice/],
     [
@@ -242,7 +242,7 @@ describe("planEks", () => {
     [
       "a family that AWS does not have",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7gn.large"]) } },
-      /^pools\.servers\.instanceTypes\.0: r7gn\.large does not exist: EC2 has 1,437 machine types, and no family r7gn; known families: r6a, r6g, .*r8gn/,
+      /^pools\.servers\.instanceTypes\.0: r7gn\.large does not exist: EC2 has 1,437 machine types, but no family r7gn; known families: r6a, r6g, .*r8gn/,
     ],
     [
       "another one",
@@ -252,17 +252,17 @@ describe("planEks", () => {
     [
       "a type without a price",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["m8gn.metal-24xl"]) } },
-      /^pools\.servers\.instanceTypes\.0: m8gn\.metal-24xl has no price in the table of us-west-2 of \d{4}-\d\d-\d\d; types with a price: m8gn.medium, m8gn.large, /,
+      /^pools\.servers\.instanceTypes\.0: the prices of us-west-2 of \d{4}-\d\d-\d\d do not contain m8gn\.metal-24xl; types with a price: m8gn.medium, m8gn.large, /,
     ],
     [
       "a pool of both architectures",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.large", "r7i.large", "r8g.large"]) } },
-      /^pools\.servers\.instanceTypes: types of arm64 \(r7g\.large, r8g\.large\) and amd64 \(r7i\.large\); expected one architecture$/,
+      /^pools\.servers\.instanceTypes: the types have two architectures, arm64 \(r7g\.large, r8g\.large\) and amd64 \(r7i\.large\); expected one architecture$/,
     ],
     [
       "servers on spot machines",
       { pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r7g.large"], { capacity: "spot" }) } },
-      /^pools\.servers\.capacity: servers must be on demand, because AWS takes spot machines away with a notice of two minutes; expected on-demand$/,
+      /^pools\.servers\.capacity: AWS may take spot machines away from servers with a notice of two minutes; expected on-demand$/,
     ],
     [
       "a pod too large for any type",
@@ -272,7 +272,7 @@ describe("planEks", () => {
     [
       "a pool that is missing",
       { pools: { servers: VALKEY_ON_EKS_PLAN.pools.servers ?? pool([]) } },
-      /^pools\.clients: is missing, and load would run in it/,
+      /^pools\.clients: the pool is missing, but load must run in it/,
     ],
     [
       "interrupts on every CPU",
@@ -282,27 +282,27 @@ describe("planEks", () => {
           servers: pool(["r7g.large"], { tuning: { interruptCpus: 2, staticCpus: false } }),
         },
       },
-      /^pools\.servers\.tuning\.interruptCpus: 2 of the 2 CPUs of r7g\.large for interrupts leave no CPU for Valkey; expected at most 1/,
+      /^pools\.servers\.tuning\.interruptCpus: r7g\.large has 2 CPUs, so 2 CPUs for interrupts leave no CPU for Valkey; expected at most 1/,
     ],
     [
       "a type offered in too few zones",
       { zones: zonesOf(4), pools: { ...VALKEY_ON_EKS_PLAN.pools, servers: pool(["r8gn.large"]) } },
-      /^zones: r8gn\.large is offered in 3 zones of us-west-2, and 4 zones are planned; expected at most 3 zones, or a different type/,
+      /^zones: r8gn\.large is offered in 3 zones of us-west-2, but 4 zones are planned; expected at most 3 zones, or a different type/,
     ],
     [
       "one system machine",
       { system: { instanceType: "m7g.large", machines: 1 } },
-      /^system\.machines: 1 are too few: each of Karpenter's two replicas needs a machine; expected at least 2/,
+      /^system\.machines: expected at least 2, not 1: Karpenter has two replicas, and each needs a machine/,
     ],
     [
       "a system type that is not in the table",
       { system: { instanceType: "t4g.small", machines: 2 } },
-      /^system\.instanceType: t4g\.small is not in the table of machine types, and no other type of the family t4g is; known families: c6a, /,
+      /^system\.instanceType: t4g\.small is not in the table of machine types, and the table has no other type of the family t4g; known families: c6a, /,
     ],
     [
       "a network too small",
       { network: { existing: false, cidr: "10.0.0.0/24", nat: "one" } },
-      /^network\.cidr: 10\.0\.0\.0\/24 holds 0 machines.*in each of 3 zones, and \d+ machines with \d+ prefixes are planned in the busiest zone; expected at least a \/\d\d/,
+      /^network\.cidr: 10\.0\.0\.0\/24 has room for 0 machines.*in each of 3 zones, but \d+ machines with \d+ prefixes are planned in the busiest zone; expected at least a \/\d\d/,
     ],
     [
       "a network larger than AWS allows",
@@ -360,8 +360,8 @@ describe("planEks", () => {
     expect(plan.problems).toEqual([]);
     expect(plan.cost.usdPerHour).toBeUndefined();
     expect(describeEksPlan(plan)).toContain("cost: not known");
-    expect(plan.cost.notCounted[0]).toBe("everything: there are no prices of eu-west-1");
-    expect(plan.notes[0]).toMatch(/there are no prices of eu-west-1.*regions with prices: us-west-2/);
+    expect(plan.cost.notCounted[0]).toBe("everything: there are no prices for eu-west-1");
+    expect(plan.notes[0]).toMatch(/there are no prices for eu-west-1.*regions with prices: us-west-2/);
   });
 
   it("is told in words", () => {
@@ -434,7 +434,7 @@ describe("load generators on spot machines", () => {
     expect(plan.problems).toEqual([]);
     expect(plan.machines).toEqual(onDemand.machines);
     expect(plan.cost.usdPerHour).toBe(onDemand.cost.usdPerHour);
-    expect(plan.cost.lines.map(({ what }) => what)).toContain("c7gn.xlarge (clients, spot: at most)");
+    expect(plan.cost.lines.map(({ what }) => what)).toContain("c7gn.xlarge (clients, spot, at the on-demand price)");
     const vcpus = ({ quotas }: EksPlan): unknown[] =>
       ["L-1216C47A", "L-34B43A08"].map((code) => quotas.find((each) => each.code === code)?.needed);
     expect([vcpus(plan), vcpus(onDemand)]).toEqual([

@@ -160,12 +160,12 @@ describe("a stack's configuration", () => {
     [
       "rules that hold a password",
       deployment({ users: { app: { rules: "+get >secret ~*" } } }),
-      "valkey:deployments.cluster.users.app.rules: expected only rules for commands, keys and channels: passwords and on, off, reset are not allowed",
+      "valkey:deployments.cluster.users.app.rules: expected only rules for commands, keys and channels; passwords, on, off and reset are not allowed",
     ],
     [
       "a user who is there already",
       deployment({ users: { default: { rules: "+get ~*" } } }),
-      /^valkey:deployments\.cluster\.users.*default.* is the user with all rights, whose password is the password of the deployment$/,
+      /^valkey:deployments\.cluster\.users.*default.* is the user with all rights, and its password is the password of the deployment; choose a different name$/,
     ],
     [
       "users on the platform host",
@@ -193,17 +193,17 @@ describe("a stack's configuration", () => {
     [
       "a misspelt section",
       { ...good, benchmarks: {} },
-      "valkey:benchmarks: unknown key; did you mean benchmark? Known here: platform, deployments, verification, benchmark, workloads, capacity, study, failures",
+      "valkey:benchmarks: unknown key; did you mean benchmark? Allowed keys: platform, deployments, verification, benchmark, workloads, capacity, study, failures",
     ],
     [
       "a misspelt key",
       benchmark({ client: 3 }),
-      /^valkey:benchmark\.client: unknown key; did you mean clients\? Known here: workloadName, tests, /,
+      /^valkey:benchmark\.client: unknown key; did you mean clients\? Allowed keys: workloadName, tests, /,
     ],
     [
       "a misspelt key in a deployment",
       deployment({ primarys: 3 }),
-      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Known here: mode, primaries, replicasPerPrimary, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, oversubscribed, pods$/,
+      /^valkey:deployments\.cluster\.primarys: unknown key; did you mean primaries\? Allowed keys: mode, primaries, replicasPerPrimary, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, oversubscribed, pods$/,
     ],
     [
       "a misspelt setting",
@@ -213,7 +213,7 @@ describe("a stack's configuration", () => {
     [
       "a key of another mode",
       { ...good, deployments: { r: { mode: "replication", primaries: 3 } } },
-      "valkey:deployments.r.primaries: unknown key; Known here: mode, replicas, sentinel, chart, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, oversubscribed, pods",
+      "valkey:deployments.r.primaries: unknown key; Allowed keys: mode, replicas, sentinel, chart, engine, settings, newerDirectives, passwordVersion, passwordSecret, passwordOverlapSeconds, users, external, oversubscribed, pods",
     ],
     [
       "a wrong type",
@@ -331,7 +331,7 @@ describe("a stack's configuration", () => {
     [
       "a directive that no server has",
       settings({ "tcp-backlg": 511 }),
-      "valkey:deployments.cluster.settings.tcp-backlg: Valkey 8.1 to 9.1 has no directive of this name; did you mean tcp-backlog? Name a directive of a newer version in newerDirectives",
+      "valkey:deployments.cluster.settings.tcp-backlg: Valkey 8.1 to 9.1 has no directive of this name; did you mean tcp-backlog? If a newer version has the directive, name it in newerDirectives",
     ],
     ["a directive with a line break in its name", settings({ "hz 10\nport": 1 }), /expected the name of a directive/],
     [
@@ -368,7 +368,7 @@ describe("a stack's configuration", () => {
     [
       "a key of another load generator",
       workload({ arrivals: "fixed" }),
-      /^valkey:workloads\.w\.arrivals: unknown key; Known here: loadGenerator, data, reads, /,
+      /^valkey:workloads\.w\.arrivals: unknown key; Allowed keys: loadGenerator, data, reads, /,
     ],
     [
       "a share of reads in per cent",
@@ -421,7 +421,7 @@ describe("a stack's configuration", () => {
     [
       "a cluster of two",
       study({ vary: { primaries: [1, 2] } }),
-      "valkey:study.vary.primaries.1: a cluster needs at least 3 primaries; 1 is a primary without a cluster",
+      "valkey:study.vary.primaries.1: expected 1 for a primary outside cluster mode, or at least 3 for a cluster",
     ],
     ["a level twice", study({ vary: { pipeline: [1, 1] } }), "valkey:study.vary.pipeline: a level is named twice"],
     [

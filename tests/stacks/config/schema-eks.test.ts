@@ -81,7 +81,7 @@ describe("the platform eks", () => {
     [
       "an unknown key of a network",
       { network: { cidrr: "10.0.0.0/16" } },
-      /^platform\.network\.cidrr: unknown key; did you mean cidr\? Known here: kind, cidr, nat, flowLogs/,
+      /^platform\.network\.cidrr: unknown key; did you mean cidr\? Allowed keys: kind, cidr, nat, flowLogs/,
     ],
     [
       "a network's block that is none",
@@ -129,12 +129,12 @@ describe("the platform eks", () => {
     [
       "servers on spot machines",
       { pools: { servers: { capacity: "spot" } } },
-      /^platform\.pools\.servers\.capacity is "spot": servers must be on demand, because AWS takes spot machines away/,
+      /^platform\.pools\.servers\.capacity is "spot": AWS may take spot machines away from servers/,
     ],
     [
       "servers with more bandwidth on spot machines",
       { pools: { networkOptimized: { capacity: "spot" } } },
-      /^platform\.pools\.networkOptimized\.capacity is "spot": servers must be on demand/,
+      /^platform\.pools\.networkOptimized\.capacity is "spot": AWS may take spot machines away from servers/,
     ],
     [
       "another capacity",
@@ -156,7 +156,7 @@ describe("the platform eks", () => {
     [
       "load generators in a zone that it has not",
       { clients: { zone: "f" } },
-      /^platform\.clients\.zone: f is not one of the platform's zones: a, b, c/,
+      /^platform\.clients\.zone: the platform has no zone f; zones of the platform: a, b, c/,
     ],
     [
       "a retention that CloudWatch has not",

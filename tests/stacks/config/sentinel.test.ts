@@ -90,13 +90,13 @@ describe("a deployment's Sentinels", () => {
       "with two zones",
       { sentinel: {}, replicas: 1 },
       { type: "host", zones: ["a", "b"] },
-      /^valkey:deployments\.r\.sentinel: with 2 zones, the loss of one zone can take the majority of the Sentinels; expected at least 3 zones$/,
+      /^valkey:deployments\.r\.sentinel: with 2 zones, the loss of one zone can be the loss of most Sentinels; expected at least 3 zones$/,
     ],
     [
       "with two zones of their own of three",
       { sentinel: {}, replicas: 1, pods: { zones: ["a", "b"] } },
       { type: "kubernetes", zones: ["a", "b", "c"] },
-      /^valkey:deployments\.r\.sentinel: with 2 zones, the loss of one zone can take the majority of the Sentinels; expected at least 3 zones$/,
+      /^valkey:deployments\.r\.sentinel: with 2 zones, the loss of one zone can be the loss of most Sentinels; expected at least 3 zones$/,
     ],
     [
       "of one zone, where they are wanted",
@@ -109,7 +109,7 @@ describe("a deployment's Sentinels", () => {
       "with a misspelt key",
       { sentinel: { quorums: 2 } },
       undefined,
-      /sentinel\.quorums: unknown key; did you mean quorum\? Known here: count, quorum, down-after-milliseconds, failover-timeout/,
+      /sentinel\.quorums: unknown key; did you mean quorum\? Allowed keys: count, quorum, down-after-milliseconds, failover-timeout/,
     ],
     ["an even number of them", { sentinel: { count: 4 } }, undefined, /sentinel\.count: expected an odd number/],
     [

@@ -52,17 +52,17 @@ describe("the section failures", () => {
     [
       "a deployment there is not",
       { x: { fault: "kill-primary", deployments: ["q"] } },
-      "valkey:failures.x.deployments.0: there is no deployment q; there are r, c",
+      "valkey:failures.x.deployments.0: there is no deployment q; expected one of r, c",
     ],
     [
       "a zone there is not",
       { x: { fault: "cut-zone", zone: "q" } },
-      "valkey:failures.x.zone: there is no zone q; there are zone-a, zone-b",
+      "valkey:failures.x.zone: there is no zone q; expected one of zone-a, zone-b",
     ],
     [
       "more replicas than there are",
       { x: { fault: "kill-primary", waitFor: 2, deployments: ["c"] } },
-      "valkey:failures.x: waits for 2 replicas; a primary of c has 1",
+      "valkey:failures.x: waits for 2 replicas, but each primary of c has 1",
     ],
     [
       "a directive that cannot be tried so",
@@ -77,7 +77,7 @@ describe("the section failures", () => {
     const eks = { platform: { type: "eks" }, deployments: { c: { mode: "cluster", primaries: 3 } } };
     expect(problems({ x: { fault: "cut-zone", zone: "us-west-2b" } }, eks)).toEqual([]);
     expect(problems({ x: { fault: "cut-zone", zone: "b" } }, eks)).toEqual([
-      "valkey:failures.x.zone: there is no zone b; there are us-west-2a, us-west-2b, us-west-2c",
+      "valkey:failures.x.zone: there is no zone b; expected one of us-west-2a, us-west-2b, us-west-2c",
     ]);
   });
 

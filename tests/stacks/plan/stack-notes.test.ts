@@ -18,18 +18,18 @@ describe("the plan", () => {
   it("says what a pod without a volume loses, once for all clusters alike", () => {
     const unsaved = { ...cluster, settings: { save: "" }, pods: ephemeral };
     expect(notes({ one: unsaved, two: unsaved, three: { ...cluster, pods: ephemeral } })).toEqual([
-      "one, two: nodes.conf, the only file that is written, is on the disks of the machines: a pod that is deleted comes back as a new node without keys. The rest of its shard serves meanwhile, and the new node joins by itself",
+      "one, two: the only file, nodes.conf, is on the disks of the machines, so a deleted pod comes back as a new node without keys. Meanwhile the other nodes of the shard serve its slots, and the new node joins by itself",
       expect.stringMatching(/^three: keys and nodes\.conf are on the disks of the machines/),
     ]);
     expect(notes({ bare: { ...unsaved, replicasPerPrimary: 0 } })).toEqual([
-      expect.stringMatching(/No node serves its slots until/),
+      expect.stringMatching(/No node serves the slots of the deleted pod until/),
     ]);
   });
 
   it("says where many volumes hold nodes.conf alone, and nothing of others", () => {
     const large = { ...cluster, primaries: 51, settings: { save: "" } };
     expect(notes({ large })).toEqual([
-      "large: 102 volumes contain only nodes.conf; with pods: { storage: { ephemeral: true } } there are no volumes",
+      "large: 102 volumes contain only nodes.conf; to use no volumes, set pods: { storage: { ephemeral: true } }",
     ]);
     expect(notes({ small: { ...large, primaries: 3 }, saved: { ...large, settings: {} } })).toEqual([]);
     const { notes: planned } = planStack("x", config({ large }));

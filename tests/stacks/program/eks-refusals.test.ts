@@ -74,11 +74,11 @@ describe("a preview on EKS", () => {
       ...NO_KEY,
     });
     expect(problems).toEqual([
-      "valkey:platform.region: us-west-2 has 2 zones for this account and at least 3 are needed",
-      "valkey:platform.zones: us-west-2c: no such zone of us-west-2 for this account; there are us-west-2a, us-west-2b",
+      "valkey:platform.region: us-west-2 has 2 zones for this account, but at least 3 are needed",
+      "valkey:platform.zones: us-west-2c: this account has no such zone in us-west-2; zones of the account: us-west-2a, us-west-2b",
       "valkey:platform.region: us-west-2 offers none of the planned machines (m7g.large, r7g.large, c7gn.xlarge), all of them Graviton; choose another region, or types that it offers",
       expect.stringMatching(
-        /^the account's quota L-1216C47A .* is 5 and the plan needs 28; ask AWS for a higher quota, or plan for less$/,
+        /^the account's quota L-1216C47A .* is 5, but the plan needs 28; ask AWS for a higher quota, or plan for less$/,
       ),
       expect.stringMatching(
         /^valkey:platform\.cluster\.keyArn: arn:aws:kms:.*key\/gone cannot be used: .*NotFoundException/s,

@@ -137,7 +137,7 @@ describe("the stack billion", () => {
     };
     expect(imageCache).toBeDefined();
     expect(() => parseConfig("stack billion", { ...raw, platform }, MACHINE)).toThrow(
-      /valkey:platform\.imageCache: is missing, and machines would pull docker\.io\/valkey\/valkey:9\.1\.2 2,750 times/,
+      /valkey:platform\.imageCache: is missing, so machines would pull docker\.io\/valkey\/valkey:9\.1\.2 2,750 times/,
     );
     expect(() => billion("platform.imageCache.credentialsSecret=docker-hub")).toThrow(
       /valkey:platform\.imageCache\.credentialsSecret.*expected a name such as ecr-pullthroughcache\/docker-hub/,

@@ -78,7 +78,7 @@ describe("what was planned, in the outputs", () => {
       region: "eu-west-1",
       usdPerHour: null,
       pricesOf: null,
-      notCounted: ["everything: there are no prices of eu-west-1", expect.any(String)],
+      notCounted: ["everything: there are no prices for eu-west-1", expect.any(String)],
     });
   });
 

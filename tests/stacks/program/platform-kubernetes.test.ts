@@ -140,8 +140,8 @@ describe("the stack kind under mocks", () => {
     const words = describePlan(planStack("kind", config));
     expect(words).toEqual(
       expect.arrayContaining([
-        "replication: replication of 1 primary with 3 replicas, 4 pods over 3 zones: local-1a 2, local-1b 1, local-1c 1",
-        "cluster: cluster of 3 primaries with 1 replica each, 6 pods over 3 zones: local-1a 2, local-1b 2, local-1c 2",
+        "replication: replication of 1 primary with 3 replicas, 4 pods in 3 zones: local-1a 2, local-1b 1, local-1c 1",
+        "cluster: cluster of 3 primaries with 1 replica each, 6 pods in 3 zones: local-1a 2, local-1b 2, local-1c 2",
         "  cluster-0: slots 0-5460, replica cluster-4",
         "18 measurements of set, get, incr in 3 rounds, 2 s each, by 23 Jobs of 1 runner each; 48 clients on 1 thread, pipeline 16, values of 256 B, 98,304 keys",
       ]),
@@ -161,7 +161,7 @@ describe("the stack kind under mocks", () => {
       (raw) => {
         (raw["deployments"]?.["cluster"] as { settings: Record<string, unknown> }).settings = { maxmemory: "1gb" };
       },
-      /maxmemory: 1\.0 GiB; the pod has room for \d+ MiB of the limit of 512 MiB/,
+      /maxmemory: 1\.0 GiB; expected at most \d+ MiB of the memory limit of 512 MiB/,
     ],
     [
       "a quantity that is none",

@@ -135,7 +135,7 @@ describe("the stack local under mocks", () => {
     });
     expect(JSON.parse(JSON.stringify(inputs["capacity"]))).toStrictEqual(inputs["capacity"]);
     expect(returnedOf(capable)["plan"]).toMatch(
-      /then the highest load of steady at which p99 ≤ 2 ms: from 1,000\/s to at most 10,000,000\/s, with a precision of 10 %, for each deployment by about 31 loads\n[^]*the search for capacities/,
+      /then a search for the highest load of steady at which p99 ≤ 2 ms holds: from 1,000\/s to at most 10,000,000\/s, with a precision of 10 %, with about 31 loads for each deployment\n[^]*the search for capacities/,
     );
   });
 

@@ -124,7 +124,7 @@ describe("formationState", () => {
         formed.map((n) => ({ name: n.name, ...(n.name === "n-4" ? { slots: "0-10" } : {}) })),
         true,
       ),
-      /n-4 serves slots 0-10, which the plan gives to n-0/,
+      /n-4 serves slots 0-10, but the plan gives them to n-0/,
     ],
     [
       "keys on a future replica",
@@ -133,7 +133,7 @@ describe("formationState", () => {
         true,
         { "n-5": 12 },
       ),
-      /n-5 cannot become a replica of n-\d: it holds 12 keys/,
+      /n-5 cannot become a replica of n-\d, because it would lose the 12 keys that it holds/,
     ],
     ["one node ID twice", [...fresh.slice(0, 5), { ...(fresh[0] as MemberState), name: "n-5" }], /same node ID/],
   ])("with %s is blocked, with that reason", (_what, nodes, message) => {

@@ -48,7 +48,7 @@ describe("the division of a memory limit", () => {
 
   it("is told with its parts", () => {
     expect(describeMemory(memoryPlan(demand()))).toMatch(
-      /^\d+ MiB of the limit of 1\.0 GiB; the rest is for program 16\.0 MiB, client buffers 32\.0 MiB, replication buffers 64\.0 MiB, slot migration 64\.0 MiB, pages copied during a save or a full synchronization \d+ MiB, fragmentation [\d.]+ MiB$/,
+      /^\d+ MiB of the memory limit of 1\.0 GiB; the rest is for program 16\.0 MiB, client buffers 32\.0 MiB, replication buffers 64\.0 MiB, slot migration 64\.0 MiB, pages copied during a save or a full synchronization \d+ MiB, fragmentation [\d.]+ MiB$/,
     );
     expect(memoryPlan(cache).parts.map(({ what }) => what)).toEqual(["program", "client buffers", "fragmentation"]);
   });
@@ -73,11 +73,11 @@ describe("the division of a memory limit", () => {
       memoryProblem(demand({ limitBytes, settings: { maxmemory: bytes } }));
     expect([undefined, maxmemory].map((bytes) => problem(bytes))).toEqual([undefined, undefined]);
     expect(problem(maxmemory + 1)).toMatch(
-      /^\d+ MiB; the pod has room for \d+ MiB of the limit of 1\.0 GiB; the rest is/,
+      /^\d+ MiB; expected at most \d+ MiB of the memory limit of 1\.0 GiB; the rest is/,
     );
-    expect(problem(0)).toMatch(/^0, which means no limit; the pod has room for/);
+    expect(problem(0)).toMatch(/^0, which means no limit; expected at most/);
     expect(problem(undefined, 20 * MIB)).toMatch(
-      /^0, which means no limit; the pod has room for 0 B of the limit of 20\.0 MiB/,
+      /^0, which means no limit; expected at most 0 B of the memory limit of 20\.0 MiB/,
     );
   });
 });

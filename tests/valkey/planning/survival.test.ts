@@ -93,17 +93,17 @@ describe("what a configuration survives", () => {
     const zoneOf = (primaries: number, zones: number): string | undefined =>
       survivals({ ...cluster, shape: { primaries, replicasPerPrimary: 1 }, zones })[2]?.out;
     expect([zoneOf(3, 3), zoneOf(6, 3)]).toEqual(["about 7 s", "about 7 s"]);
-    const none = "until the zone is back: no majority of primaries is left";
+    const none = "until the zone is back, because no majority of primaries is left";
     expect([zoneOf(3, 2), zoneOf(4, 2), zoneOf(4, 3)]).toEqual([none, none, none]);
   });
 
   it("is told in words, with a warning where everything is lost", () => {
     expect(survivals(cluster).map(describeSurvival)).toEqual([
-      "if a server crashes: loses writes that no replica had received; no writes for at most 3 s",
-      "if a machine fails: loses writes that no replica had received; no writes for about 7 s",
-      "if a zone fails: loses writes that no replica had received; no writes for about 7 s",
-      "if all pods are killed at once: loses writes since the last snapshot; no writes until servers have started and loaded their data",
-      "if the volume of a primary is deleted: loses writes that no replica had received; no writes for about 7 s",
+      "if a server crashes: clients lose writes that no replica had received; clients cannot write for at most 3 s",
+      "if a machine fails: clients lose writes that no replica had received; clients cannot write for about 7 s",
+      "if a zone fails: clients lose writes that no replica had received; clients cannot write for about 7 s",
+      "if all pods are killed at once: clients lose writes since the last snapshot; clients cannot write until servers have started and loaded their data",
+      "if the volume of a primary is deleted: clients lose writes that no replica had received; clients cannot write for about 7 s",
     ]);
     expect(warning(cluster)).toBeUndefined();
     expect(warning({ ...replication, settings: cache, downAfterMs: 5000 })).toBe(

@@ -167,7 +167,7 @@ describe("a cluster that is to be resized", () => {
     [
       "keys on a joining node",
       states([...NODES, NEW], alone("n-9"), {}, { "n-9": 3 }),
-      /n-9 cannot join: it holds 3 keys of its own/,
+      /n-9 cannot join, because it would lose the 3 keys that it holds/,
     ],
     [
       "a primary that only some know",

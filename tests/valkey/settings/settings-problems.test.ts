@@ -17,8 +17,8 @@ describe("names of settings", () => {
 
   it("are refused with the nearest where Valkey has no such directive, unless they are named as newer ones", () => {
     expect(reasons({ "tcp-backlg": 511, frobnicate: true }, {})).toEqual([
-      "tcp-backlg: Valkey 8.1 to 9.1 has no directive of this name; did you mean tcp-backlog? Name a directive of a newer version in newerDirectives",
-      "frobnicate: Valkey 8.1 to 9.1 has no directive of this name. Name a directive of a newer version in newerDirectives",
+      "tcp-backlg: Valkey 8.1 to 9.1 has no directive of this name; did you mean tcp-backlog? If a newer version has the directive, name it in newerDirectives",
+      "frobnicate: Valkey 8.1 to 9.1 has no directive of this name. If a newer version has the directive, name it in newerDirectives",
     ]);
     expect(reasons({ frobnicate: true }, { newerDirectives: ["frobnicate"] })).toEqual([]);
   });

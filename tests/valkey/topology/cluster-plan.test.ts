@@ -104,7 +104,7 @@ describe("planCluster", () => {
   it("names the unsafe pairs when there is only one zone", () => {
     const plan = planCluster(spreadOverZones(names(6), ["a"]), { primaries: 3, replicasPerPrimary: 1 });
     expect(plan.warnings).toHaveLength(3);
-    expect(plan.warnings[0]).toMatch(/node-\d is in the zone of its primary node-\d, a/);
+    expect(plan.warnings[0]).toMatch(/node-\d and its primary node-\d are in the same zone, a/);
   });
 
   it("names every problem at once", () => {

@@ -94,9 +94,9 @@ describe("ViewParser", () => {
   });
 
   it.each([
-    ["", /no line is flagged myself/],
+    ["", /no line has the flag myself/],
     ["hello", /fewer than 8 fields/],
-    [fixture("cluster-nodes-9.1-formed").replaceAll("myself,", ""), /no line is flagged myself/],
+    [fixture("cluster-nodes-9.1-formed").replaceAll("myself,", ""), /no line has the flag myself/],
     [fixture("cluster-nodes-9.1-formed").replace(" connected ", " linked "), /link state is unknown/],
     [fixture("cluster-nodes-9.1-formed").replace("0-5460", "0-54600"), /not a slot range/],
     [fixture("cluster-nodes-9.1-migrating").replace("[42->-", "[42=>-"), /mark of a slot has an unknown format/],

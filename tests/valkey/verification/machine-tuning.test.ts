@@ -73,7 +73,7 @@ describe("the tuning of machines", () => {
     [
       "the boot script failed",
       { boot: observed("failed") },
-      "boot-script: n-0: the boot script of its machine failed; aws ec2 get-console-output shows the line",
+      "boot-script: n-0: the boot script of its machine failed; find the failed line with aws ec2 get-console-output",
     ],
     [
       "huge pages stayed on",
@@ -100,7 +100,7 @@ describe("the tuning of machines", () => {
     [
       "no interrupt can be seen",
       { interrupts: observed([]) },
-      "interrupts-pinned: n-0: no interrupt of a network card's queue can be seen",
+      "interrupts-pinned: n-0: the interrupts of the network card are not visible",
     ],
     ["a server shares CPUs with the system", { cpus: observed([0, 1]) }, "own-cpus: n-0: runs on CPUs 0-1"],
     [
@@ -144,7 +144,7 @@ describe("the tuning of machines", () => {
         { machine: "c", settings: unobserved("no answer") },
       ]),
     ).toEqual([
-      "a, b: transparent huge pages are always, unknown whether every machine overcommits memory (no file)",
+      "a, b: transparent huge pages are always, it is unknown whether every machine overcommits memory (no file)",
       "c: the machine's settings are unknown (no answer)",
     ]);
   });

@@ -333,28 +333,28 @@ describe("the row about the ways that clients take", () => {
   });
 
   it.each<[string, ClientWayFacts, string]>([
-    ["leads nowhere", to("primary"), "r has no endpoint"],
+    ["leads nowhere", to("primary"), "Service r has no endpoint"],
     [
       "leads to a replica",
       to("primary", "r-1"),
-      "r-1: r leads clients to it, but it is not the primary; r-0: r does not lead clients to it",
+      "r-1: Service r leads clients to this server, which is not the primary; r-0: Service r does not lead clients to this server",
     ],
-    ["leaves out a node", to("all", "r-0", "r-2"), "r-1: r does not lead clients to it"],
-    ["has fewer proxies than wanted", through(["p-1", "run-0"]), "r has 1 of 2 proxies"],
+    ["leaves out a node", to("all", "r-0", "r-2"), "r-1: Service r does not lead clients to this server"],
+    ["has fewer proxies than wanted", through(["p-1", "run-0"]), "Service r has 1 of 2 proxies"],
     [
       "has a proxy at a former primary",
       through(["p-1", "run-0"], ["p-2", "run-2"]),
-      "r-2: r leads clients to it, but it is not the primary",
+      "r-2: Service r leads clients to this server, which is not the primary",
     ],
     [
       "has a proxy that refuses clients",
       through(["p-1", "run-0"], ["p-2", undefined]),
-      "r does not let clients through p-2 (the server refuses the password)",
+      "Service r leads clients to the proxy p-2, which does not connect them (the server refuses the password)",
     ],
     [
       "leads to a server of another deployment",
       through(["p-1", "run-0"], ["p-2", "run-9"]),
-      "an unknown server behind p-2: r leads clients to it, but it is not the primary",
+      "an unknown server behind p-2: Service r leads clients to this server, which is not the primary",
     ],
   ])("fails where a Service %s", (_what, way, text) => {
     expect(found(way)).toBe(text);

@@ -102,7 +102,7 @@ describe("the outcome of a Job", () => {
     expect(jobOutcome(facts({ sharing: true })).warnings).toEqual([
       {
         code: "shared-machine",
-        text: "runners were allowed on machines with servers of the deployment; none of them ran on such a machine",
+        text: "runners were allowed on machines with servers of the deployment, but none of them ran on such a machine",
       },
     ]);
     expect(jobOutcome(facts({ sharing: true, machines: ["node-0", "node-1"] })).cpu.serversHere).toBe(true);

@@ -183,7 +183,7 @@ describe("a study", () => {
       QUIET,
     );
     expect(describeEnd(evaluateStudy(partly))).toBe(
-      "every comparison that the study waits for has a precision of 5 %, except those of treatments that were given up",
+      "every required comparison has a precision of 5 %, except comparisons with treatments that were given up",
     );
   });
 
@@ -245,7 +245,7 @@ describe("a study", () => {
     );
     expect(state.ended).toBe("precise");
     expect(describeEnd(evaluateStudy(state))).toBe(
-      "every comparison that the study waits for has a precision of 0 %, except those of treatments that were given up",
+      "every required comparison has a precision of 0 %, except comparisons with treatments that were given up",
     );
   });
 

@@ -63,7 +63,7 @@ describe("zones of a deployment", () => {
       ].join("\n  - "),
     );
     expect(() => planClusterZones("shop", { primaries: 3, replicasPerPrimary: 3 }, ["a", "b"])).toThrow(
-      "12 nodes in 2 zones (6 + 6) cannot keep all replicas of 3 primaries in other zones",
+      "12 nodes in 2 zones (6 + 6) cannot put every replica of 3 primaries into a different zone than its primary",
     );
     expect(planZones("shop", { primaries: 1, replicasPerPrimary: 3 }, ["a", "b", "c"]).sizes).toEqual([2, 1, 1]);
   });

@@ -40,11 +40,11 @@ describe("the control plane's tier", () => {
     const plan = planControlPlane(2752, 2750, "tier-xl");
     expect(plan).toMatchObject({ tier: "tier-xl", suggested: "tier-2xl", pods: 2750 + 4 * 2752 });
     expect(describeControlPlane(plan)).toBe(
-      "tier-xl (1,700 requests at once, 167 pods a second), for 2,752 machines and 13,758 pods that may need 2,202 requests at once and 115 pods a second; tier-2xl is suggested",
+      "tier-xl (1,700 requests at once, 167 pods a second), for 2,752 machines and 13,758 pods, which may need 2,202 requests at once and 115 pods a second; suggested tier: tier-2xl",
     );
     expect(describeControlPlane(planControlPlane(13, 11, undefined))).toBe("standard, for 13 machines and 63 pods");
     expect(describeControlPlane(planControlPlane(2752, 2750, "standard"))).toMatch(
-      /^standard, for .*; tier-2xl is suggested$/,
+      /^standard, for .*; suggested tier: tier-2xl$/,
     );
   });
 });

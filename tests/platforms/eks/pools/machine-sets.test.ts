@@ -170,7 +170,7 @@ describe("the sets of a plan", () => {
     );
     expect(sets.map(({ name }) => name)).toEqual(["shop", "shop-sentinel"]);
     expect(notes).toEqual([
-      "Sentinels of shop and shop are on different machines, because shared machines would not have room for all of them in every order of scheduling",
+      "Sentinels of shop and shop are on different machines: on shared machines, some orders of scheduling would leave no room for some of them",
     ]);
   });
 

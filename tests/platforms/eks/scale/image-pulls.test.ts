@@ -86,7 +86,7 @@ describe("a plan", () => {
     expect(plan(100, [VALKEY])).toEqual({
       pulls: 100,
       problems: [
-        `imageCache: is missing, and machines would pull ${VALKEY} 100 times from one IP address: without an account, Docker Hub allows 100 pulls in 6 hours from one IP address; expected imageCache: {}, which creates a cache in ECR, or images of a different registry`,
+        `imageCache: is missing, so machines would pull ${VALKEY} 100 times from one IP address, but without an account, Docker Hub allows 100 pulls in 6 hours from one IP address; expected imageCache: {}, which creates a cache in ECR, or images from a different registry`,
       ],
     });
   });

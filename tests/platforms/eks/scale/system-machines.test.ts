@@ -69,7 +69,7 @@ describe("system machines", () => {
 
   it("of a type that is too small are refused with the least that suffices", () => {
     expect(said(planned(2750, 2, "m7g.large"))).toEqual([
-      "system.instanceType: m7g.large has 1750m and 6724 MiB for 25 pods, and Karpenter with its share of 172 CoreDNS replicas needs 11720m and 10596 MiB for 89 pods at 2,750 machines; expected at least m7g.4xlarge, or more system.machines",
+      "system.instanceType: m7g.large has 1750m and 6724 MiB for 25 pods, but Karpenter with its share of 172 CoreDNS replicas needs 11720m and 10596 MiB for 89 pods at 2,750 machines; expected at least m7g.4xlarge, or more system.machines",
     ]);
     expect(said(planned(2750, 2, "m7g.8xlarge"))).toEqual([]);
     expect(said(planned(11, 2, "m7g.large"))).toEqual([]);
@@ -79,7 +79,7 @@ describe("system machines", () => {
 
   it("are two at least, of a type that is known", () => {
     expect(said(planned(11, 1))).toEqual([
-      "system.machines: 1 are too few: each of Karpenter's two replicas needs a machine; expected at least 2",
+      "system.machines: expected at least 2, not 1: Karpenter has two replicas, and each needs a machine",
     ]);
     expect(said(planned(11, 2, "t1.micro"))).toEqual([
       expect.stringMatching(/^system\.instanceType: t1\.micro is not in the table of machine types/),

@@ -30,7 +30,7 @@ describe("an error of the API server", () => {
 
   it("tells credentials from permissions", () => {
     expect(explainApiError(answered(401, "Unauthorized"), "asking", api)).toBe(
-      "asking: the API server does not accept the credentials of context prod; log in again, or name another context",
+      "asking: the API server does not accept the credentials of context prod; log in again, or name a different context",
     );
   });
 

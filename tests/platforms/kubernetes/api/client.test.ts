@@ -29,13 +29,13 @@ describe("a kubeconfig that cannot be used", { timeout: 60_000 }, () => {
     [
       "a file that is not there",
       { kubeconfig: join(directory, "none") },
-      /none: there is no such file; name the kubeconfig of a cluster, or set KUBECONFIG/,
+      /none: the file does not exist; name the kubeconfig of a cluster, or set KUBECONFIG/,
     ],
     ["text that is none", { kubeconfig: "{ not: yaml: at: all" }, /the kubeconfig given: it is not a kubeconfig \(/],
     [
       "a context it does not have, with what was probably meant",
       { kubeconfig: kubeconfig(), context: "prodution" },
-      /it has no context prodution; did you mean production\? Known here: staging, production/,
+      /it has no context prodution; did you mean production\? Contexts: staging, production/,
     ],
     [
       "no current context",

@@ -64,7 +64,7 @@ describe("requirements of a Kubernetes cluster", () => {
       "a namespace of somebody's",
       {},
       { namespace: { state: "lives", keptBy: undefined } },
-      /^namespace: valkey of context kind exists, and this stack did not create it\. .*; name another namespace, delete that one, or set createNamespace: false$/,
+      /^namespace: valkey of context kind exists, but this stack did not create it\. .*; set createNamespace: false, name a different namespace, or delete this one$/,
     ],
     [
       "a namespace that another stack keeps",
@@ -112,7 +112,7 @@ describe("requirements of a Kubernetes cluster", () => {
       "too few machines for nodes that never share one",
       { servers: [servers({ onePerMachine: true })] },
       {},
-      /^hostAntiAffinity: the 6 nodes of cluster need a machine each, but only 4 machines accept them/,
+      /^hostAntiAffinity: each of the 6 nodes of cluster needs its own machine, but only 4 machines accept these nodes/,
     ],
     [
       "no such storage class",
@@ -124,13 +124,13 @@ describe("requirements of a Kubernetes cluster", () => {
       "no default storage class",
       {},
       { storageClasses: [{ name: "gp3", isDefault: false }] },
-      /no default storage class; name a storage class: available: gp3/,
+      /no default storage class; name a storage class; available: gp3/,
     ],
     [
       "no right to forward ports",
       {},
       { mayForwardPorts: false },
-      /^context: kind may not forward ports .* grant its user a Role in namespace valkey with .*pods\/portforward/,
+      /^context: kind may not forward ports .* grant the user of the context a Role in namespace valkey with .*pods\/portforward/,
     ],
   ])("report %s", (_what, changedNeeds, changedFacts, message) => {
     const found = problems(changedNeeds, changedFacts);
@@ -160,10 +160,10 @@ describe("a machine for the load generator", () => {
 
   it("is missing where the servers occupy all that it may use", () => {
     expect(problems({ runner: {} })).toEqual([
-      "clients: no machine is left for a load generator of cluster: its 6 nodes occupy all 4 machines that a load generator may use. Add a machine, select others (clients.nodeSelector, clients.tolerations), or set clients.shareMachines: true, which every result then records",
+      "clients: no machine is left for a load generator of cluster: the 6 nodes of cluster occupy all 4 machines that a load generator may use. Add a machine, select other machines (clients.nodeSelector, clients.tolerations), or set clients.shareMachines: true; every result then has a warning",
     ]);
     expect(problems({ runner: { nodeSelector: { pool: "load" } } })[0]).toMatch(
-      /no machine has all required labels and only taints that are tolerated/,
+      /every machine lacks a required label or has a taint that is not tolerated/,
     );
   });
 

@@ -42,7 +42,7 @@ describe("awaitVolumesGone", () => {
   it("names the volumes that still exist when the time is up", async () => {
     const left = Array.from({ length: 6 }, (_, index) => volume(`pvc-${index}`, "valkey"));
     await expect(awaitVolumesGone(reader([left]), "valkey", { ...NOBODY, timeoutMs: 5 }, 1)).rejects.toThrow(
-      "volumes of namespace valkey still exist: pvc-0, pvc-1, pvc-2, pvc-3 and 2 more; run destroy again when they are gone",
+      "volumes of namespace valkey still exist: pvc-0, pvc-1, pvc-2, pvc-3 and 2 more; run pulumi destroy again when these volumes are gone",
     );
   });
 });

@@ -49,7 +49,7 @@ describe("what a platform cannot give", () => {
       "TLS for Redis",
       { ...kubernetes, tls: { secretName: "t" } },
       cluster({ engine: "redis" }),
-      /^valkey:platform\.tls: d is redis, which this project deploys only without TLS/,
+      /^valkey:platform\.tls: d runs redis, but this project deploys redis only without TLS/,
     ],
     [
       "the upstream chart on this machine",
@@ -79,7 +79,7 @@ describe("what a platform cannot give", () => {
       "a value of the upstream chart that the deployment decides",
       kubernetes,
       single({ replicas: 2, chart: { values: { replica: { replicas: 3 } } } }),
-      /^valkey:deployments\.d\.chart\.values\.replica\.replicas: the deployment decides it/,
+      /^valkey:deployments\.d\.chart\.values\.replica\.replicas: the deployment sets this value itself/,
     ],
     [
       "TLS without a certificate",
@@ -127,7 +127,7 @@ describe("what a platform cannot give", () => {
       "one machine in three zones",
       eks(),
       cluster({ replicasPerPrimary: 0, pods: { oneMachine: true } }),
-      /^valkey:deployments\.d\.pods\.oneMachine: one machine is in one zone, and 3 zones are named/,
+      /^valkey:deployments\.d\.pods\.oneMachine: one machine is in one zone, but 3 zones are named/,
     ],
     [
       "a Helm chart, which no deployment uses",
@@ -139,7 +139,7 @@ describe("what a platform cannot give", () => {
       "a zone that is not the platform's",
       eks(),
       cluster({ pods: { zones: ["a", "e"] } }),
-      /^valkey:deployments\.d\.pods\.zones: us-west-2e is not one of the platform's zones: us-west-2a, us-west-2b, us-west-2c/,
+      /^valkey:deployments\.d\.pods\.zones: the platform has no zone us-west-2e; zones of the platform: us-west-2a, us-west-2b, us-west-2c/,
     ],
     [
       "a storage class that is none of eks'",
@@ -157,7 +157,7 @@ describe("what a platform cannot give", () => {
       "a pool that is not configured",
       eks(),
       cluster({ pods: { pool: "networkOptimized" } }),
-      /^valkey:platform\.pools\.networkOptimized: is missing, and d would run in it/,
+      /^valkey:platform\.pools\.networkOptimized: the pool is missing, but d must run in it/,
     ],
     [
       "a type that is not in the table",
@@ -169,7 +169,7 @@ describe("what a platform cannot give", () => {
       "a network too small for the machines",
       eks({ network: { cidr: "10.0.0.0/24" } }),
       cluster(),
-      /^valkey:platform\.network\.cidr: 10\.0\.0\.0\/24 holds .* at least a \/\d\d/,
+      /^valkey:platform\.network\.cidr: 10\.0\.0\.0\/24 has room for .* at least a \/\d\d/,
     ],
     [
       "more memory than a pod of its own may have",
@@ -178,13 +178,13 @@ describe("what a platform cannot give", () => {
         settings: { maxmemory: "10gb" },
         pods: { resources: { requests: { cpu: "1", memory: "8Gi" }, limits: { cpu: "2", memory: "8Gi" } } },
       }),
-      /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB; the pod has room for \d\.\d GiB of the limit of 8\.0 GiB; the rest is for program .*, client buffers .*\. Lower it, or raise valkey:deployments\.d\.pods\.resources\.limits\.memory, or allow it with oversubscribed: true$/,
+      /^valkey:deployments\.d\.settings\.maxmemory: 10\.0 GiB; expected at most \d\.\d GiB of the memory limit of 8\.0 GiB; the rest is for program .*, client buffers .*\. Lower it, or raise valkey:deployments\.d\.pods\.resources\.limits\.memory, or allow it with oversubscribed: true$/,
     ],
     [
       "replicas that no even spread keeps apart",
       { ...kubernetes, zones: ["a", "b"] },
       cluster({ replicasPerPrimary: 3 }),
-      /^valkey:platform\.zones: 12 nodes in 2 zones \(6 \+ 6\) cannot keep all replicas of 3 primaries in other zones; use a different number of zones, primaries or replicas$/,
+      /^valkey:platform\.zones: 12 nodes in 2 zones \(6 \+ 6\) cannot put every replica of 3 primaries into a different zone than its primary; use a different number of zones, primaries or replicas$/,
     ],
     [
       "the same in zones of its own",
@@ -271,7 +271,7 @@ describe("what a platform cannot give", () => {
     expect(maxmemory / 2 ** 30).toBeGreaterThan(0.4);
     expect(maxmemory / 2 ** 30).toBeLessThan(0.8);
     expect(describePlan(planStack("s", config)).join("\n")).toMatch(
-      /\n {2}maxmemory: \d+ MiB of the limit of 1\.0 GiB; the rest is for program .*, fragmentation/,
+      /\n {2}maxmemory: \d+ MiB of the memory limit of 1\.0 GiB; the rest is for program .*, fragmentation/,
     );
     const host = parseConfig(
       "s",
@@ -287,7 +287,9 @@ describe("what a platform cannot give", () => {
         planStack("s", parseConfig("s", { platform: kubernetes, deployments: { d: deployment } }, MACHINE)),
       ).join("\n");
     const kept = described(cluster());
-    expect(kept).toContain("\n  if a zone fails: loses writes that no replica had received; no writes for about 7 s");
+    expect(kept).toContain(
+      "\n  if a zone fails: clients lose writes that no replica had received; clients cannot write for about 7 s",
+    );
     expect(kept).not.toContain("everything is lost");
     expect(described(cluster({ settings: { save: "" } }))).toContain(
       "\nnote: d: everything is lost if all pods are killed at once",
