@@ -63,7 +63,7 @@ export interface DeploymentArgs
   readonly password?: pulumi.Input<string> | undefined;
   /**
    * Existing Kubernetes Secret with the password of the user `default`, instead of `password` and `passwordVersion`.
-   * Each update reads this Secret. If its password has changed, the servers get the new password.
+   * Each update reads it. If the password in this Secret has changed, the servers get the new password.
    * @default none
    */
   readonly passwordSecret?: SecretKey | undefined;
