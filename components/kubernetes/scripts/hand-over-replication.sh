@@ -11,8 +11,8 @@
 
 now() { date +%s; }
 
-# choices SENTINEL: prints `HOST PORT` of each replica that this Sentinel may promote. Fails if the Sentinel does not consider this
-# server the primary, or is in TILT mode, in which it does not act.
+# choices SENTINEL: prints `HOST PORT STATE` of each replica that this Sentinel may promote. STATE is `up`, or `down` while the Sentinel
+# does not reach the replica. Fails if the Sentinel does not consider this server the primary, or is in TILT mode, in which it does not act.
 choices() {
   printf 'SENTINEL MASTER %s\nSENTINEL REPLICAS %s\nINFO sentinel\n' "$DEPLOYMENT" "$DEPLOYMENT" | tell "$1" 3 26379 |
     awk -v own="$HOSTNAME$SERVERS" '
@@ -20,10 +20,23 @@ choices() {
       NR % 2 { key = $0; next }
       key == "ip" { ip = $0 }
       key == "port" { port = $0 }
-      key == "flags" { flags = $0 }
-      key == "flags" && flags == "master" && ip == own { watches = 1 }
-      key == "slave-priority" && $0 != 0 && flags !~ /down|disconnected/ { list = list ip " " port "\n" }
+      key == "flags" { state = /down|disconnected/ ? "down" : "up" }
+      key == "flags" && $0 == "master" && ip == own { watches = 1 }
+      key == "slave-priority" && $0 != 0 { list = list ip " " port " " state "\n" }
       END { printf "%s", list; exit !(acts && watches) }'
+}
+
+# answering: filters the lines that `choices` prints. A replica that a Sentinel does not reach stays only if it answers this server: the
+# Sentinel may reach it at any moment, for example when its pod has just started, and then promote it.
+answering() {
+  while read -r host port state; do
+    {
+      role=$state
+      [ "$state" = up ] || replication "$host" "$port"
+      [ -z "$role" ] || echo "$host $port"
+    } &
+  done
+  wait
 }
 
 # replication HOST PORT: sets role, link and offset of that node. offset is the position up to which it has applied writes.
@@ -63,7 +76,10 @@ ready() {
   while [ "$number" -lt "$COUNT" ]; do
     sentinel=$DEPLOYMENT-sentinel-$number$SENTINELS
     number=$((number + 1))
-    candidates=$(choices "$sentinel") && [ -n "$candidates" ] && return
+    listed=$(choices "$sentinel") || continue
+    case $listed in *' up'*) ;; *) continue ;; esac
+    candidates=$(echo "$listed" | answering)
+    return
   done
   candidates=''
   return 1

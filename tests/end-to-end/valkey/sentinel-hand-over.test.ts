@@ -63,8 +63,11 @@ async function tell(deployment: Deployment, name: string, ...command: [string, .
 const roleOf = async (deployment: Deployment, name: string): Promise<unknown> =>
   ((await tell(deployment, name, "ROLE")) as unknown[])[0];
 
-/** Runs the script as in the pod of that node: `localhost` is the node's, and names are those of pods. */
-async function stopPod(deployment: Deployment, name: string): Promise<void> {
+/**
+ * Runs the script as in the pod of that node: `localhost` is the node's, and names are those of pods.
+ * @param hidden name of a replica that Sentinels report as down, as if they had reached it again just after they were asked
+ */
+async function stopPod(deployment: Deployment, name: string, hidden?: string): Promise<void> {
   const { host, port } = nodeOf(deployment, name).endpoint;
   await tell(deployment, name, "CONFIG", "SET", "bind", `${host} 127.0.0.1`);
   const bin = join(sandbox?.host.run.path ?? "", "bin");
@@ -76,7 +79,9 @@ async function stopPod(deployment: Deployment, name: string): Promise<void> {
   writeFileSync(
     client,
     `#!/bin/sh\nhost=$2 port=$4; shift 4\ncase $host in\nlocalhost) host=127.0.0.1 port=${port} ;;\n${names.join("\n")}\nesac\n` +
-      `exec '${sandbox?.host.programs.cli ?? ""}' -h $host -p $port "$@"\n`,
+      (hidden === undefined ? "exec " : "") +
+      `'${sandbox?.host.programs.cli ?? ""}' -h $host -p $port "$@"` +
+      (hidden === undefined ? "\n" : ` | awk '${reportDown(nodeOf(deployment, hidden))}'\n`),
   );
   chmodSync(client, 0o755);
   writeFileSync(join(bin, "password"), deployment.access.password ?? "");
@@ -94,6 +99,11 @@ async function stopPod(deployment: Deployment, name: string): Promise<void> {
   });
   expect(performance.now() - began).toBeLessThan(20_000);
 }
+
+/** Program of awk that marks a replica as down in the answer to SENTINEL REPLICAS, line by line. */
+const reportDown = ({ endpoint: { host, port } }: DeploymentNode): string =>
+  `key == "ip" { ip = $0 } key == "port" { port = $0 } ` +
+  `key == "flags" && $0 == "slave" && ip == "${host}" && port == "${port}" { $0 = "s_down,slave" } { key = $0; print }`;
 
 interface Writer {
   readonly failures: string[];
@@ -178,6 +188,36 @@ describe("a pod that stops, with Sentinels", () => {
       // The data set stays, though `save` is off, and nobody waits for a replica.
       expect(await tell(deployment, successor, "CONFIG", "GET", "shutdown-on-sigterm")).toContain("save");
       expect(await tell(deployment, successor, "SET", "another", "write")).toBe("OK");
+    },
+  );
+
+  it(
+    "sees that a Sentinel promotes a replica that it did not reach a moment before",
+    { timeout: 120_000 },
+    async () => {
+      const programs = await realPrograms();
+      if (programs === undefined) return;
+      const deployment = await start(programs);
+      // Sentinels prefer this replica, once they know.
+      await tell(deployment, "watched-2", "CONFIG", "SET", "replica-priority", "1");
+      const sentinels = deployment.sentinels?.nodes ?? [];
+      await awaitCondition(
+        "Sentinels know the priority",
+        async () => {
+          const views = sentinels.map(async ({ name }) =>
+            JSON.stringify(await tell(deployment, name, "SENTINEL", "REPLICAS", NAME)),
+          );
+          return (await Promise.all(views)).every((view) => view.includes('"slave-priority","1"'));
+        },
+        { timeoutMs: 60_000, intervalMs: 500 },
+      );
+      const { writers, stop } = startWriters(deployment);
+      await sleep(1000);
+      await stopPod(deployment, "watched-0", "watched-2");
+      await stop();
+      expect(await roleOf(deployment, "watched-2")).toBe("master");
+      expect(writers.flatMap(({ failures }) => failures)).toEqual([]);
+      expect(Math.max(...writers.map(({ longestMs }) => longestMs))).toBeLessThan(5_000);
     },
   );
 });
