@@ -1,4 +1,4 @@
-/** Servers that this project did not deploy and that this machine can reach: plain data without secrets. */
+/** Servers that this project did not deploy and that this machine can reach. Plain data without secrets. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "../valkey/connection";
@@ -21,7 +21,7 @@ export interface ExternalServers {
   readonly platform: "external";
   readonly name: string;
   readonly mode: Mode;
-  /** Expected numbers of nodes. A number that is left out is inferred from the nodes. */
+  /** Expected numbers of primaries and replicas. Verification finds a missing number from the nodes. */
   readonly shape: Partial<Shape>;
   /** All nodes: primaries and replicas. */
   readonly nodes: readonly DeploymentNode[];
@@ -32,16 +32,16 @@ export interface ExternalServers {
   /** Assertions that verification skips. */
   readonly skippedAssertions: readonly OptionalAssertion[];
   /**
-   * Whether existing keys with the benchmark's names may be overwritten and deleted. If not, such keys are a reason to
-   * refuse the benchmark.
+   * Whether the benchmark may overwrite and delete existing keys whose names it uses. If not, and there are such keys,
+   * the benchmark is refused.
    */
   readonly overwriteKeys: boolean;
 }
 
 /**
- * A deployment of these servers. No connection is opened yet.
+ * A deployment of these servers. This function opens no connection.
  * @param password password of the servers; undefined if they have none
- * @param directory directory for a file with the authority's certificate, which load generators need
+ * @param directory directory for a file with the certificate of the authority, which load generators need
  */
 export function openExternalServers(
   { name, mode, shape, nodes, username, tls }: ExternalServers,

@@ -1,4 +1,7 @@
-/** The addresses that nodes of a cluster give to clients that cannot reach the nodes' own addresses. */
+/**
+ * The addresses that the nodes of a cluster give to clients. They are for clients that cannot reach the nodes' own
+ * addresses.
+ */
 import { allInOrder } from "../lib/all-in-order";
 import { Failure } from "../lib/errors";
 import type { Polling } from "../lib/polling";
@@ -15,16 +18,16 @@ import { parseFlatReply } from "./topology/info";
 const POLL_MS = 250;
 
 /**
- * Endpoint at which clients reach each node; all nodes announce the same endpoint for a node. Undefined means the
- * node's own address.
+ * Endpoint at which clients reach each node. All nodes of the cluster give clients this endpoint for the node.
+ * Undefined means the node's own address.
  */
 export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
 
 /**
- * Directives that make a server announce an address to clients, with their values. Links between nodes still use the
+ * Directives with which a server announces an address to clients, with their values. Links between nodes still use the
  * nodes' own addresses.
  * @param port port on which servers listen
- * @param tls whether servers use TLS. With TLS and without an announced address, clients get host names. An outside
+ * @param tls whether servers use TLS. With TLS, clients get host names unless an address is announced. An announced
  *   address has no host name that all clients can resolve
  */
 export function announcedDirectives(
@@ -41,16 +44,19 @@ export function announcedDirectives(
   ]);
 }
 
-/** Lines for a server's configuration file: the directives of an announced address that differ from their defaults. */
+/**
+ * Lines for the configuration file of a server. They contain the directives of an announced address whose values are
+ * not the defaults.
+ */
 export function announcedConfig(address: Endpoint, server: { readonly port: number; readonly tls: boolean }): string {
   const given = [...announcedDirectives(address, server)].filter(([, value]) => value !== "" && value !== "0");
   return formatConfigFile(new Map(given));
 }
 
 /**
- * Sets the directives that differ, and waits until every node gives clients the announced addresses of all nodes that
+ * Sets the directives that differ. Then waits until every node gives clients the announced addresses of all nodes that
  * it knows.
- * @throws Failure when a server lacks a directive; nothing has changed then
+ * @throws Failure when a server lacks a directive; no directive has changed then
  */
 export async function announce(
   deployment: Deployment,
@@ -104,14 +110,18 @@ async function read(connection: Connection, wanted: ReadonlyMap<string, string>)
   return parseFlatReply(await connection.config("GET", ...([...wanted.keys()] as [string])));
 }
 
-/** Nodes that give clients a wrong address of a known node. The next ping of the known node corrects the address. */
+/**
+ * Nodes that give clients a wrong address for another node that they know. The next ping from that other node corrects
+ * the address.
+ */
 async function unaware(
   connections: ReadonlyMap<DeploymentNode, Connection>,
   announced: Announced,
 ): Promise<DeploymentNode[]> {
   const views = await Promise.all(
     [...connections].map(async ([node, connection]) => {
-      // A parser keeps equal topologies once, with the addresses of the first view. So each view gets its own parser.
+      // A parser reuses the first of several equal topologies, including its addresses. So each view gets its own
+      // parser.
       const view = new ViewParser().parse(String(await connection.cluster("NODES")));
       return { node, view };
     }),
@@ -121,7 +131,7 @@ async function unaware(
     .filter(({ view }) =>
       [...view.topology.nodes.values()].some(({ id, address: { host, port } }) => {
         const wanted = addressOf.get(id);
-        // A connection over IPv4 never gets an IPv6 address.
+        // Over IPv4, a node never gives clients an IPv6 address.
         if (wanted === undefined || wanted.host.includes(":")) return false;
         return host !== "" && formatEndpoint({ host, port }) !== formatEndpoint(wanted);
       }),

@@ -1,4 +1,4 @@
-/** Changes directives on all nodes of a running deployment, or on none of them. */
+/** Changes directives on all nodes of a running deployment. If a node refuses, no node is changed. */
 import { Failure, messageOf } from "../lib/errors";
 import type { Polling } from "../lib/polling";
 import { awaitCondition } from "../lib/polling";
@@ -13,11 +13,11 @@ import { infoNumber, parseFlatReply, parseInfo } from "./topology/info";
 const POLL_MS = 200;
 
 /**
- * Sends CONFIG SET to every node whose values differ. If a node refuses, all nodes get their former values back.
- * @param polling time limit for the first append-only file to be written
- * @param mayRaise whether a node has the memory for a higher maxmemory. If not, the node keeps its present maxmemory
- *   and eviction policy
- * @throws Failure naming the node and the directive that it refuses
+ * Sends CONFIG SET to every node whose values differ. If a node refuses, all nodes get their old values back.
+ * @param polling time limit for writing the first append-only file
+ * @param mayRaise whether a node has enough memory for a higher maxmemory. Otherwise it keeps its present maxmemory and
+ *   eviction policy
+ * @throws Failure that names the node and the directive that the node refuses
  */
 export async function applySettings(
   deployment: Deployment,
@@ -55,7 +55,8 @@ export async function differingSettings(
   deployment: Deployment,
   wanted: ReadonlyMap<string, string>,
 ): Promise<readonly string[]> {
-  // CONFIG GET prints other directives in a different form than they may be written in.
+  // Only these directives are compared. CONFIG GET may print other directives in a different form than the user writes
+  // them.
   const compared = new Map([...wanted].filter(([name]) => COMPARED_DIRECTIVES.includes(name)));
   if (compared.size === 0) return [];
   return withConnections(deployment, async (connections) => {
@@ -82,12 +83,12 @@ function differences(
   return new Map([...wanted].filter(([name, value]) => former?.get(name) !== value));
 }
 
-/** Sets all directives or none: CONFIG SET of several directives is atomic. */
+/** Sets all directives or none of them, because one CONFIG SET with several directives is atomic. */
 async function setAll(connection: Connection, values: ReadonlyMap<string, string>): Promise<void> {
   if (values.size > 0) await connection.call("CONFIG", "SET", ...[...values].flat());
 }
 
-/** @throws Failure when the data does not fit into the new limit, so that the server would refuse every write */
+/** Checks that the data fits into the new limit; otherwise the server would refuse every write. @throws Failure */
 async function requireMemory(
   { name }: DeploymentNode,
   connection: Connection,
@@ -106,8 +107,8 @@ async function requireMemory(
 }
 
 /**
- * Waits until every node has written its append-only file. A server that restarts before its first file is complete
- * loads nothing.
+ * Waits until every node has written its first append-only file. A server that restarts before this file is complete
+ * loads no data.
  */
 async function awaitAppendOnlyFiles(
   deployment: string,

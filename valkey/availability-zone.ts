@@ -5,20 +5,23 @@ import type { Deployment } from "./deployment";
 import { parseFlatReply } from "./topology/info";
 
 /**
- * The directive for a server's zone. Only CONFIG SET sets it, because the configuration files of pods do not contain
- * it.
+ * The directive for the zone of a server. The configuration files of pods do not contain it, so it is set with CONFIG
+ * SET.
  */
 export const ZONE_DIRECTIVE = "availability-zone";
 
-/** Whether a server has the directive. @param version in the form of the server or of an image's tag: `8.1.4` */
+/**
+ * Whether servers of a version have the directive. @param version as the server or the tag of an image writes it:
+ * `8.1.4`
+ */
 export function supportsZoneDirective(version: string): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
   return Number(major) > 8 || (Number(major) === 8 && Number(minor) >= 1);
 }
 
 /**
- * Gives each server the zone of the machine that it runs on. Skips servers that lack the directive or cannot be
- * reached: verification judges them.
+ * Gives each server the zone of the machine on which it runs. It skips servers that lack the directive or cannot be
+ * reached; verification reports them.
  * @returns names of the servers that had a different zone
  */
 export async function tellZones(deployment: Deployment): Promise<readonly string[]> {

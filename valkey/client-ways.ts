@@ -1,7 +1,7 @@
 /** Names to which clients connect, and their ready endpoints. Plain data. */
 import type { Observation } from "./observation";
 
-/** A name to which clients connect: on Kubernetes a Service. */
+/** A name to which clients connect. On Kubernetes it is a Service. */
 export interface ClientWay {
   readonly service: string;
   /** Nodes to which the Service must lead clients. */
@@ -15,10 +15,10 @@ export interface ClientWay {
 
 /** A name to which clients connect, with its ready endpoints. */
 export interface ClientWayFacts extends ClientWay {
-  /** The ready pods. A new connection goes to any of them. */
+  /** The ready pods. A new connection goes to one of them. */
   readonly endpoints: readonly {
     readonly pod: string;
-    /** Run ID of the server behind this proxy. Undefined if the pod is a node and not a proxy. */
+    /** Run ID of the server to which this proxy connects. Undefined if the pod is a node, not a proxy. */
     readonly runId?: Observation<string> | undefined;
   }[];
 }

@@ -10,8 +10,8 @@ export interface UrlParts {
 }
 
 /**
- * `redis://USER:PASSWORD@HOST:PORT`, or `rediss://` with TLS: all clients know these schemes. valkey-cli and ioredis
- * take the URL as it is. A cluster client of ioredis also needs the password as an option, for the nodes that it
+ * `redis://USER:PASSWORD@HOST:PORT`, or `rediss://` with TLS. All clients know these schemes. valkey-cli and ioredis
+ * accept the URL unchanged. A cluster client of ioredis also needs the password as an option, for the nodes that it
  * discovers.
  */
 export function connectionUrl({ endpoint, username = "default", password, tls }: UrlParts): string {

@@ -1,5 +1,5 @@
 /**
- * A connection to one node through ioredis. It never retries or reconnects, and its errors name the node and the
+ * A connection to one node through ioredis. It neither retries nor reconnects, and its errors name the node and the
  * remedy.
  */
 import { readFileSync } from "node:fs";
@@ -14,13 +14,13 @@ import { formatEndpoint } from "./node";
 /** A client with one connection to one node. */
 export type Connection = Redis;
 
-/** Time limit for connecting, and for each single command, milliseconds. */
+/** Time limit for connecting, and for each command, milliseconds. */
 const TIMEOUT_MS = 10_000;
 
 /**
- * Connects and authenticates.
- * @param name the node's name, for messages
- * @param dial how to open the byte stream to the server. @default a TCP connection to the endpoint
+ * Connects to a node and authenticates.
+ * @param name name of the node, for messages
+ * @param dial opens the byte stream to the server. @default a TCP connection to the endpoint
  * @throws Failure when the server does not reply or refuses the credentials
  */
 export async function connect(
@@ -69,8 +69,8 @@ export class PasswordRefused extends Failure {
 }
 
 /**
- * Whether a connection or a command timed out. An error that stands for several failures counts if all of them are
- * timeouts. ioredis has no error class for a timeout.
+ * Whether a connection or a command timed out. An error that contains several errors counts if all of them are
+ * timeouts. The messages are compared, because ioredis has no error class for timeouts.
  */
 export function isTimeout(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isTimeout);
@@ -84,7 +84,10 @@ export function isCertificateProblem(error: unknown): boolean {
   return /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/.test(code);
 }
 
-/** ioredis' options for the byte stream: a TCP connection or the stream that `dial` opens, each with or without TLS. */
+/**
+ * Options of ioredis for the byte stream. It is a TCP connection or the stream that `dial` opens, each with or without
+ * TLS.
+ */
 function transport(
   { host }: Endpoint,
   access: NodeAccess,
@@ -98,7 +101,7 @@ function transport(
 }
 
 /**
- * The named sections of INFO, or all of INFO from servers that take only one section per command (Dragonfly, Redis
+ * The named sections of INFO. Servers that accept only one section per command return all of INFO (Dragonfly, Redis
  * before 7).
  */
 export async function readInfoSections(connection: Connection, ...sections: readonly string[]): Promise<string> {
@@ -111,8 +114,9 @@ export async function readInfoSections(connection: Connection, ...sections: read
 }
 
 /**
- * Sends AUTH. ioredis' own authentication only warns about a wrong or superfluous password and continues.
- * @throws Failure saying what is wrong with the credentials
+ * Sends AUTH. ioredis' own authentication is not used, because it only warns about a wrong or unnecessary password and
+ * continues.
+ * @throws Failure that says what is wrong with the credentials
  */
 async function authenticate(client: Redis, access: NodeAccess): Promise<void> {
   const { username, password, formerPassword } = access;

@@ -1,4 +1,4 @@
-/** Connections to all nodes of a deployment at once. */
+/** Connections to all nodes of a deployment. */
 import { Failure, messageOf } from "../lib/errors";
 import type { Connection } from "./connection";
 import type { Deployment } from "./deployment";
@@ -34,8 +34,8 @@ async function attemptConnection(deployment: Deployment, node: DeploymentNode): 
 }
 
 /**
- * Opens connections to all nodes in parallel. The caller closes them.
- * @throws Failure naming every node that cannot be reached
+ * Opens connections to all nodes in parallel. The caller must close them.
+ * @throws Failure that names every node that cannot be reached
  */
 export async function openConnections(deployment: Deployment): Promise<Map<DeploymentNode, Connection>> {
   const connectionOf = async (node: DeploymentNode): Promise<[DeploymentNode, Connection]> => [
@@ -53,7 +53,7 @@ export async function openConnections(deployment: Deployment): Promise<Map<Deplo
 
 /**
  * Opens connections to all nodes, calls `use` with them, and then closes them.
- * @throws Failure naming every node that cannot be reached
+ * @throws Failure that names every node that cannot be reached
  */
 export async function withConnections<T>(
   deployment: Deployment,

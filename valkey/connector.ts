@@ -20,7 +20,7 @@ const SOCKET_STUBS = {
   connecting: false,
 };
 
-/** Time in which a server must notice that its connection was closed, milliseconds. */
+/** Time limit in which a server notices that its connection was closed, milliseconds. */
 const DISCONNECT_TIMEOUT_MS = 2_000;
 
 /**
@@ -59,10 +59,10 @@ function withSocketStubs(bytes: Duplex): Socket {
 
 async function startSecure(bytes: Duplex, tls: ConnectionOptions, handshakeMs: number): Promise<Socket> {
   const stream = startTls({ ...tls, socket: bytes });
-  // The stream may fail twice, by itself and through the stream below it, and also after its user has removed its
-  // listeners.
+  // The stream may emit several errors: its own, an error of the stream below it, and errors after its user has removed
+  // its listeners.
   stream.on("error", noop);
-  // Without these listeners, the handshake would wait for ever if the stream below fails, ends, or delivers no answer.
+  // Without these listeners, the handshake would wait forever if the stream below fails or ends.
   bytes.once("error", (error) => stream.destroy(error));
   const onClose = (): void => void stream.destroy(new Error("the connection was closed before it was encrypted"));
   bytes.once("close", onClose);

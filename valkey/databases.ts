@@ -8,7 +8,7 @@ export async function readClusterDatabases(connection: Connection): Promise<numb
   return infoNumber(settings, "cluster-databases") ?? 1;
 }
 
-/** The number of keys in all databases. (DBSIZE counts the keys of one database only.) */
+/** The number of keys in all databases. It does not use DBSIZE, which counts the keys of one database only. */
 export async function readKeyCount(connection: Connection): Promise<number> {
   return keysInAllDatabases(parseInfo(await connection.info("keyspace")));
 }

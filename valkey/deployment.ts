@@ -6,14 +6,14 @@ import type { Shape } from "./topology/placement";
 import type { ClientWayFacts } from "./client-ways";
 import type { MachineSettings, ExpectedTuning } from "./machine-settings";
 
-/** The nodes of one data set, with all information for reaching, verifying and measuring them. */
+/** The nodes of one data set, with everything that is needed to reach, verify and measure them. */
 export interface Deployment {
   readonly name: string;
   readonly mode: Mode;
-  /** The wanted numbers of primaries and replicas. If a number is omitted, verification infers it from the nodes. */
+  /** The wanted numbers of primaries and replicas. Verification finds a missing number from the nodes. */
   readonly shape: Partial<Shape>;
   readonly nodes: readonly DeploymentNode[];
-  /** The zones over which the nodes are to be spread. Undefined if the platform knows zones only through its nodes. */
+  /** The zones over which the nodes should be spread. Undefined if the platform knows zones only from its nodes. */
   readonly zones?: readonly string[] | undefined;
   /** Directives that must have these values on every node, as CONFIG GET prints them. */
   readonly directives: ReadonlyMap<string, string>;
@@ -28,7 +28,7 @@ export interface Deployment {
   readonly sentinels?: Sentinels | undefined;
   /**
    * The machine settings that the platform promises, and a function that reads the actual settings. Undefined if the
-   * platform promises none.
+   * platform promises no settings.
    */
   readonly tuning?:
     | {
@@ -38,7 +38,7 @@ export interface Deployment {
       }
     | undefined;
   /**
-   * Reads the ready endpoints of the names to which clients connect; undefined if the platform has no such names.
+   * Reads the names to which clients connect, with their ready endpoints. Undefined if the platform has no such names.
    * @throws Failure when they cannot be read
    */
   readonly readWays?: (() => Promise<readonly ClientWayFacts[]>) | undefined;

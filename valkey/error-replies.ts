@@ -1,5 +1,5 @@
 /**
- * The meaning of a server's error reply for a client: a redirect to a different node, or a failure. Pure. The open-loop
+ * The meaning of error replies for a client: a redirect to a different node, or a failure. Pure. The open-loop
  * generator bundles this file, so it must not import a client library.
  */
 import type { Endpoint } from "./node";
@@ -10,21 +10,23 @@ import type { Endpoint } from "./node";
  */
 export type Redirect =
   /**
-   * A different node serves the slot. `MOVED`: for all further commands. `ASK`: for only this command, and the client
-   * sends ASKING first.
+   * A different node serves the slot. After `MOVED`, the client sends all further commands for the slot to that node.
+   * After `ASK`, it sends only this command there, preceded by ASKING.
    */
   | { readonly kind: "MOVED" | "ASK"; readonly slot: number; readonly endpoint: Endpoint }
   /**
-   * In replication mode, the former primary names its successor to clients that sent CLIENT CAPA REDIRECT (Valkey 8.0).
+   * In replication mode, the server is no longer the primary and names the new primary. It does so for clients that
+   * sent CLIENT CAPA REDIRECT (Valkey 8.0).
    */
   | { readonly kind: "REDIRECT"; readonly endpoint: Endpoint }
-  /** Some keys of the slot have been migrated and others have not. The client repeats the command a little later. */
+  /**
+   * Some keys of the slot have been migrated and others have not. The client should repeat the command a little later.
+   */
   | { readonly kind: "TRYAGAIN" };
 
 /**
  * Reads a redirect from the text of an error reply.
- * @param asked the node that replied. A redirect without a host (`MOVED 5 :7001`, `MOVED 5 ?:7001`) means the host of
- *   this node
+ * @param asked the node that replied. It is the host of redirects without a host (`MOVED 5 :7001`, `MOVED 5 ?:7001`)
  * @returns undefined when the error is not a redirect
  */
 export function parseRedirect(error: string, asked: Endpoint): Redirect | undefined {
@@ -51,7 +53,9 @@ function parseEndpoint(text: string | undefined, asked: Endpoint): Endpoint | un
   return { host: host === "" || host === "?" ? asked.host : host, port: Number(match[2]) };
 }
 
-/** The code of an error reply, which is its first word: `CLUSTERDOWN`. `ERR` if the first word is not a code. */
+/**
+ * The code of an error reply, which is its first word, such as `CLUSTERDOWN`. `ERR` if the first word is not a code.
+ */
 export function errorPrefix(error: string): string {
   return /^[A-Z][A-Z0-9_]*/.exec(error)?.[0] ?? "ERR";
 }

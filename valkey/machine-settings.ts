@@ -1,30 +1,30 @@
 /**
- * Machine settings that a platform promises for each server, and the settings that the server actually sees. Plain
- * data.
+ * Machine settings that a platform promises for each server, and the settings that a server actually sees. Plain data.
  */
 import type { Observation } from "./observation";
 
 /**
- * Tuning that must be in place before a measurement: transparent huge pages are off, memory is overcommitted, and more.
+ * Tuning that must be in place before a measurement. Transparent huge pages must be off and memory must be
+ * overcommitted; the fields contain the other settings.
  */
 export interface ExpectedTuning {
   /** Smallest allowed limit of open files of a server. */
   readonly openFiles: number;
-  /** Length of the accept queue that a server requests, connections. @default not promised */
+  /** Length of the accept queue that a server requests, in connections. @default not promised */
   readonly acceptQueue?: number | undefined;
   /**
-   * Number of CPUs of each machine that handle the network card's interrupts. The first is CPU 0; the others are
-   * counted down from the last CPU.
+   * Number of CPUs of each machine that handle interrupts of the network card. They are CPU 0 and the last CPUs of the
+   * machine.
    * @default any CPU
    */
   readonly interruptCpus?: number | undefined;
-  /** Number of CPUs that each server has to itself. @default servers share CPUs */
+  /** Number of CPUs that no other server uses, for each server. @default servers share CPUs */
   readonly ownCpus?: number | undefined;
 }
 
-/** An interrupt of a queue of the network card. */
+/** An interrupt of one queue of the network card. */
 export interface QueueInterrupt {
-  /** Name of the queue: `ens5-Tx-Rx-0`. */
+  /** Name of the queue, such as `ens5-Tx-Rx-0`. */
   readonly name: string;
   /** CPUs that may handle the interrupt. */
   readonly cpus: readonly number[];
@@ -36,10 +36,10 @@ export interface MachineSettings {
   readonly hugePages: Observation<string>;
   /** Value of `vm.overcommit_memory`; `1` means that memory is overcommitted. */
   readonly overcommit: Observation<string>;
-  /** Length of the accept queue in the server's network namespace, connections. */
+  /** Length of the accept queue in the server's network namespace, in connections. */
   readonly acceptQueue: Observation<number>;
   readonly openFiles: Observation<number>;
-  /** CPUs that the container may run on. */
+  /** CPUs on which the container may run. */
   readonly cpus: Observation<readonly number[]>;
   /** Number of the machine's CPUs. */
   readonly machineCpus: Observation<number>;

@@ -1,8 +1,8 @@
 /** One Valkey node: its address, its zone, and the credentials that a connection to it needs. Plain data. */
 
 /**
- * `replication`: one primary and its replicas. `cluster`: several primaries that share the 16384 slots, and their
- * replicas.
+ * `replication` means one primary and its replicas. `cluster` means several primaries that share the 16384 slots, and
+ * their replicas.
  */
 export type Mode = "replication" | "cluster";
 
@@ -18,7 +18,7 @@ export interface DeploymentNode {
   readonly name: string;
   /** Zone of the node. If it is undefined, verification fails. */
   readonly zone: string | undefined;
-  /** Machine that the node runs on: a host, or a Kubernetes node. */
+  /** Machine on which the node runs: a host, or a Kubernetes node. */
   readonly machine: string;
   /** The address that the other nodes and the load generators use. */
   readonly endpoint: Endpoint;
@@ -31,8 +31,8 @@ export interface NodeAccess {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   /**
-   * Password to try if a server refuses `password`. After a change of the password, a server may still have the former
-   * one.
+   * Password that is tried if a server refuses `password`. After a change of the password, a server may still have the
+   * old password.
    */
   readonly formerPassword?: string | undefined;
   readonly tls?: TlsFiles | undefined;
@@ -52,14 +52,14 @@ export interface TlsFiles {
   readonly anyName?: boolean | undefined;
 }
 
-/** An endpoint as text: `10.0.0.1:6379`, `[fd00::1]:6379`. */
+/** An endpoint as text, such as `10.0.0.1:6379` or `[fd00::1]:6379`. */
 export function formatEndpoint({ host, port }: Endpoint): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /**
  * The name of the node at an address.
- * @param host an address, or a host name. The first label of a pod's host name is the node's name
+ * @param host an address or a host name. In a pod's host name, the first label is the name of the node
  * @returns undefined when no node has this address
  */
 export function nodeNameAt(

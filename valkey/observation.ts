@@ -10,7 +10,7 @@ export const observed = <T>(value: T): Observation<T> => ({ known: true, value }
 /** Observation without a value. @param why the reason, as an error message */
 export const unobserved = (why: string): Observation<never> => ({ known: false, why });
 
-/** Applies `pick` to an observed value. An observation without a value stays as it is. */
+/** Applies `pick` to an observed value. An observation without a value is returned unchanged. */
 export function mapObservation<T, U>(observation: Observation<T>, pick: (value: T) => U): Observation<U> {
   return observation.known ? observed(pick(observation.value)) : observation;
 }

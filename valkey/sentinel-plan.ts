@@ -1,5 +1,5 @@
 /**
- * Sentinels: processes that monitor the primary of a deployment in replication mode, agree that it has failed, and
+ * Sentinels are processes that monitor the primary of a deployment in replication mode, agree that it has failed, and
  * promote a replica. Plain data. Pure.
  */
 import type { DeploymentNode } from "./node";
@@ -9,13 +9,11 @@ import { spreadOverZones } from "./topology/placement";
 
 /** How a deployment's Sentinels decide on a failover. */
 export interface SentinelSettings {
-  /**
-   * The number of Sentinels. It is odd, because an even number tolerates no more failures than the odd number below it.
-   */
+  /** Number of Sentinels. It is odd, because one Sentinel more than an odd number tolerates no additional failure. */
   readonly count: number;
   /**
-   * Number of Sentinels that must report the primary as down before a failover. Whatever the quorum is, a majority of
-   * all Sentinels must elect the Sentinel that carries out the failover.
+   * Number of Sentinels that must report the primary as down before a failover. Independent of this number, a majority
+   * of all Sentinels must elect the Sentinel that carries out the failover.
    */
   readonly quorum: number;
   /** Milliseconds without a reply after which a Sentinel reports a node as down (`down-after-milliseconds`). */
@@ -30,7 +28,7 @@ export interface Sentinels {
   readonly nodes: readonly DeploymentNode[];
 }
 
-/** Smallest number of zones with which a majority of the Sentinels survives the loss of any zone. */
+/** Lowest number of zones at which a majority of the Sentinels survives the loss of any zone. */
 export const MIN_SENTINEL_ZONES = 3;
 
 /** The smallest whole number that is more than half of `count`. */
@@ -53,7 +51,10 @@ export function isSentinelName(deployment: string, name: string): boolean {
   return name.startsWith(`${deployment}-sentinel-`);
 }
 
-/** The commands that make a Sentinel monitor a primary. It discovers the replicas and the other Sentinels by itself. */
+/**
+ * The commands that make a Sentinel monitor a primary. The Sentinel discovers the replicas and the other Sentinels by
+ * itself.
+ */
 export function monitorCommands(
   name: string,
   primary: { readonly host: string; readonly port: number },
@@ -74,8 +75,8 @@ export function monitorCommands(
 }
 
 /**
- * The configuration with which a Sentinel starts, without a primary to monitor. The Sentinel writes its state to this
- * file.
+ * The configuration with which a Sentinel starts, when it does not monitor a primary yet. Later the Sentinel writes its
+ * state to this file.
  */
 export function sentinelConfig(own: {
   readonly host: string;
@@ -93,8 +94,8 @@ export function sentinelConfig(own: {
       ["requirepass", own.password],
       // The password with which Sentinels connect to each other.
       ["sentinel sentinel-pass", own.password],
-      // The announced address is the one that the Sentinel listens to, so that a partition between zones also separates
-      // the Sentinels.
+      // A Sentinel announces the address on which it listens, so that a partition between zones also separates the
+      // Sentinels.
       ["sentinel announce-ip", own.host],
       ["sentinel announce-port", String(own.port)],
       ["dir", own.directory],

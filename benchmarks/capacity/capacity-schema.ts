@@ -62,8 +62,8 @@ export function searchPlan({ initialRate, maxRate, precision, confirmations }: C
 }
 
 /**
- * The search with the workload that the section names, or else with the first of these workloads; undefined if there is
- * none.
+ * The search of a section `capacity`. It uses the workload that the section names, or else the first of the given
+ * workloads. Undefined if there are no workloads.
  */
 export function searchOf(capacity: CapacityConfig, workloads: readonly OpenLoopWorkload[]): CapacitySearch | undefined {
   const workload = workloads.find(({ name }) => name === (capacity.workload ?? name));

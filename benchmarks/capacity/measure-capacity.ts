@@ -21,7 +21,7 @@ import { capacityBottleneck, capacityWarnings, judgeProbe, loadLatencyPoints, lo
 import type { SearchPlan } from "./search";
 import { kneeOf, searchCapacity } from "./search";
 
-/** A search for a capacity. */
+/** A search for a capacity: the load and the objective. */
 export interface CapacitySearch {
   /** The load to offer. The search sets its rate. */
   readonly workload: OpenLoopWorkload;
@@ -34,22 +34,22 @@ export interface CapacityMeasurement extends CapacitySearch {
   readonly deployment: VerifiedDeployment;
 }
 
-/** The load generator of a capacity measurement. */
+/** The load driver of a capacity measurement. */
 export interface CapacityDrivers {
   readonly openLoop: LoadDriver<OpenLoopRun>;
-  /** Ends the measurement. */
+  /** Signal that ends the measurement when it is aborted. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Factor for the connections of a confirmation. Probes with more connections show whether the clients or the servers
- * are the limit.
+ * Factor by which the connections increase in half of the confirmations. Probes with more connections show whether the
+ * clients or the servers are the limit.
  */
 const MORE_CONNECTIONS = 2;
 
 /**
  * Measures the capacity of one deployment.
- * @throws the errors of the session and of the runner; the signal's reason
+ * @throws the errors of the session and of the load driver; the signal's reason
  */
 export async function measureCapacity(
   measurement: CapacityMeasurement,
@@ -111,7 +111,7 @@ class Prober {
     return probe;
   }
 
-  /** Offers a rate over the usual number of connections and over more connections, in turn. */
+  /** Offers a rate over the usual number of connections and over more connections, alternately. */
   async confirm(rate: number): Promise<Confirmation> {
     const of = this.measurement.search.confirmations;
     let sameConnections = 0;

@@ -1,5 +1,6 @@
 /**
- * Judges the probes of a search, and derives the points, the bottleneck and the warnings of a capacity from them. Pure.
+ * Judges the probes of a search. From the probes, it derives the points, the bottleneck and the warnings of a capacity.
+ * Pure.
  */
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
@@ -10,15 +11,15 @@ import type { CapacityRecord, MeasurementRecord, Warning } from "../results/sche
 import type { Objective } from "./objective";
 import type { ProbeOutcome } from "./search";
 
-/** Share of the offered requests that must be answered, for every percentile. */
+/** Lowest share of the offered requests that must be answered, whatever the percentile of the objective. */
 const MIN_ANSWERED = 0.999;
 /**
- * The last replies may come later than the last intended time, by this factor times the objective plus a share of the
- * probe's duration. If they come even later, a queue was growing.
+ * Factor by which the objective is multiplied for the last replies. They may come later than the last intended time by
+ * this product plus a share of the probe's duration. If they come even later, a queue was growing.
  */
 const OVERRUN_FACTOR = 2;
 const OVERRUN_SHARE = 0.01;
-/** Multiple of the capacity up to which the warnings of failed probes count. */
+/** Multiple of the capacity. Warnings of failed probes count up to this rate. */
 const NEAR_CAPACITY = 1.2;
 
 /** A probe with its measurement record. */
@@ -48,7 +49,10 @@ export function judgeProbe(record: MeasurementRecord, rate: number, objective: O
   return { rate, holds, record, words: `${holds ? "holds" : "does not hold"} (${compact(details).join(", ")})` };
 }
 
-/** A failed probe at the lowest rate above the capacity that missed the objective in at least half of its probes. */
+/**
+ * A failed probe at the lowest failed rate. This is the lowest rate above the capacity that missed the objective in at
+ * least half of its probes.
+ */
 export function lowestFailing(probes: readonly Probe[], capacity: number): Probe | undefined {
   const above = probes.filter(({ rate }) => rate > capacity).sort((a, b) => a.rate - b.rate);
   return above.find(({ rate, holds }) => {
@@ -66,7 +70,7 @@ function answeredShare(records: readonly MeasurementRecord[]): number {
 
 /**
  * A percentile of all offered requests. Requests without an answer count as slower than all others. If the percentile
- * is one of them, the result is the longest measured latency, which is the best known lower bound.
+ * falls on such a request, the result is the longest measured latency, because the real latency is at least as long.
  */
 function offeredPercentile(histogram: Histogram, answered: number, quantile: number): number {
   return histogram.percentileMs(answered <= quantile ? 1 : quantile / answered);
@@ -94,7 +98,7 @@ export function loadLatencyPoints(probes: readonly Probe[], quantile: number): C
   });
 }
 
-/** Number of probes in which a load met the objective: over the usual number of connections, and over twice as many. */
+/** Number of probes in which a load met the objective, over the usual number of connections and over twice as many. */
 export interface Confirmation {
   readonly sameConnections: number;
   readonly moreConnections: number;
@@ -103,8 +107,8 @@ export interface Confirmation {
 }
 
 /**
- * The bottleneck at the lowest rate that failed. The bottleneck is the client if the load meets the objective only with
- * more connections.
+ * The bottleneck at the lowest rate that failed. If the load meets the objective with more connections only, the
+ * bottleneck is the client.
  */
 export function capacityBottleneck(
   failing: Probe,
@@ -119,8 +123,8 @@ export function capacityBottleneck(
 }
 
 /**
- * Warnings of probes at the capacity, and of failed probes just above it. In both cases, the cause of a warning may
- * have lowered the capacity.
+ * Warnings of probes at the capacity, and of failed probes just above the capacity. The cause of such a warning may
+ * have made the capacity too low.
  */
 export function capacityWarnings(probes: readonly Probe[], capacity: number): Warning[] {
   const deciding = probes.filter(

@@ -1,6 +1,6 @@
 /**
- * Searches for the highest load with which an objective is met. The rate is doubled until it fails. After that, the gap
- * between passed and failed rates is halved, and both ends are confirmed. Pure except for the probes.
+ * Searches for the highest load that meets an objective. The rate is doubled until it fails. After that, the gap
+ * between passed and failed rates is halved repeatedly, and both ends are confirmed. Pure except for the probes.
  */
 
 /** A rate that was offered for some time, and whether it met the objective. */
@@ -19,8 +19,8 @@ export interface SearchPlan {
   /** Target relative precision of the result, such as 0.05. */
   readonly precision: number;
   /**
-   * Maximum number of times that the resulting rate is offered again. The rate must meet the objective in more than
-   * half of these probes, and the next higher rate must not.
+   * Highest number of times that the resulting rate is offered again. The rate must meet the objective in more than
+   * half of these probes. The next higher rate must miss it in at least half of its probes.
    */
   readonly confirmations: number;
 }
@@ -28,13 +28,13 @@ export interface SearchPlan {
 export interface SearchResult<P extends ProbeOutcome> {
   /** Highest confirmed rate; 0 if not even the lowest tried rate met the objective. */
   readonly capacity: number;
-  /** Whether even the highest rate that may be offered met the objective. If so, the capacity may be higher. */
+  /** Whether the highest allowed rate met the objective. The capacity may then be higher. */
   readonly isOpenEnded: boolean;
   /** All probes, in the order in which they were made. */
   readonly probes: readonly P[];
 }
 
-/** Share of the initial rate below which the search gives up. */
+/** Fraction of the initial rate at which the search gives up. */
 const MIN_FRACTION = 1 / 64;
 
 /**
@@ -72,8 +72,8 @@ export async function searchCapacity<P extends ProbeOutcome>(
 }
 
 /**
- * The highest rate of the bracket that passed, once the next higher rate fails most of its confirmations; 0 if no rate
- * passed.
+ * The highest rate in the bracket that passed. The search for it ends when the next higher rate fails most of its
+ * confirmations. The result is 0 if no rate passed.
  */
 async function highestPassing(
   bracket: Bracket,
@@ -91,7 +91,7 @@ async function highestPassing(
   }
 }
 
-/** Whether more than half of the answers are yes. Asks no further once the result is certain. */
+/** Whether more than half of the answers are yes. It stops asking when the result is certain. */
 async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
   const enough = Math.floor(of / 2) + 1;
   let held = 0;
@@ -112,7 +112,7 @@ class Bracket {
     return this.#failed.at(-1);
   }
 
-  /** The rate to offer next, a whole number; undefined when the gap is as small as the precision. */
+  /** The next rate to offer, a whole number. Undefined when the gap is as small as the precision. */
   next(): number | undefined {
     if (this.low === 0) return this.#downwards();
     return this.high === undefined ? this.#upwards() : this.#between(this.low, this.high);
@@ -123,7 +123,7 @@ class Bracket {
     else this.#failed.push(rate);
   }
 
-  /** Counts the lowest failed rate as one that passed. */
+  /** Counts the lowest failed rate as passed, because it failed by chance. */
   failedByChance(): void {
     this.low = this.#failed.pop() ?? this.low;
   }
@@ -139,7 +139,7 @@ class Bracket {
     return this.low >= this.plan.maxRate ? undefined : Math.min(this.plan.maxRate, this.low * 2);
   }
 
-  /** The geometric mean of the ends, because the precision is relative. */
+  /** The geometric mean of two rates, because the precision is relative. */
   #between(low: number, high: number): number | undefined {
     const middle = Math.round(Math.sqrt(low * high));
     return high / low > 1 + this.plan.precision && middle > low && middle < high ? middle : undefined;
@@ -147,9 +147,11 @@ class Bracket {
 }
 
 /**
- * The point from which latency rises faster than load. It is the point farthest below the line from the first to the
- * last point, with both axes scaled to 1. This is the Kneedle method (Satopää et al., 2011), applied to the logarithm
- * of latency, because latency grows by orders of magnitude beyond the knee.
+ * The knee: the point from which latency rises faster than load.
+ *
+ * It is the point farthest below the line from the first to the last point, with both axes scaled to 1 (Kneedle method,
+ * Satopää et al., 2011). The method is applied to the logarithm of latency, because latency grows by orders of
+ * magnitude beyond the knee.
  * @param points points with ascending rates
  * @returns undefined for fewer than three points, or if no point is below the line
  */

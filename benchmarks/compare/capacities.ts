@@ -1,6 +1,6 @@
 /**
- * Compares capacities of two runs. A search finds that the capacity is between two rates, so a ratio of capacities has
- * bounds. Pure.
+ * Compares the capacities of two runs. A search finds only that a capacity is between two rates, so the ratio of two
+ * capacities has a lower and an upper bound. Pure.
  */
 import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
@@ -13,21 +13,21 @@ export interface ComparedCapacity {
   readonly workload: string;
   readonly before: CapacityRecord;
   readonly after: CapacityRecord;
-  /** Differences between objectives or loads. If there are any, there is no ratio. */
+  /** Differences between the objectives or loads of the two searches. If the list is not empty, there is no ratio. */
   readonly workDifferences: readonly Change[];
   /**
-   * Ratio with its bounds. `high` is infinite or `low` is 0 if every rate of one search met the objective. Undefined
-   * without a ratio.
+   * Ratio with its bounds. If every rate of one search met the objective, `high` is infinite or `low` is 0. Undefined
+   * if there is no ratio.
    */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
-  /** Influences on the ratio other than the servers. */
+  /** Reasons other than the servers that may have changed the ratio. */
   readonly notes: readonly string[];
 }
 
 /**
- * Compares all capacities that both runs have.
- * @param matched pairs of a deployment of the first run and one of the second
- * @param notes influences that concern both runs as a whole
+ * Compares the capacities that both runs have.
+ * @param matched pairs of a deployment of the first run and a deployment of the second run
+ * @param notes reasons that may have changed all ratios of these runs
  */
 export function compareCapacities(
   before: Results,
@@ -66,9 +66,10 @@ export function compareCapacities(
 }
 
 /**
- * Judges the ratio of two capacities. To count, a difference must be greater than the steps of both searches and
- * greater than the change of the reference load. "No difference" requires steps as small as the precision.
- * @param referenceLoad ratio of its rate in the second run to its rate in the first run
+ * Judges the ratio of two capacities. A difference counts if it is greater than the steps of both searches and greater
+ * than the change of the reference load. The judgement "no difference" requires steps that are at most as large as the
+ * precision.
+ * @param referenceLoad rate of the reference load in the second run divided by its rate in the first run
  * @param precision relative difference that matters: 0.05 is 5 %
  */
 export function judgeCapacities(
@@ -86,8 +87,9 @@ export function judgeCapacities(
 }
 
 /**
- * Whether a ratio is as close to 1 as the change of the machine itself, or closer.
- * @param referenceLoad ratio of its rate in the second run to its rate in the first run
+ * Whether the change of the machine's own speed can explain a ratio: the ratio is at least as close to 1 as the ratio
+ * of the reference loads.
+ * @param referenceLoad rate of the reference load in the second run divided by its rate in the first run
  */
 export function isWithinDrift(referenceLoad: Ratio | undefined, ratio: number): boolean {
   const ends = [referenceLoad?.low ?? referenceLoad?.ratio ?? 1, referenceLoad?.high ?? referenceLoad?.ratio ?? 1];
@@ -119,8 +121,8 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
 }
 
 /**
- * Bounds of the ratio. Undefined if the lowest rate of a search missed the objective, because there is then no capacity
- * to divide by.
+ * Bounds of the ratio. Undefined if the lowest rate of a search missed the objective, because the capacity is then
+ * unknown.
  */
 function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapacity["bounds"] {
   if (before.capacity === 0 || after.capacity === 0) return undefined;
@@ -132,8 +134,8 @@ function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapaci
 }
 
 /**
- * The lowest rate above the capacity that missed the objective in at least half of its probes; infinite if there is
- * none.
+ * The lowest rate above the capacity that missed the objective in at least half of its probes. Infinite if no such rate
+ * exists.
  */
 function lowestMissedRate({ capacity, points }: CapacityRecord): number {
   return Math.min(

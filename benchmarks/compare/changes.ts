@@ -6,7 +6,7 @@ import { formatBytes, formatPercent } from "../../lib/units";
 
 /** One difference, with both values as text. */
 export interface Change {
-  /** Name of the value: `machine`, `version of cluster`, `cluster maxmemory`. */
+  /** Name of the value, such as `machine`, `version of cluster` or `cluster maxmemory`. */
   readonly what: string;
   readonly before: string;
   readonly after: string;
@@ -17,7 +17,7 @@ export function describeChange({ what, before, after }: Change): string {
   return `${what}: ${before} → ${after}`;
 }
 
-/** Facts of an environment that influence results, as text. */
+/** Facts about an environment that influence results, as pairs of name and text. */
 function factsOf(environment: Environment): [string, string][] {
   const {
     cpuModel,
@@ -77,7 +77,7 @@ export function environmentChanges(before: Environment, after: Environment): Cha
   );
 }
 
-/** Whether both runs used the same machine. If they did not, a ratio includes the difference between the machines. */
+/** Whether both runs used the same machine. If not, ratios include the difference between the machines. */
 export function isSameMachine(before: Environment, after: Environment): boolean {
   return !environmentChanges(before, after).some(
     ({ what }) => what === "machine" || what === "machines of the cluster",
@@ -105,12 +105,12 @@ function valueOf({ settings }: MeasuredTopology, name: string): string {
   return value === undefined ? "unknown" : value === "" ? '""' : value;
 }
 
-/** Maximum difference between two hit ratios that count as the same work. */
+/** Greatest difference between two hit ratios that still count as the same work. */
 const HIT_LIMIT = 0.001;
-/** Maximum relative difference between two offered rates that count as the same work. */
+/** Greatest relative difference between two offered rates that still count as the same work. */
 const RATE_LIMIT = 0.01;
 
-/** Differences in the work. Results of different work have no ratio. */
+/** Differences in the work. For different work, no ratio is computed. */
 export function workChanges(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[]): Change[] {
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) return [];
@@ -135,7 +135,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   ]);
 }
 
-/** Differences in the work of two capacity searches. Their rates are not compared. */
+/** Differences in the work of two capacity searches. If there are any, the capacities are not compared. */
 export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return [
     ...mixChanges(before.requestMix, after.requestMix),
@@ -163,7 +163,7 @@ function mixChanges(before: MeasurementRecord["requestMix"], after: MeasurementR
   ];
 }
 
-/** Differences in how the same work is sent. A ratio includes the effect of such differences. */
+/** Differences in how the same work is sent. A ratio also includes the effect of these differences. */
 export function generatorChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [
     ...differing("load generator", before.loadGenerator, after.loadGenerator),
@@ -183,8 +183,8 @@ function differing(what: string, before: string, after: string): Change[] {
 }
 
 /**
- * Pairs the deployments of both runs by name. A deployment without a namesake is paired with the only other deployment
- * of its mode.
+ * Pairs the deployments of two runs by name. If the other run lacks a name, the deployment is paired by mode, provided
+ * that each run has only one deployment with this mode.
  */
 export function matchDeployments(
   before: Results,

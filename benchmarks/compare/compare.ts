@@ -21,14 +21,14 @@ import {
   workChanges,
 } from "./changes";
 
-/** Default relative difference that matters. */
+/** Relative difference that matters by default. */
 export const DEFAULT_PRECISION = 0.05;
 
 const ANOTHER_MACHINE = "the runs used different machines: the ratio also contains the difference between the machines";
 
 /**
  * Judgement of a ratio. `noise` is a significant difference that the reference load shows as well. `other-work` means
- * that there is no ratio.
+ * that no ratio is computed, because the work differs.
  */
 export type Judgement = "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work";
 
@@ -41,15 +41,15 @@ export interface ComparedRow {
   /** Compared metric: throughput at full speed, or p99 at an offered rate. */
   readonly metric: "throughput" | "p99";
   /**
-   * Value in each run: requests per second, as the median of the repeats; or milliseconds, as the p99 of all repeats
-   * together.
+   * Value in the run. Throughput is the median of the repeats, in requests per second. The p99 is the p99 of all
+   * repeats together, in milliseconds.
    */
   readonly valueBefore: number;
   readonly valueAfter: number;
-  /** Ratio of the second run to the first; undefined for different work. */
+  /** Value of the second run divided by value of the first run; undefined for different work. */
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
-  /** Reasons why there is no ratio, or influences on it other than the servers. */
+  /** Reasons why there is no ratio, or reasons other than the servers that may have changed it. */
   readonly notes: readonly string[];
 }
 
@@ -57,13 +57,13 @@ export interface ComparedRow {
 export interface RunComparison {
   readonly changes: readonly Change[];
   /**
-   * Ratio of the reference load's rate in the second run to its rate in the first. Undefined without reference loads
-   * and for different machines.
+   * Rate of the reference load in the second run divided by its rate in the first run. Undefined without reference
+   * loads, or if the machines differ.
    */
   readonly referenceLoad: Ratio | undefined;
   readonly rows: readonly ComparedRow[];
   readonly capacities: readonly (ComparedCapacity & { readonly judgement: Judgement })[];
-  /** Results that only one of the runs has. */
+  /** Results that the other run lacks. */
   readonly unmatched: readonly string[];
 }
 
@@ -142,7 +142,7 @@ function eachOf(records: readonly MeasurementRecord[], metric: ComparedRow["metr
   return records.map(({ client }) => (metric === "throughput" ? client.rps : client.p99Ms));
 }
 
-/** Value of a metric. The percentile of several repeats is the percentile of their merged counts. */
+/** Value of a metric. The p99 of several repeats is computed from their merged counts. */
 function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["metric"]): number {
   return metric === "throughput"
     ? median(eachOf(records, metric))
@@ -150,8 +150,8 @@ function valueOf(records: readonly MeasurementRecord[], metric: ComparedRow["met
 }
 
 /**
- * Judgement of a ratio between two runs. Two runs differ by more than the repeats of one run do. The change of the
- * reference load shows how much more.
+ * Judgement of a ratio between two runs. Two runs differ more than the repeats within one run. The reference load shows
+ * how much more.
  */
 function judge(ratio: Ratio, referenceLoad: Ratio | undefined, metric: ComparedRow["metric"]): Judgement {
   if (ratio.verdict === "no-difference" || ratio.verdict === "not-enough-data") return ratio.verdict;

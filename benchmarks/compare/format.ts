@@ -17,7 +17,7 @@ const JUDGEMENTS: Readonly<Record<Judgement, string>> = {
   "other-work": "different work, no ratio",
 };
 
-/** A run as text: `first: stack local, 20261121-090000 UTC, 36 measurements`. */
+/** A run as text, such as `first: stack local, 20261121-090000 UTC, 36 measurements`. */
 export function formatRun(name: string, { stack, timestamp, complete, reason, records, capacities }: Results): string {
   const parts = compact([
     `${name}: stack ${stack}`,
@@ -29,7 +29,7 @@ export function formatRun(name: string, { stack, timestamp, complete, reason, re
   return parts.join(", ");
 }
 
-/** A ratio of reference loads as text: `0.98× (0.97 … 0.99)`. */
+/** A ratio of reference loads as text, such as `0.98× (0.97 … 0.99)`. */
 function describeReferenceLoad({ ratio, low, high }: Ratio): string {
   const interval = low === undefined || high === undefined ? "" : ` (${low.toFixed(2)} … ${high.toFixed(2)})`;
   return `${ratio?.toFixed(2) ?? "–"}×${interval}`;
@@ -67,7 +67,7 @@ export function formatComparison({ changes, referenceLoad, rows, capacities, unm
   ]);
 }
 
-/** Table of capacities. The bounds of their ratios come from the steps of both searches. */
+/** Table of capacities. The bounds of each ratio follow from the steps of both searches. */
 function capacityTable(capacities: RunComparison["capacities"], letter: (note: string) => string): string[] {
   if (capacities.length === 0) return [];
   const rate = ({ capacity, isOpenEnded }: CapacityRecord): string =>

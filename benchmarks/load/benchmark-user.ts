@@ -1,7 +1,7 @@
 /**
- * The user with which load generators authenticate. valkey-benchmark takes a password only on its command line, where
- * every user of the machine can read it. So each run creates a user that may only read and write keys, and deletes it
- * afterwards.
+ * The user with which load generators authenticate. Each run creates its own user, which may only read and write keys,
+ * and deletes it afterwards. It does not use an existing user, because valkey-benchmark takes the password on its
+ * command line, where every user of the machine can read it.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -23,8 +23,8 @@ interface ConnectedNode {
 }
 
 /**
- * Beginning of the user names. It contains a hash of this machine's name, because a machine cannot tell whether a run
- * on a different machine has ended.
+ * Prefix of the user names. It contains a hash of the name of this machine, because this machine can tell only for its
+ * own runs whether they have ended.
  */
 const PREFIX = `${OWN_USERS}${shortHash(hostname())}-`;
 
@@ -46,7 +46,10 @@ const RULES = [
   "+info",
 ];
 
-/** Rules for servers whose ACL has no subcommands (Dragonfly). valkey-benchmark works without CONFIG GET. */
+/**
+ * Rules for servers whose ACL has no subcommands (Dragonfly). They do not allow CONFIG GET, and valkey-benchmark works
+ * without it.
+ */
 const PLAIN_RULES = ["~*", "+@READ", "+@WRITE", "+@CONNECTION", "+PING", "+INFO"];
 
 async function setUser(connection: Connection, username: string, password: string): Promise<void> {
@@ -59,8 +62,8 @@ async function setUser(connection: Connection, username: string, password: strin
 }
 
 /**
- * Creates the user on every node, and deletes users that killed runs of this machine left behind.
- * @throws Failure when a node does not allow it
+ * Creates the user on every node, and deletes the users of this machine's runs that were killed.
+ * @throws Failure when a node refuses a command
  */
 export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Promise<BenchmarkUser> {
   const username = `${PREFIX}${ownerOf(process.pid) ?? process.pid}-${randomBytes(3).toString("hex")}`;
@@ -88,7 +91,7 @@ export async function removeBenchmarkUser(nodes: readonly ConnectedNode[], user:
   await Promise.allSettled(nodes.map(({ connection }) => connection.call("ACL", "DELUSER", user.username)));
 }
 
-/** Deletes users whose run has ended. */
+/** Deletes users of this machine's runs that have ended. */
 async function removeLeftOvers(connection: Connection): Promise<void> {
   const users = (await connection.call("ACL", "USERS")) as string[];
   const abandoned = users.filter((user) => {
@@ -100,8 +103,7 @@ async function removeLeftOvers(connection: Connection): Promise<void> {
 }
 
 /**
- * Name of a process: its PID with a hash of its start time, because PIDs are reused. Undefined if there is no such
- * process.
+ * The PID of a process, with a hash of its start time because PIDs are reused. Undefined if no process has this PID.
  */
 function ownerOf(pid: number): string | undefined {
   const identity = identifyProcess(pid);

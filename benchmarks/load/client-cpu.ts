@@ -7,16 +7,16 @@ import type { ClientCpu } from "./load-driver";
 export interface LocalGenerators {
   /** Number of threads of all load generators together. */
   readonly threads: number;
-  /** Number of cores that the load generators are pinned to. @default all cores of this machine */
+  /** Number of cores to which the load generators are pinned. @default all cores of this machine */
   readonly cores?: number | undefined;
   /** Cores that this program itself used during the measurement. */
   readonly program: number;
-  /** Whether the servers run on this machine as well. */
+  /** Whether the servers also run on this machine. */
   readonly serversHere: boolean;
 }
 
 /**
- * CPU use on the load generators' side, in the form of records.
+ * CPU use of the load generators and of their machine, in the form of records.
  * @param uses CPU use of each load generator in the measured time
  */
 export function clientCpu(

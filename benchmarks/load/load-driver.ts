@@ -1,4 +1,4 @@
-/** A driver of load generators, which run as processes on this machine or in the pods of a Job. */
+/** A driver starts load generators, either as processes on this machine or in the pods of a Job. */
 import { Failure } from "../../lib/errors";
 import type { Histogram } from "../../lib/histogram";
 import type { Deployment } from "../../valkey/deployment";
@@ -9,23 +9,24 @@ import type { LoadReport } from "./load-report";
 /** Sends loads with one kind of load generator. @typeParam R one run of that load generator */
 export interface LoadDriver<R> {
   /**
-   * Number of load generators that run side by side. Each of them has the clients, the pipeline and the threads of the
-   * workload, and its share of the requests or of the rate. Each has its own seed, counted up from the seed of the run.
+   * Number of load generators that run side by side. Each has the clients, the pipeline and the threads of the
+   * workload. The requests or the rate are divided among them. The first has the seed of the run, and each further load
+   * generator has the next higher number.
    */
   readonly count: number;
   /**
    * Runs all load generators once, at the same time.
-   * @throws LoadGeneratorFailure if one fails, hangs or prints output that cannot be parsed; Failure if one cannot be
-   *   started; the signal's reason
+   * @throws LoadGeneratorFailure if a load generator fails, hangs or prints output that cannot be parsed; Failure if a
+   *   load generator cannot be started; the signal's reason if the signal is aborted
    */
   run(request: LoadRequest<R>, observer: LoadObserver, signal: AbortSignal): Promise<LoadOutcome>;
 }
 
-/** Reads the servers' counters before and after a run. Between its two calls, nothing except the load is sent. */
+/** Reads the servers' counters before and after a run. Between `begin` and `end`, only the load is sent. */
 export interface LoadObserver {
-  /** Awaited when everything is ready, before the measured load is sent. */
+  /** Called when everything is ready. The driver awaits it before it sends the measured load. */
   readonly begin: () => Promise<void>;
-  /** Awaited when everything has been sent and answered. It is not called if a run fails. */
+  /** Called when all requests have been sent and answered, and then awaited. It is not called if a run fails. */
   readonly end: () => Promise<void>;
 }
 
@@ -35,50 +36,52 @@ export interface LoadRequest<R> {
   /** The primary whose endpoint the load generator gets. */
   readonly primary: PrimaryNode;
   readonly run: R;
-  /** Load that is sent before and does not count; undefined for no warm-up. */
+  /** Load that is sent before the measured load and is not measured; undefined for no warm-up. */
   readonly warmUp: R | undefined;
 }
 
-/** CPU use on the load generators' side, in the form of records. */
+/** CPU use of the load generators and of their machines, in the form of records. */
 export type ClientCpu = Omit<MeasurementRecord["cpu"], "servers">;
 
 /** Outcome of a load. */
 export interface LoadOutcome {
-  /** Report of all load generators together. */
+  /** Merged report of all load generators. */
   readonly report: LoadReport;
-  /** All counted latencies, if the load generator reports them. */
+  /** Latencies of all counted requests, if the load generator reports them. */
   readonly latencies?: Histogram | undefined;
-  /** Counts of the offered load, if an open loop sent it. */
+  /** Counts of the offered load, if the load generator is an open loop. */
   readonly offering?: OpenLoopCounts | undefined;
   /**
-   * Beginning and end of the time that the report covers: milliseconds since the epoch, by the clock of this machine.
+   * Beginning and end of the time that the report covers, milliseconds since the epoch by the clock of this machine.
    */
   readonly fromMs: number;
   readonly toMs: number;
   readonly startedAt: string;
   readonly outputs: readonly LoadGeneratorOutput[];
   readonly cpu: ClientCpu;
-  /** Results of each load generator, if there are several or they run on other machines. */
+  /** Results of each load generator, if there are several or if they run on other machines. */
   readonly runners: MeasurementRecord["runners"];
-  /** Warnings about the places and times at which the load generators ran. */
+  /** Warnings about where and when the load generators ran. */
   readonly warnings: readonly Warning[];
 }
 
 /** Output of one load generator, unchanged. */
 export interface LoadGeneratorOutput {
   readonly warmUp: boolean;
-  /** Name of the load generator, `runner 2 on machine-1`; undefined if there is only one. */
+  /** Name of the load generator, such as `runner 2 on machine-1`; undefined if there is only one load generator. */
   readonly runner: string | undefined;
   /** Arguments of the load generator, without secrets. */
   readonly command: readonly string[];
   readonly text: string;
 }
 
-/** A load generator failed. Its output is still written to raw.txt. */
+/** Error of a load generator that failed. Its output is written to raw.txt nevertheless. */
 export class LoadGeneratorFailure extends Failure {
-  /** Whether the load generator was killed because it did not end. */
+  /** Whether the load generator hung and was killed. */
   readonly hung: boolean;
-  /** Whether its machine or its pod was taken away. This tells nothing about the load. */
+  /**
+   * Whether the machine or the pod of the load generator was taken away. The load is not the cause of such a failure.
+   */
   readonly interrupted: boolean;
 
   constructor(
@@ -93,5 +96,5 @@ export class LoadGeneratorFailure extends Failure {
   }
 }
 
-/** Seconds for which a load generator may run in addition to its planned duration. */
+/** Seconds that are added to the planned duration of a load generator. It must end within the sum. */
 export const TIMEOUT_MARGIN_SECONDS = 10;

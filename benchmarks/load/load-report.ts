@@ -3,7 +3,7 @@ import type { CumulativeCount } from "../../lib/histogram";
 
 /**
  * Results of one run of a load generator. Latencies are in milliseconds. With a pipeline, a latency is the time of a
- * whole batch.
+ * whole batch of requests.
  */
 export interface LoadReport {
   readonly title: string;
@@ -11,7 +11,8 @@ export interface LoadReport {
   /** Requests per second. */
   readonly rate: number;
   /**
-   * Duration of the run, seconds. It is computed from count and rate, which valkey-benchmark prints with more digits.
+   * Duration of the run, seconds. It is computed from count and rate, because valkey-benchmark prints these with more
+   * digits than the duration.
    */
   readonly seconds: number;
   readonly avgMs: number;
@@ -20,11 +21,11 @@ export interface LoadReport {
   readonly p95Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
-  /** Counts by latency from "Latency by percentile distribution", ascending. */
+  /** Number of requests for each latency, ascending, from "Latency by percentile distribution". */
   readonly percentiles: readonly CumulativeCount[];
   /**
-   * Counts by latency from "Cumulative distribution of latencies": every 0.1 ms up to 2 ms, then every 1 ms. Steps
-   * without a change are absent.
+   * Number of requests for each latency, from "Cumulative distribution of latencies". The steps are 0.1 ms up to 2 ms,
+   * and 1 ms above. Steps at which the number does not change are absent.
    */
   readonly cumulative: readonly CumulativeCount[];
 }

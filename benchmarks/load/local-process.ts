@@ -1,4 +1,7 @@
-/** A load generator as one process on this machine. Its CPU use and that of the machine are sampled during the run. */
+/**
+ * Runs a load generator as one process on this machine. During the run, it samples the CPU use of the process and of
+ * the machine.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { epochMs } from "../../lib/clock";
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
@@ -15,7 +18,7 @@ export interface LocalProcess {
   readonly run: RunDirectory;
   /** Name under which the run directory records the process. */
   readonly recordName: string;
-  /** Beginning of its error messages: `warm-up: valkey-benchmark`. */
+  /** Beginning of error messages about the process, such as `warm-up: valkey-benchmark`. */
   readonly title: string;
   readonly command: string;
   readonly args: readonly string[];
@@ -42,7 +45,7 @@ export interface EndedProcess {
 
 /**
  * Runs a load generator. Kills it if it takes too long or if the signal is aborted.
- * @throws LoadGeneratorFailure when it fails or hangs; the signal's reason
+ * @throws LoadGeneratorFailure when it fails or hangs; the signal's reason if the signal is aborted
  */
 export async function runLocalProcess(
   { run, recordName, title, command, args, timeoutSeconds }: LocalProcess,
@@ -86,7 +89,7 @@ export async function runLocalProcess(
   return { startedAt, cpu, programCores: (user + system) / 1000 / (epochMs() - beganMs) };
 }
 
-/** The last two lines of a text that are not empty, joined into one line. */
+/** The last two non-empty lines of a text, joined into one line. */
 export function lastTwoLines(text: string, isOfInterest: (line: string) => boolean = () => true): string {
   const lines = text
     .split(/[\r\n]+/)

@@ -1,13 +1,16 @@
-/** Merges the reports of several load generators. Counts are added, and percentiles are computed from the sum. Pure. */
+/**
+ * Merges the reports of several load generators. Counts are added, and percentiles are computed from the added counts.
+ * Pure.
+ */
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "../results/latency-histogram";
 import type { LoadReport } from "./load-report";
 
 /**
- * Merges reports. The rate is the sum of the rates, which is correct for the time in which all load generators run. The
- * seconds are the time that all requests take at this rate. A percentile is at most one step of valkey-benchmark's own
- * distribution too high.
- * @param reports at least one; a single report is returned as it is
+ * Merges reports. The merged rate is the sum of the rates, which is correct for the time in which all load generators
+ * run. The merged duration is the time that all requests take at this rate. A merged percentile is too high by at most
+ * one step of valkey-benchmark's distribution.
+ * @param reports at least one report; a single report is returned unchanged
  */
 export function mergeReports(reports: readonly LoadReport[]): LoadReport {
   const [first] = reports;
@@ -17,7 +20,7 @@ export function mergeReports(reports: readonly LoadReport[]): LoadReport {
     reports.reduce((total, report) => total + figure(report), 0);
   const requests = sum((report) => report.requests);
   const rate = sum((report) => report.rate);
-  // Requests that are in flight at the end count as requests, but have no latency.
+  // Requests that are in flight at the end are counted, but have no latency.
   const latencies = Histogram.merge(reports.map(latencyHistogram));
   return {
     ...latencySummary(first.title, latencies),

@@ -1,6 +1,7 @@
 /**
- * Checks whether a closed loop had too few connections. If CPU use does not explain the rate, the same load is sent
- * again over twice as many connections. If this rate is higher, the number of connections was the bottleneck.
+ * Checks whether a closed loop had too few connections. If CPU use does not explain the rate of a load, the check sends
+ * the load again over twice as many connections. If the rate is then higher, the number of connections was the
+ * bottleneck.
  */
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
@@ -9,28 +10,31 @@ import type { BottleneckEvidence } from "../warnings/bottleneck";
 import { bottleneckOf } from "../warnings/bottleneck";
 import type { MeasuredLoad } from "./measure";
 
-/** Factor between the connections of a check and those of the measurement. */
+/** Number of connections in a check, divided by the number of connections in the measurement. */
 export const CHECK_CONNECTION_FACTOR = 2;
 /** Longest duration of a check, seconds. */
 const CHECK_SECONDS = 2;
 /**
- * Ratio of the two rates from which more connections count as faster. Rates of the reference load may vary by the same
+ * Ratio of the two rates above which more connections count as faster. Rates of the reference load may vary by the same
  * ratio.
  */
 const GAIN_LIMIT = 1.1;
-/** Shortest measurement whose bottleneck can be found, seconds. */
+/** Shortest measurement in which a bottleneck can be found, seconds. */
 const MIN_SECONDS = 1;
-/** Share of MIN_SECONDS from which a measurement of this duration counts as long enough, because it may end early. */
+/** Share of MIN_SECONDS that is long enough, because a measurement may end a little early. */
 const EARLY_END = 0.98;
 
-/** Whether a closed loop at full speed ran long enough and CPU use does not explain its rate. */
+/**
+ * Whether the connections of a load must be checked: it is a closed loop at full speed that ran long enough, and CPU
+ * use does not explain its rate.
+ */
 export function needsConnectionCheck(record: BottleneckEvidence): boolean {
   if (record.rate !== null || record.offering !== null) return false;
   return record.client.seconds >= MIN_SECONDS * EARLY_END && bottleneckOf(record).at === "none";
 }
 
 /**
- * A warning if more connections are faster.
+ * Warns if the load is faster with more connections.
  * @param rate requests per second of the measurement
  * @param checked requests per second over CHECK_CONNECTION_FACTOR times the connections
  */
@@ -47,8 +51,8 @@ export function connectionWarnings(rate: number, checked: number): Warning[] {
 }
 
 /**
- * Connection checks of one series. Each load is checked once on each deployment, because its bottleneck is the same in
- * every round.
+ * Connection checks of a series of measurements. Each load is checked once on each deployment, because the bottleneck
+ * of a load is the same in every round.
  */
 export class ConnectionChecks {
   /** Requests per second with more connections, by deployment and test. */

@@ -1,4 +1,4 @@
-/** The servers' own counters. They are sampled while a load generator runs. */
+/** The servers' own counters, which are sampled while a load generator runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
 import { readInfoSections } from "../../valkey/connection";
@@ -15,7 +15,10 @@ export interface CounterSample {
   readonly hits: number;
   readonly misses: number;
   readonly evictions: number;
-  /** CPU seconds of the whole process, and of its main thread if the server reports them (Linux). */
+  /**
+   * CPU seconds of the whole process and of its main thread. The value of the main thread exists if the server reports
+   * it, which it does on Linux.
+   */
   readonly cpuSeconds: number;
   readonly mainThreadSeconds: number | undefined;
   readonly rejectedCalls: number;
@@ -57,9 +60,9 @@ export function parseCounters(text: string, commands: readonly string[], atMs: n
 }
 
 /**
- * Samples a node's counters at intervals. If INFO has the server's own time, this is the time of the sample, because a
- * reply may have waited behind the load. The difference between the two clocks is taken from the sample with the
- * quickest reply.
+ * Samples the counters of a node at intervals. The time of a sample is the server's own time if INFO contains it,
+ * because a reply may have waited behind the load. The difference between the server's clock and this machine's clock
+ * comes from the sample with the quickest reply.
  */
 export class CounterSampler {
   readonly #samples: { readonly sentMs: number; readonly receivedMs: number; readonly text: string }[] = [];
@@ -73,13 +76,13 @@ export class CounterSampler {
     private readonly intervalMs: number,
   ) {}
 
-  /** Takes a first sample, and then one in each interval until `finish`. */
+  /** Takes a first sample, and then one sample per interval until `finish`. */
   async start(): Promise<void> {
     await this.#sample();
     this.#loop = this.#run();
   }
 
-  /** Takes a last sample. @returns the samples in order, or the reason why there are none */
+  /** Takes a last sample. @returns all samples in order, or the reason why no samples exist */
   async finish(): Promise<CounterSample[] | string> {
     this.stop();
     await this.#loop;
@@ -109,7 +112,7 @@ export class CounterSampler {
     try {
       const sentMs = epochMs();
       const text = await readInfoSections(this.node.connection, "server", "stats", "commandstats", "cpu");
-      // Samples are parsed later. Parsing them now would take CPU from the load on the same machine.
+      // The text is parsed after the measurement. Parsing it now would take CPU from the load on this machine.
       this.#samples.push({ sentMs, receivedMs: epochMs(), text });
     } catch (error) {
       this.#error ??= `${this.node.name}: ${messageOf(error)}`;
@@ -133,7 +136,7 @@ export class CounterSampler {
   }
 }
 
-/** The time in which a load generator sent its load, milliseconds since the epoch. */
+/** The time in which a load generator sent its load, in milliseconds since the epoch. */
 export interface MeasuredInterval {
   readonly fromMs: number;
   readonly toMs: number;
@@ -152,9 +155,11 @@ export interface NodeCounts {
 }
 
 /**
- * The work of one node in an interval. Calls are counted from the first sample, which is before the interval, to the
- * last, which is after it: outside the interval nothing is sent. A server also uses CPU outside the interval, so CPU is
- * counted only between the samples that are inside it.
+ * The work of one node in an interval.
+ *
+ * Calls are counted from the first sample, which is before the interval, to the last sample, which is after it. This is
+ * correct because nothing is sent outside the interval. CPU is counted only between samples inside the interval,
+ * because a server also uses CPU outside it.
  */
 export function countsWithin(samples: readonly CounterSample[], interval: MeasuredInterval): NodeCounts {
   const first = samples[0];

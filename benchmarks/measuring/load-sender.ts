@@ -12,13 +12,13 @@ import { countedCommands, measure } from "./measure";
 import type { LoadDrivers, MeasurementListener } from "./measurement-series";
 import type { Session } from "./session";
 
-/** Most starts of a run that is interrupted, or in which valkey-benchmark hangs. */
+/** Highest number of attempts for a run that is interrupted, or in which valkey-benchmark hangs. */
 const ATTEMPTS = 2;
 
 /** One load to send. @typeParam R one run of the load generator */
 export interface Sending<R> {
   readonly run: R;
-  /** Load that is sent before and does not count; undefined for no warm-up. */
+  /** Load that is sent before the measured load and is not measured; undefined for no warm-up. */
   readonly warmUp: R | undefined;
   readonly commands: CountedCommands;
   readonly runner: LoadDriver<R>;
@@ -29,13 +29,13 @@ export interface Sending<R> {
 /** One load to send with valkey-benchmark. */
 export interface ValkeyBenchmarkSending {
   readonly run: ValkeyBenchmarkRun;
-  /** Load that is sent before and does not count. @default no warm-up */
+  /** Load that is sent before the measured load and is not measured. @default no warm-up */
   readonly warmUp?: ValkeyBenchmarkRun | undefined;
   /** Nodes whose counters are read. @default no nodes */
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
 
-/** Gives every run its own seeds, repeats a run that hangs, and passes on all output. */
+/** Sends loads. It gives each run new seeds, repeats runs that hang, and passes all output on. */
 export class LoadSender {
   readonly #firstSeed = randomInt(1, 1_000_000_000);
   #seedsTaken = 0;
@@ -45,7 +45,7 @@ export class LoadSender {
     private readonly listener: Pick<MeasurementListener, "progress" | "raw">,
   ) {}
 
-  /** The seed of the next run. Its load generators take this seed and the numbers after it, one each. */
+  /** The first seed of the next run. Each load generator of the run has its own seed, counted up from this one. */
   nextSeed(): number {
     const seed = this.#firstSeed + this.#seedsTaken;
     this.#seedsTaken += this.runners.valkeyBenchmark.count;
@@ -67,8 +67,8 @@ export class LoadSender {
   }
 
   /**
-   * Sends a load. If a machine of its load generators is taken away, the load is sent once more, and the interrupted
-   * run does not count.
+   * Sends a load. If a machine of the load generators is taken away, the interrupted run is discarded and the load is
+   * sent once more.
    * @param label name of the run, for progress and raw output
    * @throws the errors of `measure`
    */
@@ -87,7 +87,8 @@ export class LoadSender {
   }
 
   /**
-   * Sends a load with valkey-benchmark. If it hangs, the load is sent once more. The output is passed on in every case.
+   * Sends a load with valkey-benchmark. If valkey-benchmark hangs, the load is sent once more. The output is always
+   * passed on.
    * @throws LoadGeneratorFailure with the label; the errors of `measure`
    */
   async sendByValkeyBenchmark(label: string, session: Session, sending: ValkeyBenchmarkSending): Promise<MeasuredLoad> {

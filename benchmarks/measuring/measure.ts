@@ -17,23 +17,23 @@ export interface MeasuredNode {
 
 /** The report of a load generator, and the servers' counters during its run. */
 export interface MeasuredLoad extends LoadOutcome {
-  /** Samples of every measured node, or the reason why there are none. */
+  /** Samples of each measured node, or the reason why the node has no samples. */
   readonly counters: ReadonlyMap<MeasuredNode, readonly CounterSample[] | string>;
 }
 
 /** Milliseconds between two samples of a node. */
 const SAMPLE_INTERVAL_MS = { primary: 200, replica: 500 } as const;
 
-/** Commands that count as calls of a load, by the node's role. Names are those of INFO commandstats. */
+/** Commands that count as calls of a load, by the role of the node. The names are those in INFO commandstats. */
 export interface CountedCommands {
   readonly primary: readonly string[];
-  /** Commands that clients send to replicas. Commands that a primary passes on to its replicas do not count. */
+  /** Commands that clients send to replicas. Commands that a replica receives from its primary do not count. */
   readonly replica: readonly string[];
 }
 
 /**
- * Commands that a run of valkey-benchmark sends. It reads from replicas only if it is told to, and then it writes
- * nothing.
+ * Commands that a run of valkey-benchmark sends. It reads from replicas only if `readFrom` says so, and such a run
+ * writes nothing.
  */
 export function countedCommands({ test, readFrom = "primary" }: ValkeyBenchmarkRun): CountedCommands {
   const commands = commandsOfTest(test);
@@ -48,8 +48,8 @@ export function countedCommandsOfMixed(mixed: MixedWorkload): CountedCommands {
 }
 
 /**
- * Runs a load generator once.
- * @throws the errors of the runner
+ * Runs a load generator once, and samples the servers' counters during the run.
+ * @throws the errors of the load generator's driver
  */
 export async function measure<R>(
   request: LoadRequest<R>,

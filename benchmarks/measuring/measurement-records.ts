@@ -12,17 +12,17 @@ import type { MeasuredLoad, MeasuredNode } from "./measure";
 import type { WarningEvidence } from "../warnings/warnings";
 import { warningsOf } from "../warnings/warnings";
 
-/** Facts about the measurement of a named test that are not measured values. */
+/** Facts about the measurement of a named test, in addition to the measured values. */
 export interface MeasurementContext {
   readonly deployment: Deployment;
   readonly testName: TestName;
   readonly run: ValkeyBenchmarkRun;
   readonly round: number;
-  /** Whether the test emptied the collections from which it removes elements. */
+  /** Whether the test removed all elements of the collections that it uses. */
   readonly ranEmpty: boolean;
 }
 
-/** Facts about the measurement of a mixed workload that are not measured values. */
+/** Facts about the measurement of a mixed workload, in addition to the measured values. */
 export interface MixedMeasurementContext {
   readonly deployment: Deployment;
   readonly workload: MixedWorkload;
@@ -48,7 +48,7 @@ type SentLoad = Pick<
   | "warmupSeconds"
 >;
 
-/** Inputs of a record that are not measured values. */
+/** Inputs of a record, in addition to the measured values. */
 interface RecordContext extends Omit<WarningEvidence, "record" | "serversUnknown"> {
   readonly deployment: Deployment;
   readonly round: number;
@@ -170,8 +170,8 @@ function serverCpu(counts: Counts): MeasurementRecord["cpu"]["servers"] {
 }
 
 /**
- * Values from the servers' counters. On replicas, only calls of clients that read from them are counted. Shares are
- * those of the primaries.
+ * Values from the servers' counters. On replicas, only calls of clients that read from replicas are counted. Shares are
+ * shares of the primaries.
  */
 function serverFigures(
   counts: Counts,

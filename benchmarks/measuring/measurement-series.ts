@@ -1,4 +1,4 @@
-/** A series of measurements, the programs that send its loads, and the listener that receives its results. */
+/** A series of measurements, the drivers that send the loads, and the listener that receives the results. */
 import type { MemtierRun } from "../load/memtier/arguments";
 import type { OpenLoopRun } from "../load/open-loop/local-driver";
 import type { ReportProgress } from "../../lib/progress";
@@ -15,27 +15,28 @@ export interface MeasurementSeries {
   readonly workload: Workload;
   /** Mixed workloads, measured after the named tests in every round. */
   readonly mixedWorkloads?: readonly MixedWorkload[] | undefined;
-  /** Number of rounds; with 0, only the reference load is measured. */
+  /** Number of rounds. With 0, only the reference load is measured. */
   readonly repeats: number;
   /**
-   * Requests per second of the last reference load. A study sets it, because it measures its own reference loads.
+   * Requests per second of the latest reference load. A study sets this value, because it measures reference loads
+   * itself.
    * @default the series measures a reference load before each round and after the last round
    */
   readonly referenceRate?: number | undefined;
 }
 
-/** Programs that send loads. */
+/** Drivers that send loads. */
 export interface LoadDrivers {
   readonly valkeyBenchmark: ValkeyBenchmarkDriver;
-  /** Driver for workloads whose load generator is `open-loop`; needed only for these. */
+  /** Driver for workloads with the load generator `open-loop`. A series without such workloads does not need it. */
   readonly openLoop?: LoadDriver<OpenLoopRun> | undefined;
-  /** Driver for workloads whose load generator is `memtier`; needed only for these. */
+  /** Driver for workloads with the load generator `memtier`. A series without such workloads does not need it. */
   readonly memtier?: LoadDriver<MemtierRun> | undefined;
-  /** Aborting it ends the series. */
+  /** Signal that ends the series when it is aborted. */
   readonly signal: AbortSignal;
 }
 
-/** Receives results as soon as they exist, so that a later failure loses none of them. */
+/** Receives results as soon as they exist, so that a later failure loses no result. */
 export interface MeasurementListener {
   readonly progress: ReportProgress;
   readonly referenceLoad: (record: ReferenceLoadRecord) => void;

@@ -7,8 +7,8 @@ import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { LoadDrivers } from "./measurement-series";
 
 /**
- * Drivers that these workloads need in addition to valkey-benchmark.
- * @throws BadInput if this machine lacks a program that one of them needs
+ * Drivers that these workloads need in addition to the driver of valkey-benchmark.
+ * @throws BadInput if this machine lacks a program that a workload needs
  */
 export function mixedLoadDrivers(
   run: RunDirectory,
@@ -22,8 +22,8 @@ export function mixedLoadDrivers(
 }
 
 /**
- * Checks before a run that this machine has the programs that these workloads need.
- * @throws BadInput if this machine lacks a program that one of the workloads needs
+ * Checks before a run that this machine has the load generators that these workloads need.
+ * @throws BadInput if a load generator is missing
  */
 export function assertLoadGeneratorsInstalled(workloads: readonly MixedWorkload[]): void {
   if (workloads.some(({ loadGenerator }) => loadGenerator === "memtier")) findMemtier();

@@ -1,4 +1,4 @@
-/** Measures a mixed workload with the load generator that it names. */
+/** Measures a mixed workload with the load generator that the workload names. */
 import { BadInput } from "../../lib/errors";
 import type { MemtierRun } from "../load/memtier/arguments";
 import type { OpenLoopRun } from "../load/open-loop/local-driver";

@@ -1,4 +1,7 @@
-/** Measures a named test of valkey-benchmark: writes its keys, sends its load, and removes the keys that it changed. */
+/**
+ * Measures a named test of valkey-benchmark. It writes the keys of the test, sends the load, and removes the keys that
+ * the test changed.
+ */
 import { effectiveLength } from "../load/valkey-benchmark/arguments";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
 import type { TestName } from "../workloads/named-tests";
@@ -13,14 +16,16 @@ import type { MeasurementListener } from "./measurement-series";
 import type { MeasurementRecord } from "../results/schema";
 import type { Session } from "./session";
 
-/** Number of requests of a trial run. A trial finds how many requests a measurement needs. */
+/**
+ * Number of requests in a trial run. A trial run finds the rate, and with it the number of requests for a measurement.
+ */
 const TRIAL_REQUESTS = 400_000;
 /**
- * Number of elements for a test that removes them, divided by the number of requests that the reference load would send
- * in the same time.
+ * Margin for the number of elements before a test that removes them. Without the margin, it would be the number of
+ * requests that the reference load sends in the same time.
  */
 const STOCK_MARGIN = 1.2;
-/** Seconds by which a run may exceed its planned duration. */
+/** Seconds that a run may last longer than planned. */
 const OVERRUN_SECONDS = 0.5;
 
 /** Measures the named tests of one workload. */
@@ -56,7 +61,7 @@ export class NamedTestMeasurement {
     const ranEmpty = await session.removeChangedKeys(test, size);
     const { deployment } = session;
     const record = namedTestRecord(measured, { deployment, testName, run, round, ranEmpty });
-    // A test that removes elements leaves too few of them for a repetition.
+    // A test that removes elements cannot be repeated, because too few elements are left.
     return test.leaves === "same" ? this.#checked(label, session, record, run) : record;
   }
 
@@ -85,8 +90,8 @@ export class NamedTestMeasurement {
   }
 
   /**
-   * Number of elements that is enough for a test that removes one element with each request. No such test is faster
-   * than the reference load.
+   * Number of elements that is enough for a test that removes one element with each request. The number is based on the
+   * reference load, because no such test is faster.
    */
   #stock(referenceRate: number): number {
     const { length, warmup, clients, pipeline } = this.workload;
@@ -94,7 +99,7 @@ export class NamedTestMeasurement {
     return Math.ceil(referenceRate * STOCK_MARGIN * (length.seconds + warmup + OVERRUN_SECONDS));
   }
 
-  /** A separate run before the measured one: see `valkeyBenchmarkArguments`. */
+  /** The warm-up of a run, as a separate run before it. `valkeyBenchmarkArguments` says why. */
   #warmUp(run: ValkeyBenchmarkRun): ValkeyBenchmarkRun | undefined {
     const { warmup } = this.workload;
     if (warmup === 0 || !this.sender.runners.valkeyBenchmark.features.duration) return undefined;
@@ -102,8 +107,8 @@ export class NamedTestMeasurement {
   }
 
   /**
-   * The run of a test. If valkey-benchmark has no --duration, a trial run finds the number of requests that take the
-   * planned time.
+   * The run of a test. If valkey-benchmark lacks --duration, a trial run finds the number of requests that the planned
+   * time needs.
    */
   async #runOf(label: string, session: Session, testName: TestName): Promise<ValkeyBenchmarkRun> {
     const { features } = this.sender.runners.valkeyBenchmark;

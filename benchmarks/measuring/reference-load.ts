@@ -1,4 +1,4 @@
-/** The reference load: a fixed load that shows whether the machine stays the same during a run. */
+/** The reference load: a fixed load that shows whether the speed of the machine changes during a run. */
 import type { Workload } from "../workloads/workload";
 import { LoadSender } from "./load-sender";
 import type { LoadDrivers, MeasurementListener } from "./measurement-series";
@@ -6,8 +6,8 @@ import type { VerifiedDeployment } from "./session";
 import { Session } from "./session";
 
 /**
- * Requests of every reference load. They do not depend on the configuration, and touch no data. No test that does any
- * work is faster with as few clients.
+ * Requests of every reference load. They do not depend on the configuration and touch no data. With as few clients, no
+ * test that does any work is faster.
  */
 export const REFERENCE_LOAD: Workload = {
   name: "reference-load",
@@ -21,11 +21,11 @@ export const REFERENCE_LOAD: Workload = {
   warmup: 0,
   rate: undefined,
 };
-/** Number of requests of a reference load if valkey-benchmark has no --duration. */
+/** Number of requests of a reference load if valkey-benchmark lacks --duration. */
 const REQUESTS = 500_000;
 
 /**
- * Sends the reference load once, to one server.
+ * Sends the reference load once, to a single server.
  * @param round number of the round before which the load is sent
  * @returns requests per second
  */
@@ -47,8 +47,8 @@ export async function measureReferenceLoad(
 }
 
 /**
- * Sends the reference load once, outside of a series.
- * @param round number of the round under which the load is recorded
+ * Sends the reference load once, outside of a series of measurements.
+ * @param round number of the round that the record of the load names
  * @throws Failure if the deployment cannot be reached; the errors of the load generator
  */
 export async function runReferenceLoad(

@@ -1,6 +1,6 @@
 /**
- * Runs a series of measurements. They are interleaved and repeated, with a reference load before each round and after
- * the last round.
+ * Runs a series of measurements. The measurements are interleaved and repeated. A reference load is sent before each
+ * round and after the last round.
  */
 import { formatCount } from "../../lib/units";
 import { Failure } from "../../lib/errors";
@@ -19,9 +19,10 @@ import { interleave } from "./schedule";
 import { Session } from "./session";
 
 /**
- * Measures every test and every mixed workload on every deployment, `repeats` times.
- * @throws BadInput if a load generator cannot send a workload; LoadGeneratorFailure, Failure, or the signal's reason.
- *   The listener has received all earlier results
+ * Measures every test and every mixed workload on every deployment, `repeats` times. If it throws, the listener has
+ * received all earlier results.
+ * @throws BadInput if a load generator cannot send a workload; LoadGeneratorFailure; Failure; the signal's reason if
+ *   the signal is aborted
  */
 export async function runMeasurements(
   series: MeasurementSeries,
@@ -44,7 +45,7 @@ type Variant =
   | { readonly session: Session; readonly workload: MixedWorkload };
 
 class SeriesRun {
-  /** Requests per second of the last reference load. */
+  /** Requests per second of the latest reference load. */
   #referenceRate: number;
   readonly #sender: LoadSender;
   readonly #namedTests: NamedTestMeasurement;
@@ -71,7 +72,9 @@ class SeriesRun {
     }
   }
 
-  /** Groups of variants that are compared with each other: each test and each mixed workload, on all deployments. */
+  /**
+   * Groups of variants that are compared with each other. A group is one test or one mixed workload on all deployments.
+   */
   #variants(): Variant[][] {
     const { workload, mixedWorkloads = [] } = this.series;
     return [
@@ -81,8 +84,8 @@ class SeriesRun {
   }
 
   /**
-   * Sends the reference load. It always goes to the first deployment, because the servers of a different deployment
-   * serve a different rate.
+   * Sends the reference load to the first deployment. It is always the same deployment, because other servers serve a
+   * different rate.
    */
   async #referenceLoad(round: number): Promise<void> {
     if (this.series.referenceRate !== undefined) return;
@@ -104,7 +107,9 @@ class SeriesRun {
   }
 }
 
-/** A result as text: `100,000/s, p50 0.9 ms`. It also has the p99 if the load was offered at intended times. */
+/**
+ * A result as text: `100,000/s, p50 0.9 ms`. The text also contains the p99 if the load was offered at intended times.
+ */
 function describe({ client, offering }: MeasurementRecord): string {
   const rate = `${formatCount(client.rps)}/s, p50 ${client.p50Ms} ms`;
   return offering === null ? rate : `${rate}, p99 ${client.p99Ms} ms`;

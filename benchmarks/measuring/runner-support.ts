@@ -1,6 +1,6 @@
 /**
- * Checks that the installed valkey-benchmark and the number of load generators can send the requested loads. This
- * happens before any load is sent.
+ * Checks, before any load is sent, that the installed valkey-benchmark and the given number of load generators can send
+ * the requested loads.
  */
 import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
@@ -29,7 +29,7 @@ export function assertRunnerSupports({ workload, mixedWorkloads = [] }: Requeste
   if (problems.length > 0) throw new BadInput("the load", problems);
 }
 
-/** A problem if the share of a load generator would be less than one request, or less than one request per second. */
+/** A problem if each load generator would get less than one request, or less than one request per second. */
 function tooFewToShare(what: string, whole: number | undefined, { count }: Support): string | undefined {
   if (whole === undefined || whole >= count) return undefined;
   return `${what}: ${whole} cannot be shared by ${count} load generators`;

@@ -1,6 +1,6 @@
 /**
- * The order of measurements: rounds in which every variant is measured once, with a reference load before each round
- * and after the last one. Pure.
+ * The order of measurements. Each round measures every variant once. A reference load comes before each round and after
+ * the last round. Pure.
  */
 
 /** One entry of the schedule. @typeParam V a variant, such as one test on one deployment */
@@ -10,9 +10,9 @@ export type ScheduledStep<V> =
 
 /**
  * Orders variants in rounds. Each round measures one group after the other. Every second round reverses the order
- * within each group, so that a slow change of the machine does not favor one variant.
+ * within each group, so that slow changes of the machine's speed do not favor a variant.
  * @param groups groups of variants that are compared with each other, such as one test on each deployment
- * @param repeats number of rounds; with 0, there is only one reference load
+ * @param repeats number of rounds; with 0, the schedule is a single reference load
  */
 export function interleave<V>(groups: readonly (readonly V[])[], repeats: number): ScheduledStep<V>[] {
   const steps: ScheduledStep<V>[] = [];

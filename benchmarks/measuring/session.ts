@@ -14,24 +14,24 @@ import type { PrimaryNode } from "../workloads/prefill";
 import { countKeys, hasRunEmpty, prefill, removeKeys } from "../workloads/prefill";
 import type { MeasuredNode } from "./measure";
 
-/** A deployment that passed verification, with the shards that verification found. */
+/** A deployment that passed verification, with the shards that the verification found. */
 export interface VerifiedDeployment {
   readonly deployment: Deployment;
   readonly shards: readonly Shard[];
   /**
-   * Set for servers that existed before the run. Keys are written only if none of their names exists, and they are
-   * removed afterwards.
+   * Set for servers that existed before the run. The run writes keys to such servers only if none of these keys exists,
+   * and removes its keys afterwards.
    */
   readonly externalKeys?: ExternalKeys | undefined;
 }
 
 /** How a run treats the keys of servers that existed before it. */
 export interface ExternalKeys {
-  /** Whether to overwrite and remove existing keys that have the benchmark's names. */
+  /** Whether to overwrite and remove existing keys whose names the benchmark uses. */
   readonly overwrite: boolean;
 }
 
-/** The part of a key's name that shows its purpose; `functions` stands for function libraries. */
+/** The part of a key's name that shows the purpose of the key. `functions` stands for function libraries. */
 type Family = Exclude<Prefill, { kind: "functions" }>["family"] | "functions";
 
 /** Keys that a session has written. */
@@ -41,8 +41,8 @@ interface WrittenKeys {
 }
 
 /**
- * A deployment during measurements: connections to all nodes, the load generator's user, and the keys that were written
- * so far.
+ * A deployment during measurements, with connections to all nodes, the load generator's user, and the keys written so
+ * far.
  */
 export class Session {
   readonly #written = new Map<Family, WrittenKeys>();
@@ -62,8 +62,8 @@ export class Session {
   ) {}
 
   /**
-   * Connects to every node, and creates the load generator's user.
-   * @throws Failure when a node cannot be reached or does not allow the user
+   * Connects to every node and creates the load generator's user.
+   * @throws Failure when a node cannot be reached or refuses to create the user
    */
   static async open({ deployment, shards, externalKeys }: VerifiedDeployment): Promise<Session> {
     const connections = await openConnections(deployment);
@@ -92,7 +92,7 @@ export class Session {
   }
 
   /**
-   * Writes the keys that a test needs, unless they are written already.
+   * Writes the keys that a test needs, unless the session has already written them.
    * @throws BadInput when external servers already have keys with these names
    */
   async prepareKeys(test: Pick<NamedTest, "prefill">, size: PrefillSize, signal: AbortSignal): Promise<void> {
@@ -103,15 +103,14 @@ export class Session {
     if (written !== undefined && isSameKeys(written, { what, size })) return;
     if (written !== undefined) await this.#remove(family);
     if (this.externalKeys?.overwrite === false) await this.#refuseExistingKeys(what, size);
-    // The keys are recorded before they are written, because the keys of an interrupted prefill must be removed as
-    // well.
+    // The keys are recorded before they are written, so that the keys of an interrupted prefill are removed as well.
     this.#written.set(family, { what, size });
     await prefill(this.primaries, what, size, signal);
   }
 
   /**
    * Removes the keys that a test has changed.
-   * @returns whether the test had emptied the collections from which it removes elements
+   * @returns whether the test had removed all elements of the collections that it uses
    */
   async removeChangedKeys(test: NamedTest, size: PrefillSize): Promise<boolean> {
     if (test.leaves === "same" || test.prefill === undefined) return false;
@@ -120,7 +119,10 @@ export class Session {
     return ranEmpty;
   }
 
-  /** Removes the load generator's user, and on external servers the written keys. Then it closes all connections. */
+  /**
+   * Removes the load generator's user and, on external servers, the keys that the session wrote. Then closes all
+   * connections.
+   */
   async close(): Promise<void> {
     try {
       if (this.user !== undefined) await removeBenchmarkUser(this.nodes, this.user);
@@ -149,7 +151,7 @@ export class Session {
 }
 
 /**
- * Whether both describe the same keys. The size of a stock is not compared, because a stock is removed after each test.
+ * Whether both describe the same keys. Sizes of stocks are not compared, because a stock is removed after each test.
  */
 function isSameKeys(one: WrittenKeys, other: WrittenKeys): boolean {
   const identity = ({ what, size }: WrittenKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);

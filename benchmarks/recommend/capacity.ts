@@ -4,18 +4,18 @@ import type { ResultRow } from "../results/rows";
 import { resultRows } from "../results/rows";
 import type { CapacityLoad, CapacityRecord, Results } from "../results/schema";
 
-/** A measured rate with its interval and its source. */
+/** A measured rate with its confidence interval and its source. */
 export interface MeasuredCapacity {
   /** Lower end of the interval: requests per second of one primary at full speed. */
   readonly perPrimary: number;
-  /** Upper end of the interval. */
+  /** Upper end of the interval, in the same unit. */
   readonly perPrimaryHigh: number;
-  /** Origin of the rate: `GET of cluster, 20261121-090000`. */
+  /** Origin of the rate, such as `GET of cluster, 20261121-090000`. */
   readonly source: string;
   readonly mode: Results["topologies"][number]["mode"];
   /** Pipeline of the clients. */
   readonly pipeline: number;
-  /** True if the servers were not the limit. Their capacity is then at least this rate. */
+  /** True if the servers were not the bottleneck. Their capacity is then at least this rate. */
   readonly isLowerBound: boolean;
   readonly ioThreads: number;
   readonly primaries: number;
@@ -25,7 +25,9 @@ export interface MeasuredCapacity {
 
 const READS = ["get"] as const;
 const WRITES = ["set", "setex"] as const;
-/** Warnings that make a result unusable for a recommendation. Other warnings only mean that a result may be too low. */
+/**
+ * Warnings that make a result useless for a recommendation. All other warnings mean at most that the rate is too low.
+ */
 const UNUSABLE = new Set([
   "servers-unknown",
   "clocks-disagree",
@@ -76,9 +78,9 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
 }
 
 /**
- * Capacity for a mix of reads and writes. It is computed from the times per operation, because these can be added and
- * rates cannot.
- * @param reads fraction of the requests that read, 0 to 1
+ * Capacity for a mix of reads and writes. It is computed from the time of one read and one write, because times can be
+ * added and rates cannot.
+ * @param reads fraction of the requests that are reads, 0 to 1
  * @returns undefined if a needed capacity was not measured
  */
 export function mixedCapacity(reads: number, get: number | undefined, set: number | undefined): number | undefined {
@@ -88,20 +90,20 @@ export function mixedCapacity(reads: number, get: number | undefined, set: numbe
   return 1 / seconds;
 }
 
-/** A rate with which a latency objective was met. */
+/** A rate at which a latency objective was met. */
 export interface SustainedRate {
   readonly perPrimary: number;
   readonly source: string;
-  /** The offered load; null if the results do not have it. */
+  /** The offered load; null if the results do not contain it. */
   readonly load: CapacityLoad | null;
-  /** True if the search was open-ended, or if the client was the bottleneck. */
+  /** True if the search could not find an upper limit: it was open-ended, or the client was the bottleneck. */
   readonly isLowerBound: boolean;
   /** Whether the reference load changed during the search. */
   readonly machineChanged: boolean;
   readonly results: Results;
 }
 
-/** The needed load, as far as it is compared with offered loads. */
+/** The part of the needed load that is compared with offered loads. */
 export interface ComparableLoad {
   readonly p99Ms: number;
   readonly reads: number;
@@ -110,7 +112,7 @@ export interface ComparableLoad {
   readonly ioThreads: number;
 }
 
-/** Maximum difference between the read fractions of two comparable loads. */
+/** Greatest difference between the read fractions of two loads that count as similar. */
 const READS_APART = 0.1;
 
 /** Whether value sizes differ by at most a factor of four. */
@@ -119,9 +121,10 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 }
 
 /**
- * The highest rate at which 99 % of the requests met the objective or a stricter one. Preferred are, in this order:
- * searches with a recorded load that is similar to the needed one; searches during which the reference load did not
- * change; and random arrivals, because evenly spaced arrivals make shorter queues.
+ * The highest rate at which 99 % of the requests met the same objective or a stricter one.
+ *
+ * It prefers, in this order: searches with a recorded load that is similar to the needed load; searches during which
+ * the reference load did not change; and random arrivals, because evenly spaced arrivals make queues shorter.
  * @returns undefined if no search fits
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {
@@ -139,7 +142,7 @@ function isStrictEnough({ quantile, ms }: CapacityRecord["objective"], { p99Ms }
   return quantile >= 0.99 && ms <= p99Ms;
 }
 
-/** Whether a load is similar to the needed one. A load that was not recorded counts as similar. */
+/** Whether a load is similar to the needed load. If the load was not recorded, it counts as similar. */
 function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean {
   if (load === null) return true;
   const { requestMix, dataSize, pipeline } = load;
@@ -149,8 +152,8 @@ function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean
 }
 
 /**
- * The rate of each primary; undefined if no rate met the objective, or if the servers had a different number of
- * threads.
+ * The sustained rate per primary. Undefined if no rate met the objective, or if the servers had a different number of
+ * io-threads.
  */
 function rateOf(record: CapacityRecord, results: Results, ioThreads: number): SustainedRate | undefined {
   const { deployment, workload, load, objective, capacity, isOpenEnded, bottleneck, warnings } = record;
@@ -172,7 +175,10 @@ function rateOf(record: CapacityRecord, results: Results, ioThreads: number): Su
   };
 }
 
-/** A load as text: `, 10,000 keys (uniform), requests evenly spaced`; empty for a load that was not recorded. */
+/**
+ * A load as text, such as `, 10,000 keys (uniform), requests evenly spaced`. The text is empty if the load was not
+ * recorded.
+ */
 function describeLoad(load: CapacityLoad | null): string {
   if (load === null) return "";
   const arrivals = load.arrivals === "poisson" ? "at random times" : "evenly spaced";

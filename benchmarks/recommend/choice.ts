@@ -7,18 +7,18 @@ import type { MeasuredCapacity } from "./capacity";
 import { isSimilarSize, measuredCapacities } from "./capacity";
 import type { Requirements } from "./recommendation";
 
-/** The capacities that a recommendation uses; undefined if one is not needed. */
+/** The capacities that a recommendation uses. A capacity that is not needed is undefined. */
 export interface Choice {
   readonly get: MeasuredCapacity | undefined;
   readonly set: MeasuredCapacity | undefined;
 }
 
-/** Minimum number of rounds for an interval. */
+/** Lowest number of rounds that gives a confidence interval. */
 const MIN_REPEATS = 3;
 
 /**
- * Chooses capacities for a load, and lists what is missing. A capacity with pipelining is not used for a load without
- * pipelining.
+ * Chooses capacities for a load, and lists what is missing. If the load has no pipelining, capacities that were
+ * measured with pipelining are not used.
  */
 export function chooseCapacities(
   need: Requirements,
@@ -37,8 +37,8 @@ export function chooseCapacities(
 }
 
 /**
- * Capacities with the needed pipeline. If some of them have enough rounds and values of a similar size, the others are
- * omitted.
+ * Capacities with the needed pipeline. If some of them have enough rounds and values of a similar size, only these are
+ * returned.
  */
 function fitting(
   kind: "reads" | "writes",
@@ -46,7 +46,7 @@ function fitting(
   all: readonly Results[],
 ): MeasuredCapacity[] {
   const alike = measuredCapacities(all, kind).filter((each) => each.pipeline === pipeline);
-  // A higher capacity that does not fit must not hide a lower one that fits.
+  // Capacities that do not fit are removed first, because a higher one of them would hide a lower one that fits.
   const fit = alike.filter(({ row }) => row.repeats >= MIN_REPEATS && isSimilarSize(dataSizeOf(row), valueSize));
   return fit.length === 0 ? alike : fit;
 }
@@ -54,8 +54,8 @@ function fitting(
 const dataSizeOf = ({ records: [first] }: MeasuredCapacity["row"]): number => first?.dataSize ?? 0;
 
 /**
- * The capacity with the fewest io-threads that no other number of threads exceeds. Fewer threads are better, because
- * idle threads spin and need a larger machine. For each number of threads, the highest capacity counts.
+ * The highest capacity, with the fewest io-threads if several numbers of io-threads are equally fast. Fewer threads are
+ * better, because idle threads spin and need a larger machine. For each number of threads, the highest capacity counts.
  */
 function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
   const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);
@@ -78,7 +78,10 @@ function missingWrites({ pipeline }: Requirements, all: readonly Results[], get:
 
 const commandFor = (test: string, pipeline: number): string => `${COMMAND} --tests ${test} --pipeline ${pipeline}`;
 
-/** Conditions of other measurements as text: `; measurements exist at pipeline 16`; empty if there are none. */
+/**
+ * Pipelines and numbers of io-threads of the existing measurements, as text: `; measurements exist at pipeline 16`. The
+ * text is empty if there are none.
+ */
 function otherConditions(kind: "reads" | "writes", pipeline: number, all: readonly Results[]): string {
   const conditions = measuredCapacities(all, kind).map((each) =>
     each.pipeline === pipeline ? `io-threads ${each.ioThreads}` : `pipeline ${each.pipeline}`,
@@ -86,7 +89,7 @@ function otherConditions(kind: "reads" | "writes", pipeline: number, all: readon
   return conditions.length === 0 ? "" : `; measurements exist at ${[...new Set(conditions)].sort().join(" and ")}`;
 }
 
-/** Reasons why a capacity cannot be used for a load. */
+/** Reasons why a capacity is not good enough for a load. */
 function shortcomings({ source, row }: MeasuredCapacity, { valueSize }: Requirements): string[] {
   const dataSize = row.records[0]?.dataSize;
   return compact([

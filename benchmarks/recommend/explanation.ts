@@ -32,7 +32,7 @@ function explainMeasured(what: string, measured: MeasuredCapacity | undefined): 
   );
 }
 
-/** The objective, the rate that may be used, and the number of primaries for it. */
+/** The objective, the rate per primary that may be used, and the number of primaries that follows from it. */
 export function explainRate(basis: Basis): string[] {
   const { need, capacity } = basis;
   const usable = usableRate(basis);
@@ -64,7 +64,7 @@ function explainObjective({ need: { p99Ms, pipeline }, capacity, sustained }: Ba
   return lines;
 }
 
-/** Memory for the working set. @param bytes bytes including all overhead */
+/** Explains the memory for the working set. @param bytes memory including all overhead, bytes */
 export function explainMemory({ workingSet, valueSize }: Requirements, bytes: number): string {
   const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
   return (
@@ -73,7 +73,7 @@ export function explainMemory({ workingSet, valueSize }: Requirements, bytes: nu
   );
 }
 
-/** Conditions under which the recommendation is valid. @param used the capacities on which it is based */
+/** Conditions under which the recommendation is valid. @param used capacities on which the recommendation is based */
 export function explainAssumptions(
   { need, sustained }: Basis,
   used: readonly MeasuredCapacity[],

@@ -3,7 +3,10 @@ import { counted, formatCount } from "../../lib/units";
 import { textTable } from "../../lib/table";
 import type { Recommendation } from "./recommendation";
 
-/** The recommended deployment with alternatives, arithmetic and assumptions, or the list of what is missing. */
+/**
+ * The recommended deployment with alternatives, arithmetic and assumptions. If data are missing, a list of what is
+ * missing.
+ */
 export function formatRecommendation({ options, arithmetic, assumptions, missing }: Recommendation): string[] {
   const [best] = options;
   const bullets = (title: string, lines: readonly string[]): string[] =>

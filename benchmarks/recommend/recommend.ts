@@ -1,6 +1,6 @@
 /**
- * Recommends a deployment, based on measured capacity, a load and prices. The recommendation includes its arithmetic.
- * Pure.
+ * Recommends a deployment for a load. The recommendation is based on measured capacities and on prices, and includes
+ * the arithmetic. Pure.
  */
 import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
@@ -15,7 +15,7 @@ import { dataNeeded, MAX_PRIMARIES, sizeDeployments, usableRate } from "./sizing
 /** Maximum number of options in a recommendation. */
 const MAX_OPTIONS = 5;
 
-/** Options that meet the requirements, from all results; the cheapest comes first. */
+/** Deployments that meet the requirements according to all results, cheapest first. */
 export function recommend(
   need: Requirements,
   all: readonly Results[],

@@ -6,13 +6,13 @@ export interface Requirements {
   readonly rate: number;
   /** Fraction of the requests that read, 0 to 1. */
   readonly reads: number;
-  /** Bytes of all keys and values. Each byte counts once, without replicas. */
+  /** Size of all keys and values, bytes. Copies on replicas are not counted. */
   readonly workingSet: number;
   /** Size of a typical value, bytes. */
   readonly valueSize: number;
   /** Number of requests that a client sends before it waits for replies; 1 without pipelining. */
   readonly pipeline: number;
-  /** Objective for the 99th percentile of latency at a primary, milliseconds; undefined without an objective. */
+  /** Highest allowed p99 latency at a primary, milliseconds; undefined for no objective. */
   readonly p99Ms: number | undefined;
   readonly replicas: number;
 }
@@ -40,12 +40,12 @@ export interface DeploymentOption {
   readonly utilisation: number;
 }
 
-/** Options and the arithmetic behind them, or what is missing. */
+/** Options with the arithmetic behind them. Without options, a list of what is missing. */
 export interface Recommendation {
   /** Options, cheapest first; empty if data are missing or no machine fits. */
   readonly options: readonly DeploymentOption[];
   readonly arithmetic: readonly string[];
   readonly assumptions: readonly string[];
-  /** Reasons for an empty list of options. */
+  /** Reasons why the list of options is empty. */
   readonly missing: readonly string[];
 }

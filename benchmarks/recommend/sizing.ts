@@ -1,4 +1,4 @@
-/** Sizes a deployment by the capacity of a primary and by the memory of a machine. Pure. */
+/** Sizes a deployment with the capacity of a primary and the memory of a machine. Pure. */
 import { compact } from "../../lib/compact";
 import { HOURS_PER_MONTH } from "../../lib/dollars";
 import type { Results } from "../results/schema";
@@ -6,17 +6,18 @@ import type { SustainedRate } from "./capacity";
 import type { DeploymentOption, PricedMachine, Requirements } from "./recommendation";
 
 /**
- * Fraction of a primary's capacity that the peak load may use. The rest is reserved for failovers, snapshots and
+ * Fraction of a primary's capacity that the peak load may use. The rest is a reserve for failovers, snapshots and
  * growth.
  */
 export const USE = 0.7;
 /**
- * Fraction of a machine's memory for data. The rest is for buffers, fragmentation, and copy-on-write during snapshots.
+ * Fraction of a machine's memory that data may use. The rest is for buffers, fragmentation, and copy-on-write during
+ * snapshots.
  */
 export const MEMORY_USE = 0.6;
 /**
- * Bytes of an entry in addition to its key and value; and the factor by which memory varies while the table doubles:
- * see `dataNeeded`.
+ * Memory of an entry in addition to its key and value, bytes. `SWING` below is the factor by which memory varies while
+ * the hash table doubles. See `dataNeeded`.
  */
 export const ENTRY = 90;
 export const SWING = 1.13;
@@ -25,20 +26,22 @@ export const KEY = 20;
 /** Maximum number of primaries in an option. */
 export const MAX_PRIMARIES = 500;
 
-/** Facts on which sizes are based. */
+/** Facts on which the size of a deployment is based. */
 export interface Basis {
   readonly need: Requirements;
   /** Requests per second that a primary serves at full speed. */
   readonly capacity: number;
-  /** The highest measured rate that met the objective; undefined if no rate did, or without an objective. */
+  /**
+   * The highest measured rate that met the latency objective. Undefined if no rate met it, or if there is no objective.
+   */
   readonly sustained: SustainedRate | undefined;
   /** Number of io-threads of the measured servers. */
   readonly ioThreads: number;
 }
 
 /**
- * Deployments that meet the requirements, one for each machine that fits, cheapest first.
- * @param measured results; machines with the same architecture as theirs are preferred
+ * Deployments that meet the requirements, cheapest first, one for each machine type that fits.
+ * @param measured results; machine types with the same architecture as in the results are preferred
  */
 export function sizeDeployments(
   basis: Basis,
@@ -51,8 +54,8 @@ export function sizeDeployments(
 }
 
 /**
- * Machines whose architecture was measured, because a primary's capacity depends on the architecture. If no machine has
- * such an architecture, all machines.
+ * Machine types whose architecture was measured, because a primary's capacity depends on the architecture. If there are
+ * no such types, all machine types.
  */
 function similarOffers(
   offers: readonly PricedMachine[],
@@ -72,7 +75,7 @@ function architectureOf(platform: string): string {
   return /(amd64|x64)$/.test(platform) ? "amd64" : platform;
 }
 
-/** Requests per second for each primary: the measured rate that meets the objective, otherwise a modelled rate. */
+/** Requests per second that each primary may get: the measured rate that met the objective, or else a modelled rate. */
 export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: Basis): number {
   const free = USE * capacity;
   if (p99Ms === undefined) return free;
@@ -83,14 +86,14 @@ export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: B
 }
 
 /**
- * The rate at which a queue of batches with random arrivals and random service times (M/M/1) has this p99. The p99 of
- * such a queue is ln(100) / (served batches per second − arriving batches per second).
+ * The rate at which a queue of batches has the given p99. The model is a queue with random arrivals and random service
+ * times (M/M/1), whose p99 is ln(100) / (served batches per second − arriving batches per second).
  */
 export function modelledRate(capacity: number, p99Ms: number, pipeline: number): number {
   return capacity - (pipeline * Math.log(100)) / (p99Ms / 1000);
 }
 
-/** Memory for the working set, bytes, including the overhead of entries and of a growing table. */
+/** Memory for the working set, bytes. It includes the overhead of entries and of a growing hash table. */
 export function dataNeeded({ workingSet, valueSize }: Requirements): number {
   const entries = workingSet / (KEY + valueSize);
   return (workingSet + entries * ENTRY) * SWING;
@@ -98,7 +101,7 @@ export function dataNeeded({ workingSet, valueSize }: Requirements): number {
 
 function sizeDeployment(basis: Basis, machine: PricedMachine): DeploymentOption | undefined {
   const { need, capacity, ioThreads } = basis;
-  // io-threads spin, so one core must stay free for all other work.
+  // io-threads spin all the time, so one core must stay free for all other work.
   if (machine.vcpus < 2 || ioThreads > machine.vcpus - 1) return undefined;
   const forRate = Math.ceil(need.rate / usableRate(basis));
   const forData = Math.ceil(dataNeeded(need) / (machine.memoryBytes * MEMORY_USE));

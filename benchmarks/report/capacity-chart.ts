@@ -1,5 +1,5 @@
 /**
- * Chart of latency over offered load, with the objective, and with the capacity and the knee of each deployment. Pure.
+ * Chart of latency over offered load. It shows the objective, and the capacity and the knee of each deployment. Pure.
  */
 import type { EChartsOption, SeriesOption } from "echarts";
 import { formatObjective } from "../capacity/objective";

@@ -1,7 +1,10 @@
 /** Sizes, colors and axes that all charts share. Pure. */
 import type { EChartsOption } from "echarts";
 
-/** Width of the screen. The report contains a drawing for each width, and its style sheet shows one of them. */
+/**
+ * Width of the screen. The report contains a drawing of each chart for every width, and its style sheet shows the
+ * drawing that fits.
+ */
 export type Width = "wide" | "narrow";
 
 /** Colors of Okabe and Ito, in the order of deployments. Readers with color blindness can tell them apart. */
@@ -52,7 +55,7 @@ interface LineShape {
   readonly style: { readonly stroke: string; readonly lineWidth: number };
 }
 
-/** A function that makes a line between two points. @param lineWidth width of the line, pixels */
+/** Returns a function that makes a line between two points. @param lineWidth width of the line, pixels */
 export function lineOfWidth(lineWidth: number): (x1: number, y1: number, x2: number, y2: number) => LineShape {
   return (x1, y1, x2, y2) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: TEXT_COLOUR, lineWidth } });
 }

@@ -42,7 +42,7 @@ export function measurementCharts(results: Results): Chart[] {
   ];
 }
 
-/** Bars of the medians, each with the interval of the median. */
+/** Bars for the medians, each with the confidence interval of the median. */
 function throughput(deployments: readonly string[], results: Results): Chart {
   const { comparisons } = compareDeployments(results);
   const confidence = comparisons.flatMap(({ rows }) => rows).find((row) => row !== undefined)?.rps.confidence ?? 0;
@@ -93,7 +93,10 @@ function describeMedian(confidence: number): string {
   return `median of the repeats; the line is the interval that contains the true median with ${percent} % confidence`;
 }
 
-/** Error bars, which ECharts does not have: a vertical line with two caps over the bar of the same series. */
+/**
+ * Error bars: a vertical line with two caps over the bar of the same series. They are drawn here, because ECharts does
+ * not have them.
+ */
 function intervals(
   rows: readonly (ResultRow | undefined)[],
   index: number,
@@ -103,7 +106,7 @@ function intervals(
 ): SeriesOption {
   return {
     type: "custom",
-    // This makes the axis include the ends of the intervals.
+    // With `y: [1, 2]`, the axis includes both ends of the intervals.
     encode: { x: 0, y: [1, 2] },
     silent: true,
     z: 10,
@@ -113,8 +116,8 @@ function intervals(
       const category = Number(api.value(0));
       const size = api.size?.([1, 0]);
       const band = Array.isArray(size) ? (size[0] ?? 0) : 0;
-      // ECharts uses 80 % of the width of a category for its bars. The gaps between them are 30 % of a bar, and bars
-      // have a greatest width.
+      // In ECharts, bars take 80 % of the width of a category. The gaps between bars are 30 % of a bar, and the width
+      // of a bar is limited.
       const bar = Math.min(56, (band * 0.8) / (series + 0.3 * (series - 1)));
       const offset = (index - (series - 1) / 2) * bar * 1.3;
       const at = (value: number): [number, number] => {
@@ -133,7 +136,7 @@ function intervals(
   };
 }
 
-/** Ticks of the percentile axis, on which each decade of 1 − p has the same width. */
+/** Ticks of the percentile axis. Each decade of 1 − p has the same width on this axis. */
 const PERCENTILE_TICKS = [0, 50, 90, 99, 99.9, 99.99] as const;
 const stretch = (part: number): number => -Math.log10(1 - part);
 

@@ -1,4 +1,7 @@
-/** A chart as HTML. It contains drawings for wide and narrow screens, and the style sheet shows one of them. Pure. */
+/**
+ * A chart as HTML. It contains drawings for wide and for narrow screens, and the style sheet shows the drawing that
+ * fits. Pure.
+ */
 import { createRequire } from "node:module";
 import type * as Echarts from "echarts";
 import type { Chart, Width } from "./chart-base";

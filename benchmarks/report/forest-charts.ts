@@ -1,4 +1,4 @@
-/** Ratios of a study's treatments with their intervals, one row for each comparison. Pure. */
+/** Charts of the ratios between a study's treatments, with confidence intervals. Each comparison has one row. Pure. */
 import type { EChartsOption, SeriesOption } from "echarts";
 import { VERDICT_LABELS } from "../results/formats/study-summary";
 import type { StudyComparison, StudyRecord } from "../results/study-schema";

@@ -9,7 +9,7 @@ interface Curve {
   readonly points: readonly (readonly [keys: number, value: number])[];
 }
 
-/** Charts of each treatment's first round. */
+/** Charts of the first round of each treatment. */
 export function growthCharts({ growth, treatments }: StudyRecord): Chart[] {
   const first = treatments.flatMap(({ id, label }) =>
     growth

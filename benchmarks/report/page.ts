@@ -72,7 +72,9 @@ function header(results: Results): Html {
   </header>`;
 }
 
-/** The comparison of deployments, or the sections of a study; empty for a run with only capacities or faults. */
+/**
+ * The comparison of deployments, or the sections of a study. Empty for a run that measured capacities or faults only.
+ */
 function firstSections(
   results: Results,
   table: DeploymentComparison,

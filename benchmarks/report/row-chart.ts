@@ -5,7 +5,7 @@ import { axisLabel, chartBase, GRID_COLOUR, lineOfWidth } from "./chart-base";
 
 /** Width of the column with names of treatments, pixels. */
 const NAMES: Readonly<Record<Width, number>> = { wide: 260, narrow: 132 };
-/** Reserved width, pixels, for browser fonts that are wider than the font of the layout. */
+/** Reserved width, pixels. It is needed because browser fonts may be wider than the font of the layout. */
 const FONT_SLACK = 44;
 
 /** A chart of horizontal rows with room for long names. */
@@ -30,7 +30,7 @@ export function rowsChart(width: Width, names: readonly string[]): EChartsOption
   };
 }
 
-/** Height of a chart in which names fit on two lines. */
+/** Heights of a chart whose names need up to two lines. */
 export function heightOf(count: number, each: number): Chart["heights"] {
   return { wide: 60 + count * each, narrow: 64 + count * (each + 12) };
 }

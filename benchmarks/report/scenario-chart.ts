@@ -1,4 +1,4 @@
-/** The timeline of a scenario, with the outcomes of writes above and the states of nodes below. Pure. */
+/** The timeline of a scenario. It shows the outcomes of writes above and the states of nodes below. Pure. */
 import type { EChartsOption, SeriesOption } from "echarts";
 import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
 import type { Chart, Width } from "./chart-base";
@@ -46,7 +46,7 @@ function captionOf({ round, events }: ScenarioRecord): string {
   return `Writes per second by outcome, and the state of each node, over the seconds since the fault${which}. ${listed.join(" · ")}`;
 }
 
-/** All nodes; if there are more than `MOST_NODES`, only those whose state changed. */
+/** All nodes. If there are more than `MOST_NODES`, only nodes whose state changed. */
 function shownNodes({ states }: ScenarioRecord): string[] {
   const names = [...new Set(states.map(({ node }) => node))];
   if (names.length <= MAX_NODES) return names.sort(byNumber);

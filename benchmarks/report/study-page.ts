@@ -1,4 +1,4 @@
-/** The part of the report that only a study has. Pure. */
+/** The part of the report that only a study's report has. Pure. */
 import { compact } from "../../lib/compact";
 import { formatCount, formatMs } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
@@ -110,7 +110,7 @@ function treatments(results: Results, study: StudyRecord): Html {
   </section>`;
 }
 
-/** Warnings as text: `neighbour, shared CPUs: 2 servers …`, or `none`. */
+/** Warnings as text, such as `neighbour, shared CPUs: 2 servers …`, or `none`. */
 function describeWarnings({ warnings }: ResultRow, shared: string | null): string {
   const codes = warnings.map(({ code }) => code);
   return compact([...codes, shared === null ? undefined : `shared CPUs: ${shared}`]).join(", ") || "none";

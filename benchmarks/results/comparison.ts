@@ -4,12 +4,12 @@ import { rowCost, storageCost } from "./cost";
 import { compareDeployments } from "./rows";
 import type { Results } from "./schema";
 
-/** A median with the bounds of its interval. The true median is between `low` and `high` with this confidence. */
+/** A median with its confidence interval. The true median is between `low` and `high` with this confidence. */
 const interval = z.strictObject({ median: z.number(), low: z.number(), high: z.number(), confidence: z.number() });
 
 export const comparisonSchema = z.strictObject({
   test: z.string(),
-  /** Results of the deployments. Deployments in replication mode come before clusters. */
+  /** Results of the deployments. Deployments in replication mode come first, then clusters. */
   rows: z.array(
     z.strictObject({
       deployment: z.string(),
@@ -17,21 +17,21 @@ export const comparisonSchema = z.strictObject({
       rps: interval,
       p50Ms: z.number(),
       p99Ms: z.number(),
-      /** Fraction of reads that found their key, 0 to 1; null if it is not known. */
+      /** Fraction of reads that found their key, 0 to 1; null if unknown. */
       hitRatio: z.number().nullable(),
       /**
-       * Cost of the servers' machines, dollars: per million operations, and per month and GiB of maxmemory (without
-       * maxmemory, of the requested memory). Null if it is not known.
+       * Cost of the servers' machines, dollars; null if unknown. `usdPerMillion` is per million operations. The value
+       * after it is per month and GiB of maxmemory; servers without maxmemory count their requested memory instead.
        */
       usdPerMillion: z.number().nullable(),
       usdPerGibMonth: z.number().nullable(),
-      /** Codes of the warnings: reasons not to trust the result. */
+      /** Codes of warnings. A warning is a reason not to trust the result. */
       warnings: z.array(z.string()),
     }),
   ),
   /**
-   * Ratio of the requests per second of the last deployment to those of the first; null if there are fewer than two
-   * deployments.
+   * Requests per second of the last deployment divided by those of the first deployment; null if there are fewer than
+   * two.
    */
   speedUp: interval.nullable(),
 });
@@ -69,7 +69,7 @@ export function comparisonOf(results: Results): Comparison[] {
 /** Results of measurements, without the results of a study or of faults. */
 export type MeasuredResults = Omit<Results, "study" | "scenarios">;
 
-/** The results without latency distributions. The distributions are long, and results.json contains them. */
+/** Removes latency distributions from results. The distributions are long, and results.json contains them. */
 export function withoutDistributions(results: Results): MeasuredResults {
   return {
     ...results,

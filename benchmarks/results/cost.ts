@@ -12,7 +12,7 @@ export function rowCost(
   return cost === undefined ? null : (usdPerMillionOperations(cost.usdPerHour, rps.median) ?? null);
 }
 
-/** Limit for a server's data: its maxmemory, or without maxmemory the memory request of its pod. */
+/** Limit of a server's data. It is maxmemory if that is set, otherwise the memory request of the server's pod. */
 export type DataLimit = "maxmemory" | "requested memory";
 
 /** The limit that applies to a deployment. */

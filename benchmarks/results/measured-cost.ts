@@ -12,9 +12,9 @@ export interface MeasuredDeployment {
 }
 
 /**
- * Dollars per hour of each deployment's machines. If several servers run on a machine, each server counts an equal
- * share of it. Volumes, load generators, control plane and traffic are not included. A deployment is omitted if the
- * price of one of its machines is not known.
+ * Dollars per hour for the machines of each deployment. If several servers run on a machine, each server pays an equal
+ * share. Volumes, load generators, control plane and traffic are not included. A deployment is omitted if one of its
+ * machines has no known price.
  * @param prices prices of a region; undefined if there are none
  */
 export function measuredCosts(
@@ -54,8 +54,8 @@ export function measuredCosts(
 }
 
 /**
- * The region of a zone: `us-west-2` for `us-west-2a`. A zone with a different format is returned as it is, and such a
- * region has no prices.
+ * The region of a zone, such as `us-west-2` for `us-west-2a`. A zone in a different format is returned unchanged; no
+ * prices are known for it.
  */
 function regionOf(zone: string): string {
   return zone.replace(/[a-z]$/, "");

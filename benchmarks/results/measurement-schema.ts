@@ -27,7 +27,7 @@ export const WARNING_CODES = [
   "reference-load-moved",
 ] as const;
 
-/** A reason not to trust a result, as a sentence with the values behind it. */
+/** A reason not to trust a result: a sentence with the values that show it. */
 export const warningSchema = z.strictObject({ code: z.enum(WARNING_CODES), text: z.string() });
 export type Warning = z.infer<typeof warningSchema>;
 
@@ -46,7 +46,7 @@ const runnerSchema = z.strictObject({
   cpu: countSchema.nullable(),
 });
 
-/** The requests of a mixed workload. Distributions are described as text. */
+/** The requests of a mixed workload. Distributions are texts. */
 export const requestMixSchema = z.strictObject({
   data: z.enum(DATA_KINDS),
   reads: z.number(),
@@ -55,33 +55,33 @@ export const requestMixSchema = z.strictObject({
   values: z.string(),
 });
 
-/** Counts by kind: `timeout`, `CLUSTERDOWN`. */
+/** Number of requests by kind, such as `timeout` or `CLUSTERDOWN`. */
 const kinds = z.record(z.string(), countSchema);
 
 const offeringSchema = z.strictObject({
   /**
-   * Number of requests whose intended time has passed; of these, the number that were sent, and the number that were
-   * answered without an error.
+   * Number of requests whose intended time has passed. The next two fields are the numbers of these requests that were
+   * sent, and that were answered without an error.
    */
   offered: countSchema,
   sent: countSchema,
   acknowledged: countSchema,
   /** Requests that were answered with an error or never sent. They were certainly not executed. */
   failed: kinds,
-  /** Requests that were sent and never answered. It is unknown whether they were executed. */
+  /** Requests that were sent but never answered. The servers may or may not have executed them. */
   unknown: kinds,
   /** Redirects that were followed. */
   redirects: kinds,
   reconnects: countSchema,
-  /** Highest number of requests that were offered and not yet settled at the same time. */
+  /** Highest number of requests that were offered but not settled at the same moment. */
   mostInFlight: countSchema,
-  /** Delay with which the generator noticed intended times, milliseconds. It is part of the latencies. */
+  /** Delay with which the generator noticed intended times, milliseconds. Latencies include it. */
   lagP50Ms: countSchema,
   lagP99Ms: countSchema,
   lagMaxMs: countSchema,
-  /** The full distribution of the delay with which the generator noticed intended times, as an encoded histogram. */
+  /** Complete distribution of the delay with which the generator noticed intended times, as an encoded histogram. */
   lag: z.string(),
-  /** Used cores: the sum, over all workers, of the fraction of time in which the worker was busy. */
+  /** Used cores: the sum of the busy fractions of all workers. */
   busy: countSchema,
 });
 export type OpenLoopCounts = z.infer<typeof offeringSchema>;
@@ -113,7 +113,7 @@ export const measurementSchema = z.strictObject({
   /** Offered requests per second; null for full speed. */
   rate: countSchema.nullable(),
   warmupSeconds: countSchema,
-  /** Values by the load generator's clock. Latencies are those of a whole pipeline. */
+  /** Values by the load generator's clock. With a pipeline, a latency is the time of a whole batch. */
   client: z.strictObject({
     requests: countSchema,
     rps: countSchema,
@@ -128,8 +128,8 @@ export const measurementSchema = z.strictObject({
     cumulative: cumulativeSchema,
   }),
   /**
-   * Every count of the latencies, if the load generator reports them: an HDR histogram of microseconds, version 2,
-   * deflated, base64.
+   * Distribution of all latencies, if the load generator reports them. It is an HDR histogram of microseconds, version
+   * 2, deflated and encoded in base64.
    */
   histogram: z.string().nullable().default(null),
   /** Requests that an open loop offered, with their outcomes; null for a closed loop. */
@@ -139,7 +139,9 @@ export const measurementSchema = z.strictObject({
     .strictObject({
       rps: countSchema,
       calls: countSchema,
-      /** Difference between the two rates: (client − servers) / servers. */
+      /**
+       * Relative difference between the rate of the client and the rate of the servers: (client − servers) / servers.
+       */
       disagreement: z.number(),
       hits: countSchema,
       misses: countSchema,
@@ -159,17 +161,17 @@ export const measurementSchema = z.strictObject({
     servers: z.array(
       z.strictObject({ node: z.string(), role: roleSchema, cores: countSchema, mainThread: countSchema.nullable() }),
     ),
-    /** Cores that this program itself used on a machine of the load generators; 0 if it runs elsewhere. */
+    /** Cores that this program itself used on a machine of the load generators. 0 if this program runs elsewhere. */
     program: countSchema,
     serversHere: z.boolean(),
-    /** Cores in use on all machines on which load generators run. */
+    /** Cores in use on all machines of the load generators. */
     machineBusy: countSchema.nullable(),
     machineStolen: countSchema.nullable(),
     machineCores: countSchema,
   }),
   /**
-   * Results of each load generator, if there are several or they run on other machines than this program. The clients
-   * and threads above are those of each load generator.
+   * Results of each load generator, if there are several or if they run on other machines than this program. Each load
+   * generator has the number of clients and threads that the record names.
    */
   runners: z.array(runnerSchema).default([]),
   warnings: z.array(warningSchema),

@@ -1,4 +1,4 @@
-/** Results per deployment and test from the records of a run, and the comparison of deployments. Pure. */
+/** Computes a result for each deployment and test from the records of a run, and compares deployments. Pure. */
 import type { CumulativeCount } from "../../lib/histogram";
 import { Histogram, mergeCumulativeCounts } from "../../lib/histogram";
 import { latencyHistogram } from "./latency-histogram";
@@ -6,7 +6,10 @@ import type { Warning, MeasurementRecord, Results } from "./schema";
 import { median, medianInterval } from "../../lib/statistics/median";
 import type { MedianInterval } from "../../lib/statistics/median";
 
-/** The repeats of a test on a deployment: medians of rates and of CPU use, and latencies of all requests together. */
+/**
+ * Result of all repeats of a test on a deployment. Rates and CPU use are medians. Latencies come from all requests
+ * together.
+ */
 export interface ResultRow {
   readonly deployment: string;
   readonly mode: MeasurementRecord["mode"];
@@ -34,9 +37,11 @@ export interface ResultRow {
   readonly offered: number | null;
   /** Whether latencies are measured from the intended times of requests. */
   readonly isOpenLoop: boolean;
-  /** Cumulative counts of latencies, of all repeats together: counts can be added, percentiles cannot. */
+  /**
+   * Number of requests for each latency, cumulative, over all repeats. Such counts can be added; percentiles cannot.
+   */
   readonly latencies: readonly CumulativeCount[];
-  /** The first warning with each code. */
+  /** Warnings. If several have the same code, only the first of them. */
   readonly warnings: readonly Warning[];
   /** The records in the order of the rounds. */
   readonly records: readonly MeasurementRecord[];
@@ -45,9 +50,9 @@ export interface ResultRow {
 /** The results of one test on all deployments. */
 export interface TestComparison {
   readonly title: string;
-  /** One result for each deployment; undefined if it was not measured. */
+  /** One result for each deployment; undefined if the test was not measured on the deployment. */
   readonly rows: readonly (ResultRow | undefined)[];
-  /** Ratio of the rate of the last deployment to that of the first, paired by round. */
+  /** Rate of the last deployment divided by the rate of the first deployment, paired by round. */
   readonly speedUp: MedianInterval | undefined;
 }
 
@@ -58,8 +63,8 @@ export interface DeploymentComparison {
 }
 
 /**
- * The results of all tests for each deployment. Replication comes before clusters, so that the speed-up is that of the
- * cluster.
+ * The results of all tests for each deployment. Deployments in replication mode come first, so that the speed-up is
+ * that of a cluster.
  */
 export function compareDeployments(results: Pick<Results, "records" | "topologies">): DeploymentComparison {
   const modes = new Map([...results.topologies, ...results.records].map(({ deployment, mode }) => [deployment, mode]));
@@ -139,12 +144,12 @@ export function formatCpuPerOperation(row: ResultRow): string {
   return microseconds === null ? "–" : `${microseconds.toFixed(2)} µs`;
 }
 
-/** Latencies of a record, as accurate as its load generator reports them. */
+/** Latencies of a record, as precise as the load generator reports them. */
 export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }
 
-/** The median; null if a repeat lacks the value, because all values of a result must be from the same repeats. */
+/** The median. Null if any repeat lacks the value, because all values of a result must come from the same repeats. */
 function medianOfAll(
   records: readonly MeasurementRecord[],
   figure: (record: MeasurementRecord) => number | null,
@@ -153,7 +158,7 @@ function medianOfAll(
   return values.length === records.length ? median(values) : null;
 }
 
-/** The speed-up; undefined at an offered rate, because all deployments then have the same rate. */
+/** The speed-up. Undefined at an offered rate, because all deployments then have this rate. */
 function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): MedianInterval | undefined {
   if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));

@@ -1,4 +1,7 @@
-/** The repeats of a scenario on a deployment as one row: distributions of times, and sums of writes. Pure. */
+/**
+ * Summarizes the repeats of a scenario on a deployment in one row, with distributions of times and sums of writes.
+ * Pure.
+ */
 import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatCount, formatMs } from "../../lib/units";
@@ -8,7 +11,7 @@ import { medianInterval } from "../../lib/statistics/median";
 
 /** A time, over all repeats of a scenario. */
 export interface RepeatSpread {
-  /** Milliseconds, over the repeats that reached the state; undefined if no repeat did. */
+  /** Milliseconds in the repeats that reached the state; undefined if no repeat reached it. */
   readonly finished: (MedianInterval & { readonly min: number; readonly max: number }) | undefined;
   /** Number of repeats that never reached the state. */
   readonly unfinished: number;
@@ -20,7 +23,7 @@ export interface ScenarioRow {
   readonly deployment: string;
   readonly description: string;
   readonly records: readonly ScenarioRecord[];
-  /** Time from the fault to the first acknowledged write of the shard that recovered last. */
+  /** Time from the fault until every shard has acknowledged a write again. */
   readonly outage: RepeatSpread;
   readonly clusterOk: RepeatSpread;
   readonly redundant: RepeatSpread;
@@ -130,7 +133,7 @@ export function formatScenarios(scenarios: readonly ScenarioRecord[]): string[] 
   ];
 }
 
-/** The p99 before, during and after the fault, milliseconds. Each is the highest of all repeats. */
+/** The p99 before, during and after the fault, milliseconds. Each is the highest value of all repeats. */
 export function formatTailLatencies({ records }: ScenarioRow): string {
   const most = (phase: "before" | "during" | "after"): string => {
     const all = records.flatMap(({ latency }) => latency[phase].p99Ms ?? []);
@@ -139,10 +142,13 @@ export function formatTailLatencies({ records }: ScenarioRow): string {
   return `${most("before")} / ${most("during")} / ${most("after")}`;
 }
 
-/** Maximum number of anomalies that a row lists. */
+/** Highest number of anomalies that a row lists. */
 const MAX_ANOMALIES = 5;
 
-/** Sentences about a row that its numbers do not tell: assistance that recovery needed, unread keys, anomalies. */
+/**
+ * Sentences about facts that the numbers of a row do not show: assistance that recovery needed, unread keys, and
+ * anomalies.
+ */
 export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow): string[] {
   const where = `${scenario} on ${deployment}`;
   const count = (holds: (record: ScenarioRecord) => boolean): number => records.filter(holds).length;

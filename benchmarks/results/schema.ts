@@ -1,6 +1,6 @@
 /**
- * results.json: everything that is needed to judge and to repeat a run. Names contain units. Unknown values are null,
- * never 0.
+ * Schema of results.json, which contains everything that is needed to judge and to repeat a run. Names contain units.
+ * Unknown values are null, never 0.
  */
 import { z } from "zod";
 import { scenarioRecordSchema } from "../../faults/scenarios/scenario-schema";
@@ -12,7 +12,7 @@ import { machineSchema } from "../../platforms/kubernetes/cluster/machine";
 export { WARNING_CODES, measurementSchema } from "./measurement-schema";
 export type { Warning, MeasurementRecord, OpenLoopCounts } from "./measurement-schema";
 
-/** Version of the format. It increases when a reader of an older version could misread a newer file. */
+/** Version of the format. It increases when programs for an older version could misread a newer file. */
 export const SCHEMA_VERSION = 1;
 
 /** The highest offered load that met an objective, with the loads that were tried. */
@@ -21,11 +21,14 @@ const capacitySchema = z.strictObject({
   mode: modeSchema,
   workload: z.string(),
   /**
-   * Number of the reference load before the search; the reference load after the search has the next number. Older
-   * results do not have it.
+   * Number of the reference load before the search. The reference load after the search has the next number. Older
+   * results lack this field.
    */
   round: z.int().min(1).nullable().default(null),
-  /** The load at each of the rates. Clients and workers are those of each runner. Older results do not have it. */
+  /**
+   * The load, apart from its rate, which differs between probes. Clients and workers are numbers for each runner. Older
+   * results lack this field.
+   */
   load: z
     .strictObject({
       requestMix: requestMixSchema,
@@ -43,7 +46,7 @@ const capacitySchema = z.strictObject({
   objective: z.strictObject({ quantile: z.number().gt(0).lt(1), ms: z.number().gt(0) }),
   /** Requests per second; 0 if not even the lowest tried rate met the objective. */
   capacity: countSchema,
-  /** Whether the highest rate that was allowed met the objective. The capacity is then this rate or more. */
+  /** Whether the highest allowed rate met the objective. The capacity is then at least this rate. */
   isOpenEnded: z.boolean(),
   /** Latencies by rate, ascending. The counts of probes with the same rate are merged. */
   points: z.array(
@@ -62,7 +65,7 @@ const capacitySchema = z.strictObject({
       histogram: z.string(),
     }),
   ),
-  /** The rate above which latency rises faster than load; null if there is none. */
+  /** The rate above which latency rises faster than load; null if no such rate was found. */
   knee: countSchema.nullable(),
   /** The bottleneck at the lowest rate that missed the objective; null if every rate met it. */
   bottleneck: z
@@ -81,7 +84,7 @@ export const referenceLoadSchema = z.strictObject({
 });
 export type ReferenceLoadRecord = z.infer<typeof referenceLoadSchema>;
 
-/** A deployment in the state that verification found, with the keys that a run left in it. */
+/** A deployment as verification found it, with the number of keys after the run. */
 export const measuredTopologySchema = topologySchema.extend({
   nodes: z.array(
     topologySchema.shape.nodes.element.extend({
@@ -92,7 +95,7 @@ export const measuredTopologySchema = topologySchema.extend({
 });
 export type MeasuredTopology = z.infer<typeof measuredTopologySchema>;
 
-/** The machine on which this program runs, and other machines of the run. */
+/** The machine on which this program runs, and the other machines of the run. */
 const environmentSchema = z.strictObject({
   platform: z.string(),
   kernel: z.string(),
@@ -116,13 +119,13 @@ const environmentSchema = z.strictObject({
 });
 export type Environment = z.infer<typeof environmentSchema>;
 
-/** Cost of a deployment's servers, if the prices of all their machines are known. */
+/** Cost of a deployment's servers. It exists if the prices of all their machines are known. */
 const costSchema = z.strictObject({
   deployment: z.string(),
   usdPerHour: countSchema,
-  /** Memory request of each server's pod, bytes; absent if servers are not pods, or if it is not known. */
+  /** Memory request of each server's pod, bytes. Absent if servers are not pods, or if the request is unknown. */
   memoryBytes: countSchema.optional(),
-  /** Number of machines of each type. A machine that other servers share counts as a fraction. */
+  /** Number of machines of each type. If other servers share a machine, it counts as a fraction. */
   machines: z.array(z.strictObject({ type: z.string(), count: countSchema })),
   region: z.string(),
   /** Date of the prices. */
@@ -133,20 +136,20 @@ export type DeploymentCost = z.infer<typeof costSchema>;
 
 export const resultsSchema = z.strictObject({
   schema: z.literal(SCHEMA_VERSION),
-  /** Time of the run, UTC, `20261121-090000`. */
+  /** Time of the run, UTC, such as `20261121-090000`. */
   timestamp: z.string().regex(/^\d{8}-\d{6}$/),
   stack: z.string(),
-  /** False if a requested result is missing. `reason` tells why. */
+  /** False if a requested result is missing. `reason` then says why. */
   complete: z.boolean(),
   reason: z.string().nullable(),
   configuration: z.unknown(),
   environment: environmentSchema,
   topologies: z.array(measuredTopologySchema),
   referenceLoads: z.array(referenceLoadSchema),
-  /** Costs of the deployments whose machines have known prices. */
+  /** Costs of the deployments. Deployments whose machines have no known price are absent. */
   costs: z.array(costSchema).optional(),
   records: z.array(measurementSchema),
-  /** The results of a study, if the run was one. */
+  /** The results of the study, if the run was a study. */
   study: studySchema.optional(),
   capacities: z.array(capacitySchema).default([]),
   /** Results of the faults that were injected. */

@@ -15,11 +15,13 @@ const sliceCountsSchema = z.strictObject({
   requests: count,
   /** Total duration of the slices, seconds. */
   seconds: count,
-  /** CPU seconds in older results. They include pausing and resuming, so they do not measure the cost of a request. */
+  /**
+   * CPU seconds, in older results only. They include pausing and resuming, so they do not show the cost of a request.
+   */
   cpuSeconds: count.optional(),
 });
 
-/** One test of two treatments. Their servers received load in alternating slices of some milliseconds. */
+/** One test of a pair of treatments. The servers of both received load in alternating slices of some milliseconds. */
 export const interleavedTestSchema = z.strictObject({
   test: z.string(),
   base: sliceCountsSchema,
@@ -33,7 +35,9 @@ const cellSchema = z.strictObject({
   label: z.string(),
   /** Level of each factor. */
   levels: z.record(z.string(), z.union([z.string(), z.number()])),
-  /** Description of the shared CPUs; null without pinning, or if servers and load generators have separate CPUs. */
+  /**
+   * Description of CPUs that servers share with load generators. Null if their CPUs are separate or nothing is pinned.
+   */
   shared: z.string().nullable(),
   /** Reason why the treatment was given up; null if it was not. */
   failed: z.string().nullable(),
@@ -49,13 +53,15 @@ const comparisonSchema = z.strictObject({
   metric: metricSchema,
   base: z.string(),
   other: z.string(),
-  /** Ratio of `other` to `base`. */
+  /** Value of `other` divided by value of `base`. */
   ratio: z.number().nullable(),
   low: z.number().nullable(),
   high: z.number().nullable(),
   rounds: z.int(),
   verdict: z.enum(COMPARISON_VERDICTS),
-  /** Whether the two treatments were measured in alternating slices, and not one after the other. */
+  /**
+   * Whether the two treatments were measured in alternating slices. If false, they were measured one after the other.
+   */
   interleaved: z.boolean().default(false),
 });
 export type StudyComparison = z.infer<typeof comparisonSchema>;
@@ -68,9 +74,9 @@ const fitSchema = z.strictObject({
   what: z.string(),
   /** Exponent of the power law; null if there are too few points. */
   exponent: intervalSchema.nullable(),
-  /** Value of the metric for one shard. */
+  /** Value of the metric with a single shard. */
   factor: z.number().nullable(),
-  /** Treatments in the fit. `excluded` has the other treatments, each with the reason. */
+  /** Treatments in the fit. `excluded` lists all other treatments with the reasons. */
   treatments: z.array(z.string()),
   excluded: z.array(z.strictObject({ treatment: z.string(), why: z.string() })),
 });
@@ -98,15 +104,15 @@ export const studySchema = z.strictObject({
   /** Reason why the study ended. */
   ended: z.enum(["precise", "budget", "not-yet"]),
   treatments: z.array(cellSchema),
-  /** Names of all measurements, in the order in which they were made: `3 cluster`, `3 reference load 1`. */
+  /** Names of all measurements in the order in which they were made, such as `3 cluster` and `3 reference load 1`. */
   order: z.array(z.string()),
   /**
-   * Whether any reference load differed from the median of all reference loads by more than the limit. If so, the
-   * machine changed during the study.
+   * Whether any reference load differed from the median of all reference loads by more than the limit. The speed of the
+   * machine then changed during the study.
    */
   referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),
-  /** Counts behind the comparisons with `interleaved`: one entry for each pair and round. */
+  /** Counts of the interleaved comparisons, one entry for each pair and round. */
   interleaved: z
     .array(
       z.strictObject({ round: z.int(), base: z.string(), other: z.string(), tests: z.array(interleavedTestSchema) }),
@@ -114,7 +120,7 @@ export const studySchema = z.strictObject({
     .default([]),
   fits: z.array(fitSchema),
   growth: z.array(z.strictObject({ treatment: z.string(), round: z.int(), samples: tableGrowthSchema.shape.samples })),
-  /** Sentences: the rule that was found, and what is remarkable. */
+  /** Findings of the study, as sentences: the rule that was found, and remarkable facts. */
   findings: z.array(z.string()),
   claims: z.array(claimSchema),
 });

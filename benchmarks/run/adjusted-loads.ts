@@ -17,7 +17,7 @@ export interface MeasuredLoads {
 
 /**
  * The same loads with key spaces that are possible on every deployment.
- * @param adjustLoad whether to adjust also connections and threads that primaries cannot share evenly
+ * @param adjustLoad whether to adjust connections and threads as well, if primaries cannot share them evenly
  */
 export function adjustLoads(
   { workload, mixes, capacity }: MeasuredLoads,
@@ -48,8 +48,8 @@ export function adjustLoads(
 }
 
 /**
- * Reasons why deployments cannot serve adjusted loads, one sentence each. A sentence names the option in the form of a
- * benchmark's options.
+ * Reasons why deployments cannot serve adjusted loads, one sentence each. The sentences name options as a benchmark
+ * does.
  */
 export function loadProblems(
   { workload, mixes = [], capacity }: MeasuredLoads,
@@ -69,5 +69,5 @@ const named = (mixes: readonly MixedWorkload[]): [string, MixedWorkload][] => mi
 /** Path of an option of a benchmark: `clients`, `workloads.NAME.clients`. */
 const ofBenchmark: Label = ([section, ...path]) =>
   (section === "benchmark" ? path : [section ?? "", ...path]).map(String).join(".");
-/** Path of an option of the search's workload: `workload.clients`. */
+/** Path of an option of the workload that a search uses: `workload.clients`. */
 const ofSearchedWorkload: Label = ([, , ...path]) => ["workload", ...path].map(String).join(".");

@@ -20,7 +20,7 @@ export const ARTIFACT_NAMES = [
 ] as const;
 export type ArtifactName = (typeof ARTIFACT_NAMES)[number];
 
-/** Free space that a run needs at its start, bytes. The files of an ordinary run are smaller. */
+/** Free space that a run requires at its start, bytes. The files of an ordinary run need less. */
 const MIN_FREE_BYTES = 1024 * 1024;
 
 /** Writes the files of a run. */
@@ -31,8 +31,8 @@ export class Artifacts {
   ) {}
 
   /**
-   * Creates the directory, and checks that it can be written.
-   * @param root parent directory of `results/`, for runs without `output`
+   * Creates the directory, and checks that files can be written to it.
+   * @param root parent directory of `results/`; it is used for runs without `output`
    * @param output directory that the user has chosen
    * @throws BadInput if the directory cannot be written, has too little space, or contains the results of a different
    *   run
@@ -75,7 +75,7 @@ export class Artifacts {
     return join(this.directory, name);
   }
 
-  /** Writes the data that would be lost in a crash: records, and the output of load generators. */
+  /** Writes the data that a crash would destroy: records, and the output of load generators. */
   writeProgress(results: Results, raw: string): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("raw.txt", raw);
@@ -141,7 +141,10 @@ function reasonOf(error: unknown): string {
   return reasons[codeOf(error) ?? ""] ?? messageOf(error);
 }
 
-/** An unused directory. If a different run has started in the same second, the name gets a number at its end. */
+/**
+ * A directory that does not exist yet. If the name is taken by a run that started in the same second, a number is
+ * appended.
+ */
 function unusedDirectory(wanted: string): string {
   for (let number = 1; ; number++) {
     const directory = number === 1 ? wanted : `${wanted}-${number}`;
@@ -150,13 +153,14 @@ function unusedDirectory(wanted: string): string {
 }
 
 /**
- * A time as text, UTC: `20261121-090000`, as in the files of the published document "Valkey on EKS" (docs/sources.md).
+ * A time as text, UTC, such as `20261121-090000`. The format is that of the published document "Valkey on EKS"
+ * (docs/sources.md).
  */
 export function timestampOf(date: Date): string {
   return date.toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 }
 
-/** The path relative to the working directory, if it is inside that directory. */
+/** The path relative to the working directory. A path outside that directory is returned unchanged. */
 export function shortPath(path: string): string {
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;

@@ -1,4 +1,4 @@
-/** Collects the results of a run. The collector writes them after each record, so that a crash loses no measurement. */
+/** Collects the results of a run. It writes all results after each record, so that a crash loses no measurement. */
 import { asMeasuredTopology } from "../results/topology";
 import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../warnings/warnings";
@@ -19,7 +19,7 @@ import type {
 import { SCHEMA_VERSION } from "../results/schema";
 import { topologyOf } from "../../valkey/verification/topology-record";
 
-/** Facts of a run that are known when it starts. */
+/** Facts about a run that are known when it starts. */
 export interface RunDescription {
   readonly timestamp: string;
   readonly stack: string;
@@ -64,7 +64,7 @@ export class ResultsCollector {
     },
   };
 
-  /** Adds the record of a scenario. @param lost all lost writes, one line each */
+  /** Adds the record of a scenario. @param lost one line for each lost write */
   addFailure(failure: ScenarioRecord, lost: readonly string[]): void {
     this.#scenarios.push(failure);
     if (lost.length > 0)
@@ -81,7 +81,7 @@ export class ResultsCollector {
     this.#machines = machines;
   }
 
-  /** Sets the costs of the deployments whose machines have known prices. */
+  /** Sets the costs of deployments. Deployments whose machines have no known price have no costs. */
   setCosts(costs: readonly DeploymentCost[]): void {
     this.#costs = costs;
   }
@@ -95,7 +95,7 @@ export class ResultsCollector {
     this.artifacts.writeProgress(this.#results("the run has not ended"), this.#rawText());
   }
 
-  /** Adds the keys and the roles of the nodes after the run. */
+  /** Adds the state after the run: the number of keys and the role of each node. */
   addAfterwards({ facts, verdict }: Verification): void {
     const topology = this.#topologies.find(({ deployment }) => deployment === facts.deployment);
     if (topology === undefined) return;
@@ -128,7 +128,7 @@ export class ResultsCollector {
       topologies: this.#topologies,
       referenceLoads: this.#referenceLoads,
       ...(this.#costs.length === 0 ? {} : { costs: [...this.#costs] }),
-      // A change of the machine is visible only when all reference loads are known.
+      // Only the complete list of reference loads shows whether the machine changed, so these warnings are added last.
       records: this.#records.map((record) => ({
         ...record,
         warnings: [...record.warnings, ...referenceLoadWarnings(record.round, this.#referenceLoads)],

@@ -17,7 +17,7 @@ export interface BenchmarkPlan extends Pick<MeasurementSeries, "workload" | "mix
   readonly verified: readonly (Pick<VerifiedDeployment, "deployment" | "externalKeys"> & {
     readonly verification: Verification;
   })[];
-  /** Search for capacities, after all other measurements. @default no capacity is measured */
+  /** Search for capacities, which runs after all other measurements. @default no capacity is measured */
   readonly capacity?: CapacitySearch | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface CapacitiesPlan extends CapacitySearch {
 
 /**
  * Measures everything, and verifies the deployments again at the end.
- * @throws the errors of `runMeasurements` and `findCapacities`; the collector has all earlier results
+ * @throws the errors of `runMeasurements` and `findCapacities`; the collector has the results up to the error
  */
 export async function measureAll(
   plan: BenchmarkPlan,
@@ -64,9 +64,9 @@ export async function measureAll(
 }
 
 /**
- * Measures the capacities of the deployments one after the other, with a reference load before each of them and one
- * after the last. After a failure, the capacities that were found before are kept.
- * @param firstRound number of the first reference load; it follows the rounds of all other measurements
+ * Measures the capacity of one deployment after the other. A reference load is sent before each deployment and after
+ * the last deployment. After a failure, capacities that were already found are kept.
+ * @param firstRound number of the first reference load; it continues the rounds of the other measurements
  */
 export async function findCapacities(
   plan: CapacitiesPlan,
@@ -79,8 +79,7 @@ export async function findCapacities(
   const { openLoop, signal } = runners;
   if (openLoop === undefined)
     throw new Error("a search for capacity needs the load generator open-loop, and this platform cannot run it");
-  // All reference loads go to the first deployment, because the servers of a different deployment serve a different
-  // rate on the same machine.
+  // All reference loads go to the first deployment, because on the same machine other servers serve a different rate.
   const [reference] = deployments;
   const referenceLoad = async (index: number): Promise<void> => {
     if (reference === undefined) return;
@@ -96,7 +95,7 @@ export async function findCapacities(
   await referenceLoad(deployments.length);
 }
 
-/** Counts finished measurements, and estimates the time for the others. */
+/** Counts finished measurements, and estimates the time for the remaining measurements. */
 class Countdown {
   readonly #began = Date.now();
   #done = 0;

@@ -1,4 +1,4 @@
-/** soak.jsonl, the checkpoint log of a soak: a header, then one line for each window. */
+/** The checkpoint log of a soak, soak.jsonl. It has a header, and then one line for each window. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
@@ -23,7 +23,7 @@ const headerSchema = z.strictObject({
   keySpace: z.int(),
   /** Size of a value, bytes. */
   bytes: z.int(),
-  /** Seed for the random arrivals, keys and values of the first window. Each later window has the next number. */
+  /** Seed of the first window for random arrivals, keys and values. Each later window has the next higher number. */
   seed: z.int(),
   /** Limit of the total size of all servers' files, bytes. */
   diskBytes: z.number().positive(),
@@ -32,8 +32,8 @@ export type SoakHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
   /**
-   * The servers were started: at the beginning, or when the soak was resumed and they had ended. `run` is their run
-   * directory.
+   * The servers were started. This happens at the beginning, and when a soak is resumed whose servers have ended. `run`
+   * is the run directory of the servers.
    */
   z.strictObject({ kind: z.literal("servers"), run: z.string(), version: z.string(), at: z.string() }),
   z.strictObject({

@@ -34,7 +34,7 @@ export interface SoakFindings {
   readonly p99Ms: number;
   readonly p999Ms: number;
   readonly maxMs: number;
-  /** Ratio of the p99 in the last quarter of the windows to the p99 in the first quarter. */
+  /** The p99 in the last quarter of the windows, divided by the p99 in the first quarter. */
   readonly tailRatio: number;
   readonly maxReplicaLagBytes: number;
   /** Greatest total size of all files of the deployment's servers, bytes. */
@@ -45,7 +45,7 @@ export interface SoakFindings {
 }
 
 /**
- * Findings about one of the deployments.
+ * Findings about a single deployment.
  * @param windows windows of all deployments
  */
 export function soakFindings(deployment: string, windows: readonly SoakWindow[]): SoakFindings {
@@ -82,8 +82,8 @@ function tailRatioOf(histograms: readonly Histogram[]): number {
 }
 
 /**
- * Bytes of the replication stream by which the slowest replica is behind its primary. A replica that was sampled later
- * than its primary may be ahead of it.
+ * Bytes of the replication stream that the slowest replica has not received yet. A replica may appear to be ahead of
+ * its primary, because it was sampled later.
  */
 export function maxReplicaLag(samples: readonly NodeSample[]): number {
   const primaries = samples.filter(({ role }) => role === "primary");

@@ -1,4 +1,4 @@
-/** The memory, files, replication and role of a node at one time of a soak. */
+/** The memory, files, replication and role of a node at one moment of a soak. */
 import { z } from "zod";
 import type { ConnectionAttempt } from "../../valkey/connections";
 import { withEveryNode } from "../../valkey/connections";
@@ -21,12 +21,12 @@ export const nodeSampleSchema = z.strictObject({
   usedBytes: count.nullable(),
   /** used_memory_rss, bytes: memory that the operating system has given to the server. */
   residentBytes: count.nullable(),
-  /** Ratio of the allocator's resident memory to its allocated memory. */
+  /** Resident memory of the allocator divided by its allocated memory. */
   fragmentation: count.nullable(),
   keys: count.nullable(),
-  /** Size of the append-only file, bytes; null if there is none. */
+  /** Size of the append-only file, bytes; null if the node does not write this file. */
   aofBytes: count.nullable(),
-  /** Number of rewrites of the append-only file since the server started; null if there is no such file. */
+  /** Number of rewrites of the append-only file since the server started; null if the node does not write this file. */
   aofRewrites: count.nullable(),
   /** Whether the last write and the last rewrite of the append-only file succeeded. */
   aofHealthy: z.boolean(),
@@ -56,7 +56,7 @@ const SILENT: Omit<NodeSample, "node" | "endpoint"> = {
   evicted: null,
 };
 
-/** Samples all nodes at the same time. If a node does not reply, its sample contains nulls. */
+/** Samples all nodes at the same time. The sample of a node that does not reply contains nulls. */
 export function sampleNodes(deployment: Deployment): Promise<NodeSample[]> {
   return withEveryNode(deployment, (attempts) => Promise.all(attempts.map(sampleNode)));
 }

@@ -1,6 +1,6 @@
 /**
- * Runs the windows of a soak one after the other. Each window puts load on all deployments, then samples every node and
- * the disk.
+ * Runs the windows of a soak one after the other. In each window, all deployments receive load. Afterwards every node
+ * and the disk are sampled.
  */
 import { join } from "node:path";
 import type { Deployment } from "../../valkey/deployment";
@@ -28,10 +28,13 @@ export interface SoakContext {
   readonly report: ReportProgress;
 }
 
-/** Remaining time below which a soak counts as complete, seconds, because windows never end exactly in time. */
+/**
+ * Remaining time at which a soak counts as complete, seconds. It is above zero because windows do not end exactly in
+ * time.
+ */
 const MIN_WINDOW_SECONDS = 0.5;
 
-/** Seconds of load so far, which are the same for all deployments. */
+/** Seconds of load so far. All deployments have received load for the same time. */
 export function soakedSeconds(windows: readonly SoakWindow[]): number {
   const [first] = windows;
   const ofOne = windows.filter(({ deployment }) => deployment === first?.deployment);
@@ -49,7 +52,7 @@ export async function runSoak(log: SoakCheckpointLog, context: SoakContext): Pro
   for (let remaining = remainingSeconds(); remaining > MIN_WINDOW_SECONDS; remaining = remainingSeconds()) {
     signal.throwIfAborted();
     const seconds = Math.min(header.windowSeconds, remaining);
-    // Every window has different random numbers. Within a window, all deployments have the same ones.
+    // Each window has different random numbers. All deployments of a window have the same random numbers.
     const seed = (header.seed + windowsOf(log).length) % 2 ** 31;
     const windows = await Promise.all(deployments.map((deployment) => runWindow(deployment, seconds, seed, context)));
     for (const window of windows) log.add(window);
@@ -103,8 +106,8 @@ async function runWindow(
 }
 
 /**
- * The plan of a window for one deployment. In replication mode, the load goes to the current primary, and the replicas
- * are listed after it.
+ * The plan of a window for one deployment. In replication mode, the current primary is the first endpoint and receives
+ * the writes; the replicas follow it in the list.
  */
 async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: number): Promise<OpenLoopPlan> {
   const {

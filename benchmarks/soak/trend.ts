@@ -4,11 +4,14 @@ import { twoSidedT } from "../../lib/statistics/student";
 import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
 
-/** Share of the windows in which the deployment is filled and warms up. Trends do not include these windows. */
+/**
+ * Share of the windows at the beginning in which the deployment is filled and warms up. Trends ignore these windows.
+ */
 const WARM_UP = 0.25;
 const CONFIDENCE = 0.95;
 /**
- * Relative growth per hour below which growth is not reported, because the allocator's memory use varies by as much.
+ * Relative growth per hour that is reported. Lower growth is ignored, because the allocator's memory use varies as
+ * much.
  */
 const MIN_RELATIVE_GROWTH = 0.01;
 const MIN_POINTS = 4;
@@ -25,9 +28,9 @@ export interface Trend {
   /** Bounds of the 95 % confidence interval of `perHour`. */
   readonly low: number;
   readonly high: number;
-  /** `perHour` relative to the mean of the values. */
+  /** Growth per hour divided by the mean of the values. */
   readonly relativePerHour: number;
-  /** Whether the whole interval is above zero and the growth is at least 1 % per hour. */
+  /** Whether the whole confidence interval is above zero and growth is at least 1 % per hour. */
   readonly grows: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** checkpoints.jsonl, the log of a study: one line for each finished step. */
+/** The log of a study, checkpoints.jsonl. It has one line for each finished step. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
@@ -16,9 +16,9 @@ const headerSchema = z.strictObject({
   name: z.string(),
   fingerprint: z.string(),
   seed: z.int(),
-  /** Time of the start, UTC, in the format of results. */
+  /** Start time, UTC, in the format of results. */
   timestamp: z.string(),
-  /** Identity of the machine. A study can be resumed only on the same machine. */
+  /** Identity of the machine. A study can be resumed on the same machine only. */
   machine: z.string(),
 });
 export type StudyLogHeader = z.infer<typeof headerSchema>;

@@ -1,4 +1,7 @@
-/** Factors that a study varies, and its treatments: every combination of levels on every deployment. Pure. */
+/**
+ * Factors that a study varies, and the treatments of the study. A treatment is one combination of levels on one
+ * deployment. Pure.
+ */
 import { compact } from "../../lib/compact";
 import { counted } from "../../lib/units";
 import type { Mode } from "../../valkey/node";
@@ -18,9 +21,11 @@ export interface Levels {
   /** Number of replicas of each primary. */
   readonly replicas?: number;
   readonly "io-threads"?: number;
-  /** Server program by name and version (`valkey`, `valkey-8.1`, `redis`), or the directory that contains it. */
+  /**
+   * Server program by name and version (`valkey`, `valkey-8.1`, `redis`), or the directory that contains the program.
+   */
   readonly engine?: string;
-  /** Number of CPUs that each server is pinned to. If the machine has too few, servers share CPUs. */
+  /** Number of CPUs to which each server is pinned. If the machine has too few CPUs, servers share them. */
   readonly cpus?: number;
   /** Size of a value, bytes. */
   readonly dataSize?: number;
@@ -41,7 +46,7 @@ export interface Levels {
 /** A setting that a study varies. */
 export type Factor = keyof Levels;
 
-/** Levels of each varied factor. The first level is the baseline. */
+/** Levels of each factor that varies. The first level of a factor is the baseline. */
 export type Variation = { readonly [F in Factor]?: readonly NonNullable<Levels[F]>[] };
 
 /** A deployment before any factor is varied. */
@@ -64,17 +69,17 @@ export interface Treatment {
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /** Engine of the servers; undefined means the first Valkey that is found. */
+  /** Engine of the servers; undefined for the first Valkey that is found. */
   readonly engine: string | undefined;
-  /** Number of CPUs of each server; undefined without pinning. */
+  /** Number of CPUs of each server; undefined if servers are not pinned. */
   readonly cpus: number | undefined;
   readonly workload: Workload;
   readonly runners: number;
 }
 
 /**
- * Every combination of levels on every deployment, ordered by deployment, then by level. The last factor changes first.
- * The first treatment is the baseline.
+ * Every combination of levels on every deployment. They are ordered by deployment and then by level, and the last
+ * factor changes first. The first treatment is the baseline.
  */
 export function treatmentsOf(
   bases: readonly BaseDeployment[],
@@ -115,7 +120,7 @@ function product(factors: readonly [Factor, readonly (string | number)[]][]): Le
   );
 }
 
-/** A level as text: `2 CPUs`. */
+/** A level as text, such as `2 CPUs`. */
 export function describeLevel(factor: Factor, level: string | number): string {
   switch (factor) {
     case "mode":

@@ -1,4 +1,4 @@
-/** Pairs of treatments that are compared, and pairs that are measured interleaved. Pure. */
+/** Pairs of treatments that are compared, and pairs whose measurements are interleaved. Pure. */
 import { compact } from "../../lib/compact";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { TestName } from "../workloads/named-tests";
@@ -12,8 +12,8 @@ export interface TreatmentPair {
 }
 
 /**
- * Pairs of a treatment and a baseline that differ only in one factor or in the deployment. In the baseline, this factor
- * is at its first level.
+ * Pairs of a treatment and its baseline. Both differ in a single factor, or in the deployment only. In the baseline,
+ * this factor has its first level.
  */
 export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const [first] = treatments;
@@ -34,9 +34,9 @@ export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[]
 }
 
 /**
- * Compared pairs at full speed that have the same number of nodes. Pausing and resuming costs each process about 0.2 ms
- * per slice. For equal numbers of processes, this cost cancels out. For twelve and three processes, it would change the
- * ratio by a sixth.
+ * Compared pairs at full speed whose treatments have the same number of nodes. Pausing and resuming costs each process
+ * about 0.2 ms per slice. With equal numbers of processes, this cost cancels out. With twelve processes against three,
+ * it would change the ratio by a sixth.
  */
 export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;
@@ -49,7 +49,7 @@ export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPai
   );
 }
 
-/** Tests that both treatments have and that leave their data unchanged, so that they can run for any time. */
+/** Tests that both treatments have and that leave their data unchanged. Such tests can run for any time. */
 export function commonTests({ base, other }: TreatmentPair): TestName[] {
   return base.workload.tests.filter((test) => other.workload.tests.includes(test) && namedTest(test).leaves === "same");
 }

@@ -9,12 +9,14 @@ export interface Pinning {
   /** CPU list of each server. */
   readonly servers: readonly string[];
   readonly clients: string;
-  /** Description of the shared CPUs, for a warning; undefined if servers and load generators have separate CPUs. */
+  /**
+   * Description of CPUs that servers share with load generators, for a warning; undefined if their CPUs are separate.
+   */
   readonly sharedCpus: string | undefined;
 }
 
 /**
- * Plans the CPUs. Servers get separate CPUs, beginning with the first one, and load generators get the rest. If the
+ * Plans the CPUs. Each server gets its own CPUs, beginning with the first CPU, and load generators get the rest. If the
  * machine has too few CPUs, servers share CPUs in rotation, and load generators share all CPUs.
  * @param cpus CPUs of the machine, at least one
  * @param servers number of servers
@@ -54,14 +56,14 @@ export function parseCpuList(text: string): number[] {
     });
 }
 
-/** The pinning of a treatment; undefined if it does not have the factor `cpus`. */
+/** The pinning of a treatment; undefined if the treatment does not set `cpus`. */
 export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly number[]): Pinning | undefined {
   return each === undefined ? undefined : planPinning(cpus, nodeCount(shape), each);
 }
 
 /**
- * CPUs that this process may use, limited to the number that its CPU quota allows. On systems other than Linux, these
- * are the first numbers.
+ * CPUs that this process may use. There are at most as many as the CPU quota allows. On systems other than Linux, they
+ * are numbered from 0.
  * @param cores CPU quota: see `availableCores`
  */
 export function availableCpus(cores: number): number[] {

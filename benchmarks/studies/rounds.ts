@@ -1,5 +1,5 @@
 /**
- * The order of a study's steps, and the decision whether to measure another round. Pure: the same seed gives the same
+ * The order of a study's steps, and the decision whether to measure one more round. Pure: the same seed gives the same
  * order.
  */
 import type { Ratio } from "../../lib/statistics/ratio";
@@ -7,7 +7,8 @@ import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
 /**
- * Minimum number of rounds, if the budget allows them. Fewer rounds hardly show the spread. See `STOPPING_CONFIDENCE`.
+ * Lowest number of rounds, if the budget allows them. With fewer rounds the spread is hardly visible. See
+ * `STOPPING_CONFIDENCE`.
  */
 export const MIN_ROUNDS = 6;
 
@@ -18,9 +19,9 @@ export type StudyStep =
   | { readonly kind: "interleaved"; readonly round: number; readonly base: string; readonly other: string };
 
 /**
- * The steps of a round in random order: every treatment and every pair once, with a reference load at the beginning and
- * a second one in between.
- * @param pairs IDs of treatments that are measured interleaved
+ * The steps of a round in random order. Every treatment and every pair is measured once. A reference load is sent at
+ * the beginning of the round and a second one in the middle.
+ * @param pairs IDs of treatments whose measurements are interleaved
  * @param round number of the round, from 1
  */
 export function stepsOfRound(
@@ -47,18 +48,18 @@ export function stepSubject(step: Exclude<StudyStep, { kind: "reference-load" }>
   return step.kind === "treatment" ? step.treatment : `${step.other} beside ${step.base}`;
 }
 
-/** Key of a step within a study: `3 cluster`, `3 reference load 1`. */
+/** Key of a step within a study, such as `3 cluster` or `3 reference load 1`. */
 export function stepKey(step: StudyStep): string {
   return `${step.round} ${step.kind === "reference-load" ? `reference load ${step.place}` : stepSubject(step)}`;
 }
 
-/** Facts that decide whether another round is measured. */
+/** Facts that decide whether one more round is measured. */
 export interface StudyProgress {
   /** Number of finished rounds. */
   readonly rounds: number;
-  /** Seconds of measuring, without the time between an interruption and the resumption. */
+  /** Seconds spent on measuring. The time between an interruption and the resumption is not counted. */
   readonly elapsed: number;
-  /** The ratios that decide, as measured so far. */
+  /** The deciding ratios, as measured so far. */
   readonly ratios: readonly Ratio[];
 }
 
@@ -66,11 +67,11 @@ export interface StudyProgress {
 export interface StudyLimits {
   /** Target relative precision; 0.05 means 5 %. */
   readonly precision: number;
-  /** Budget: greatest number of seconds of measuring. */
+  /** Budget: longest time for measuring, seconds. */
   readonly budget: number;
 }
 
-/** Whether to measure another round. */
+/** Whether to measure one more round. */
 export type NextDecision =
   | {
       readonly kind: "go-on";
@@ -82,8 +83,8 @@ export type NextDecision =
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };
 
 /**
- * Decides whether a study stops. It stops after six or more rounds if every deciding ratio has the target precision. It
- * also stops if another round would exceed the budget. The first round is always measured.
+ * Decides whether a study stops. After at least six rounds, it stops if every deciding ratio has the target precision.
+ * It also stops if one more round would exceed the budget. The first round is always measured.
  */
 export function decideNext(
   { rounds, elapsed, ratios }: StudyProgress,

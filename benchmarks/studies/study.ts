@@ -4,8 +4,8 @@ import type { Treatment } from "./factors";
 import type { StudyLimits } from "./rounds";
 
 /**
- * Kinds of studies. Each tests the claims of a published document (docs/sources.md), except `comparison`, which tests
- * none.
+ * Kinds of studies. Each kind tests the claims of a published document (docs/sources.md). The exception is
+ * `comparison`, which tests no claims.
  */
 export const STUDY_KINDS = ["topologies", "io-threads", "engines", "density", "billion", "comparison"] as const;
 export type StudyKind = (typeof STUDY_KINDS)[number];
@@ -22,16 +22,16 @@ export interface TableGrowthPlan {
 export interface Study extends StudyLimits {
   readonly name: string;
   readonly kind: StudyKind;
-  /** Treatments. The first one is the baseline of comparisons. */
+  /** Treatments. The first treatment is the baseline of comparisons. */
   readonly treatments: readonly Treatment[];
   readonly seed: number;
-  /** Table growth that is measured on every treatment in every round; undefined if it is not measured. */
+  /** Plan for measuring table growth on every treatment in every round; undefined if it is not measured. */
   readonly tableGrowth: TableGrowthPlan | undefined;
 }
 
 /**
- * The method of comparing treatments. Its number changes with the method, so that a log of an older method is not
- * resumed.
+ * Version of the method by which treatments are compared. It changes with the method, so that a log of an older method
+ * is not resumed.
  */
 const METHOD = "interleaved 3";
 

@@ -1,12 +1,12 @@
-/** Checks that a resumed study has the server versions with which it began. Pure. */
+/** Checks that a resumed study uses the same server versions as before. Pure. */
 import type { StudyLogEntry } from "./checkpoint-log";
 
-/** Version by engine, with the engine names of treatments. */
+/** Versions by engine. The engine names are those in the treatments. */
 type Found = ReadonlyMap<string | undefined, { readonly version: string }>;
 
 /**
- * Versions in the form in which a reference load records them. The default engine, which has the load generator, has an
- * empty name.
+ * Versions in the form in which the log records them with a reference load. The default engine, to which the load
+ * generator belongs, has an empty name.
  */
 export function recordedVersions(found: Found): Record<string, string> {
   return Object.fromEntries([...found].map(([engine, { version }]) => [engine ?? "", version]));

@@ -1,6 +1,6 @@
 /**
- * Finds the bottleneck of a load from the CPU use on both sides and from the requests in flight. Pure. Every limit has
- * a name in this file.
+ * Finds the bottleneck of a load. It uses the CPU use of the load generator and of the servers, and the number of
+ * requests in flight. Pure. Every limit is a named constant in this file.
  */
 import { formatPercent } from "../../lib/units";
 import type { MeasurementRecord } from "../results/schema";
@@ -11,9 +11,9 @@ export type Bottleneck =
   | { readonly at: "client"; readonly text: string }
   /** A primary's main thread used all of its CPU. */
   | { readonly at: "server"; readonly text: string }
-  /** Neither side was at its own limit, but all CPUs of the machine were in use. */
+  /** Neither the load generator nor a primary was at its limit, but all CPUs of the machine were in use. */
   | { readonly at: "machine"; readonly text: string }
-  /** Neither side was at its limit, and the machine had free CPUs. */
+  /** Neither the load generator nor a primary was at its limit, and the machine had free CPUs. */
   | { readonly at: "none" };
 
 /** Values from which a bottleneck is found. */
@@ -22,21 +22,21 @@ export type BottleneckEvidence = Pick<
   "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate"
 >;
 
-/** Share of the time in which a thread at its limit is busy. Scheduling takes the rest. */
+/** Share of the time in which a thread must be busy to count as being at its limit. Scheduling takes the rest. */
 const BUSY_THREAD = 0.9;
-/** Share of its CPU that a machine at its limit uses. */
+/** Share of its CPU that a machine must use to count as being at its limit. */
 const BUSY_MACHINE = 0.95;
 /**
- * Share of a closed loop's requests that are in flight, by Little's law (rate × mean latency / (connections ×
- * pipeline)). With the server as the bottleneck, 0.89 to 0.93 were measured. With the generator as the bottleneck, 0.71
- * to 0.78 were measured, because replies wait to be read. This limit is used only if the generator's CPU use is
- * unknown.
+ * Share of a closed loop's possible requests that are in flight, by Little's law: rate × mean latency / (connections ×
+ * pipeline). A lower share means that the load generator is the bottleneck. We measured 0.89 to 0.93 with the server as
+ * the bottleneck, and 0.71 to 0.78 with the generator as the bottleneck, where replies wait to be read. This limit is
+ * used only if the CPU use of the generator is unknown.
  */
 const IN_FLIGHT = 0.8;
 
 /**
- * Finds the bottleneck of a load: the CPU of its generator, of a server, or of the machine that they share. If the
- * generator's CPU use is unknown, the requests in flight are used instead.
+ * Finds the bottleneck of a load: the CPU of the generator, of a server, or of the machine that they share. If the CPU
+ * use of the generator is unknown, the requests in flight are used instead.
  */
 export function bottleneckOf(record: BottleneckEvidence): Bottleneck {
   const { cpu } = record;
@@ -76,8 +76,8 @@ function mainThreadOfPrimary({ role, mainThread }: MeasurementRecord["cpu"]["ser
 }
 
 /**
- * Cores that the load generator needed, and cores that it used while it waited. An open loop polls its clock while it
- * waits. So only its work counts, because other processes can use the rest.
+ * Cores that the load generator needed for its work, and cores that it used while it waited. An open loop polls its
+ * clock while it waits. Other processes can use the cores of this waiting, so only the work counts.
  */
 function generatorCpu({ cpu, offering }: BottleneckEvidence): {
   readonly working: number | null;
@@ -89,8 +89,8 @@ function generatorCpu({ cpu, offering }: BottleneckEvidence): {
 }
 
 /**
- * Share of a closed loop's possible requests that are in flight. It is 1 for a load at an offered rate, which does not
- * have such a limit.
+ * Share of a closed loop's possible requests that are in flight. It is 1 for an offered rate, where the number of
+ * requests in flight shows nothing.
  */
 function inFlightShare({ client, clients, pipeline, rate, offering }: BottleneckEvidence): number {
   if (rate !== null || offering !== null) return 1;

@@ -1,13 +1,16 @@
-/** Warnings as footnotes: one letter and one text for each code, with all results that have this warning. Pure. */
+/**
+ * Warnings as footnotes. Each warning code gets one letter, one text, and a list of the results that have this warning.
+ * Pure.
+ */
 import type { ResultRow } from "../results/rows";
 import type { Warning } from "../results/schema";
 
 /** A footnote. */
 export interface WarningNote {
   readonly code: Warning["code"];
-  /** The text of the first result that has the warning. */
+  /** Text of the warning of the first result that has it. */
   readonly text: string;
-  /** Results that have the warning: `GET of cluster`. */
+  /** Results that have the warning, such as `GET of cluster`. */
   readonly where: readonly string[];
 }
 
@@ -15,7 +18,7 @@ export interface WarningNote {
 export const NO_WARNINGS =
   "None: client and servers report the same rate, reads found their keys, and no other process used the machine.";
 
-/** Footnotes of results, in the order of first appearance. */
+/** Footnotes for results, in the order in which the warnings first appear. */
 export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   const notes = new Map<Warning["code"], { text: string; where: string[] }>();
   for (const { title, deployment, warnings } of rows) {
@@ -28,7 +31,7 @@ export function warningNotes(rows: readonly ResultRow[]): WarningNote[] {
   return [...notes].map(([code, note]) => ({ code, ...note }));
 }
 
-/** Letter of a footnote; `a` for the first one. There are fewer codes than letters. */
+/** Letter of the footnote for a warning code, beginning with `a`. There are fewer codes than letters. */
 export function noteLetter(notes: readonly WarningNote[], code: Warning["code"]): string {
   return String.fromCharCode("a".charCodeAt(0) + notes.findIndex((note) => note.code === code));
 }

@@ -1,5 +1,5 @@
 /**
- * Finds reasons not to trust a measurement, from values that were measured during it. Pure. The limit of
+ * Reasons not to trust a measurement, found with values that were measured during it. Pure. The limit of
  * `few-connections` is in `connection-check.ts`.
  */
 import { formatCount, formatPercent } from "../../lib/units";
@@ -8,53 +8,55 @@ import { CLOCK_TICK_SECONDS } from "../load/valkey-benchmark/arguments";
 import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } from "../results/schema";
 import { bottleneckOf } from "./bottleneck";
 
-/** Greatest relative difference between the rates of the load generator and of the servers. */
+/**
+ * Greatest relative difference between the rate that the load generator reports and the rate that the servers report.
+ */
 const CLOCK_DISAGREEMENT_LIMIT = 0.01;
-/** Greatest share of reads of prefilled keys that find no key. */
+/** Greatest share of reads that do not find their key, although a prefill wrote it. */
 const MISS_LIMIT = 0.001;
 /** Greatest relative difference between a primary's share of the calls and its expected share. */
 const SHARE_LIMIT = 0.05;
-/** Number of standard deviations up to which a difference counts as chance. */
+/** Number of standard deviations up to which a difference may be chance. */
 const CHANCE_DEVIATIONS = 4;
 /** Greatest share of the machine's cores that other processes may use or the hypervisor may steal. */
 const NEIGHBOUR_LIMIT = 0.1;
 /** Greatest relative difference between a reference load and the median of all reference loads. */
 export const REFERENCE_LOAD_LIMIT = 0.1;
-/** Share of an offered rate that must be reached. */
+/** Share of the offered rate that a load must reach. */
 const RATE_LIMIT = 0.98;
 /**
- * Greatest lateness of an open loop at its 99th percentile: a share of the latency at this percentile, or a number of
- * milliseconds.
+ * Greatest lateness of an open loop at its 99th percentile. Lateness must exceed both this share of the latency and the
+ * number of milliseconds below to be a warning.
  */
 const LATE_SHARE = 0.1;
 const LATE_MS = 0.1;
-/** Greatest share of an open loop's requests that are refused, given up or not sent. */
+/** Greatest share of an open loop's requests that fail, time out or are not sent. */
 const UNANSWERED_LIMIT = 0.001;
-/** Shortest measurement that is useful, seconds, whatever the clock. */
+/** Shortest useful measurement, seconds. A coarse clock can require more. */
 const MIN_SECONDS = 1;
-/** Share of MIN_SECONDS from which a measurement of this duration counts as long enough, because it may end early. */
+/** Share of MIN_SECONDS that is long enough, because a measurement may end a little early. */
 const EARLY_END = 0.98;
-/** Greatest share of a measurement's time that one tick of the clock may have. */
+/** Greatest share of the measured time that one tick of the clock may be. */
 const TICK_LIMIT = 0.01;
 
-/** Inputs of warnings: a record without warnings, and facts that only the measurement knows. */
+/** Inputs of warnings: a record that has no warnings yet, and facts that only the measurement knows. */
 export interface WarningEvidence {
   readonly record: Omit<MeasurementRecord, "warnings">;
   /**
-   * Whether the load generator sent a number of requests and read its clock in ticks. Its time is then rounded up to a
-   * tick.
+   * Whether the load generator sent a fixed number of requests and read its clock only at intervals. Its measured time
+   * is then rounded up to a tick.
    */
   readonly isTicked: boolean;
   /** Whether every request of the test should find its key. */
   readonly reads: boolean;
-  /** Whether the test emptied the collections from which it removes elements. */
+  /** Whether the test removed all elements of the collections that it uses. */
   readonly ranEmpty: boolean;
   /** Whether some primaries are expected to receive more requests than others. */
   readonly isSkewed: boolean;
   /** Reason why the servers' counters could not be read; undefined if they were read. */
   readonly serversUnknown: string | undefined;
   /**
-   * Seconds for which an open loop was to offer its load, without the wait for the last replies; undefined for a closed
+   * Seconds in which an open loop should offer its load, without the wait for the last replies; undefined for a closed
    * loop.
    */
   readonly offeredSeconds: number | undefined;
@@ -99,9 +101,9 @@ function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warn
 }
 
 /**
- * Warnings about an offered rate that was not reached. The number of independent arrivals is never exactly what the
- * rate says, so an open loop is compared with the requests that it offered. If it falls behind, it still answers all of
- * them, but takes longer than the time in which it offered them.
+ * Warnings about an offered rate that was not reached. An open loop is compared with the requests that it offered,
+ * because the number of random arrivals differs a little from the rate. An open loop that falls behind still answers
+ * all requests, but after the end of the time in which it offered them.
  */
 function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: WarningEvidence): Warning[] {
   if (rate === null) return [];
@@ -116,7 +118,7 @@ function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: Wa
   ];
 }
 
-/** Warnings about lateness that an open loop itself added to its latencies, and about requests without a latency. */
+/** Warnings about lateness of the open loop, which adds to the latencies, and about requests without a latency. */
 function openLoopWarnings({ record: { offering, client } }: WarningEvidence): Warning[] {
   if (offering === null) return [];
   return [...latenessWarnings(offering, client.p99Ms), ...unansweredWarnings(offering)];
@@ -161,7 +163,8 @@ function workWarnings({ record: { servers, title }, reads, ranEmpty }: WarningEv
 }
 
 /**
- * Warnings about a bottleneck outside the servers. It matters at full speed, and if an offered rate was not reached.
+ * Warnings about a bottleneck outside the servers. They apply to loads at full speed, and to offered rates that were
+ * not reached.
  */
 function bottleneckWarnings({ record }: WarningEvidence): Warning[] {
   const { rate, client } = record;
@@ -183,7 +186,8 @@ function neighbourWarnings({ record: { cpu } }: WarningEvidence): Warning[] {
 function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warning[] {
   if (isSkewed) return [];
   const uneven = (servers?.shares ?? []).filter(({ share, expectedShare }) => {
-    // Keys that are drawn at random are distributed unevenly by chance; the fewer calls, the more unevenly.
+    // Keys that are drawn at random are unevenly distributed by chance. The unevenness is greater if there are fewer
+    // calls.
     const deviation = Math.sqrt((expectedShare * (1 - expectedShare)) / Math.max(1, servers?.calls ?? 0));
     return Math.abs(share - expectedShare) > Math.max(SHARE_LIMIT * expectedShare, CHANCE_DEVIATIONS * deviation);
   });

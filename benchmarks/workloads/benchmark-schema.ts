@@ -1,4 +1,7 @@
-/** A benchmark as the user writes it: the section `benchmark` of a stack, or the arguments of a component. */
+/**
+ * Schema of a benchmark as the user writes it, in the section `benchmark` of a stack or in the arguments of a
+ * component.
+ */
 import { z } from "zod";
 import { wholeNumber, recordName } from "../../lib/schema/fields";
 import { isMap } from "../../lib/schema/json-schema";
@@ -9,7 +12,7 @@ import { resolveTests, TEST_ALIASES, TEST_NAMES } from "./named-tests";
 /** Duration of a measurement if neither `duration` nor `requests` is set, seconds. */
 export const DEFAULT_DURATION_SECONDS = 10;
 
-/** The tests of a benchmark that names neither tests nor workloads. */
+/** Tests of a benchmark for which neither tests nor workloads are set. */
 export const DEFAULT_TESTS: readonly TestName[] = ["set", "get", "incr"];
 
 const tests = z
@@ -25,7 +28,8 @@ const tests = z
   });
 
 /**
- * The options of a benchmark: how named tests are sent, how long each measurement takes, and how often it is repeated.
+ * The options of a benchmark. They say how named tests are sent, how long each measurement takes, and how often it is
+ * repeated.
  */
 export const benchmarkFields = {
   workloadName: recordName.optional().meta({
@@ -87,12 +91,12 @@ export type BenchmarkSettings = Omit<z.infer<z.ZodObject<typeof benchmarkFields>
   readonly tests: readonly TestName[];
 };
 
-/** Whether a measurement has only one length, either seconds or a number of requests. */
+/** Whether a measurement has exactly one length: either seconds or a number of requests, not both. */
 export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "duration" | "requests">): boolean {
   return duration === undefined || requests === undefined;
 }
 
-/** The problem of a benchmark that has two lengths. It is reported even if there are other problems. */
+/** Problem of a benchmark with two lengths. It is reported even if there are other problems. */
 export const TWO_LENGTHS = {
   path: ["requests"],
   message: "expected a duration or a number of requests, not both",

@@ -1,4 +1,4 @@
-/** Turns the parsed options of a benchmark into the workloads that are sent. Pure. */
+/** Turns the parsed options of a benchmark into workloads. Pure. */
 import type { BenchmarkSettings } from "./benchmark-schema";
 import { DEFAULT_DURATION_SECONDS } from "./benchmark-schema";
 import type { MixedWorkload } from "./mixed-workload";
@@ -15,8 +15,8 @@ export function benchmarkWorkload(benchmark: BenchmarkSettings): Workload {
 }
 
 /**
- * The mixed workloads of a benchmark. Each is as long as the benchmark's measurements, and its key space is possible on
- * every deployment.
+ * The mixed workloads of a benchmark. They get the duration of the benchmark's measurements, and a key space that is
+ * possible on every deployment.
  * @param anyCluster whether one of the deployments is a cluster
  */
 export function mixedWorkloads(
@@ -32,7 +32,7 @@ export function mixedWorkloads(
     const seconds = requests !== undefined && workload.rate !== undefined ? requests / workload.rate : duration;
     const keySpace = adjustKeySpace(workload.keySpace, anyCluster);
     const common = { name, length: { seconds }, warmup, keySpace };
-    // A closed loop has this option even if its rate is unlimited.
+    // Closed loops always have the option `rate`; undefined means that the rate is unlimited.
     return workload.loadGenerator === "open-loop"
       ? { ...workload, ...common }
       : { ...workload, ...common, rate: workload.rate };

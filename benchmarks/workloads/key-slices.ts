@@ -1,6 +1,6 @@
 /**
- * The keys that a test needs on one primary, divided into slices. One script call fills, counts or removes one slice.
- * Pure.
+ * The keys that a test needs on one primary, divided into slices. One call of the script fills, counts or removes one
+ * slice. Pure.
  */
 import type { SlotRange } from "../../valkey/topology/slots";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
@@ -12,13 +12,13 @@ import type { Prefill } from "./named-tests";
 export interface PrefillSize {
   /** Number of different keys of each family. */
   readonly keySpace: number;
-  /** Size of a value, bytes. */
+  /** Size of one value, bytes. */
   readonly dataSize: number;
-  /** Number of elements that a `stock` must contain on all primaries together. */
+  /** Number of elements that a `stock` must have, the sum over all primaries. */
   readonly stock: number;
 }
 
-/** The action of a script call on its slice. */
+/** The action that a call of the script performs on its slice. */
 export type SliceAction = "fill" | "count" | "remove";
 
 /** Argument of prefill.lua. It describes the keys of a slice. */
@@ -36,7 +36,7 @@ export interface KeySlice {
   readonly slots?: readonly (readonly [from: number, to: number])[] | undefined;
 }
 
-/** All keys of a prefill on one primary. */
+/** All keys of a prefill that belong on one primary. */
 export interface KeyExtent {
   readonly kind: "numbered" | "sorted-sets" | "list" | "set" | "hash" | "zset" | "any";
   readonly family: string;
@@ -44,21 +44,21 @@ export interface KeyExtent {
   readonly count: number;
   readonly value: string;
   /**
-   * Whether keys have no hash tag, so that only the slot of the key itself decides which node serves it. Such keys are
-   * numbered from 1, without leading zeros.
+   * Whether keys have no hash tag, so that the slot depends on the whole key. Such keys are numbered from 1, without
+   * leading zeros.
    */
   readonly isUntagged: boolean;
-  /** Sizes that numbered keys have in turn, instead of the size of `value`. */
+  /** Sizes of the values, which numbered keys use in turn. If set, they replace the size of `value`. */
   readonly valueSizes?: readonly number[] | undefined;
 }
 
 /** Slots of a primary; undefined in replication mode. */
 type Slots = readonly SlotRange[] | undefined;
 
-/** Number of keys or elements that one script call writes. This takes a few milliseconds of a server's time. */
+/** Number of keys or elements that one call of the script writes. A call occupies the server for a few milliseconds. */
 export const SLICE_KEYS = 2_000;
 
-/** The keys of a prefill on the primary that serves these slots. */
+/** The keys that a prefill writes on the primary with these slots. */
 export function keyExtent(what: Exclude<Prefill, { kind: "functions" }>, size: PrefillSize, slots: Slots): KeyExtent {
   const isCluster = slots !== undefined;
   const perInfix = keysPerInfix(size.keySpace, isCluster);
@@ -89,19 +89,19 @@ export function keyExtent(what: Exclude<Prefill, { kind: "functions" }>, size: P
 }
 
 /**
- * Number of keys that the primary has after the extent was filled. Undefined for untagged keys, because only the sum
- * over all primaries is known.
+ * Number of keys on the primary after the prefill. Undefined for keys without a hash tag: only their sum over all
+ * primaries is known.
  */
 export function expectedKeys(extent: KeyExtent, slots: Slots): number | undefined {
   if (extent.isUntagged) return undefined;
   return keyInfixes(slots).length * (isNumbered(extent) ? extent.count : 1);
 }
 
-/** Slices that together cover the extent. Each is for one script call. */
+/** Slices that together cover the extent. Each slice is for one call of the script. */
 export function keySlices(action: SliceAction, extent: KeyExtent, slots: Slots): KeySlice[] {
   const { kind, family, value, valueSizes, isUntagged } = extent;
   const infixes = isUntagged ? [""] : keyInfixes(slots);
-  // A collection is one key. So one call counts or removes it, no matter how many elements it has.
+  // A collection is a single key, so one call counts or removes it, whatever its number of elements.
   const perInfix = isNumbered(extent) || action === "fill" ? extent.count : 1;
   const infixesAtOnce = Math.max(1, Math.floor(SLICE_KEYS / Math.max(1, perInfix)));
   const from = isUntagged ? 1 : 0;
@@ -126,19 +126,22 @@ export function keySlices(action: SliceAction, extent: KeyExtent, slots: Slots):
   return slices;
 }
 
-/** Whether the extent has one key for each number, instead of one key with an element for each number. */
+/** Whether the extent has one key for each number. Otherwise it has one key with an element for each number. */
 function isNumbered({ kind }: KeyExtent): boolean {
   return kind === "numbered" || kind === "sorted-sets";
 }
 
-/** Factor by which the fastest primary may receive more than an equal share of the removals. */
+/** Factor by which the share of the fastest primary in the removals may exceed an equal share. */
 const FASTER_SHARE = 1.25;
-/** −ln of the probability that one tag has too few elements. With 16384 tags, this happens in one run in a million. */
+/**
+ * −ln of the probability that one given tag has too few elements. With 16384 tags, one run in a million then has too
+ * few elements for a tag.
+ */
 const RARITY = 24;
 
 /**
- * Number of elements for each tag. Removals hit tags at random. Bernstein's inequality limits how many hit the same
- * tag, also for small means.
+ * Number of elements for each tag. Removals choose tags at random. Bernstein's inequality gives an upper limit for the
+ * removals from one tag, even if their mean is small.
  */
 function stockPerInfix(stock: number, infixes: number): number {
   if (infixes === 1) return stock;
@@ -147,8 +150,8 @@ function stockPerInfix(stock: number, infixes: number): number {
 }
 
 /**
- * Fraction of all slots that the primary serves, at least a tenth. So a call inspects at most ten times as many foreign
- * keys as own keys; inspecting them costs server time as well.
+ * Fraction of all slots that the primary serves, but at least a tenth. The minimum limits the keys of other primaries
+ * that a call inspects to ten times its own keys, because each of them costs server time.
  */
 function servedFraction(slots: Slots): number {
   if (slots === undefined) return 1;

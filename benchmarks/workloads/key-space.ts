@@ -1,12 +1,12 @@
-/** The keys that valkey-benchmark draws, in both modes. Pure. */
+/** Names of the keys that valkey-benchmark draws, in cluster mode and in replication mode. Pure. */
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { SlotRange } from "../../valkey/topology/slots";
 import { slotTags } from "../../valkey/topology/slot-tags";
 
 /**
- * Texts after the family in the names of a primary's keys: `:{06S}` and similar for its slots, and an empty string in
- * replication mode. A tag with two letters has two closing braces, because valkey-benchmark fills a field of three
- * characters.
+ * Texts that follow the family in the keys of one primary. In a cluster they are hash tags such as `:{06S}`, one for
+ * each slot; in replication mode the text is empty. A tag with two letters has two closing braces, because
+ * valkey-benchmark fills a field of three characters.
  */
 export function keyInfixes(slots: readonly SlotRange[] | undefined): string[] {
   if (slots === undefined) return [""];
@@ -19,12 +19,12 @@ export function keysPerInfix(keySpace: number, isCluster: boolean): number {
   return isCluster ? keySpace / SLOT_COUNT : keySpace;
 }
 
-/** A number in the form in which valkey-benchmark writes it into a key: with twelve digits. */
+/** A number with twelve digits, as valkey-benchmark writes it into keys. */
 export function keyNumber(value: number): string {
   return String(value).padStart(12, "0");
 }
 
-/** A member of a sorted set, with the name that the prefill gives it. */
+/** Name of a member of a sorted set, as the prefill writes it. */
 export function zsetMember(number: number): string {
   return `element:${keyNumber(number)}`;
 }

@@ -1,4 +1,7 @@
-/** Mixed workloads as the user writes them: the section `workloads` of a stack, or an argument of a component. */
+/**
+ * Schema of mixed workloads as the user writes them, in the section `workloads` of a stack or in an argument of a
+ * component.
+ */
 import { z } from "zod";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "./mixed-workload";
 import { wholeNumber, fraction } from "../../lib/schema/fields";
@@ -93,7 +96,7 @@ const valuesSchema = z.discriminatedUnion("sizes", [
     .meta({ title: "weighted", description: "Sizes from a list." }),
 ]);
 
-/** The load generator of a workload that does not name one. */
+/** Load generator of a workload for which `loadGenerator` is not set. */
 export const DEFAULT_LOAD_GENERATOR = "valkey-benchmark";
 
 const LOAD_GENERATOR = { description: "Load generator that sends the requests." };

@@ -1,5 +1,5 @@
 /**
- * Inputs of load generators for a mixed workload: its keys, and its commands in the form of a test of valkey-benchmark.
+ * Inputs of load generators for a mixed workload: the keys, and the commands in the form of a test of valkey-benchmark.
  * Pure.
  */
 import { compact } from "../../lib/compact";
@@ -20,7 +20,7 @@ interface NeededKeys {
 
 /** Number of sizes that represent a distribution when keys are written. */
 const SAMPLED_SIZES = 64;
-/** Seed for these sizes. It is constant, so that every run writes the same keys. */
+/** Seed for the sampled sizes. It is constant, so that every run writes the same keys. */
 const SIZES_SEED = 1;
 
 /** The keys that must exist before a mixed workload is sent. They do not depend on the seed of the run. */
@@ -47,10 +47,10 @@ function sampledSizes({
   return values.sizes === "fixed" ? undefined : typicalSizes(values, new Random(SIZES_SEED), SAMPLED_SIZES);
 }
 
-/** Most commands in a sequence. */
+/** Highest number of commands in a sequence. */
 const MAX_COMMANDS = 100;
 
-/** The smallest whole numbers of reads and writes with this share of reads, with an accuracy of at least 1 %. */
+/** The smallest whole numbers of reads and writes that have this share of reads, to within 1 %. */
 export function wholeRatio(reads: number): { readonly reads: number; readonly writes: number } {
   for (let commands = 1; commands < MAX_COMMANDS; commands++) {
     const whole = Math.round(reads * commands);
@@ -60,7 +60,10 @@ export function wholeRatio(reads: number): { readonly reads: number; readonly wr
   return { reads: whole, writes: MAX_COMMANDS - whole };
 }
 
-/** A mixed workload as a test of valkey-benchmark: one sequence of commands, with the reads first, which it repeats. */
+/**
+ * A mixed workload as a test of valkey-benchmark. The test repeats one sequence of commands, in which the reads come
+ * first.
+ */
 export function testForMixed(mixed: ValkeyBenchmarkWorkload, isCluster: boolean): NamedTest {
   const key = `${KEY_FAMILIES[mixed.data]}${isCluster ? ":{tag}" : ""}:__rand_int__`;
   const words = commandWords(mixed.data, key);

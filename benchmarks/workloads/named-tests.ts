@@ -1,27 +1,28 @@
 /**
- * The named tests of valkey-benchmark: the commands that each sends, and the keys that must exist before. Plain data.
+ * The named tests of valkey-benchmark: the commands that each test sends, and the keys that must exist before. Plain
+ * data.
  */
 import { compact } from "../../lib/compact";
 
 /**
- * Keys that must exist before a test. A collection has one key for each hash tag; in replication mode it has a single
- * key.
+ * Keys that must exist before a test. In a cluster, a collection is divided into one key for each hash tag. In
+ * replication mode, it is a single key.
  */
 export type Prefill =
-  /** `key:N` for the whole key space. Values have the workload's size, or these sizes in turn. */
+  /** `key:N` for every number N of the key space. Values have the workload's size, or these sizes in turn. */
   | { readonly kind: "strings"; readonly family: "key"; readonly sizes?: readonly number[] }
   /**
-   * `memtier-N` for the whole key space, numbered from 1 and without hash tags. They are strings, or sorted sets that
-   * all have the same few members.
+   * `memtier-N` without hash tags, for the numbers from 1 to the size of the key space. They are strings or sorted
+   * sets; all sorted sets have the same few members.
    */
   | { readonly kind: "plain"; readonly family: "memtier-"; readonly type: "string" | "zset" }
-  /** `zset:N` for the whole key space. All have the same few members. */
+  /** `zset:N` for every number N of the key space. All sorted sets have the same few members. */
   | { readonly kind: "zsets"; readonly family: "zset" }
-  /** `counter:N` for the whole key space. Each has the value 0. */
+  /** `counter:N` for every number N of the key space. Each counter has the value 0. */
   | { readonly kind: "counters"; readonly family: "counter" }
-  /** Collections that have one element for each number of the key space. */
+  /** Collections with one element for each number of the key space. */
   | { readonly kind: "members"; readonly family: "myset" | "myhash" | "myzset"; readonly type: "set" | "hash" | "zset" }
-  /** Lists with as many elements as the longest range that the test reads. */
+  /** Lists that are as long as the longest range that the test reads. */
   | { readonly kind: "list"; readonly family: "mylist"; readonly length: number }
   /** Collections with more elements than the test can remove. */
   | { readonly kind: "stock"; readonly family: "mylist" | "myset" | "myzset"; readonly type: "list" | "set" | "zset" }
@@ -32,26 +33,27 @@ export type Prefill =
 
 /** One test. */
 export interface NamedTest {
-  /** Title in results. If valkey-benchmark has the test, this is its title there. */
+  /** Title in results. For a test of valkey-benchmark it is valkey-benchmark's title. */
   readonly title: string;
-  /** Name of the command, as it follows `cmdstat_` in INFO commandstats. */
+  /** Name of the command. In INFO commandstats it follows `cmdstat_`. */
   readonly command: string;
   /** Names of all commands, if the test sends several. */
   readonly commands?: readonly string[];
   /**
-   * How the test is sent: with `-t` if valkey-benchmark has the test, otherwise as a command. Ranges are sent as
-   * commands, because `-t lrange_…` first pushes elements for as long as the test lasts. FCALL is sent as a command,
-   * because the keys of `-t` have no hash tag. A sequence of commands is sent unchanged, with `{tag}` in its keys for a
-   * cluster.
+   * How the test is sent: with `-t` if valkey-benchmark has the test, otherwise as a command.
+   *
+   * - Ranges are sent as commands, because `-t lrange_…` first pushes elements for as long as the test lasts.
+   * - FCALL is sent as a command, because the keys of `-t` have no hash tag.
+   * - A sequence of commands is sent unchanged. Its keys contain `{tag}` if the deployment is a cluster.
    */
   readonly send:
     { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
   readonly prefill: Prefill | undefined;
-  /** Whether every request should find its key. A miss would be less work. */
+  /** Whether every request should find its key. A request that misses its key is less work for the server. */
   readonly reads: boolean;
   /**
-   * Whether the test leaves as many elements as it found. If it leaves more or fewer, the number depends on its speed,
-   * and the elements are removed afterwards.
+   * Whether the number of elements is the same after the test as before. If it is not, it depends on the speed of the
+   * test, and the elements are removed afterwards.
    */
   readonly leaves: "same" | "more" | "less";
 }
@@ -66,7 +68,7 @@ const range = (last: number, title: string): NamedTest => ({
   leaves: "same",
 });
 
-/** All tests by the names that `-t` accepts, in the order in which valkey-benchmark runs them. */
+/** All tests by the names that `-t` accepts, in valkey-benchmark's own order. */
 export const NAMED_TESTS = {
   ping_inline: {
     title: "PING_INLINE",
@@ -209,8 +211,8 @@ export const TEST_ALIASES: Readonly<Record<string, readonly TestName[]>> = {
 };
 
 /**
- * The tests that names and aliases stand for, each once. Upper and lower case are equal. Unknown names are returned as
- * unknown.
+ * The tests that these names and aliases stand for, without repetition. Upper and lower case are equal. Names that do
+ * not exist are returned in `unknown`.
  */
 export function resolveTests(names: readonly string[]): { tests: TestName[]; unknown: string[] } {
   const tests = new Set<TestName>();
@@ -223,7 +225,7 @@ export function resolveTests(names: readonly string[]): { tests: TestName[]; unk
   return { tests: [...tests], unknown };
 }
 
-/** Families of the keys that the tests need, each once. */
+/** Families of the keys that the tests need, without repetition. */
 export function keyFamilies(tests: readonly TestName[]): string[] {
   return [...new Set(compact(tests.map((test) => familyOf(NAMED_TESTS[test].prefill))))];
 }
@@ -232,12 +234,12 @@ function familyOf(prefill: Prefill | undefined): string | undefined {
   return prefill !== undefined && "family" in prefill ? prefill.family : undefined;
 }
 
-/** The commands whose calls are counted on the servers for a test. */
+/** Commands of a test. The servers' counters of these commands are read for each measurement. */
 export function commandsOfTest({ command, commands = [command] }: NamedTest): readonly string[] {
   return commands;
 }
 
-/** The test with this name, as the general type. */
+/** The test with this name. */
 export function namedTest(name: TestName): NamedTest {
   return NAMED_TESTS[name];
 }

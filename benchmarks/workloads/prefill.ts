@@ -1,9 +1,9 @@
 /**
- * Writes exactly the keys that a test reads or changes, counts them, and removes them again.
+ * Writes exactly the keys that a test reads or changes, counts them, and removes them afterwards.
  *
- * A script on the servers creates the keys, in slices that are short enough to let other commands through. Only hash
- * tags are sent over the network, so a prefill over a port-forward is as fast as over loopback. A script touches only
- * slots that its node serves.
+ * A script on the servers creates the keys in slices. Slices are short, so that other commands are executed between
+ * them. Only hash tags are sent over the network, so a prefill over a port-forward is as fast as over loopback. A
+ * script touches only slots that its node serves.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,26 +15,29 @@ import { expectedKeys, keyExtent, keySlices, SLICE_KEYS } from "./key-slices";
 import { keyInfixes } from "./key-space";
 import type { Prefill } from "./named-tests";
 
-/** A primary, as verification found it. */
+/** A primary that the verification of the deployment found. */
 export interface PrimaryNode {
   readonly name: string;
   readonly connection: Connection;
   /** Slots of the primary; undefined in replication mode. */
   readonly slots: readonly SlotRange[] | undefined;
-  /** Number of the primary's replicas. */
+  /** Number of replicas of this primary. */
   readonly replicas: number;
 }
 
-/** Number of script calls in flight to one primary. With a port-forward, each call may take 100 ms. */
+/**
+ * Number of script calls in flight to one primary. Several are needed, because a call over a port-forward may take 100
+ * ms.
+ */
 const CALLS_IN_FLIGHT = 4;
-/** Number of keys in flight to one primary: in t seconds, one round trip, this many keys are written. */
+/** Number of keys in flight to one primary. In each round trip, this number of keys is written. */
 export const KEYS_IN_FLIGHT = SLICE_KEYS * CALLS_IN_FLIGHT;
 const REPLICATION_TIMEOUT_MS = 60_000;
 
 const SCRIPT = readFileSync(join(__dirname, "prefill.lua"), "utf8");
 /**
- * The script for a cluster, where one call covers many slots of its node. It is not used without a cluster, because
- * some engines reject the flag.
+ * The script for a cluster, where one call covers many slots of its node. Without a cluster the plain script is used,
+ * because some engines reject this flag.
  */
 const CLUSTER_SCRIPT = `#!lua flags=allow-cross-slot-keys\n${SCRIPT}`;
 
@@ -60,7 +63,10 @@ export async function prefill(
   }
 }
 
-/** @returns the number of keys that the primary has; 0 for keys that the test itself creates */
+/**
+ * Writes the keys on one primary.
+ * @returns the number of keys that the primary has afterwards; 0 for keys that the test itself creates
+ */
 async function prefillPrimary(
   primary: PrimaryNode,
   what: Prefill,
@@ -72,15 +78,15 @@ async function prefillPrimary(
     return 0;
   }
   const extent = keyExtent(what, size, primary.slots);
-  // If a collection is filled twice, a list gets more elements and a stock is refilled. Numbered keys and members do
-  // not change.
+  // A second filling would make a list longer and refill a stock, so these are removed first. It would not change
+  // numbered keys and members.
   if (what.kind === "list" || what.kind === "stock" || what.kind === "grown")
     await runSlices(primary, extent, "remove", signal);
   if (what.kind === "grown") return 0;
   const filled = await runSlices(primary, extent, "fill", signal);
   await awaitReplicas(primary);
-  // The number of written keys does not show whether keys are missing. The untagged keys of all primaries together are
-  // compared with the key space.
+  // The number of written keys does not show whether keys are missing, so it is compared with the expected number. For
+  // keys without hash tags, the sum over all primaries is compared with the key space later.
   const expected = expectedKeys(extent, primary.slots) ?? filled;
   const found = await runSlices(primary, extent, "count", signal);
   if (found !== expected) {
@@ -111,7 +117,7 @@ export async function countKeys(primaries: readonly PrimaryNode[], what: Prefill
   );
 }
 
-/** Whether a test has emptied a collection on any primary. If so, its last requests found nothing. */
+/** Whether a test has emptied a collection on a primary. The last requests of the test then found no elements. */
 export async function hasRunEmpty(
   primaries: readonly PrimaryNode[],
   what: Prefill,
@@ -141,7 +147,10 @@ async function runSlices(
   return total;
 }
 
-/** The reply, or a Failure that names the primary and the likely cause. */
+/**
+ * Returns the reply.
+ * @throws Failure that names the primary and the likely cause
+ */
 async function explained<T>(primary: PrimaryNode, reply: Promise<T>): Promise<T> {
   try {
     return await reply;
@@ -152,7 +161,7 @@ async function explained<T>(primary: PrimaryNode, reply: Promise<T>): Promise<T>
   }
 }
 
-/** @throws Failure if the replicas have not received the keys within a minute */
+/** Waits until the replicas have all keys. @throws Failure if this takes longer than a minute */
 async function awaitReplicas({ name, connection, replicas }: PrimaryNode): Promise<void> {
   if (replicas === 0) return;
   const began = Date.now();

@@ -1,6 +1,6 @@
 /**
- * Loads that deployments cannot serve: connections that cannot be shared evenly, too many keys, or reads from missing
- * replicas. Pure.
+ * Loads that deployments cannot serve. Such loads have connections that cannot be shared evenly, too many keys, or
+ * reads from replicas that do not exist. Pure.
  */
 import { compact } from "../../lib/compact";
 import type { MixedWorkload } from "./mixed-workload";
@@ -17,7 +17,7 @@ import { dataBytes, adjustKeySpace, unevenSettings } from "./workload";
 export interface LoadedDeployment {
   readonly name: string;
   readonly mode: Mode;
-  /** Numbers of primaries and replicas. Unknown numbers do not cause problems. */
+  /** Numbers of primaries and replicas. A number that is unknown is not checked. */
   readonly shape: Partial<Shape>;
   /** Value of maxmemory, bytes; undefined or 0 if there is no limit. */
   readonly maxmemory?: number | undefined;
@@ -25,7 +25,7 @@ export interface LoadedDeployment {
 
 type NamedWorkload = readonly [name: string, workload: WorkloadConfig | MixedWorkload];
 
-/** Problems of named tests whose connections or threads the primaries of a cluster cannot share evenly. */
+/** Problems of named tests: connections or threads that the primaries of a cluster cannot share evenly. */
 export function namedTestProblems(
   { tests, clients, threads }: Pick<Workload, "tests" | "clients" | "threads">,
   deployments: readonly LoadedDeployment[],
@@ -57,7 +57,7 @@ export function workloadProblems(
   ]);
 }
 
-/** Problems of a search for capacity. It needs an open-loop workload. */
+/** Problems of a search for capacity, which needs an open-loop workload. */
 export function capacityProblems(
   { workload }: { readonly workload?: string | undefined },
   workloads: readonly NamedWorkload[],
@@ -73,11 +73,13 @@ export function capacityProblems(
   return [`${label(["capacity", "workload"])}: ${workload} is not an open-loop workload; ${known}`];
 }
 
-/** Unit of a mixed workload's connections: only multiples of it can be shared evenly by this number of primaries. */
+/**
+ * The number of which a mixed workload's connections must be a multiple, so that these primaries can share them evenly.
+ */
 export function clientsUnit(workload: WorkloadConfig | MixedWorkload, primaries: number): number {
   const threads = threadsOf(workload);
-  // valkey-benchmark binds threads to primaries. If there are fewer threads than primaries, the primaries share the
-  // threads.
+  // valkey-benchmark binds each thread to a primary. If there are more primaries than threads, several primaries share
+  // a thread.
   return workload.loadGenerator === "valkey-benchmark" ? Math.max(threads, primaries) : threads * primaries;
 }
 
@@ -86,8 +88,8 @@ function threadsOf(workload: WorkloadConfig | MixedWorkload): number {
 }
 
 /**
- * Problems of connections that cannot be shared evenly. Every primary and every thread needs the same number of
- * connections; otherwise keys would be distributed unevenly.
+ * Problems of connections that cannot be shared evenly. With unequal numbers of connections per primary or thread, some
+ * keys would get more requests than others.
  */
 function sharingProblems(
   [name, workload]: NamedWorkload,
@@ -110,7 +112,7 @@ function sharingProblems(
   return [`${path}: ${clients} clients cannot be shared evenly by the ${sharers} of ${deployment}; ${remedy}`];
 }
 
-/** Problems of an offered rate. memtier_benchmark needs a whole number of requests per second on each connection. */
+/** Problems of an offered rate. memtier_benchmark needs a whole number of requests per second for each connection. */
 function rateProblems([name, workload]: NamedWorkload, label: Label): string[] {
   if (workload.loadGenerator !== "memtier" || workload.rate === undefined || workload.rate % workload.clients === 0)
     return [];
@@ -149,7 +151,7 @@ function memoryProblems(
   return [`${label(["workloads", name, "keySpace"])}: ${keys} need about ${formatBytes(needed)} on ${primary}`];
 }
 
-/** The multiples of a unit around a value, as text: `48 or 51`. */
+/** The multiples of a unit just below and above a value, as text: `48 or 51`. */
 function multiplesAround(value: number, unit: number): string {
   const below = Math.floor(value / unit) * unit;
   return below === 0 ? String(unit) : `${below} or ${below + unit}`;

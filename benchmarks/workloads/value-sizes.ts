@@ -49,7 +49,7 @@ export function largestValueSize(values: ValueSizes): number {
 }
 
 /**
- * Sizes at evenly spaced quantiles of the distribution, taken from sorted random draws. They are for keys that are
+ * Sizes that represent the distribution: evenly spaced quantiles of sorted random draws. They are for keys that are
  * written before a measurement.
  */
 export function typicalSizes(values: ValueSizes, random: Random, count: number): number[] {

@@ -1,8 +1,8 @@
-/** A workload of named tests: what is sent to a deployment, over how many connections, and for how long. Plain data. */
+/** A workload of named tests: the tests, the number of connections and the length of a measurement. Plain data. */
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { TestName } from "./named-tests";
 
-/** Named tests, and how they are sent. */
+/** Named tests and the options with which they are sent. */
 export interface Workload {
   /** Name in results; undefined means the deployment's name. */
   readonly name: string | undefined;
@@ -26,15 +26,15 @@ export interface Workload {
 }
 
 /**
- * The nearest key space that every deployment can have exactly. In a cluster, valkey-benchmark draws a hash tag and a
- * number, so the number of keys is a multiple of 16384. Deployments in replication mode that are compared with a
- * cluster use the same number of keys.
+ * The nearest key space that every deployment can have exactly. In a cluster, each key is a hash tag and a number, so
+ * the number of keys is a multiple of 16384. Deployments in replication mode that are compared with a cluster get the
+ * same number of keys.
  */
 export function adjustKeySpace(keySpace: number, anyCluster: boolean): number {
   return anyCluster ? Math.max(1, Math.round(keySpace / SLOT_COUNT)) * SLOT_COUNT : keySpace;
 }
 
-/** A setting that gives primaries unequal shares, with the nearest values that give equal shares. */
+/** A setting that gives primaries unequal shares of the load, with the nearest values that give equal shares. */
 export interface UnevenSetting {
   readonly setting: "clients" | "threads";
   readonly why: string;
@@ -42,9 +42,11 @@ export interface UnevenSetting {
 }
 
 /**
- * Settings that give primaries unequal shares of the load. In cluster mode, valkey-benchmark binds each connection to
- * one primary. If there are fewer threads T than primaries P, connection i goes to primary i mod P. Otherwise
- * connection i belongs to thread i mod T, and thread t goes to primary t mod P.
+ * Settings that give primaries unequal shares of the load.
+ *
+ * In cluster mode, valkey-benchmark binds each connection to one primary. If there are fewer threads T than primaries
+ * P, connection i goes to primary i mod P. Otherwise connection i belongs to thread i mod T, and thread t goes to
+ * primary t mod P.
  */
 export function unevenSettings(clients: number, threads: number, primaries: number): UnevenSetting[] {
   const uneven: UnevenSetting[] = [];
@@ -67,13 +69,13 @@ export function unevenSettings(clients: number, threads: number, primaries: numb
   return uneven;
 }
 
-/** Factors by which the number of connections may change so that it can be shared evenly. */
+/** Limits for changing the number of connections, as factors, so that primaries can share the connections evenly. */
 const FIT = { min: 0.75, max: 1.5 };
 
 /**
- * The nearest numbers of connections and threads that all clusters can share evenly. It keeps as many threads as
- * possible, then chooses the nearest number of connections. Returns the given numbers if they are even already, or if
- * there are no near ones.
+ * The nearest numbers of connections and threads that the primaries of all clusters can share evenly. It keeps as many
+ * threads as possible, and then chooses the nearest number of connections. If the given numbers are already even, or no
+ * near numbers are, it returns the given numbers.
  * @param primaries number of primaries of each cluster
  */
 export function adjustedLoad(
@@ -104,7 +106,7 @@ function multiplesAround(value: number, unit: number): number[] {
 }
 
 /**
- * The multiple of all units that is nearest to a value. For example, the nearest number of connections that all
+ * The multiple of all units that is nearest to a value. An example is the nearest number of connections that all
  * clusters can share evenly.
  */
 export function nearestMultiple(value: number, units: readonly number[]): number {
@@ -119,13 +121,13 @@ function leastCommonMultiple(a: number, b: number): number {
 
 /** Bytes of an entry without its value: the key, the object, the entry and the table. */
 const BYTES_PER_ENTRY = 24 + 90;
-/** Factor by which memory varies while tables double. */
+/** Factor by which the need for memory varies when hash tables double. */
 const TABLE_GROWTH = 1.13;
 
 /**
- * Memory of a workload's keys on a node that has `share` of them, bytes. Each key takes 16 to 24 bytes for its name,
- * the bytes of its value, and about 90 bytes for object, entry and table. The memory varies by 13 % while tables
- * double.
+ * Memory for a workload's keys on a node with this share of the keys, bytes. Each key needs 16 to 24 bytes for its
+ * name, the size of its value, and about 90 bytes for the object, the entry and the hash table. The memory varies by 13
+ * % when hash tables double.
  */
 export function dataBytes(workload: Pick<Workload, "keySpace" | "dataSize">, families: number, share: number): number {
   return Math.ceil(workload.keySpace * share * families * (BYTES_PER_ENTRY + workload.dataSize) * TABLE_GROWTH);

@@ -1,6 +1,6 @@
 /**
- * The directives of a scenario. They are set on all running nodes and on nodes that start later, and are reset after
- * the scenario.
+ * The directives of a scenario. They are set on all running nodes and on nodes that start later. After the scenario
+ * they are reset.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../../valkey/connections";
@@ -23,16 +23,15 @@ export function nodeTimeout({ directives }: Pick<Deployment, "directives">): num
   return Number(directives.get("cluster-node-timeout") ?? DEFAULT_NODE_TIMEOUT_MS);
 }
 
-/** @throws Failure naming the node that refuses a directive */
+/** Sets directives on all nodes. @throws Failure that names the node that refuses a directive */
 export async function setDirectives(injector: FaultInjector, settings: ReadonlyMap<string, string>): Promise<void> {
   injector.setStartupDirectives(new Map([...injector.deployment.directives, ...settings]));
   if (settings.size > 0) await configureAll(injector, [...settings].flat());
 }
 
 /**
- * Resets each directive of the scenario to the deployment's value, or to Valkey's default if the deployment does not
- * set it.
- * @throws Failure naming the node that refuses a directive
+ * Resets each directive of the scenario to the value that the deployment sets, or else to Valkey's default.
+ * @throws Failure that names the node that refuses a directive
  */
 export async function resetDirectives(
   injector: FaultInjector,

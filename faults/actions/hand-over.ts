@@ -1,4 +1,4 @@
-/** Orderly failovers (hand-overs): a linked replica becomes the primary once it has every write. */
+/** Orderly failovers (hand-overs), in which a linked replica becomes the primary as soon as it has every write. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
@@ -13,25 +13,24 @@ import { withNode } from "./fault-context";
 import { resumeSentinels } from "./rejoin";
 
 /**
- * Time after which CLUSTER FAILOVER is requested again, milliseconds. Servers give up a manual failover after five
- * seconds, without an error (CLUSTER_MF_TIMEOUT).
+ * Time after which CLUSTER FAILOVER is requested again, milliseconds. It is longer than the five seconds after which
+ * servers give up a manual failover without an error (CLUSTER_MF_TIMEOUT).
  */
 const MANUAL_FAILOVER_MS = 6_000;
 /**
- * Time after which FAILOVER is requested again, milliseconds. If a host name still has the address of a pod that no
- * longer exists, FAILOVER waits as long as repl-timeout.
+ * Time after which FAILOVER is requested again, milliseconds. It is needed because FAILOVER may wait for as long as
+ * repl-timeout, if a host name still has the address of a pod that no longer exists.
  */
 const PROMOTION_MS = 8_000;
 /** Time after which a refused failover is requested again, milliseconds. */
 const RETRY_MS = 200;
-/** Time for which clients are redirected before the old primary ends, milliseconds. */
+/** Time in which clients are redirected before the old primary ends, milliseconds. */
 const DRAIN_MS = 500;
 
 /**
- * Makes a replica the primary.
- * @param replica a replica of the primary. @default the first one whose link is up
- * @returns once the replica is the primary and every other node follows it; at once if the primary has no linked
- *   replica
+ * Makes a replica the primary, and waits until every other node follows it. If the primary has no linked replica, it
+ * returns at once.
+ * @param replica a replica of the primary. @default the first replica whose link is up
  */
 export async function handOver(primary: string, context: FaultContext, replica?: string): Promise<void> {
   const { injector, observer, logEvent } = context;
@@ -59,8 +58,8 @@ function isPrimary(name: string, { observer }: FaultContext): boolean {
 }
 
 /**
- * Requests CLUSTER FAILOVER until the replica is the primary. A replica whose link is down refuses the request, and a
- * replica that lags gives up the failover without an error.
+ * Requests CLUSTER FAILOVER until the replica is the primary. Several requests may be needed: a replica whose link is
+ * down refuses the request, and a replica that lags gives up without an error.
  */
 async function failOverCluster(primary: string, replica: string, context: FaultContext): Promise<void> {
   let retryAtMs = 0;
@@ -74,7 +73,10 @@ async function failOverCluster(primary: string, replica: string, context: FaultC
   await awaitCondition(`${replica} has taken over from ${primary}`, hasTakenOver, context);
 }
 
-/** @returns whether the replica accepted @throws Failure when it refuses for a permanent reason */
+/**
+ * Requests CLUSTER FAILOVER once. @returns whether the replica accepted @throws Failure when it refuses for a permanent
+ * reason
+ */
 async function requestFailover(replica: string, context: FaultContext): Promise<boolean> {
   let isAccepted = false;
   await withNode(replica, context, async (connection) => {
@@ -83,7 +85,7 @@ async function requestFailover(replica: string, context: FaultContext): Promise<
       isAccepted = true;
     } catch (error) {
       const message = messageOf(error);
-      // "to a replica" means that the node is the primary already, and that the observer has not seen it yet.
+      // "to a replica" means that the node is already the primary, but the observer has not seen it yet.
       if (!message.includes("Master is down") && !message.includes("to a replica")) throw error;
     }
   });
@@ -91,8 +93,8 @@ async function requestFailover(replica: string, context: FaultContext): Promise<
 }
 
 /**
- * Makes a replica the primary in replication mode. The Sentinels do not monitor the deployment during the failover,
- * because they demote a replica that they did not promote themselves.
+ * Makes a replica the primary in replication mode. During the failover, the Sentinels do not monitor the deployment,
+ * because they would demote a replica that they did not promote themselves.
  */
 async function failOverReplication(primary: string, replica: string, context: FaultContext): Promise<void> {
   const { deployment } = context.injector;
@@ -112,8 +114,8 @@ async function failOverReplication(primary: string, replica: string, context: Fa
 }
 
 /**
- * Requests FAILOVER until the replica is the primary. After that, REPLICAOF makes the other replicas follow the new
- * primary instead of the old one.
+ * Requests FAILOVER until the replica is the primary. Afterwards, REPLICAOF makes the other replicas follow the new
+ * primary.
  */
 async function promote(primary: string, replica: string, context: FaultContext): Promise<void> {
   let successor = context.injector.nodes().find(({ name }) => name === replica)?.endpoint;
@@ -136,22 +138,22 @@ async function promote(primary: string, replica: string, context: FaultContext):
   await Promise.all(others.map(follow));
 }
 
-/** Requests FAILOVER, after aborting an earlier attempt without a result. @returns whether the primary accepted */
+/** Requests FAILOVER. An earlier attempt without a result is aborted first. @returns whether the primary accepted */
 async function requestPromotion(connection: Connection, { host, port }: Endpoint): Promise<boolean> {
   await connection.call("FAILOVER", "ABORT").catch(() => undefined);
   try {
     await connection.call("FAILOVER", "TO", host, port);
     return true;
   } catch (error) {
-    // A replica reports its link as up shortly before its primary counts it as online.
+    // A replica reports that its link is up shortly before its primary counts it as online.
     if (messageOf(error).includes("not online")) return false;
     throw error;
   }
 }
 
 /**
- * Endpoint by which a primary knows a replica; pods announce their host names. Undefined if the primary does not know
- * the replica.
+ * Endpoint by which a primary knows a replica. For a pod it contains the host name that the pod announces. Undefined if
+ * the primary does not know the replica.
  */
 function announcedEndpoint(replica: string, info: string, { injector }: FaultContext): Endpoint | undefined {
   return [...parseInfo(info)]

@@ -8,7 +8,7 @@ import { withNode } from "./fault-context";
 import { awaitLoaded, rejoin } from "./rejoin";
 import { rollingRestart } from "./rolling-restart";
 
-/** @throws Failure if the action cannot be performed or does not finish in time */
+/** Performs an action. @throws Failure if the action cannot be performed or does not finish in time */
 export async function performAction(action: FaultAction, context: FaultContext): Promise<void> {
   const { injector, signal, logEvent } = context;
   signal.throwIfAborted();
@@ -47,8 +47,8 @@ export async function performAction(action: FaultAction, context: FaultContext):
 }
 
 /**
- * Starts nodes. In replication mode, they follow the current primary, or the deployment's first node if there is no
- * primary.
+ * Starts nodes. In replication mode, they follow the current primary. If there is no primary, they follow the first
+ * node of the deployment.
  */
 async function startNodes(
   nodes: readonly string[],

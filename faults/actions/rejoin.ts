@@ -1,5 +1,6 @@
 /**
- * Reconnects nodes whose addresses have changed: by CLUSTER MEET in a cluster, by SENTINEL MONITOR in replication mode.
+ * Reconnects nodes whose addresses have changed. In a cluster it uses CLUSTER MEET, in replication mode SENTINEL
+ * MONITOR.
  */
 import type { Connection } from "../../valkey/connection";
 import { withConnections } from "../../valkey/connections";
@@ -9,7 +10,7 @@ import { parseInfo } from "../../valkey/topology/info";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 
-/** @returns once every node knows where the others are */
+/** Reconnects nodes. @returns when every node knows the addresses of all others */
 export async function rejoin(context: FaultContext): Promise<void> {
   if (context.injector.deployment.mode === "cluster") return rejoinCluster(context);
   const { observer } = context;
@@ -17,21 +18,24 @@ export async function rejoin(context: FaultContext): Promise<void> {
   await resumeSentinels(context);
 }
 
-/** Makes the Sentinels, if there are any, monitor the deployment at its current addresses. */
+/** Makes the Sentinels of the deployment, if it has any, monitor its current addresses. */
 export async function resumeSentinels({ injector, signal }: FaultContext): Promise<void> {
   const deployment = { ...injector.deployment, nodes: injector.nodes() };
   if (deployment.sentinels !== undefined) await formSentinels(deployment, deployment.sentinels, { signal });
 }
 
-/** Waits until a node has loaded its data. Until then it accepts no writes and no changes of its configuration. */
+/**
+ * Waits until a node has loaded its data. Before that, the node accepts neither writes nor changes of its
+ * configuration.
+ */
 export function awaitLoaded(name: string, connection: Connection, context: FaultContext): Promise<void> {
   const isLoaded = async (): Promise<boolean> => parseInfo(await connection.info("persistence")).get("loading") === "0";
   return awaitCondition(`${name} has loaded its data`, isLoaded, context);
 }
 
 /**
- * Makes the nodes of a cluster meet again. Failovers are disabled until all slots are served. Otherwise a replica would
- * take over from a primary whose new address it does not know yet.
+ * Makes the nodes of a cluster meet again. Failovers are disabled until all slots are served. If they were enabled, a
+ * replica would take over from a primary whose new address it does not know yet.
  */
 async function rejoinCluster(context: FaultContext): Promise<void> {
   const { injector, observer } = context;
@@ -53,7 +57,7 @@ async function allowFailovers(connections: Iterable<Connection>, allowed: boolea
 }
 
 /**
- * Pairs of nodes that are to meet. Each node meets those at distances 1, 2, 4, … in the list, so that gossip reaches
+ * Pairs of nodes that must meet. Each node meets the nodes at distances 1, 2, 4, … in the list, so that gossip reaches
  * all nodes in few steps.
  */
 function meetingsOf<C>(members: readonly (readonly [DeploymentNode, C])[]): [C, DeploymentNode][] {

@@ -1,10 +1,10 @@
-/** Restores the roles of nodes before a scenario, and repairs them after it. */
+/** Restores the roles of nodes before a scenario, and repairs roles after it. */
 import { form } from "../../valkey/formation/form";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 import { handOver } from "./hand-over";
 
-/** Hands each shard over to its initial primary, if that node is now a replica of the shard. */
+/** Makes each initial primary a primary again, by a hand-over, if it is now a replica. */
 export async function restoreRoles(initialPrimaries: readonly string[], context: FaultContext): Promise<void> {
   const { observer } = context;
   await awaitCondition("every node is up and every replica linked", () => observer.isRedundant, context);
@@ -15,7 +15,7 @@ export async function restoreRoles(initialPrimaries: readonly string[], context:
 }
 
 /**
- * Moves roles between the nodes of a cluster until no replica shares a zone with its primary. It uses the steps of
+ * Moves roles between the nodes of a cluster until no replica is in the zone of its primary. It uses the steps of
  * formation.
  * @returns whether anything changed
  */

@@ -5,9 +5,9 @@ import type { FaultContext } from "./fault-context";
 import { handOver } from "./hand-over";
 
 /**
- * Restarts replicas first, then primaries, each after a hand-over. A node restarts only when the deployment is as
- * redundant as before.
- * @param home the directory of different programs to start, for an upgrade
+ * Restarts replicas first and then primaries. Before a primary restarts, it hands its role over to a replica. Each
+ * restart begins only when the deployment is as redundant as before.
+ * @param home directory of the programs to start, if an upgrade needs different programs
  */
 export async function rollingRestart(home: string | undefined, context: FaultContext): Promise<void> {
   const { injector, observer } = context;

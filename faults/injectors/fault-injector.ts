@@ -1,4 +1,4 @@
-/** Faults that can be injected into the nodes of a deployment, no matter which platform runs them. */
+/** Faults that can be injected into the nodes of a deployment, on any platform. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../../valkey/connection";
 import type { Deployment } from "../../valkey/deployment";
@@ -20,16 +20,16 @@ export interface FaultInjector {
   /** The deployment with its current addresses. */
   readonly deployment: Deployment;
   readonly nodes: () => readonly DeploymentNode[];
-  /** Whether a replica can become the primary by a hand-over and remain it. */
+  /** Whether a hand-over can make a replica the primary, and whether it then stays the primary. */
   readonly supportsHandOver: boolean;
-  /** Whether nodes that return with different addresses find each other without this program. */
+  /** Whether nodes that return with different addresses find each other by themselves. */
   readonly rediscoversPeers: boolean;
-  /** Opens a connection like a client. @throws Failure when the node cannot be reached in time */
+  /** Opens a connection as a client would. @throws Failure when the node cannot be reached in time */
   readonly dial: (endpoint: Endpoint, timeoutMs: number) => Promise<Connection>;
   readonly unmetPrecondition: PreconditionCheck;
-  /** Ends nodes by SIGKILL or by its closest equivalent on the platform. @returns once the nodes have ended */
+  /** Ends nodes with SIGKILL or with its closest equivalent on the platform. @returns when the nodes have ended */
   readonly kill: (nodes: readonly string[]) => Promise<void>;
-  /** Ends a node in an orderly way. @returns once it has ended */
+  /** Ends a node in an orderly way. @returns when the node has ended */
   readonly terminate: (node: string) => Promise<void>;
   /** Starts nodes that have ended, with their data. */
   readonly start: (nodes: readonly string[], options: StartOptions) => Promise<void>;
@@ -37,7 +37,7 @@ export interface FaultInjector {
   readonly thaw: (nodes: readonly string[]) => Promise<void>;
   /** Cuts the network between these nodes and all others. */
   readonly cut: (nodes: readonly string[]) => Promise<void>;
-  /** Heals the cut, if there is one. @throws Failure if it cannot be healed; `restore` then tries again */
+  /** Heals the cut, if there is one. @throws Failure if it cannot be healed; `restore` tries again later */
   readonly healCut: () => Promise<void>;
   readonly fillDisk: (nodes: readonly string[]) => Promise<void>;
   readonly freeDisk: (nodes: readonly string[]) => Promise<void>;
@@ -46,12 +46,12 @@ export interface FaultInjector {
   readonly setStartupDirectives: (directives: ReadonlyMap<string, string>) => void;
   /**
    * Heals every fault that is not healed yet. Never throws.
-   * @returns the reasons why faults could not be healed; the next call tries again
+   * @returns reasons why faults could not be healed; the next call tries again
    */
   readonly restore: () => Promise<readonly string[]>;
 }
 
-/** Calls every function, even if an earlier one failed. @returns the messages of the functions that failed */
+/** Calls every function, even if some of them fail. @returns the messages of the functions that failed */
 export async function attemptAll(...functions: readonly (() => Promise<void> | void)[]): Promise<string[]> {
   const failures: string[] = [];
   for (const attempt of functions) {

@@ -22,8 +22,8 @@ const FILLER = "filler";
 const FILL_CHUNK_BYTES = 64 * 1024;
 
 /**
- * Injects faults into processes. For `restore`, it remembers the nodes that it froze and the disks that it filled. A
- * network cut is recorded in the host's run directory.
+ * Injects faults into processes. It remembers the nodes that it froze and the disks that it filled, so that `restore`
+ * can heal them. A network cut is recorded in the run directory of the host.
  */
 export class HostFaultInjector implements FaultInjector {
   readonly #frozen = new Set<string>();
@@ -93,7 +93,7 @@ export class HostFaultInjector implements FaultInjector {
   readonly healCut = (): Promise<void> => healNetwork(this.host.run);
 
   readonly fillDisk = (nodes: readonly string[]): Promise<void> => {
-    // A server with appendfsync always ends when it cannot write its file.
+    // A server with `appendfsync always` ends when it cannot write its file.
     this.host.expectExit(this.deployment.name, nodes);
     for (const directory of this.#disks(nodes)) {
       this.#filled.add(directory);
@@ -146,7 +146,7 @@ export class HostFaultInjector implements FaultInjector {
   }
 }
 
-/** Writes to a file until the disk is full, in ever smaller chunks. */
+/** Writes to a file until the disk is full. The chunks become smaller and smaller. */
 function fillDisk(file: string): void {
   const descriptor = openSync(file, "w");
   try {

@@ -45,7 +45,7 @@ export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec;
   };
 }
 
-/** The rule after every peer that means the deployment's own pods is replaced by the given selector. */
+/** The rule with a new selector. It replaces every peer that means the deployment's own pods. */
 function narrowRule(rule: EgressRule, labels: Labels, podSelector: Plain<V1LabelSelector>): EgressRule {
   if (rule.to === undefined) return rule;
   return { ...rule, to: rule.to.map((peer) => (isOwn(peer.podSelector, labels) ? { ...peer, podSelector } : peer)) };
@@ -57,9 +57,9 @@ function isOwn(selector: Plain<V1LabelSelector> | undefined, labels: Labels): bo
 }
 
 /**
- * Whether the CLUSTER NODES of a node shows a cut: the node marks another node as failed or suspected, or has no link
- * to one. Suspected nodes (`fail?`) count, because only a majority can mark a node as failed, and the nodes that are
- * cut off may not have a majority. Pure.
+ * Whether the reply of a node to CLUSTER NODES shows a cut. It does if the node marks another node as failed or
+ * suspected, or has no link to another node. Suspected nodes (`fail?`) count, because only a majority can mark a node
+ * as failed, and the nodes that are cut off may not have a majority. Pure.
  */
 export function showsCut(clusterNodes: string): boolean {
   const { selfId, unhealthy, unlinked } = new ViewParser().parse(clusterNodes);
@@ -71,8 +71,7 @@ export function showsCut(clusterNodes: string): boolean {
 
 /**
  * Labels the pods and applies both policies.
- * @throws Failure if the policy does not exist or must not be changed; `healPodCut` then reverses the changes made so
- *   far
+ * @throws Failure if the policy does not exist or must not be changed; `healPodCut` then reverses the changes so far
  */
 export async function cutPods(
   kubernetes: KubernetesClient,
@@ -106,7 +105,7 @@ export async function cutPods(
   });
 }
 
-/** Heals a cut, including one of a killed run. Without a cut it changes nothing. */
+/** Heals a cut, even if a killed run made it. Without a cut, nothing is changed. */
 export async function healPodCut(
   kubernetes: KubernetesClient,
   { namespace, policy: name, pods }: PodCut,

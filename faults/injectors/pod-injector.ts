@@ -1,6 +1,6 @@
 /**
- * Injects faults into a deployment of pods through the API server. Pods are deleted, and their StatefulSet recreates
- * them.
+ * Injects faults into a deployment of pods through the API server. Killed pods are deleted, and their StatefulSet
+ * recreates them.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
@@ -38,7 +38,10 @@ export class PodFaultInjector implements FaultInjector {
   /** The directives of the ConfigMap, with which a recreated pod starts. */
   readonly #configured: ReadonlyMap<string, string>;
   readonly #watcher: PodWatcher;
-  /** The pods that are cut off or were selected for a cut. Undefined once the cut is certainly healed. */
+  /**
+   * The pods that are cut off, or that may be cut off because a cut was tried. Undefined when the cut is certainly
+   * healed.
+   */
   #cut: readonly string[] | undefined;
 
   constructor(
@@ -62,9 +65,9 @@ export class PodFaultInjector implements FaultInjector {
   };
 
   /**
-   * Deletes the pods without a grace period. A pod's machine still gives its server a second or two, in which a primary
-   * would hand its slots over. SHUTDOWN NOW ends the server before that, like a SIGKILL: the server saves nothing and
-   * does not wait for replicas.
+   * Deletes the pods without a grace period. The machine still gives the server of a pod a second or two, in which a
+   * primary would hand its slots over. So SHUTDOWN NOW ends the server first. Like SIGKILL, the command neither saves
+   * data nor waits for replicas.
    */
   readonly kill = async (nodes: readonly string[]): Promise<void> => {
     const connections = await Promise.all(nodes.map((name) => this.#connectTo(name)));
@@ -80,9 +83,7 @@ export class PodFaultInjector implements FaultInjector {
     await this.#watcher.awaitGone(node);
   };
 
-  /**
-   * Waits until the recreated pods accept connections, then sets their directives. Their StatefulSet recreates them.
-   */
+  /** Waits until the pods accept connections, and then sets their directives. Their StatefulSet recreates them. */
   readonly start: FaultInjector["start"] = async (struck) => {
     // Sentinels of the struck zone are recreated as well. Verification waits for them, so this function does not.
     const names = struck.filter((name) => this.nodes().some((node) => node.name === name));
@@ -152,7 +153,8 @@ export class PodFaultInjector implements FaultInjector {
   }
 
   /**
-   * Whether a node noticed the cut. Asks the nodes that are cut off; in replication mode, asks all nodes.
+   * Whether a node noticed the cut. In a cluster it asks the nodes that are cut off; in replication mode it asks all
+   * nodes.
    * @returns undefined if no node replied
    */
   async #isCutNoticed(pods: readonly string[]): Promise<boolean | undefined> {
@@ -205,7 +207,7 @@ export class PodFaultInjector implements FaultInjector {
     if (!(await holdsInTime(accepts, polling))) throw new Failure(`${name} accepts no connection: ${reason}`);
   }
 
-  /** Sets the directives that differ from the ConfigMap's. */
+  /** Sets the directives whose values differ from those in the ConfigMap. */
   async #setDirectives(name: string): Promise<void> {
     const { directives } = this.deployment;
     const words = [...directives].filter(([directive, value]) => this.#configured.get(directive) !== value).flat();

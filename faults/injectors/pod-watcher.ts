@@ -1,4 +1,4 @@
-/** Tracks a deployment's pods: their current addresses, and whether they were recreated. */
+/** Tracks the pods of a deployment: their current addresses, and whether they were recreated. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
@@ -33,7 +33,7 @@ export class PodWatcher {
     this.#closed.abort();
   }
 
-  /** Deletes a pod. @param graceSeconds undefined for the pod's own grace period */
+  /** Deletes a pod. @param graceSeconds undefined for the grace period of the pod */
   async delete(name: string, graceSeconds: number | undefined): Promise<void> {
     this.#deletedUids.set(name, this.#uids.get(name) ?? (await this.#uidOf(name)));
     const grace = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
@@ -42,13 +42,13 @@ export class PodWatcher {
     await this.kubernetes.find(`deleting pod ${name}`, deleted);
   }
 
-  /** @returns once the deleted pod is gone; the recreated pod may exist already */
+  /** Waits until the deleted pod is gone. The recreated pod may exist already. */
   async awaitGone(name: string): Promise<void> {
     const isOther = (pod: V1Pod): boolean => resourceName(pod) !== name || this.#isRecreated(pod);
     await this.#awaitPods(`${name} has ended`, (pods) => pods.every(isOther));
   }
 
-  /** @returns once every pod is recreated, runs and has an address */
+  /** Waits until every pod is recreated, runs and has an address. */
   async awaitRunning(names: readonly string[], container: string): Promise<void> {
     const isBack = (pod: V1Pod): boolean =>
       this.#isRecreated(pod) && isPodRunning(pod, container) && (pod.status?.podIP ?? "") !== "";

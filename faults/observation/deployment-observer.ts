@@ -29,7 +29,7 @@ const POLL_MS_PER_NODE = 3;
 const REPLY_TIMEOUT_MS = 400;
 
 /**
- * The last time at which each kind of health was missing, milliseconds of performance.now; undefined if it was never
+ * The last time at which each kind of health was missing, in milliseconds of performance.now. Undefined if it was never
  * missing.
  */
 export interface LastUnhealthyTimes {
@@ -66,13 +66,13 @@ export class DeploymentObserver {
     setMaxListeners(0, this.#stopped.signal);
   }
 
-  /** @returns once every node was polled once */
+  /** Starts the observer. @returns when every node has been polled once */
   async start(): Promise<void> {
     await Promise.all(this.nodes().map((node) => this.#poll(node.name)));
     this.watchNewNodes();
   }
 
-  /** Starts to poll nodes that were added in the meantime. */
+  /** Starts to poll nodes that were added since the last call. */
   watchNewNodes(): void {
     const watched = new Set(this.#watched);
     for (const { name } of this.nodes()) {
@@ -117,8 +117,8 @@ export class DeploymentObserver {
   }
 
   /**
-   * Whether the observer was stopped. It is a method, because TypeScript would otherwise assume that the flag cannot
-   * change during an await.
+   * Whether the observer was stopped. A method is needed, because TypeScript would assume that the flag cannot change
+   * during an `await`.
    */
   #isStopped(): boolean {
     return this.#stopped.signal.aborted;
@@ -198,8 +198,8 @@ async function ownLine(connection: Connection): Promise<string> {
 }
 
 /**
- * Number of slots that a node serves, from its own line of CLUSTER NODES. The slots follow the eight fixed fields of
- * the line. `[` begins a slot that is being migrated.
+ * Number of slots that a node serves, from its own line of CLUSTER NODES. The slots are after the eight fixed fields of
+ * the line. A field that begins with `[` is a slot that is being migrated, and is not counted.
  */
 function countOwnSlots(line: string): number {
   const fields = line.split(" ").slice(8);

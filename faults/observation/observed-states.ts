@@ -1,4 +1,4 @@
-/** States of nodes as an observer sees them, and the deployment's health derived from them. Pure. */
+/** States of nodes as an observer sees them, and the health of the deployment that follows from them. Pure. */
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 
@@ -8,7 +8,10 @@ export type NodeRole = "primary" | "replica" | "silent";
 /** The state of a node at one moment. */
 export interface ObservedNodeState {
   readonly role: NodeRole;
-  /** The name of the primary that a replica follows; undefined if the host name that it follows belongs to no node. */
+  /**
+   * The name of the primary that a replica follows. Undefined if the replica follows a host name that is not the name
+   * of a node.
+   */
   readonly follows: string | undefined;
   /** Whether a replica's link to its primary is up. */
   readonly linkUp: boolean;
@@ -29,8 +32,8 @@ export interface ExpectedTopology {
 }
 
 /**
- * States in replication mode. A replica may follow the host name of a Service that leads to the primary, instead of a
- * node's host name. If there is exactly one primary, such a replica counts as following it.
+ * States in replication mode. A replica may follow the host name of a Service instead of a node's host name. If there
+ * is exactly one primary, such a replica counts as following this primary.
  */
 export function followService(states: ReadonlyMap<string, ObservedNodeState>): Map<string, ObservedNodeState> {
   const primaries = [...states].filter(([, { role }]) => role === "primary").map(([name]) => name);
@@ -44,8 +47,8 @@ export function followService(states: ReadonlyMap<string, ObservedNodeState>): M
 }
 
 /**
- * Whether every node that replies reports all slots as served. In replication mode: whether there is exactly one
- * primary.
+ * Whether the deployment serves. In cluster mode, every node that replies must report all slots as served. In
+ * replication mode, there must be exactly one primary.
  */
 export function isServing(states: ReadonlyMap<string, ObservedNodeState>, { mode }: ExpectedTopology): boolean {
   const replying = [...states.values()].filter(({ role }) => role !== "silent");
@@ -69,7 +72,7 @@ export function isRedundant(states: ReadonlyMap<string, ObservedNodeState>, expe
   );
 }
 
-/** Whether the deployment is redundant and no replica shares a zone with its primary. */
+/** Whether the deployment is redundant and no replica is in the zone of its primary. */
 export function isZoneSafe(
   states: ReadonlyMap<string, ObservedNodeState>,
   expected: ExpectedTopology,
@@ -97,7 +100,7 @@ export interface StateChange {
   readonly state: string;
 }
 
-/** Whether a node's CLUSTER INFO reports all slots as served and no owner of slots as suspected. */
+/** Whether CLUSTER INFO of a node reports that all slots are served and that no owner of slots is suspected. */
 export function seesAllSlotsServed(info: ReadonlyMap<string, string>): boolean {
   return info.get("cluster_state") === "ok" && info.get("cluster_slots_ok") === String(SLOT_COUNT);
 }

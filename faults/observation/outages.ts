@@ -4,13 +4,13 @@ import { isAcknowledged } from "../writes/write-history";
 
 export interface Outage {
   /**
-   * The longest time after the fault without an acknowledgement in which writes failed, milliseconds; 0 means that
-   * there was no outage.
+   * The longest time after the fault in which writes failed and none was acknowledged, milliseconds. 0 if there was no
+   * outage.
    */
   readonly longestMs: number;
   /**
-   * Time from the fault to the first acknowledgement after the last such period, milliseconds; null if writes still
-   * failed at the end.
+   * Time from the fault to the first acknowledgement after the last outage, milliseconds. Null if writes still failed
+   * at the end.
    */
   readonly overMs: number | null;
 }
@@ -18,8 +18,8 @@ export interface Outage {
 /**
  * The outage of a shard, or of any other set of writes.
  *
- * The time between two acknowledgements is an outage if a write that was due in it failed or got no reply. If a write
- * only took long, this counts as latency.
+ * The time between two acknowledgements is an outage if a write that was due in this time failed or got no reply. If
+ * writes only took long, the time counts as latency.
  */
 export function outageOf(writes: readonly Write[], faultMs: number): Outage {
   const after = writes.filter(({ endedMs }) => endedMs >= faultMs);
@@ -47,7 +47,7 @@ function sorted(numbers: readonly number[]): number[] {
   return [...numbers].sort((a, b) => a - b);
 }
 
-/** The outage of a deployment: the longest outage of any shard, and the end of the shards' last outage. */
+/** The outage of a deployment: the longest outage of any shard, and the end of the last outage. */
 export function deploymentOutage(shards: readonly Outage[]): Outage {
   const longestMs = Math.max(0, ...shards.map(({ longestMs }) => longestMs));
   const ends = shards.map(({ overMs }) => overMs);

@@ -3,7 +3,7 @@ import type { Write, WriteOutcome } from "../writes/write-history";
 
 /** Numbers of writes in time steps of equal duration. */
 export interface Timeline {
-  /** Beginning of the first step, milliseconds from the fault; negative if it is before the fault. */
+  /** Beginning of the first step, milliseconds from the fault. It is negative if the step begins before the fault. */
   readonly fromMs: number;
   readonly stepMs: number;
   readonly acknowledged: readonly number[];
@@ -11,7 +11,7 @@ export interface Timeline {
   readonly unknown: readonly number[];
 }
 
-/** Maximum number of steps. If steps of STEP_MS would exceed it, the steps are longer. */
+/** Highest number of steps. If there would be more steps of STEP_MS, the steps are longer. */
 const MAX_STEPS = 600;
 const STEP_MS = 50;
 

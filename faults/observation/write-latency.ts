@@ -21,7 +21,7 @@ export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
 }
 
 /**
- * Latency of acknowledged writes, counted from the time when each write was due, because a client waits no matter what
+ * Latency of acknowledged writes. It is counted from the time when the write was due, because a client waits, whatever
  * delays its write.
  */
 export interface WriteLatency {
@@ -44,8 +44,8 @@ function writeLatency(writes: readonly Write[]): WriteLatency {
 export type OutagePhase = "before" | "during" | "after";
 
 /**
- * Latencies before, during and after the outage. The time at which a write was due decides its phase. `during` is from
- * the fault until the outage is over, or until the end.
+ * Latencies before, during and after the outage. The phase of a write is the phase in which it was due. `during` lasts
+ * from the fault until the outage is over, or until the end.
  */
 export function latencyByPhase(
   writes: readonly Write[],

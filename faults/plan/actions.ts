@@ -9,7 +9,7 @@ export type FaultAction =
   | { readonly do: "cut"; readonly nodes: readonly string[] }
   | { readonly do: "heal-cut" }
   | { readonly do: "fill-disk" | "free-disk"; readonly nodes: readonly string[] }
-  /** Rewrites append-only files, because a write that a full disk cut short can leave zeros in them. */
+  /** Rewrites append-only files. A write that a full disk cut short can leave zeros in such a file. */
   | { readonly do: "rewrite-aof"; readonly nodes: readonly string[] }
   /** Makes replicas take over without an election. */
   | { readonly do: "take-over"; readonly nodes: readonly string[] }

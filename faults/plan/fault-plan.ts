@@ -5,7 +5,7 @@ import type { FaultAction } from "./actions";
 import { describeAction } from "./actions";
 import type { HealTime } from "./fault";
 
-/** Facts about a deployment that a fault plan depends on: shape, roles and settings. Nodes are given by name. */
+/** Facts about a deployment on which a fault plan depends: shape, roles and settings. Nodes are given by name. */
 export interface DeploymentOutline {
   readonly mode: Mode;
   readonly shards: readonly { readonly primary: string; readonly replicas: readonly string[] }[];
@@ -14,11 +14,11 @@ export interface DeploymentOutline {
   /** Zones of the Sentinels, by Sentinel name. A fault of a zone also strikes its Sentinels. */
   readonly sentinelZoneOf: ReadonlyMap<string, string>;
   readonly shape: Shape;
-  /** Whether a replica is promoted without this program if its primary fails. */
+  /** Whether a replica is promoted without this program when its primary fails. */
   readonly hasAutomaticFailover: boolean;
   /** Whether the servers write their data to disk. */
   readonly persistent: boolean;
-  /** Whether nodes that return with different addresses find each other without this program. */
+  /** Whether nodes that return with different addresses find each other by themselves. */
   readonly rediscoversPeers: boolean;
 }
 
@@ -26,11 +26,11 @@ export interface FaultPlan {
   /** The nodes that the fault strikes. */
   readonly victims: readonly string[];
   readonly inject: readonly FaultAction[];
-  /** Actions for a deployment that clearly does not recover by itself; empty if it should recover. */
+  /** Actions for a deployment that clearly does not recover by itself. Empty if it should recover. */
   readonly assist: readonly FaultAction[];
   readonly healWhen: HealTime;
   readonly heal: readonly FaultAction[];
-  /** Expected consequences that the fault's name does not tell. */
+  /** Expected consequences that the name of the fault does not show. */
   readonly warnings: readonly string[];
 }
 

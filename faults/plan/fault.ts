@@ -2,8 +2,8 @@
 import type { Shape } from "../../valkey/topology/placement";
 
 /**
- * Time at which a fault is healed. `served` means the time at which all slots are served again, or at which it is clear
- * that they will not be served without assistance.
+ * Time at which a fault is healed. `served` means when all slots are served again, or when it is clear that they will
+ * not be served without assistance.
  */
 export type HealTime = "served" | { readonly seconds: number };
 

@@ -1,4 +1,7 @@
-/** Plans a fault on a deployment: the nodes that it strikes, and the actions that inject and heal it. Pure. */
+/**
+ * Plans a fault on a deployment. The plan contains the nodes that the fault strikes, and the actions that inject and
+ * heal it. Pure.
+ */
 import { compact } from "../../lib/compact";
 import type { FaultAction } from "./actions";
 import type { Fault, HealTime } from "./fault";
@@ -13,7 +16,7 @@ import {
   TORN_WRITE_WARNING,
 } from "./plan-warnings";
 
-/** @returns the plan, or the reason why the fault cannot be injected into the deployment */
+/** Plans a fault. @returns the plan, or the reason why the fault cannot be injected into the deployment */
 export function planFault(fault: Fault, outline: DeploymentOutline): FaultPlan | string {
   switch (fault.kind) {
     case "kill-primary":
@@ -179,7 +182,7 @@ function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: rea
 interface NodeGroups {
   readonly kind: "zone" | "machine";
   readonly groupOf: ReadonlyMap<string, string>;
-  /** The group that the fault names; undefined means the group with the most primaries. */
+  /** The group that the fault names. Undefined means the group with the most primaries. */
   readonly wanted: string | undefined;
 }
 

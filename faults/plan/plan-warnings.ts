@@ -1,4 +1,4 @@
-/** Warnings about consequences of a fault that its name does not tell. Pure. */
+/** Warnings about consequences of a fault that the name of the fault does not show. Pure. */
 import type { DeploymentOutline } from "./fault-plan";
 
 /** Warning for a full disk. The behavior of Valkey 9.1.2 was seen in this project's own scenarios. */
@@ -10,8 +10,8 @@ export const CUT_WRITES_WARNING =
   "clients reach both sides of the cut: a primary that is cut off accepts writes until it notices the cut, and these writes are lost";
 
 /**
- * Whether the loss of nodes leaves no majority of primaries. Only a majority of the primaries that own slots can elect
- * replicas, and failed primaries count in the total.
+ * Whether the loss of nodes leaves no majority of primaries. A majority of all primaries with slots, including failed
+ * primaries, is needed to elect replicas.
  */
 export function losesMajority({ mode, shards }: DeploymentOutline, nodes: readonly string[]): boolean {
   const lost = shards.filter(({ primary }) => nodes.includes(primary)).length;
@@ -35,7 +35,7 @@ export function failoverWarnings({ hasAutomaticFailover, mode }: DeploymentOutli
     : ["no replica takes over: cluster-replica-no-failover is set"];
 }
 
-/** @param headless primaries that are the last nodes of their shards */
+/** Warnings about shards without nodes. @param headless primaries that are the last nodes of their shards */
 export function headlessWarnings(headless: readonly string[]): string[] {
   if (headless.length === 0) return [];
   return [

@@ -19,7 +19,10 @@ export interface FinishedPhases {
   readonly recovery: Recovery;
 }
 
-/** @throws Failure if the load cannot be stopped. Keys that cannot be read do not throw; the record counts them */
+/**
+ * Accounts for the writes, and makes the record. Keys that cannot be read are counted in the record.
+ * @throws Failure if the load cannot be stopped
+ */
 export async function accountAndRecord(run: ScenarioRun, phases: FinishedPhases): Promise<ScenarioResult> {
   const { scenario, injector, round, signal, report } = run;
   const { prepared, observation, injection, healing, recovery } = phases;

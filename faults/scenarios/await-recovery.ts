@@ -1,6 +1,6 @@
 /**
- * Phase 5: waits until the deployment is as redundant as before and passes verification. Also repairs the placement of
- * roles in zones, if the scenario asks for it.
+ * Phase 5: waits until the deployment is as redundant as before and passes verification. If the scenario asks for it,
+ * this phase also moves roles that are in the wrong zones.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Verification } from "../../valkey/verification/verify";
@@ -11,21 +11,21 @@ import { failedAssertions } from "./prepare";
 import { repairZones } from "../actions/roles";
 import type { ScenarioRun } from "./scenario-run";
 
-/** Assertions that fail because of roles in the wrong zones. An orderly failover can make them hold again. */
+/** Assertions that fail if roles are in the wrong zones. An orderly failover can repair this. */
 const ZONE_ASSERTIONS: readonly string[] = ["zones-apart", "replica-elsewhere"];
 const VERIFY_EVERY_MS = 200;
 
 /** Recovery of the deployment after the fault. */
 export interface Recovery {
-  /** Whether roles had to move between zones. */
+  /** Whether roles were moved between zones. */
   readonly repaired: boolean;
-  /** Time at which verification passed, in milliseconds of performance.now; null if it did not pass in time. */
+  /** Time at which verification passed, in milliseconds of performance.now. Null if it did not pass in time. */
   readonly verifiedMs: number | null;
   /** The assertions that still failed at the end; null if verification passed. */
   readonly recoveryFailure: string | null;
 }
 
-/** @returns once verification passes, or once the recovery timeout is over */
+/** Waits for recovery. @returns when verification passes or the time limit for recovery is over */
 export async function awaitRecovery(run: ScenarioRun, { context }: ScenarioObservation): Promise<Recovery> {
   const { scenario, injector, signal } = run;
   const { observer, logEvent } = context;

@@ -1,6 +1,6 @@
 /**
- * Phase 4: waits for the time at which the plan heals the fault, assists a deployment that cannot recover by itself,
- * and heals the fault.
+ * Phase 4: waits until the plan says that the fault must be healed, and then heals it. A deployment that cannot recover
+ * by itself is assisted before that.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WriteClient } from "../writes/write-client";
@@ -13,26 +13,26 @@ import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 
 /**
- * Number of node timeouts after which a cluster without service is assisted. A failover takes about one node timeout,
- * so a cluster that does not serve after three will not recover by itself.
+ * Number of node timeouts after which a cluster that does not serve is assisted. A failover takes about one node
+ * timeout, so a cluster that does not serve after three node timeouts will not recover by itself.
  */
 const ASSIST_AFTER_NODE_TIMEOUTS = 3;
 const ASSIST_AFTER_EXTRA_MS = 1000;
 /**
- * Milliseconds after which a deployment in replication mode without Sentinels is assisted. Such a deployment never
- * recovers by itself; a short wait is enough to show the outage.
+ * Milliseconds after which a deployment in replication mode without Sentinels is assisted. The time is short, because
+ * such a deployment never recovers by itself. It is long enough to show the outage.
  */
 const ASSIST_AFTER_REPLICATION_MS = 2000;
-/** Milliseconds within which a shard must have acknowledged a write to count as served. */
+/** A shard counts as served if it has acknowledged a write within this time, milliseconds. */
 const RECENT_MS = 500;
 
 /** Result of healing. */
 export interface Healing {
-  /** Whether all shards were served only after an assisting action or a healing action. */
+  /** Whether an assisting action or a healing action was needed before all shards were served. */
   readonly assisted: boolean;
 }
 
-/** @returns once every healing action is performed */
+/** Heals the fault. @returns when all healing actions have been performed */
 export async function heal(
   run: ScenarioRun,
   { plan }: PreparedScenario,
@@ -64,8 +64,8 @@ function assistAfterMs({ injector: { deployment }, hasAutomaticFailover, scenari
 }
 
 /**
- * Whether every shard has acknowledged a recent write that was due after the fault. If a write to the shard failed
- * recently, an acknowledged write must have been due later than that.
+ * Whether every shard serves. A shard serves if it has acknowledged a recent write that was due after the fault. If a
+ * write to the shard failed recently, the acknowledged write must have been due later than the failed write.
  */
 function isServed({ history, shardCount }: WriteClient, faultMs: number): boolean {
   const now = performance.now();

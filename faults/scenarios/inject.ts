@@ -1,19 +1,22 @@
-/** Phase 3: lets writes run undisturbed for some time, and injects the fault. */
+/** Phase 3: lets writes run undisturbed for some time, and then injects the fault. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { performAction } from "../actions/perform-action";
 import type { ScenarioObservation } from "./observe";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 
-/** Times around the injection of the fault. They are milliseconds of performance.now, except `startedAt`. */
+/** Times around the injection of the fault, in milliseconds of performance.now. The exception is `startedAt`. */
 export interface Injection {
   readonly startedAt: Date;
-  /** Time from which latencies before the fault count. The first half of the undisturbed writes is a warm-up. */
+  /**
+   * Start of the time for which latencies before the fault count. The first half of the undisturbed writes is a
+   * warm-up, and is not counted.
+   */
   readonly steadyMs: number;
   readonly faultMs: number;
 }
 
-/** @returns once every action of the fault is performed */
+/** Injects the fault. @returns when every action of the fault has been performed */
 export async function inject(
   { scenario, signal }: ScenarioRun,
   { plan }: PreparedScenario,

@@ -1,4 +1,7 @@
-/** Phase 2: a client writes to every shard, and an observer polls every node, from before the fault until recovery. */
+/**
+ * Phase 2: a client writes to every shard, and an observer polls every node. Both run from before the fault until
+ * recovery.
+ */
 import { randomBytes } from "node:crypto";
 import { DeploymentObserver } from "../observation/deployment-observer";
 import type { FaultInjector } from "../injectors/fault-injector";
@@ -56,8 +59,8 @@ export async function closeObservation({ client, observer }: ScenarioObservation
 }
 
 /**
- * Opens connections that understand redirects. In replication mode, Valkey 8.0 and newer sends redirects only to
- * clients that announce this.
+ * Opens connections that understand redirects. In replication mode, Valkey 8.0 and newer send redirects only to clients
+ * that announce that they understand them.
  */
 function clientDialer(injector: FaultInjector, timeoutMs: number): Dialer {
   return async (endpoint) => {

@@ -1,6 +1,6 @@
 /**
- * Phase 1: sets the scenario's directives, verifies the deployment, and plans the fault. `undo` reverses the scenario's
- * changes.
+ * Phase 1: sets the directives of the scenario, verifies the deployment, and plans the fault. `undo` reverses the
+ * changes of the scenario.
  */
 import { BadInput, Failure } from "../../lib/errors";
 import type { Verification } from "../../valkey/verification/verify";
@@ -14,8 +14,8 @@ import type { ScenarioRun } from "./scenario-run";
 import { holdsInTime } from "../../lib/polling";
 
 /**
- * Time limit for verification after a deployment's directives changed, milliseconds. A shorter node timeout breaks
- * links briefly.
+ * Time limit for verification after directives were changed, milliseconds. Time is needed because a shorter node
+ * timeout breaks links briefly.
  */
 const SETTLE_MS = 5000;
 const VERIFY_EVERY_MS = 250;
@@ -28,7 +28,8 @@ export interface PreparedScenario {
 }
 
 /**
- * @param configured the deployment's own directives, without those of the scenario
+ * Prepares a scenario.
+ * @param configured the deployment's own directives, without the directives of the scenario
  * @throws BadInput when the fault cannot be injected into this deployment
  * @throws Failure when the deployment does not pass verification
  */
@@ -39,14 +40,14 @@ export async function prepare(run: ScenarioRun, configured: ReadonlyMap<string, 
 }
 
 /**
- * Reverses the fault's effects and the scenario's directives, and reports the effects that it could not reverse. Never
- * throws.
+ * Reverses the effects of the fault and the directives of the scenario. It reports effects that it could not reverse,
+ * and never throws.
  */
 export async function undo(run: ScenarioRun, configured: ReadonlyMap<string, string>): Promise<void> {
   const { injector, scenario, signal, report } = run;
   const problems = [...(await injector.restore())];
-  // This also runs after an interruption, because the next scenario and the deployment's owner expect the deployment's
-  // own directives.
+  // The directives are reset after an interruption as well, because the next scenario and the owner of the deployment
+  // expect the deployment's own directives.
   if (!signal.aborted || scenario.settings.size > 0)
     problems.push(...(await attemptAll(() => resetDirectives(injector, configured, scenario.settings))));
   for (const problem of problems) report(`${scenario.name}: a change could not be undone: ${problem}`);
@@ -75,7 +76,7 @@ function planFor(run: ScenarioRun, before: Verification, configured: ReadonlyMap
   return plan;
 }
 
-/** The failed assertions of a verification, each with what was found. */
+/** The failed assertions of a verification as text, each with the state that was found. */
 export function failedAssertions({ verdict }: Verification): string {
   const failed = verdict.assertions.filter(({ pass }) => !pass);
   return failed.map(({ id, found }) => `${id}: ${found}`).join("; ");

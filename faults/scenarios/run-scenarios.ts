@@ -7,7 +7,7 @@ import { restoreRoles } from "../actions/roles";
 import { runScenario } from "./run-scenario";
 import type { FaultSubject, ScenarioResult } from "./scenario-run";
 
-/** A scenario that is to run a given number of times on one deployment. */
+/** A scenario that runs a given number of times on one deployment. */
 export interface ScenarioTask {
   readonly scenario: Scenario;
   readonly repeats: number;
@@ -21,15 +21,15 @@ export interface ScenarioOptions {
   readonly onResult: (result: ScenarioResult) => void;
 }
 
-/** Time limit for the return to a deployment's initial primaries, milliseconds. */
+/** Time limit for restoring the initial primaries of a deployment, milliseconds. */
 const RESTORE_TIMEOUT_MS = 60_000;
 const OBSERVER_TIMEOUT_MS = 1000;
 const POLL_MS = 20;
 
 /**
- * Runs every task as often as the task says, in rounds.
- * @throws Failure if a deployment does not recover, because the results of later scenarios would then also show effects
- *   of earlier ones
+ * Runs every task in rounds, as often as the task says.
+ * @throws Failure if a deployment does not recover. Later scenarios would otherwise also show the effects of earlier
+ *   scenarios
  */
 export async function runScenarios(
   tasks: readonly ScenarioTask[],

@@ -6,16 +6,13 @@ import type { Scenario } from "../plan/scenario";
 import type { LostWrite } from "../writes/accounting";
 import type { ScenarioRecord } from "./scenario-schema";
 
-/** A deployment that faults are injected into. */
+/** A deployment into which faults are injected. */
 export interface FaultSubject {
   readonly injector: FaultInjector;
   readonly shape: Shape;
-  /** Whether a replica in replication mode is promoted without this program, by Sentinels. */
+  /** Whether Sentinels promote a replica in replication mode, so that this program need not do it. */
   readonly hasAutomaticFailover: boolean;
-  /**
-   * Names of the primaries before each scenario. A fault that strikes one or several primaries takes them in this
-   * order.
-   */
+  /** Names of the primaries before each scenario. A fault strikes primaries in this order. */
   readonly initialPrimaries: readonly string[];
 }
 
@@ -30,6 +27,6 @@ export interface ScenarioRun extends FaultSubject {
 
 export interface ScenarioResult {
   readonly record: ScenarioRecord;
-  /** All lost writes. The record lists only the first ones. */
+  /** All lost writes. The record lists only the first of them. */
   readonly lost: readonly LostWrite[];
 }

@@ -1,6 +1,6 @@
 /**
- * The record of a fault: what was done, how long writes failed, and what was lost. Times are milliseconds from the
- * fault; null means "not within the available time".
+ * The record of a fault: the actions, how long writes failed, and which writes were lost. Times are milliseconds from
+ * the fault; null means that the event did not happen in the available time.
  */
 import { z } from "zod";
 
@@ -12,7 +12,7 @@ const latencySchema = z.strictObject({ count, p50Ms: ms.nullable(), p99Ms: ms.nu
 export const scenarioRecordSchema = z.strictObject({
   id: z.string(),
   scenario: z.string(),
-  /** Kind of the fault: `kill-primary` and others. */
+  /** Kind of the fault, such as `kill-primary`. */
   fault: z.string(),
   description: z.string(),
   deployment: z.string(),
@@ -26,16 +26,16 @@ export const scenarioRecordSchema = z.strictObject({
   /** Directives that were set for the scenario only. */
   settings: z.record(z.string(), z.string()),
   load: z.strictObject({
-    /** Writes due per second. */
+    /** Number of writes that are due per second. */
     rate: z.number(),
     bytes: count,
     timeoutMs: count,
-    /** Number of replicas that each write waits for (WAIT); 0 means that the primary's acknowledgement is enough. */
+    /** Number of replicas for which each write waits (WAIT). With 0, the acknowledgement of the primary is enough. */
     replicas: count,
   }),
   /**
-   * The outage that clients see: the longest time in which a shard acknowledged no write, and the end of the last
-   * shard's outage.
+   * The outage that clients see: the longest time in which any shard acknowledged no write, and the time at which the
+   * last outage ended.
    */
   outage: z.strictObject({ longestMs: ms, overMs: ms.nullable() }),
   /** Outage of each shard. A shard is named by its primary before the fault. */
@@ -48,29 +48,29 @@ export const scenarioRecordSchema = z.strictObject({
   okMs: ms.nullable(),
   /** Time at which every node was up and every replica was linked. */
   redundantMs: ms.nullable(),
-  /** Time at which no replica was in its primary's zone. */
+  /** Time at which no replica was in the zone of its primary. */
   zoneSafeMs: ms.nullable(),
   /** Time at which verification passed. */
   verifiedMs: ms.nullable(),
   /** The assertions of verification that failed until the recovery timeout; null if verification passed. */
   recoveryFailure: z.string().nullable(),
-  /** Whether roles had to move because a failover left a replica in its primary's zone. */
+  /** Whether roles were moved because a failover left a replica in the zone of its primary. */
   repaired: z.boolean(),
   writes: z.strictObject({ due: count, acknowledged: count, failed: count, unknown: count, redirected: count }),
   errors: z.array(z.strictObject({ error: z.string(), outcome: z.enum(["failed", "unknown"]), count })),
-  /** Latency of acknowledged writes, counted from the time when each write was due. */
+  /** Latency of acknowledged writes. It is counted from the time at which the write was due. */
   latency: z.strictObject({ before: latencySchema, during: latencySchema, after: latencySchema }),
   /** Acknowledged writes whose value was missing after recovery. */
   lost: z.strictObject({
     count,
-    /** The first 100 lost writes; raw.txt lists all. */
+    /** The first 100 lost writes. All lost writes are in raw.txt. */
     writes: z.array(
       z.strictObject({ key: z.string(), number: count, found: z.union([count, z.enum(["gone", "damaged"])]) }),
     ),
   }),
   /**
    * Number of writes with an unknown outcome that were performed. `undecided` is the number of acknowledged writes that
-   * such writes with an unknown outcome may have overwritten.
+   * a write with an unknown outcome may have overwritten.
    */
   unknownDone: count,
   undecided: count,
@@ -90,5 +90,5 @@ export const scenarioRecordSchema = z.strictObject({
 });
 export type ScenarioRecord = z.infer<typeof scenarioRecordSchema>;
 
-/** Maximum number of lost writes that a record lists. */
+/** Highest number of lost writes that a record lists. */
 export const MAX_LOST_WRITES_LISTED = 100;

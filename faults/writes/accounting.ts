@@ -1,10 +1,10 @@
 /**
  * Finds lost writes from the history of writes and the content of every key after recovery. Pure.
  *
- * A write is kept if its key holds its value or the value of a later write. A write is lost if it was acknowledged and
- * its key is gone, is damaged or holds an older value. A write with an unknown outcome is never lost, because it was
- * never acknowledged. An acknowledged write is undecided if a write with an unknown outcome may have overwritten it
- * late.
+ * - A write is kept if its key has its value or the value of a later write.
+ * - A write is lost if it was acknowledged and its key is gone, is damaged or has an older value.
+ * - A write with an unknown outcome is never lost, because it was not acknowledged.
+ * - An acknowledged write is undecided if a write with an unknown outcome may have overwritten it late.
  */
 import type { Write, WriteOutcome } from "./write-history";
 import { isAcknowledged } from "./write-history";
@@ -22,7 +22,7 @@ export type KeyWrite = Pick<Write, "number" | "outcome">;
 export interface LostWrite {
   readonly key: string;
   readonly number: number;
-  /** Content of the key instead of the lost value: the number of an older write, no value, or a damaged value. */
+  /** Content of the key when the lost value is missing: the number of an older write, no value, or a damaged value. */
   readonly found: number | "gone" | "damaged";
 }
 
@@ -31,18 +31,18 @@ export interface WriteAccounting {
   readonly failed: number;
   readonly unknown: number;
   readonly lost: readonly LostWrite[];
-  /** Number of writes with an unknown outcome that were certainly performed, because a key holds their value. */
+  /** Number of writes with an unknown outcome that were certainly performed, because a key has their value. */
   readonly unknownDone: number;
   /**
-   * Number of acknowledged writes to keys that hold the value of an older write with an unknown outcome. That write may
-   * have been performed after them.
+   * Number of acknowledged writes whose key has the value of an older write with an unknown outcome. The older write
+   * may have been performed after them.
    */
   readonly undecided: number;
-  /** Contents that no correct server has: the value of a refused write, or a value that was never written. */
+  /** Contents that a correct server never has: the value of a refused write, or a value that was never written. */
   readonly anomalies: readonly string[];
-  /** Number of keys that could not be read. Nothing is known about the writes to them. */
+  /** Number of keys that could not be read. Nothing is known about writes to these keys. */
   readonly unread: number;
-  /** Reason why the first unread key could not be read; undefined if all keys were read. */
+  /** Reason why a key could not be read, for the first such key. Undefined if all keys were read. */
   readonly unreadReason: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Sends one write or read to the node that owns its slot, and follows redirects like a cluster client. */
+/** Sends a write or a read to the node that owns the slot, and follows redirects like a cluster client. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ReplyError } from "ioredis";
 import { messageOf } from "../../lib/errors";
@@ -14,7 +14,7 @@ import type { WriteErrorCode, WriteOutcome } from "./write-history";
 import { CONNECTION_LOST, CONNECTION_REFUSED, NOT_REPLICATED, TIMEOUT, TOO_MANY_REDIRECTS } from "./write-history";
 import type { WriteKey } from "./write-keys";
 
-/** Maximum number of redirects that one command follows, as in redis-py and other cluster clients. */
+/** Highest number of redirects that one command follows. redis-py and other cluster clients use the same number. */
 const MAX_REDIRECTS = 16;
 const TRY_AGAIN_MS = 10;
 const READ_ATTEMPTS = 20;
@@ -39,7 +39,8 @@ export interface SentWrite {
 }
 
 /**
- * Sends a write until a node acknowledges or refuses it. After a lost connection or a timeout, it is not sent again.
+ * Sends a write until a node acknowledges or refuses it. After a lost connection or a timeout, the write is not
+ * repeated.
  */
 export async function sendWrite(
   key: WriteKey,
@@ -110,7 +111,7 @@ async function set(
   try {
     return Number(await waited) >= replicas ? { kind: "acknowledged" } : { kind: "unknown", error: NOT_REPLICATED };
   } catch (error) {
-    // The primary has the write. It is unknown whether replicas have it.
+    // The primary has the write, but it is unknown whether the replicas have it.
     return { kind: "unknown", error: isErrorReply(error) ? errorPrefix(error.message) : transportError(error) };
   }
 }

@@ -1,4 +1,7 @@
-/** The connections of a client that survives faults. They are opened on demand, and opened again after they break. */
+/**
+ * The connections of a client that survives faults. A connection is opened when it is needed, and opened again after it
+ * breaks.
+ */
 import type { Connection } from "../../valkey/connection";
 import type { Endpoint } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
@@ -7,8 +10,7 @@ import { formatEndpoint } from "../../valkey/node";
 export type Dialer = (endpoint: Endpoint) => Promise<Connection>;
 
 /**
- * Pause after a failed attempt to connect to a node, milliseconds. Without the pause, every write would make an
- * attempt.
+ * Pause after a failed attempt to connect to a node, milliseconds. Without the pause, every write would try to connect.
  */
 const RETRY_AFTER_MS = 20;
 
@@ -57,8 +59,8 @@ export class ConnectionPool {
   #used = 0;
 
   /**
-   * @param perNode number of connections to each node, which are used in turn. A blocking command delays only its own
-   *   connection
+   * @param perNode number of connections to each node. They are used in turn, because a blocking command delays all
+   *   other commands on its connection
    */
   constructor(
     private readonly dial: Dialer,

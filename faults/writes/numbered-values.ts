@@ -1,6 +1,6 @@
 /**
- * Values that contain the number of their write and a checksum. A reader can tell from the value which write a key
- * holds. Pure.
+ * Values that contain the number of their write and a checksum. With them, a reader can tell which write wrote the
+ * value of a key. Pure.
  */
 import { createHash } from "node:crypto";
 

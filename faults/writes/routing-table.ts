@@ -1,5 +1,6 @@
 /**
- * The node to which a client sends each write: the owner of the slot, learned from the nodes' views and from redirects.
+ * The table with the node to which a client sends each write. This node is the owner of the slot, according to the
+ * nodes' views and to redirects.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
@@ -13,12 +14,12 @@ import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";
 
 /**
- * Milliseconds between two refreshes. After an error, the next refresh comes earlier, but at least SOON_MS after the
- * previous refresh.
+ * Milliseconds between two refreshes. After an error, the next refresh comes earlier, but not earlier than SOON_MS
+ * after the previous refresh.
  */
 const REFRESH_MS = 250;
 const SOON_MS = 25;
-/** Number of nodes that are asked in one refresh. A single node may be the one that failed. */
+/** Number of nodes that are asked in one refresh. It is more than one, because a node may have failed. */
 const NODES_PER_REFRESH = 3;
 
 interface SlotOwner {
@@ -30,8 +31,8 @@ export class RoutingTable {
   /** Owners by slot. In replication mode, only the first entry is used. */
   readonly #owners: (SlotOwner | undefined)[] = [];
   /**
-   * Endpoint at which this client reached each node, by node ID. A view may have an address that the node does not have
-   * any more.
+   * Endpoint at which this client reached each node, by node ID. It is stored because a view may contain an old address
+   * of a node.
    */
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #connections: ConnectionPool;
@@ -96,7 +97,8 @@ export class RoutingTable {
   }
 
   /**
-   * Asks some nodes for their views, and waits only for the first reply. So a frozen node does not delay the refresh.
+   * Asks some nodes for their views. It waits only for the first reply, so that a frozen node does not delay the
+   * refresh.
    */
   async #askSomeNodes(): Promise<void> {
     const nodes = this.nodes();
@@ -113,8 +115,8 @@ export class RoutingTable {
   }
 
   /**
-   * Finds the primary. If several nodes claim to be the primary, the one with the most replicas counts. If several have
-   * equally many replicas, the primary known so far counts.
+   * Finds the primary. If several nodes claim to be the primary, the node with the most replicas counts. If these are
+   * equal, the primary that was known before counts.
    */
   async #findPrimary(): Promise<void> {
     const known = this.owner(0);
@@ -125,7 +127,7 @@ export class RoutingTable {
     const rank = (primary: (typeof primaries)[number]): number => primary.replicas * 2 + Number(isKnown(primary));
     const [best] = primaries.sort((a, b) => rank(b) - rank(a));
     if (best !== undefined) this.#owners[0] = { endpoint: best.endpoint, epoch: 0 };
-    // A known primary that does not reply may still be the primary, as long as its address belongs to a node.
+    // A known primary that does not reply may still be the primary if its address belongs to a node.
     else if (!this.nodes().some(isKnown)) this.#owners[0] = undefined;
   }
 
@@ -143,8 +145,8 @@ export class RoutingTable {
   }
 
   /**
-   * Applies a view. For each slot, the owner with the highest epoch counts; if epochs are equal, the owner of the last
-   * view counts.
+   * Applies a view. For each slot, the owner with the highest epoch counts. If epochs are equal, the owner in the
+   * latest view counts.
    */
   #applyView({ selfId, topology }: ClusterView, asked: Endpoint): void {
     this.#endpoints.set(selfId, asked);

@@ -1,6 +1,6 @@
 /**
- * The client whose writes are checked for losses. Each write is sent when it is due, whether or not earlier writes have
- * ended. A write follows redirects, is not retried after an error, and is recorded in the history.
+ * The client whose writes are checked for losses. It sends each write when the write is due, even if earlier writes
+ * have not ended. A write follows redirects, is not repeated after an error, and is recorded in the history.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { DeploymentNode, Mode } from "../../valkey/node";
@@ -18,7 +18,10 @@ import { OVERLOADED, WriteHistory } from "./write-history";
 import { WriteKeys } from "./write-keys";
 
 const TICK_MS = 2;
-/** Connections to each node if writes wait for replicas, because WAIT blocks its connection. */
+/**
+ * Number of connections to each node if writes wait for replicas. Several are needed, because WAIT blocks its
+ * connection.
+ */
 const CONNECTIONS_WITH_WAIT = 8;
 /** Writes that may be in flight in addition to twice the number that a full timeout explains. */
 const EXTRA_IN_FLIGHT = 100;
@@ -65,11 +68,11 @@ export class WriteClient {
     return this.#keys.shardCount;
   }
 
-  /** @returns once connections are open and the first writes are due */
+  /** Starts the writes. @returns when connections are open and the first writes are due */
   async start(): Promise<void> {
     const { routes, connections } = this.#client;
     await routes.open();
-    // Connections are opened first, so that no write's latency includes opening one.
+    // Connections are opened before the first write, so that no latency includes the time for opening them.
     const owners = this.#keys.slotOfEachShard.flatMap((slot) => routes.owner(slot) ?? []);
     const opened = owners.flatMap((owner) =>
       Array.from({ length: this.#connectionsPerNode }, () => connections.connectionTo(owner)),
@@ -119,8 +122,8 @@ export class WriteClient {
     const { name, number } = key;
     const record = (outcome: WriteOutcome, redirects: number): void => {
       this.history.add({ key: name, number, shard, dueMs, endedMs: performance.now(), redirects, outcome });
-      // A write with an unknown outcome may still take effect and overwrite a later write, so its key gets no more
-      // writes.
+      // A write with an unknown outcome may still take effect and overwrite a later write. So its key is not written
+      // again.
       if (outcome.kind !== "unknown") this.#keys.release(key);
     };
     if (this.#inFlight.size >= this.#maxInFlight) {

@@ -9,17 +9,19 @@ export const CONNECTION_REFUSED = "refused";
 export const CONNECTION_LOST = "connection-lost";
 /** No reply came in time. */
 export const TIMEOUT = "timeout";
-/** The primary has the write, but too few replicas confirmed it. */
+/** The primary has the write, but too few replicas have confirmed it. */
 export const NOT_REPLICATED = "not-replicated";
-/** The client had too many writes in flight and did not send this one. */
+/** The write was not sent, because the client had too many writes in flight. */
 export const OVERLOADED = "overloaded";
 /** The nodes kept redirecting the write to each other. */
 export const TOO_MANY_REDIRECTS = "too-many-redirections";
 
 /**
- * Outcome of a write. `acknowledged`: the server replied OK. `failed`: the write was certainly not performed, because
- * it was refused or never sent. `unknown`: the write was sent and no reply came, so it may have been performed, or may
- * still be performed.
+ * Outcome of a write.
+ *
+ * - `acknowledged`: the server replied OK.
+ * - `failed`: the write was certainly not performed, because it was refused or never sent.
+ * - `unknown`: the write was sent and got no reply, so it may have been performed or may still be performed.
  */
 export type WriteOutcome =
   { readonly kind: "acknowledged" } | { readonly kind: "failed" | "unknown"; readonly error: WriteErrorCode };
@@ -31,7 +33,7 @@ export interface Write {
   readonly number: number;
   /** Index of the shard that owned the key's slot at the beginning. */
   readonly shard: number;
-  /** Time at which the write was due according to the schedule. */
+  /** Time at which the write was due. */
   readonly dueMs: number;
   readonly endedMs: number;
   /** Number of redirects that the write followed. */

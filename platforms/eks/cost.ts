@@ -31,7 +31,9 @@ export interface CostArgs {
   readonly prices: PriceTable | undefined;
   readonly machines: readonly MachineGroup[];
   readonly groups: readonly PodGroup[];
-  /** Whether a pool uses spot machines. Their cost is computed with the price on demand, which they never exceed. */
+  /**
+   * Whether a pool uses spot machines. Their cost is computed with the on-demand price, which spot prices never exceed.
+   */
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
   /** Size of a machine's root volume, GiB, by its pool. */
   readonly rootVolumeGib: (pool: MachineGroup["pool"]) => number;
@@ -39,7 +41,7 @@ export interface CostArgs {
   /** Number of interface endpoints times the number of zones. */
   readonly endpointZones: number;
   readonly controlPlaneTier: ControlPlaneTier;
-  /** Number of KMS keys that the stack creates. */
+  /** Number of KMS keys that the stack creates and pays for. */
   readonly kmsKeys: number;
 }
 

@@ -103,7 +103,7 @@ function machineTable(machines: readonly MachineGroup[], zones: readonly string[
   );
 }
 
-/** A line for machines that the pods of several groups share; nothing for machines of one group. */
+/** A line about machines that several groups of pods share. Empty if the machines belong to a single group. */
 function describeShared({ type, groups, machines }: MachineSet): string[] {
   if (groups.length < 2) return [];
   const count = Object.values(machines).reduce((sum, each) => sum + each, 0);

@@ -24,7 +24,8 @@ export interface NetworkPlan {
 export const PREFIX_SIZE = 16;
 
 /**
- * Number of spare addresses of each machine (WARM_IP_TARGET). A spare prefix for each machine would double the demand.
+ * Number of spare addresses of each machine (WARM_IP_TARGET). It is one address, because a spare prefix for each
+ * machine would double the demand.
  */
 export const WARM_ADDRESSES = 1;
 
@@ -66,7 +67,7 @@ export function planNetwork(cidr: string, zoneCount: number): NetworkPlan | unde
   return { cidr: formatCidr(block), zones, addressesPerZone: 2 ** (32 - privateMask) };
 }
 
-/** Number of prefixes that a machine takes for the given number of pods with addresses of their own. */
+/** Number of prefixes that a machine needs for this number of pods with their own addresses. */
 export function prefixesNeeded(podAddresses: number): number {
   return Math.ceil((podAddresses + WARM_ADDRESSES) / PREFIX_SIZE);
 }
@@ -103,8 +104,8 @@ export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number |
 
 /**
  * Parts of a subnet for prefixes: everything except the first sixteenth. The parts are 1/16, 1/8, 1/4 and 1/2 of the
- * subnet, because a reservation can name such blocks. Prefixes get 15 times as many addresses as machines, which is
- * close to what they need.
+ * subnet, because a reservation must be such a block. Prefixes get 15 times as many addresses as machines, which is
+ * close to the ratio that they need.
  */
 function prefixParts(block: AddressBlock): AddressBlock[] {
   return [4, 3, 2, 1]

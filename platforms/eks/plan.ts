@@ -243,8 +243,8 @@ function networkProblems(
 }
 
 /**
- * Numbers of zones with room for the same machines. Sizes of subnets are powers of two, so more zones may have less
- * room.
+ * Numbers of zones with which the network has room for the same machines. Sizes of subnets are powers of two, so a
+ * network with more zones may have less room.
  */
 function otherZones(machines: readonly MachineGroup[], zones: number, most: number): string {
   const all = [...demandByZone(machines).values()].reduce(

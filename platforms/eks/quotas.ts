@@ -9,7 +9,7 @@ export interface QuotaNeed {
   readonly code: string;
   readonly name: string;
   readonly needed: number;
-  /** Value of the quota in a new account. */
+  /** Value that the quota has in a new account. */
   readonly usual: number;
 }
 
@@ -18,15 +18,15 @@ export interface QuotaArgs {
   readonly isSpot: (pool: MachineGroup["pool"]) => boolean;
   /** Total size of all gp3 volumes, including root volumes, GiB. */
   readonly volumeGib: number;
-  /** Number of NAT gateways: the highest number in one zone, and the total of all zones. */
+  /** Number of NAT gateways: the highest number in any zone, and the sum over all zones. */
   readonly natGateways: { readonly perZone: number; readonly total: number };
   /** Number of network interfaces that do not belong to machines. */
   readonly otherInterfaces: number;
 }
 
 /**
- * Quotas that a plan needs. One network interface per machine is assumed, because its prefixes have addresses for all
- * pods.
+ * Quotas that a plan needs. Each machine counts as one network interface, because the prefixes of one interface have
+ * addresses for all pods.
  */
 export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInterfaces }: QuotaArgs): QuotaNeed[] {
   const vcpusOf = (spot: boolean): number =>
@@ -70,8 +70,8 @@ export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInte
 }
 
 /**
- * @param granted the account's values by code of the quota. A quota without a value could not be read and is not
- * checked
+ * @param granted the account's values by code of the quota. Quotas that could not be read have no value, and are not
+ *   checked
  */
 export function quotaProblems(needs: readonly QuotaNeed[], granted: ReadonlyMap<string, number>): Problem[] {
   return needs.flatMap(({ service, code, name, needed }) => {

@@ -7,11 +7,13 @@ export interface CpuSample {
   readonly atMs: number;
   /** CPU time of one process, seconds. */
   readonly processSeconds: number | undefined;
-  /** CPU time of the whole machine. `stolenSeconds` is time that the hypervisor gave to other virtual machines. */
+  /**
+   * CPU time of the whole machine. `stolenSeconds` is time in which the hypervisor ran other virtual machines instead.
+   */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 
-/** Clock ticks per second in /proc. Linux uses a fixed number in its interface to user space. */
+/** Clock ticks per second in /proc. It is 100 for programs on every Linux machine. */
 const TICKS = 100;
 
 /** Samples a process and the machine. @param atMs time of the sample */
@@ -42,7 +44,7 @@ function machineSeconds(): CpuSample["machine"] {
   }
 }
 
-/** Cores in use over an interval: CPU seconds per second. */
+/** Cores in use during an interval: CPU seconds per second. */
 export interface CpuUse {
   readonly process: number | undefined;
   readonly machineBusy: number | undefined;
@@ -70,8 +72,8 @@ export function cpuWithin(samples: readonly CpuSample[], fromMs: number, toMs: n
 }
 
 /**
- * Number of cores that this process and its children may use, according to the affinity mask and the control group's
- * quota.
+ * Number of cores that this process and its children may use. The affinity mask and the quota of the control group
+ * limit it.
  */
 export function availableCores(): number {
   return Math.min(availableParallelism(), quotaCores() ?? Infinity);

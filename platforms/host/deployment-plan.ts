@@ -22,7 +22,7 @@ export interface HostDeploymentPlan {
   readonly settings: ServerSettings;
   /** Password of the servers. @default a new one */
   readonly password?: string | undefined;
-  /** Names of zones. They are only labels of nodes, because one machine has no zones. */
+  /** Names of zones. They are only labels of nodes, because a single machine has no real zones. */
   readonly zones: readonly string[];
   /** Whether each zone has its own loopback address, so that faults can partition zones. Needs Linux. @default false */
   readonly zoneAddresses?: boolean | undefined;
@@ -44,7 +44,7 @@ export interface PlacedServerPlan {
 }
 
 /**
- * Valkey's default node timeout. It is set explicitly, because formation of the cluster changes it temporarily and
+ * Valkey's default node timeout. It is set explicitly, so that formation, which changes the timeout temporarily,
  * restores this value.
  */
 const DEFAULT_NODE_TIMEOUT = "15000";
@@ -95,7 +95,7 @@ export function planServers(
 }
 
 /**
- * The servers to add to a deployment for a larger shape.
+ * The servers that must be added to a deployment for a larger shape.
  * @param present the running servers, at least one. New servers get the settings of these servers
  */
 export function planAddedServers(
@@ -117,8 +117,8 @@ export function planAddedServers(
 }
 
 /**
- * A random loopback address for each zone. Two runs very rarely get the same addresses, so a partition of zones in one
- * run does not affect other runs.
+ * A random loopback address for each zone. Two runs rarely get the same addresses, so a partition of zones in one run
+ * does not affect other runs.
  */
 function zoneAddresses(zones: readonly string[]): Map<string, string> {
   const [high, low] = [randomInt(1, 255), randomInt(1, 255)];

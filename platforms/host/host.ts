@@ -43,7 +43,7 @@ export class Host {
     this.#launcher = new ServerLauncher(run, programs, this.#registry);
   }
 
-  /** Signal that is aborted, with a Failure as its reason, when a server exits although nothing stopped it. */
+  /** Signal that is aborted when a server exits unexpectedly. Its reason is a Failure. */
   get unexpectedExit(): AbortSignal {
     return this.#launcher.unexpectedExit;
   }
@@ -59,10 +59,10 @@ export class Host {
   }
 
   /**
-   * Continues a deployment that an earlier process started in this run. Servers that were not up yet when that process
-   * was killed are stopped, because they have no record.
+   * Continues a deployment that an earlier process started in this run. If that process was killed while servers were
+   * starting, these servers have no record and are stopped.
    * @param plan the plan with which the servers were started; only the shape may differ
-   * @param formerPassword password to try if a server refuses the plan's password
+   * @param formerPassword password that is tried if a server refuses the plan's password
    * @returns the deployment with all running servers
    */
   async adopt(plan: HostDeploymentPlan & { readonly password: string }, formerPassword?: string): Promise<Deployment> {
@@ -92,8 +92,8 @@ export class Host {
   }
 
   /**
-   * Forms a started deployment. In replication mode it writes the primary into the configuration files of the replicas,
-   * for a later start.
+   * Forms a started deployment. In replication mode it also writes the primary into the configuration files of the
+   * replicas, so that they follow it after a restart.
    */
   async form(deployment: Deployment, shape: Shape, options: FormationOptions): Promise<FormationResult> {
     const result = await form(deployment, shape, options);
@@ -111,7 +111,7 @@ export class Host {
 
   /**
    * Sets directives on running servers and in their configuration files.
-   * @throws Failure when a server refuses a value. In this case nothing has changed
+   * @throws Failure when a server refuses a value; nothing has changed then
    */
   async configure(
     deployment: Deployment,
@@ -119,16 +119,16 @@ export class Host {
     polling: Polling & { readonly timeoutMs: number },
   ): Promise<void> {
     await applySettings(deployment, changes, polling);
-    // If a directive is repeated, the last line counts. Lines of `save` add up instead, so the earlier lines are
-    // cleared.
+    // If a directive is repeated, its last line counts. Lines of `save` add up instead, so an empty `save` clears the
+    // earlier lines.
     const text = (changes.has("save") ? 'save ""\n' : "") + formatConfigFile(changes);
     for (const { directory } of this.servers(deployment.name)) appendFileSync(join(directory, "valkey.conf"), text);
   }
 
   /**
-   * Changes the password of running servers and Sentinels, and in the servers' configuration files. Connections stay
-   * open.
-   * @param deployment deployment whose servers accept its present or its former password
+   * Changes the password on running servers and Sentinels, and in the configuration files of the servers. Connections
+   * stay open.
+   * @param deployment deployment whose servers accept its present or its old password
    */
   async changePassword(deployment: Deployment, password: string): Promise<void> {
     const credentials = { password, users: {} };
@@ -145,8 +145,8 @@ export class Host {
   }
 
   /**
-   * Changes the shape of a formed deployment: starts missing servers, resizes the deployment while it serves, and stops
-   * the last servers if there are too many. After an interruption a second call continues the change.
+   * Changes the shape of a formed deployment. It starts missing servers, resizes the deployment while it serves, and
+   * stops the last servers if there are too many. After an interruption, a second call continues the change.
    * @returns the deployment in its new shape
    */
   async resize(
@@ -189,7 +189,7 @@ export class Host {
     return this.#registry.list("sentinels", deployment).map(toNode);
   }
 
-  /** The processes of `nodes`. */
+  /** The processes of the nodes that `nodes` returns. */
   servers(deployment: string): readonly ServerProcess[] {
     return this.#registry.list("servers", deployment).map(({ server }) => server);
   }
@@ -201,13 +201,13 @@ export class Host {
     await stopRun(this.run.path);
   }
 
-  /** Sends a signal to servers. @returns when the servers have ended, or at once if the signal does not end servers */
+  /** Sends a signal to servers. @returns when the servers have ended; at once if the signal does not end servers */
   async signal(deployment: string, names: readonly string[], signal: ServerSignal): Promise<void> {
     if (endsServer(signal)) this.expectExit(deployment, names);
     await signalServers(this.#registry.named(deployment, names), signal);
   }
 
-  /** Marks the exit of these servers as expected from now on, whatever its cause is. */
+  /** Marks the exit of these servers as expected from now on, whatever causes it. */
   expectExit(deployment: string, names: readonly string[]): void {
     this.#launcher.expectExit(this.#registry.named(deployment, names));
   }

@@ -1,4 +1,4 @@
-/** Starts the servers of a run, and reports servers that exit although nothing stopped them. */
+/** Starts the servers of a run, and reports servers that exit unexpectedly. */
 import type { Endpoint } from "../../valkey/node";
 import type { PlacedServerPlan } from "./deployment-plan";
 import type { ProcessExit } from "./processes";
@@ -34,7 +34,7 @@ export class ServerLauncher {
     private readonly registry: ServerRegistry,
   ) {}
 
-  /** Signal that is aborted, with a Failure as its reason, when a registered server exits unexpectedly. */
+  /** Signal that is aborted when a registered server exits unexpectedly. Its reason is a Failure. */
   get unexpectedExit(): AbortSignal {
     return this.#unexpectedExit.signal;
   }
@@ -63,7 +63,7 @@ export class ServerLauncher {
     this.registry.replace(deployment, await this.#launch(starts, signal, options.programs));
   }
 
-  /** Marks the exit of these servers as expected from now on, whatever its cause is. */
+  /** Marks the exit of these servers as expected from now on, whatever causes it. */
   expectExit(servers: readonly ServerProcess[]): void {
     for (const server of servers) this.#expected.add(server);
   }

@@ -1,4 +1,4 @@
-/** Starts processes that record themselves in the run directory, and observes when they end. */
+/** Starts processes that record themselves in the run directory, and observes their end. */
 import type { ChildProcess, StdioOptions } from "node:child_process";
 import { spawn } from "node:child_process";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A process that this process or, if `child` is undefined, an earlier process started. */
+/** A running process. If `child` is undefined, an earlier process started it; otherwise this process did. */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
@@ -28,9 +28,9 @@ export interface RecordedProcess extends RunningProcess {
 }
 
 /**
- * Sends a signal to the process group of a child of this process. Does nothing if the process has ended or is not a
- * child of this process. The call takes microseconds, because it does not check the pid. The kernel does not reuse the
- * pid of a child before its parent has read its exit status.
+ * Sends a signal to the process group of a child of this process. Does nothing if the child has ended or the process is
+ * not a child. The call takes microseconds, because it does not check the PID. This is safe, because the kernel does
+ * not reuse the PID of a child before its parent has read its exit status.
  */
 export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTOP" | "SIGCONT" | "SIGKILL"): void {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -40,8 +40,8 @@ export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTO
 const ENDED_POLL_MS = 50;
 
 /**
- * Observes a process that an earlier process started. Its exit status cannot be known. This process can end while it
- * observes the other process.
+ * Observes a process that an earlier process started. The exit status is unknown. The observation does not keep this
+ * process from ending.
  */
 export function adoptProcess(name: string, identity: ProcessIdentity): RunningProcess {
   const ended = new Promise<ProcessExit>((resolve) => {
@@ -55,8 +55,8 @@ export function adoptProcess(name: string, identity: ProcessIdentity): RunningPr
 }
 
 /**
- * Path of the script that records a process and then runs a command. `$1` is the file for the record, `$2 …` the
- * command.
+ * Path of the script that records its own process and then runs a command. `$1` is the file for the record, `$2 …` is
+ * the command.
  */
 export const RECORD_AND_EXEC = join(__dirname, "record-and-exec.sh");
 
@@ -64,9 +64,10 @@ export const RECORD_AND_EXEC = join(__dirname, "record-and-exec.sh");
 let serial = 0;
 
 /**
- * Starts a command and records it in the run directory, so that a later run can stop it if this process is killed. The
- * command has its own session, so Ctrl-C on the terminal does not reach it.
- * @param command path of the program. Other users can see `args`, so they must not contain secrets
+ * Starts a command and records it in the run directory. If this process is killed, a later run finds the record and
+ * stops the command. The command has its own session, so Ctrl-C on the terminal does not reach it.
+ * @param command path of the program
+ * @param args arguments without secrets, because other users can see them
  * @param options `env` replaces the environment of this process
  * @throws Error when no process can be started; a program that does not exist ends with exit status 127
  */
@@ -97,7 +98,7 @@ export function startRecorded(
 }
 
 /**
- * A command that runs only on certain CPUs, by taskset.
+ * A command that runs on certain CPUs only, with taskset.
  * @param cpus CPUs in the notation of taskset, such as `0,2-3`; undefined for all CPUs
  */
 export function pinnedCommand(

@@ -1,4 +1,4 @@
-/** The servers and Sentinels of a run, by deployment, as far as this process knows them. */
+/** The servers and Sentinels of a run that this process knows, by deployment. */
 import { hostname } from "node:os";
 import type { DeploymentNode } from "../../valkey/node";
 import type { PlacedServer } from "./server-records";
@@ -31,7 +31,7 @@ export class ServerRegistry {
     this.set(role, deployment, [...this.list(role, deployment), ...servers]);
   }
 
-  /** Replaces each server by the restarted one with the same name. */
+  /** Replaces servers by restarted servers with the same names. */
   replace(deployment: string, restarted: readonly ServerProcess[]): void {
     const byName = new Map(restarted.map((server) => [server.plan.name, server]));
     for (const role of ROLES) {

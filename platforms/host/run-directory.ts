@@ -38,7 +38,7 @@ export type RunInfo = z.infer<typeof runSchema>;
 const OPEN = "processes";
 const CLOSED = "processes.closed";
 
-/** Time limit for an incomplete record of a process to become complete, milliseconds. */
+/** Time limit for a process to complete its record, milliseconds. */
 const RECORDING_MS = 2000;
 /** Time limits for a process to end after SIGTERM, and after SIGKILL, milliseconds. */
 const GRACE_MS = 2000;
@@ -78,13 +78,13 @@ export class RunDirectory {
   }
 
   /**
-   * Continues a run.
+   * Opens an existing run, and continues it.
    * @throws Failure when the directory does not contain a run
    */
   static open(path: string): RunDirectory {
     const info = readInfo(path);
     if (info === undefined) throw new Failure(`directory ${path} holds no run`);
-    // The process that was stopping the run was killed, or failed.
+    // The run had begun to stop, but the process that was stopping it was killed or failed.
     if (!existsSync(join(path, OPEN)))
       unlessGone(() => {
         renameSync(join(path, CLOSED), join(path, OPEN));
@@ -125,7 +125,7 @@ export class RunDirectory {
     return path;
   }
 
-  /** Keeps the deployment running after this process has ended. Later runs do not stop it either. */
+  /** Keeps the deployment running after this process has ended. Later runs do not stop it. */
   keep(): void {
     this.info = { ...this.info, kept: true };
     writeInfo(this.path, this.info);
@@ -183,8 +183,8 @@ function unlessGone<T>(act: () => T, otherwise: T): T {
 }
 
 /**
- * Prevents new processes of the run from recording themselves until the run is opened again. A process without a record
- * does not become a server.
+ * Prevents new processes of the run from recording themselves until the run is opened again. A process starts its
+ * server only after it has recorded itself.
  */
 async function closeRecords(path: string): Promise<void> {
   unlessGone(() => {
@@ -195,11 +195,11 @@ async function closeRecords(path: string): Promise<void> {
 }
 
 /**
- * Stops the recorded processes of a run, including frozen processes, undoes the side effects of faults, and removes the
- * directory. Processes get SIGTERM, and after a grace period SIGKILL. Other processes are not affected. Two
- * simultaneous calls do no harm.
+ * Stops the recorded processes of a run, undoes the side effects of faults, and removes the directory. Processes get
+ * SIGTERM, and SIGKILL after a grace period; frozen processes are woken first. Processes of other runs are not
+ * affected. Two calls may run at the same time.
  * @returns the number of processes that it stopped
- * @throws Failure when a process survives SIGKILL. In this case the directory is kept
+ * @throws Failure when a process survives SIGKILL; the directory is then kept
  */
 export async function stopRun(path: string): Promise<number> {
   await closeRecords(path);
@@ -214,7 +214,7 @@ export async function stopRun(path: string): Promise<number> {
   return living.length;
 }
 
-/** @throws Failure naming the processes that survive SIGKILL */
+/** Kills processes. @throws Failure that names the processes that survive SIGKILL */
 async function killAll(processes: readonly ProcessIdentity[], path: string): Promise<void> {
   const haveEnded = (): boolean => {
     const rest = processes.filter(isProcessAlive);
@@ -227,8 +227,8 @@ async function killAll(processes: readonly ProcessIdentity[], path: string): Pro
 }
 
 /**
- * Stops the processes that killed runs have left behind. Runs that are kept, and runs whose process is alive, are not
- * affected.
+ * Stops processes that were left behind by runs that were killed. Runs that are kept and runs whose process is alive
+ * are not affected.
  * @param runs all directories that contain run directories
  * @returns the number of processes that it stopped
  */

@@ -17,7 +17,7 @@ export interface ServerPlan {
   readonly cluster: boolean;
   /** Zone. Servers that know the availability-zone directive report the zone to clients. @default none */
   readonly zone?: string | undefined;
-  /** Whether the server is a Sentinel, which runs the program of the servers without data. @default false */
+  /** Whether the server is a Sentinel, which runs the server program without data. @default false */
   readonly sentinel?: boolean | undefined;
   /** Address on which the server listens and from which it connects. */
   readonly host: string;
@@ -26,7 +26,7 @@ export interface ServerPlan {
   readonly directives: ReadonlyMap<string, string>;
   /** Size of a separate file system for the server's data, bytes. @default the run directory's file system */
   readonly diskBytes?: number | undefined;
-  /** Primary that the server replicates from its start, in replication mode. */
+  /** Primary that the server follows from its start, in replication mode. */
   readonly replicaOf?: Endpoint | undefined;
   /** CPUs that the server may use, in the notation of taskset. @default all CPUs */
   readonly cpus?: string | undefined;
@@ -40,15 +40,15 @@ export interface ServerLocation {
   readonly busPort: number;
 }
 
-/** Name of the directive with the password that a replica sends to its primary. */
+/** Name of the directive for the password that a replica sends to its primary. */
 export function primaryPasswordDirective({ product }: Pick<Programs, "product">): string {
   return product === "redis" ? "masterauth" : "primaryauth";
 }
 
 /**
- * The text of a server's configuration file.
- * @param programs of the server. A server does not start with an unknown directive, so directives that this version
- * does not know are left out
+ * The text of a server's configuration file. Directives that this version does not know are left out, because a server
+ * does not start with an unknown directive.
+ * @param programs programs of the server
  */
 export function serverConfig(
   plan: ServerPlan,
@@ -77,7 +77,7 @@ export function serverConfig(
       ["dir", dataDirectory],
       ["logfile", join(directory, "log")],
       ["daemonize", "no"],
-      // The data is deleted after the run, so a server that stops neither saves a snapshot nor waits for replicas.
+      // The data is deleted after the run. So a server that stops neither saves a snapshot nor waits for replicas.
       ["shutdown-on-sigterm", "nosave now force"],
       ["shutdown-on-sigint", "nosave now force"],
       ...(plan.cluster
@@ -93,7 +93,7 @@ export function serverConfig(
       plan.replicaOf && (["replicaof", `${plan.replicaOf.host} ${plan.replicaOf.port}`] as const),
     ]),
   );
-  // This directive is derived and not configured, so it is left out if the server does not know it.
+  // This directive is derived, not configured. So it is left out if the server does not know it.
   const known = [...plan.directives].filter(
     ([name]) => name !== PING_INTERVAL_DIRECTIVE || supportsPingInterval(version),
   );

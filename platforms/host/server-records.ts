@@ -25,8 +25,8 @@ export function recordServer({ server: { directory, port, busPort }, zone }: Pla
 }
 
 /**
- * The running servers of a deployment, in the order of their numbers. `halfStarted` are processes of the deployment
- * without a `node.json`. The process that started them was killed before they accepted connections.
+ * The running servers of a deployment, in the order of their numbers. `halfStarted` contains processes without a
+ * `node.json`. The process that started them was killed before they accepted connections.
  */
 export function findRecordedServers(
   run: RunDirectory,

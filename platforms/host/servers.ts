@@ -22,7 +22,7 @@ export interface ServerProcess {
   readonly port: number;
   readonly busPort: number | undefined;
   readonly directory: string;
-  /** Directory of the server's data: `directory`, or a file system that is mounted in it. */
+  /** Directory with the server's data. It is `directory`, or a file system that is mounted in it. */
   readonly dataDirectory: string;
   readonly process: RunningProcess;
 }
@@ -40,10 +40,10 @@ const START_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 2000;
 
 /**
- * Starts servers in parallel, and returns when all of them accept connections. If another program takes a server's port
- * before the server binds it, the server gets a different port.
+ * Starts servers in parallel, and returns when all of them accept connections. A server gets a different port if
+ * another program takes its port before the server binds it.
  * @param onExit called when one of the servers ends later, for any reason
- * @throws Failure when a server ends or does not answer in time; the others continue to run until the run is stopped
+ * @throws Failure when a server ends or does not answer in time; the other servers run until the run is stopped
  */
 export async function startServers(
   run: RunDirectory,
@@ -130,7 +130,7 @@ function keepsPort(config: string, port: number): boolean {
   }
 }
 
-/** Waits until a server answers. @returns undefined when it answers; its exit if it ends instead */
+/** Waits until a server answers or ends. @returns undefined if it answers; its exit if it ends */
 async function acceptsConnections(server: ServerProcess, signal: AbortSignal): Promise<ProcessExit | undefined> {
   let exit: ProcessExit | undefined;
   void server.process.ended.then((ended) => (exit = ended));
@@ -142,7 +142,7 @@ async function acceptsConnections(server: ServerProcess, signal: AbortSignal): P
   );
 }
 
-/** Whether the answer on the port comes from this process. A different program may have taken the port. */
+/** Whether this process answers on the port. A different program may have taken the port. */
 async function answers({ plan, port, process }: ServerProcess): Promise<boolean> {
   try {
     const connection = await connect(plan.name, { host: plan.host, port }, { password: plan.password });

@@ -22,7 +22,7 @@ interface Run {
 }
 
 const sideEffectSchema = z.discriminatedUnion("kind", [
-  /** A partition: packets from one address to the other are dropped. */
+  /** A partition. Packets from the address `from` to the address `to` are dropped. */
   z.strictObject({ kind: z.literal("partition"), from: z.string(), to: z.string(), comment: z.string() }),
   z.strictObject({ kind: z.literal("mount"), path: z.string() }),
 ]);
@@ -105,8 +105,8 @@ export async function partitionNetwork(
 }
 
 /**
- * Ends every partition of the run.
- * @throws Failure when a rule cannot be removed; the records of this rule and of the rules after it are kept
+ * Ends all partitions of the run.
+ * @throws Failure when a rule cannot be removed; the records of this rule and of all rules after it are kept
  */
 export async function healNetwork({ path: home }: Run): Promise<void> {
   for (const { effect, file } of recorded(home)) if (effect.kind === "partition") await undo(effect, file);
@@ -142,7 +142,10 @@ async function undo(effect: SideEffect, file: string): Promise<void> {
   rmSync(file, { force: true });
 }
 
-/** Time limit for the threads of an ended process to release their files, milliseconds. Busy machines take a while. */
+/**
+ * Time limit for the threads of an ended process to release their files, milliseconds. On busy machines this takes a
+ * while.
+ */
 const RELEASE_MS = 10_000;
 
 /** @throws Failure when the file system is still in use after `RELEASE_MS` */
@@ -171,7 +174,10 @@ async function removeRules(rule: PartitionRule): Promise<void> {
  */
 const NO_SUCH_RULE = 1;
 
-/** Runs a command. @returns false if it failed with the `expected` status @throws Failure when it failed otherwise */
+/**
+ * Runs a command. @returns true if it succeeded; false if it failed with the status `expected` @throws Failure if it
+ * failed with a different status
+ */
 async function system(command: string, args: readonly string[], expected = 0): Promise<boolean> {
   try {
     await run(command, [...args]);

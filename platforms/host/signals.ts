@@ -15,7 +15,7 @@ export function hasExited({ process }: ServerProcess): boolean {
   return identifyProcess(process.pid) === undefined;
 }
 
-/** Sends a signal to servers. @returns when the servers have ended, or at once if the signal does not end servers */
+/** Sends a signal to servers. @returns when the servers have ended; at once if the signal does not end servers */
 export async function signalServers(servers: readonly ServerProcess[], signal: ServerSignal): Promise<void> {
   for (const { process } of servers) {
     const identity = identifyProcess(process.pid);

@@ -1,4 +1,7 @@
-/** Changes who may log in to the nodes of a running deployment, without a restart and without cutting a connection. */
+/**
+ * Changes the users of a running deployment. Servers are not restarted, and connections are not closed, except those of
+ * deleted users.
+ */
 import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -10,11 +13,11 @@ import type { Credentials } from "./users";
 import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf } from "./users";
 
 /**
- * Makes every node accept the wanted passwords in addition to its present passwords, and gives every user its rules.
- * From then on, replication and Sentinels use the new password. After an interruption, a second call gives the same
- * result.
- * @param removed names of users to delete; their connections end
- * @throws Failure when a command to a node fails; all passwords that were accepted before are still accepted
+ * Makes every node accept the wanted passwords in addition to its present passwords, and gives every user the wanted
+ * rules. Replication and Sentinels then use the new password. After an interruption, call it again; the result is the
+ * same.
+ * @param removed names of users to delete; their connections are closed
+ * @throws Failure when a command to a node fails; passwords that were accepted before are then still accepted
  */
 export async function addAccess(
   deployment: Deployment,
@@ -34,7 +37,7 @@ export async function addAccess(
         if (removed.length > 0) await node.call("ACL", "DELUSER", ...removed);
       }),
     );
-    // By now, every node accepts the new password. Redis knows the directive only under this name.
+    // At this point, every node accepts the new password. Redis knows the directive only as `masterauth`.
     await Promise.all(nodes.map((node) => node.config("SET", "masterauth", credentials.password)));
   });
   await withSentinels(deployment, async (sentinel) => {
@@ -49,10 +52,10 @@ export async function addAccess(
 
 /**
  * Makes nodes and Sentinels accept these passwords and no others. Connections stay open.
- * @throws Failure as `addAccess`
+ * @throws Failure when a command to a node fails
  */
 export async function retireOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<void> {
-  // A node that restarted in the meantime may lack some of the passwords.
+  // A node that restarted after `addAccess` may lack some of the passwords.
   await addAccess(deployment, credentials, []);
   await withConnections(deployment, async (connections) => {
     await Promise.all(
@@ -68,7 +71,7 @@ export async function retireOtherPasswords(deployment: Deployment, credentials: 
   });
 }
 
-/** Whether any node or Sentinel accepts a password other than the wanted one of the user. */
+/** Whether any node or Sentinel accepts a password of a user that is not the wanted password. */
 export async function acceptsOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<boolean> {
   const accepted = await acceptedPasswords(deployment);
   const nodesDo = everyUser(credentials).some(({ name, password }) =>
@@ -77,7 +80,7 @@ export async function acceptsOtherPasswords(deployment: Deployment, credentials:
   return nodesDo || (await differencesOfSentinels(deployment, credentials)).length > 0;
 }
 
-/** Hashes, by user, of the passwords that at least one node accepts. */
+/** Hashes of the passwords that at least one node accepts, by user. */
 export async function acceptedPasswords(deployment: Deployment): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const found = new Map<string, Set<string>>();
   await withConnections(deployment, async (connections) => {
@@ -92,8 +95,8 @@ export async function acceptedPasswords(deployment: Deployment): Promise<Readonl
 }
 
 /**
- * Tries the rules on one node, on a temporary user who cannot log in.
- * @throws Failure naming every user whose rules the server refuses; nothing has changed then
+ * Tries the rules on one node. It gives them to a temporary user who cannot log in.
+ * @throws Failure that names every user whose rules the server refuses; no user has changed then
  */
 export async function requireAcceptableRules(deployment: Deployment, { users }: Credentials): Promise<void> {
   const [first] = deployment.nodes;
@@ -114,7 +117,10 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
   }
 }
 
-/** Differences from the wanted access, one sentence for each node or Sentinel and user; empty if there are none. */
+/**
+ * Differences between the present access and the wanted access, one sentence for each user and each node or Sentinel.
+ * Empty if there are no differences.
+ */
 export async function differingAccess(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
   return [
     ...(await differencesOfNodes(deployment, credentials)),
@@ -145,7 +151,7 @@ async function differencesOfSentinels(deployment: Deployment, { password }: Cred
 
 /**
  * Difference between a user's passwords on a server and the wanted password, as a phrase. Undefined if there is no
- * difference or if the user does not exist.
+ * difference, or if the user does not exist.
  */
 async function passwordProblem(
   connection: Connection,
@@ -160,8 +166,8 @@ async function passwordProblem(
 }
 
 /**
- * Makes a Sentinel write its configuration file. Without this, the Sentinel writes only some of its changes, and a
- * restart would bring the former passwords back.
+ * Makes a Sentinel write its configuration file. Without this command, the Sentinel writes only some of its changes,
+ * and would use the old passwords again after a restart.
  */
 async function keep(sentinel: Connection): Promise<void> {
   await sentinel.call("SENTINEL", "FLUSHCONFIG");

@@ -1,4 +1,4 @@
-/** Whether a node has the wanted users with their rules. */
+/** Checks whether a node has the wanted users with the wanted rules. */
 import { randomBytes } from "node:crypto";
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -8,9 +8,11 @@ import { DEFAULT_USER, isOwnUser, OWN_USERS } from "./users";
 export type DesiredRules = Readonly<Record<string, string>>;
 
 /**
- * Differences between a node's users and rules and the wanted ones, one phrase each; empty if there are none. A server
- * prints rules in its own words. So a temporary user who cannot log in gets the wanted rules, and this function
- * compares the server's output for both users.
+ * Differences between the users and rules of a node and the wanted users and rules, one phrase each. Empty if there are
+ * no differences.
+ *
+ * A server prints rules in its own words. So this function gives the wanted rules to a temporary user who cannot log
+ * in, and compares what the server prints for both users.
  */
 export async function userProblems(node: Connection, wanted: DesiredRules): Promise<readonly string[]> {
   const names = ((await node.call("ACL", "USERS")) as unknown[]).map(String);
@@ -29,8 +31,8 @@ async function rulesDiffer(node: Connection, name: string, rules: string): Promi
 }
 
 /**
- * A user's rules as the server prints them, for a comparison; without flags and passwords. A user who can log in
- * without a password, or cannot log in at all, never equals a wanted user.
+ * A user's rules as the server prints them, without flags and passwords, for a comparison. For a user who can log in
+ * without a password or cannot log in at all, the text differs from all wanted rules.
  */
 async function readRules(node: Connection, name: string): Promise<string> {
   const user = new Map(Object.entries(groupPairs((await node.call("ACL", "GETUSER", name)) as unknown[])));

@@ -1,8 +1,8 @@
-/** Users of the servers in addition to `default`, and the limits for their passwords and rules. Pure. */
+/** Users of the servers in addition to `default`, with the requirements for their passwords and rules. Pure. */
 import { createHash } from "node:crypto";
 
 export interface User {
-  /** Rules in the syntax of ACL SETUSER: `+@read ~app:*`. */
+  /** Rules in the syntax of ACL SETUSER, such as `+@read ~app:*`. */
   readonly rules: string;
   readonly password: string;
 }
@@ -33,7 +33,7 @@ export function rulesOf({
   return Object.fromEntries(Object.entries(users).map(([name, { rules }]) => [name, rules]));
 }
 
-/** Rules that remove every right of a user, so that only the rules that follow them apply. */
+/** Rules that remove all rights of a user, so that only later rules give rights. */
 export const NO_RIGHTS = ["on", "clearselectors", "resetkeys", "resetchannels", "-@all"] as const;
 
 /** All users with their names; `default` comes first. */
@@ -42,13 +42,13 @@ export function everyUser({ password, users }: Credentials): (User & { readonly 
   return [{ name: DEFAULT_USER, rules: "~* &* +@all", password }, ...others];
 }
 
-/** Hash of a password, in the form in which servers keep and print it. */
+/** Hash of a password, as servers store and print it. */
 export function passwordHash(password: string): string {
   return createHash("sha256").update(password).digest("hex");
 }
 
 /**
- * The file from which a server reads its users when it starts. It has hashes of passwords only.
+ * The file from which a server reads its users when it starts. It contains only hashes of the passwords.
  * @param accepted hashes of further passwords, by user
  */
 export function aclFile(
@@ -63,21 +63,21 @@ export function aclFile(
     .join("");
 }
 
-/** Whether a user who exists before and after has a different password. */
+/** Whether a user that exists in both credentials has different passwords in them. */
 export function passwordsDiffer(before: Credentials, after: Credentials): boolean {
   const former = new Map(everyUser(before).map(({ name, password }) => [name, password]));
   return everyUser(after).some(({ name, password }) => (former.get(name) ?? password) !== password);
 }
 
 /**
- * Minimum length of a password. Servers check some hundred thousand passwords in a second, so a short password can be
- * guessed.
+ * Shortest allowed length of a password. Servers check some hundred thousand passwords per second, so a short password
+ * can be guessed.
  */
 const MIN_PASSWORD = 16;
 
 /**
- * Problem of a password; undefined if there is none.
- * @param isPlain whether Sentinels write the password to their files; they write it without quotes
+ * Problem of a password; undefined if the password is allowed.
+ * @param isPlain whether Sentinels write the password to their files, where it is not quoted
  */
 export function passwordProblem(password: string, isPlain: boolean): string | undefined {
   if (password.length < MIN_PASSWORD) return `has ${password.length} characters; expected at least ${MIN_PASSWORD}`;
@@ -86,7 +86,7 @@ export function passwordProblem(password: string, isPlain: boolean): string | un
   return /[\u0000-\u001f\u007f]/.test(password) ? "has control characters" : undefined;
 }
 
-/** Problem of a user's name; undefined if there is none. */
+/** Problem of a user's name; undefined if the name is allowed. */
 export function userNameProblem(name: string): string | undefined {
   if (name === DEFAULT_USER)
     return "is the user with all rights, and its password is the password of the deployment; choose a different name";
@@ -96,14 +96,14 @@ export function userNameProblem(name: string): string | undefined {
     : "expected letters, digits, `.`, `_` and `-`, at most 63 characters, a letter or digit first";
 }
 
-/** Problem of rules that can be found without a server; undefined if there is none. */
+/** Problem of rules that can be found without a server; undefined if no problem is found. */
 export function rulesProblem(rules: string): string | undefined {
   if (rules.trim() === "" || /[\n\r"']/.test(rules))
     return "expected one line of rules, such as `+@read ~app:*`, without quotes";
   const refused = rules
     .split(/\s+/)
     .filter((word) => /^([><#!]|(no|reset)pass$|reset$|on$|off$|sanitize|skip)/i.test(word));
-  // The message does not repeat the refused word, because it may be a password.
+  // The message does not repeat the refused word, because that word may be a password.
   return refused.length === 0
     ? undefined
     : "expected only rules for commands, keys and channels; passwords, on, off and reset are not allowed";

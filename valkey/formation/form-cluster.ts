@@ -1,4 +1,7 @@
-/** Carries out the plan of a cluster in parallel, and waits until all nodes agree and all replication links are up. */
+/**
+ * Executes the plan of a cluster, in parallel for all nodes. Then waits until all nodes agree and all replication links
+ * are up.
+ */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
@@ -28,22 +31,24 @@ import {
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
- * Valkey's default node timeout, milliseconds. It is long enough that no node is considered failed while formation
- * keeps it busy.
+ * Valkey's default node timeout, milliseconds. It is long enough that no node is considered failed while it is busy
+ * with formation.
  */
 const PATIENT_TIMEOUT_MS = 15_000;
 
 /**
- * The node timeout during formation, milliseconds, for servers that always ping at half the node timeout (Redis 7,
- * which lacks `cluster-ping-interval`).
+ * The node timeout during formation, milliseconds. It is for servers that always ping at half the node timeout, because
+ * they lack `cluster-ping-interval` (Redis 7).
  */
 function formationNodeTimeoutMs(nodes: number): number {
   return Math.min(PATIENT_TIMEOUT_MS, Math.max(1000, 20 * nodes));
 }
 
 /**
- * Forms the cluster of a plan. A cluster that serves all slots already is resized while it serves; if it has the wanted
- * shape, it is not changed. Settings that formation changes for speed are restored at the end, also after a failure.
+ * Forms the cluster of a plan.
+ *
+ * If the cluster already serves all slots, it is resized while it serves. If it has the wanted shape, it is not
+ * changed. Formation changes some settings to be faster. They are restored at the end, also after a failure.
  * @throws Failure with the reasons that block the formation, or with the missing conditions when the time is up
  */
 export async function formCluster(
@@ -86,9 +91,9 @@ async function complete(
     const pings = new PingAccelerator(settings, deadline, members.length);
     await execute(steps, members, { settings, deadline, pings });
     await Promise.all(members.map((member) => pings.poll([member], () => missingSlots(member, members.length))));
-    // A primary that was alone serves only after one node timeout, or after 5 s if the timeout is longer. With a
-    // timeout as long as this formation has taken so far, it serves at once. That timeout is still many ping intervals
-    // long.
+    // A primary that was alone serves clients again only after one node timeout, at most 5 s. So the timeout is set to
+    // the time that this formation has taken so far, and the primary serves at once. This timeout is still many ping
+    // intervals long.
     if (hasPingInterval) await setNodeTimeout(Math.min(5000, Math.max(500, Math.floor(deadline.elapsedMs))));
     await Promise.all(members.map((member) => pings.poll([member], () => missingService(member))));
     await deadline.poll(async () => {
@@ -106,12 +111,13 @@ function pingInterval(milliseconds: number): ReadonlyMap<string, string> {
 }
 
 /**
- * Makes members that missed an announcement ping the others more often. The replies to pings repeat what was announced.
+ * Makes members that missed an announcement ping other nodes more often, because replies to pings repeat the
+ * announcement.
  */
 class PingAccelerator {
   readonly #accelerated = new Set<Member>();
   readonly #intervalMs: number;
-  /** Time limit for an announcement, after which members are made to ping more often, milliseconds. */
+  /** Time limit for an announcement, milliseconds. After it, members must ping more often. */
   readonly #announcementMs: number;
 
   constructor(
@@ -123,7 +129,10 @@ class PingAccelerator {
     this.#announcementMs = Math.max(1000, this.#intervalMs);
   }
 
-  /** Polls until nothing is missing. If that takes longer than `#announcementMs`, makes the members ping more often. */
+  /**
+   * Polls until `missing` returns undefined. If that takes longer than `#announcementMs`, makes the members ping more
+   * often.
+   */
   async poll(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
     const began = performance.now();
     await this.deadline.poll(async () => {
@@ -175,7 +184,7 @@ async function execute(
   for (const primary of toBump) await member(primary).connection.cluster("BUMPEPOCH");
 }
 
-/** @returns false when the node has met another node since its view was read, because a MEET was still under way */
+/** Sets the epoch of a node. @returns false if the node has met another node since its view was read */
 async function setEpoch({ connection }: Member, epoch: number): Promise<boolean> {
   try {
     await connection.cluster("SET-CONFIG-EPOCH", epoch);
@@ -187,8 +196,8 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
 }
 
 /**
- * Description of the nodes or served slots that the node does not know yet; undefined if it knows all nodes and sees
- * all slots served.
+ * Description of the nodes or served slots that the node does not know yet. Undefined if it knows all nodes and sees
+ * that all slots are served.
  */
 async function missingSlots(member: Member, nodes: number): Promise<string | undefined> {
   const info = await readClusterInfo(member);

@@ -13,8 +13,8 @@ import { Deadline } from "../membership/deadline";
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
- * Makes every other node a replica of `primary`. Does not change nodes that already follow `primary`.
- * @throws Failure when a node that would become a replica holds keys of its own, or when links are not up in time
+ * Makes every other node a replica of `primary`. Nodes that already follow `primary` are not changed.
+ * @throws Failure when a node that would become a replica has keys of its own, or when links are not up in time
  */
 export async function formReplication(
   deployment: Deployment,
@@ -66,8 +66,8 @@ async function missingLink({ name }: DeploymentNode, connection: Connection): Pr
 }
 
 /**
- * Message while the primary counts too few replicas as online; undefined when it counts enough. It counts a replica a
- * moment after the replica's link is up.
+ * Message while the primary counts too few replicas as online; undefined when it counts enough. The primary counts a
+ * replica a moment after the replica's link is up.
  */
 async function missingReplicas(
   { name }: DeploymentNode,

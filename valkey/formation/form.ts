@@ -1,4 +1,7 @@
-/** Forms a deployment of either mode from running nodes, and resizes a deployment that is formed already. */
+/**
+ * Forms a deployment from running nodes, in cluster mode or replication mode, and resizes a deployment that is already
+ * formed.
+ */
 import { BadInput } from "../../lib/errors";
 import type { Deployment } from "../deployment";
 import { formSentinels } from "../sentinel/form-sentinels";
@@ -14,18 +17,17 @@ import { awaitPrimary, findSolePrimary } from "../membership/replication-primary
 /**
  * Gives a deployment the wanted shape:
  *
- * - replication is formed around the present primary. In a new deployment, all nodes are primaries, and the first node
- *   is chosen;
- * - an unformed cluster is formed by its plan;
- * - a cluster that serves all slots is resized while it serves, without losing a key;
- * - in a cluster of the wanted shape, if failovers have moved most primaries into one zone, some replicas in other
- *   zones take over;
- * - any other deployment that has the wanted shape is not changed.
+ * - Replication is formed around the present primary. In a new deployment, where all nodes are primaries, the first
+ *   node becomes the primary.
+ * - An unformed cluster is formed by its plan.
+ * - A cluster that serves all slots is resized while it serves, without losing a key.
+ * - If failovers have moved most primaries of a cluster into one zone, some replicas in other zones take over.
+ * - Any other deployment that has the wanted shape is not changed.
  *
  * If a call is stopped or killed at any point, the next call continues from there.
- * @param deployment has all nodes of the wanted shape, including new ones. Nodes that leave a cluster are in
- *   `options.leaving`; they must run until this function returns. (In replication mode, a replica can simply be
- *   stopped.)
+ * @param deployment has all nodes of the wanted shape, including new nodes. Nodes that leave a cluster are in
+ *   `options.leaving`; they must run until this function returns. In replication mode, a replica that leaves can simply
+ *   be stopped.
  * @throws BadInput when the number of nodes does not fit the shape, a zone is unknown, or the zones do not separate
  *   replicas from their primaries
  * @throws Failure when forming would lose keys or damage a different cluster, or when the time is up

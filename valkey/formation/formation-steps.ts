@@ -14,11 +14,14 @@ export interface FormationSteps {
   /** Whether some nodes have not met all others. */
   readonly meet: boolean;
   readonly replicate: readonly { readonly node: string; readonly primary: string }[];
-  /** Primaries with a new replica that some node may know with a larger epoch than the primary's: see `firstEpochs`. */
+  /**
+   * Primaries that increase their epoch. Each has a new replica that some nodes may know with a higher epoch than its
+   * own: see `firstEpochs`.
+   */
   readonly bumpEpoch: readonly string[];
 }
 
-/** Whether the cluster has the wanted shape, and otherwise the steps to it or the reasons against them. */
+/** State of the formation: the cluster has the wanted shape, steps are left, or reasons block them. */
 export type FormationState =
   | { readonly kind: "formed" }
   | { readonly kind: "incomplete"; readonly steps: FormationSteps }
@@ -26,9 +29,11 @@ export type FormationState =
   | { readonly kind: "blocked"; readonly reasons: readonly string[] };
 
 /**
- * Compares nodes with their plan. A cluster of the wanted shape counts as formed no matter which of its nodes are
- * primaries, because failovers may have happened. A partly formed cluster is completed as planned. If it has the wanted
- * number of primaries, but not the planned primaries, it is completed around its present primaries.
+ * Compares nodes with their plan.
+ *
+ * A cluster of the wanted shape counts as formed, whichever nodes are its primaries, because failovers may have
+ * happened. A partly formed cluster is completed as planned. If it has the wanted number of primaries, but these are
+ * not the planned primaries, it is completed around its present primaries.
  */
 export function formationState(plan: ClusterPlan, shape: Shape, states: readonly MemberState[]): FormationState {
   const reasons = [...unknownNodes(states), ...conflictingSlots(states)];
@@ -66,7 +71,7 @@ interface TargetShard {
   readonly slots: readonly SlotRange[];
 }
 
-/** The plan's shards if the slots assigned so far follow the plan; otherwise the existing shards, completed. */
+/** The shards of the plan if the slots assigned so far follow the plan. Otherwise the existing shards, completed. */
 function chooseTarget(
   plan: ClusterPlan,
   shape: Shape,
@@ -98,7 +103,7 @@ function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: 
 }
 
 /**
- * Shards around the present primaries. Replicas keep their primary, nodes without a role fill the open places, and the
+ * Shards around the present primaries. Replicas keep their primary, and nodes without a role take the open places. The
  * primary with the fewest slots gets the unassigned slots.
  */
 function completeShards(owners: readonly MemberState[], states: readonly MemberState[], shape: Shape): TargetShard[] {
@@ -127,7 +132,7 @@ function completeShards(owners: readonly MemberState[], states: readonly MemberS
   }));
 }
 
-/** Nodes that hold keys of their own and would lose them by becoming replicas, as reasons. */
+/** Nodes that would lose their own keys if they became replicas, as reasons. */
 function replicasWithKeys(shards: readonly TargetShard[], states: readonly MemberState[]): string[] {
   const byName = new Map(states.map((state) => [state.name, state]));
   return shards.flatMap(({ primary, replicas }) =>
@@ -168,10 +173,13 @@ function stepsTowards(shards: readonly TargetShard[], states: readonly MemberSta
 }
 
 /**
- * A different epoch for every node; all replicas have lower epochs than all primaries. If nodes meet with equal epochs,
- * they resolve the collision by raising their epochs again and again. If a node knows a future replica with a larger
- * epoch than the epoch of its primary, it ignores what the replica announces later, and the two never agree. (A server
- * accepts a first epoch only while it knows no other node.)
+ * A different epoch for every node. The epochs of all replicas are lower than those of all primaries.
+ *
+ * If nodes meet with equal epochs, they raise their epochs again and again until the collision ends. If a node knows a
+ * future replica with a higher epoch than that of its primary, the node ignores later announcements of the replica, and
+ * the two never agree.
+ *
+ * A server accepts its first epoch only while it knows no other node.
  */
 function firstEpochs(shards: readonly TargetShard[]): { node: string; epoch: number }[] {
   const order = [...shards.flatMap(({ replicas }) => replicas), ...shards.map(({ primary }) => primary)];

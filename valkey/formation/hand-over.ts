@@ -1,4 +1,4 @@
-/** Makes a replica take over from the primary in an orderly way, in replication mode without Sentinels. */
+/** Makes a replica take over from the primary in an orderly way. It is for replication mode without Sentinels. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
@@ -12,42 +12,44 @@ import type { FormationOptions } from "../membership/deadline";
 import { Deadline } from "../membership/deadline";
 import { announcedEndpoint } from "../membership/replication-primary";
 
-/** A hand-over of the primary's role. */
+/** A plan to hand the role of the primary over to a different node. */
 export interface HandOverPlan {
-  /** The node that takes over. */
+  /** Name of the node that takes over. */
   readonly to: string;
   /**
-   * Called when the node `to` is the primary and clients cannot connect to the former primary.
+   * Called when the node `to` is the primary and clients cannot connect to the old primary.
    * @returns a promise that resolves when clients are led to the new primary
    */
   readonly lead: () => Promise<void>;
 }
 
 /**
- * Time for which clients are refused while a node takes over, milliseconds. After that, the former primary takes writes
- * again for a moment.
+ * Time for which clients are refused while a node takes over, milliseconds. If the node has not taken over by then, the
+ * old primary accepts writes again for a moment.
  */
 const REFUSED_MS = 3_000;
 const ACKNOWLEDGE_MS = 500;
-/** Maximum number of attempts. Each attempt disconnects the clients. */
+/** Highest number of attempts. Each attempt disconnects the clients. */
 const ATTEMPTS = 5;
 const RETRY_MS = 2_000;
 const POLL_MS = 20;
-/** Bytes of the replication stream that a node receives in far less time than clients are refused. */
+/** Bytes of the replication stream. A node receives them in far less time than clients are refused. */
 const CLOSE_BYTES = 1_000_000;
 /**
- * Value of `bind` with which a server listens to its own pod only. If this program stops half-way, the pod's script
- * `ready-replication.sh` makes the server listen to clients again.
+ * Value of `bind` with which a server listens to its own pod only. If this program stops in the middle of a hand-over,
+ * the pod's script `ready-replication.sh` makes the server listen to clients again.
  */
 const CLOSED = "127.0.0.1 -::1";
 const OPEN = "* -::*";
 
 /**
- * Makes a node the primary without losing a write. Clients are disconnected from the former primary, and refused until
- * `lead` has led them to the new one, so that no client writes to a replica. If the hand-over stops half-way, either
- * the former primary or the node is the primary, and it has every write.
+ * Makes a node the primary without losing a write.
+ *
+ * Clients are disconnected from the old primary. They are refused until `lead` has led them to the new primary, so that
+ * no client writes to a replica. If the hand-over stops in the middle, either the old primary or the node is the
+ * primary, and the present primary has every write.
  * @throws Failure when the node does not answer, is not linked to the only primary in time, or does not take over; the
- *   former primary then takes writes again
+ *   old primary then accepts writes again
  */
 export function handOver(
   deployment: Deployment,
@@ -73,7 +75,8 @@ export function handOver(
     if (former === undefined) throw new Failure(`${deployment.name} has no primary any more`);
     if (former === own) return lead();
     const open = await openAddresses(former);
-    // The former primary will connect to the new one, which an earlier, interrupted hand-over may have left closed.
+    // An earlier, interrupted hand-over may have left the node closed, but the old primary must be able to connect to
+    // it.
     await own.call("CONFIG", "SET", "bind", await openAddresses(own));
     try {
       for (let attempt = 1; !(await takeOver(own, former, endpoint)); attempt++) {
@@ -83,10 +86,10 @@ export function handOver(
         await untilReady();
       }
       await lead();
-      // Replicas reconnect to the Service's name, which led to the former primary before.
+      // Replicas reconnect to the name of the Service, which led to the old primary until now.
       await former.call("CLIENT", "KILL", "TYPE", "replica").catch(() => undefined);
     } finally {
-      // The former primary may have ended already, or it restarts next.
+      // The old primary may have ended already, or it will restart next.
       await former.call("CONFIG", "SET", "bind", open).catch(() => undefined);
     }
   });
@@ -98,20 +101,23 @@ async function openAddresses(server: Connection): Promise<string> {
   return bind === CLOSED ? OPEN : bind;
 }
 
-/** @returns whether the node is the primary. If not, the former primary is still the primary, and refuses clients */
+/**
+ * Makes the node take over. @returns whether the node is the primary; if not, the old primary still is, and refuses
+ * clients
+ */
 async function takeOver(own: Connection, former: Connection, { host, port }: Endpoint): Promise<boolean> {
   const isPrimary = (): Promise<boolean> =>
     readInfo(own).then(
       hasPrimaryRole,
-      // The node may be busy for a moment.
+      // The node may be busy at the moment.
       () => false,
     );
   await former.call("CONFIG", "SET", "bind", CLOSED);
   await former.call("CLIENT", "KILL", "TYPE", "normal");
   await former.call("CLIENT", "KILL", "TYPE", "pubsub");
-  // Replicas report their offsets once a second, and FAILOVER waits for these reports. WAIT asks for them at once.
+  // FAILOVER waits until replicas report their offsets, which they do once per second. WAIT makes them report at once.
   await former.wait(infoNumber(await readInfo(former), "connected_slaves") ?? 0, ACKNOWLEDGE_MS);
-  // The primary refuses this if the node itself has asked for the failover already (ready-replication.sh).
+  // The primary refuses this command if the node itself has already asked for the failover (ready-replication.sh).
   await former.call("FAILOVER", "TO", host, port, "TIMEOUT", REFUSED_MS).catch(() => undefined);
   const until = performance.now() + REFUSED_MS;
   while (performance.now() < until) {
@@ -142,7 +148,7 @@ async function primariesAmong(connections: Connections): Promise<Connection[]> {
   return compact(names.map((name) => connections.get(name)));
 }
 
-/** Why a node cannot take over yet. @param announced endpoint by which the primary knows the node */
+/** Reason why a node cannot take over yet. @param announced endpoint by which the primary knows the node */
 function notReady(name: string, announced: Endpoint, roles: ReadonlyMap<string, Info>): string | undefined {
   const primaries = [...roles].filter(([, info]) => hasPrimaryRole(info));
   const [only] = primaries;
@@ -152,7 +158,7 @@ function notReady(name: string, announced: Endpoint, roles: ReadonlyMap<string, 
   const own = roles.get(name);
   if (own?.get("master_link_status") !== "up") return `${name} is not linked to its primary`;
   const lag = (infoNumber(primary, "master_repl_offset") ?? 0) - (infoNumber(own, "slave_repl_offset") ?? 0);
-  // A replica reports its link as up shortly before its primary counts it as online.
+  // A replica reports that its link is up shortly before its primary counts it as online.
   if (!countsOnline(primary, announced)) return `${former} does not count ${name} as online yet`;
   return lag > CLOSE_BYTES ? `${name} lags behind its primary by ${lag} bytes` : undefined;
 }

@@ -1,4 +1,4 @@
-/** Waits until a deployment is in a wanted state. One time limit covers all conditions. */
+/** Waits until a deployment is in a wanted state. All conditions share one time limit. */
 import { Failure, messageOf } from "../../lib/errors";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
@@ -7,18 +7,18 @@ import type { DeploymentNode } from "../node";
 
 /** Options for forming or resizing a deployment. */
 export interface FormationOptions {
-  /** Time limit for the whole operation, milliseconds. @default 60000, and 500 more per node */
+  /** Time limit for the whole operation, milliseconds. @default 60000 plus 500 per node */
   readonly timeoutMs?: number;
   /** Stops the formation; a later call continues it. */
   readonly signal?: AbortSignal;
   /**
-   * Nodes that leave the cluster; they are not among the deployment's own nodes. Their slots are moved, and all other
-   * nodes forget them.
+   * Nodes that leave the cluster. They are not in the list of the deployment's nodes. Their slots are moved to other
+   * nodes, and all other nodes forget them.
    */
   readonly leaving?: readonly DeploymentNode[];
   /**
-   * Names of further leaving nodes that do not run. The running nodes know them by their host names, and forget them if
-   * they are marked as failed and serve no slots. If a node in this list is in a different state, nothing is changed.
+   * Names of leaving nodes that do not run. The running nodes know them by their host names, and forget them if they
+   * are marked as failed and serve no slots. If a node in this list is in a different state, nothing is changed.
    */
   readonly absent?: readonly string[];
   /** Limits for a call that only repairs a deployment that serves. @default the deployment gets the wanted shape */
@@ -52,8 +52,8 @@ export class Deadline {
   #deadline: number;
 
   /**
-   * @param nodes number of polled nodes. The interval between polls grows with this number, because replies cost the
-   *   nodes time
+   * @param nodes number of polled nodes. With more nodes, the interval between polls is longer, because replies cost
+   *   the nodes time
    * @param goal for the error message: the state that the deployment has not reached when the time is up
    */
   constructor(
@@ -86,7 +86,7 @@ export class Deadline {
     await this.find(async () => (await missing()) ?? NOTHING_MISSING);
   }
 
-  /** As `poll`. @param find returns what is looked for, or what is missing, in words */
+  /** Calls `find` until it returns an object. @param find returns the object, or a text that says what is missing */
   async find<T extends object>(find: () => Promise<T | string>): Promise<T> {
     const check = async (): Promise<T | undefined> => {
       const found = await find().catch(timeoutMessage);
@@ -100,14 +100,14 @@ export class Deadline {
     return (await poll(check, { intervalMs: this.#pollMs, signal: this.options.signal })) as T;
   }
 
-  /** Starts the time limit again, at the end of one step of several. */
+  /** Starts the time limit again, for the next step. */
   restart(): void {
     this.#deadline = performance.now() + this.#timeoutMs;
   }
 
   /**
-   * Like `poll`, but starts the time limit again whenever the missing part changes: for steps that take longer with
-   * more data.
+   * Like `poll`, but starts the time limit again whenever the text about what is missing changes. It is for steps that
+   * take longer with more data.
    */
   async pollWhileProgressing(missing: () => Promise<string | undefined>): Promise<void> {
     let last: string | undefined;
@@ -121,8 +121,8 @@ export class Deadline {
 }
 
 /**
- * Text about a command or a connection that timed out. It is tried again until the deadline, because a busy machine may
- * answer late.
+ * Text about a command or a connection that timed out. It does not end the polling, because a busy machine may answer
+ * later.
  */
 function timeoutMessage(error: unknown): string {
   if (isTimeout(error)) return messageOf(error);

@@ -1,5 +1,5 @@
 /**
- * The state of each node of a cluster that is being formed or resized, as the node reports it, and the reasons not to
+ * The state of each node of a cluster that is formed or resized, as the node itself reports it, and reasons not to
  * change the cluster. Pure.
  */
 import type { ClusterView, KnownNode } from "../topology/cluster-view";
@@ -22,9 +22,9 @@ export function selfEntry({ view }: MemberState): KnownNode {
 }
 
 /**
- * Nodes in the members' views that are not part of the deployment, each as a reason not to change the cluster. A node
- * in handshake does not count, because it is not part of any cluster yet.
- * @param isExcused whether an entry is known to be a former identity of a member
+ * Nodes that members know but that do not belong to the deployment, each as a reason not to change the cluster. Nodes
+ * in handshake do not count, because they are not part of any cluster yet.
+ * @param isExcused whether an entry is an old identity of a member
  */
 export function unknownNodes(
   states: readonly MemberState[],
@@ -45,7 +45,7 @@ export function unknownNodes(
   return [...reasons];
 }
 
-/** Slots that two nodes claim, as reasons: if these nodes met, one of them would drop its keys. */
+/** Slots that two nodes claim, as reasons. If the two nodes met, one of them would delete its keys. */
 export function conflictingSlots(states: readonly MemberState[]): string[] {
   const claims = states.map((state) => ({ name: state.name, slots: selfEntry(state).slots }));
   const owners = claims.filter(({ slots }) => slots.length > 0);

@@ -1,4 +1,4 @@
-/** The nodes of a cluster that is being formed or resized: the commands sent to them, and their reports. */
+/** The nodes of a cluster that is formed or resized, with the commands that are sent to them and their reports. */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { readKeyCount } from "../databases";
@@ -16,7 +16,10 @@ export interface Member {
   readonly id: string;
 }
 
-/** Looks members up by name. The lookup throws for an unknown name, which is an error of this program. */
+/**
+ * Returns a function that finds members by name. The function throws for an unknown name, which is an error of this
+ * program.
+ */
 export function memberNamed(members: readonly Member[]): (name: string) => Member {
   const byName = new Map(members.map((member) => [member.node.name, member]));
   return (name) => {
@@ -26,7 +29,7 @@ export function memberNamed(members: readonly Member[]): (name: string) => Membe
   };
 }
 
-/** Reads every node's view and number of keys. Members and states are in the same order. */
+/** Reads the view and the number of keys of every node. States are in the order of the members. */
 export async function readMemberStates(
   connections: ReadonlyMap<DeploymentNode, Connection>,
 ): Promise<{ members: Member[]; states: MemberState[] }> {
@@ -45,7 +48,7 @@ export async function readMemberStates(
   return { members, states };
 }
 
-/** Sends CLUSTER MEET. The two nodes know each other some time after the reply. */
+/** Sends CLUSTER MEET. The two nodes know each other only some time after the reply. */
 export async function meetNode(
   { connection }: Member,
   { endpoint: { host, port }, busPort }: DeploymentNode,
@@ -54,7 +57,7 @@ export async function meetNode(
 }
 
 /**
- * Sends CLUSTER REPLICATE. The replica refuses it while it does not know its primary yet.
+ * Sends CLUSTER REPLICATE. A replica that does not know its primary yet refuses the command.
  * @returns what is missing, if the replica does not know its primary yet; undefined if the command succeeded
  * @throws Failure when the server refuses for a different reason
  */
@@ -77,8 +80,9 @@ export async function readClusterInfo({ connection }: Member): Promise<ReadonlyM
 }
 
 /**
- * Message while the node does not know all nodes; undefined when it does. Nodes in handshake count as known.
- * @param info the node's CLUSTER INFO
+ * Message while the node does not know all nodes; undefined when it knows all of them. Nodes in handshake count as
+ * known.
+ * @param info reply of the node to CLUSTER INFO
  */
 export function missingNodes({ node }: Member, info: ReadonlyMap<string, string>, nodes: number): string | undefined {
   const known = infoNumber(info, "cluster_known_nodes");
@@ -86,7 +90,8 @@ export function missingNodes({ node }: Member, info: ReadonlyMap<string, string>
 }
 
 /**
- * Message while the node does not see all slots served, or while its link to its primary is down; undefined otherwise.
+ * Message while the node does not see that all slots are served, or while its link to its primary is down; undefined
+ * otherwise.
  */
 export async function missingService({ node, connection }: Member): Promise<string | undefined> {
   const [clusterText, replicationText] = await Promise.all([
@@ -106,13 +111,13 @@ export async function missingService({ node, connection }: Member): Promise<stri
   return `${node.name}'s link to its primary is ${link}${progress}`;
 }
 
-/** Every member's view, in the members' order. */
+/** The views of all members, in the order of the members. */
 export async function readViews(members: readonly Member[]): Promise<ClusterView[]> {
   const parser = new ViewParser();
   return Promise.all(members.map(async ({ connection }) => parser.parse(String(await connection.cluster("NODES")))));
 }
 
-/** The members whose view differs from the most common one. @param views of the members, in their order */
+/** The members whose view differs from the most common view. @param views views in the order of the members */
 export function membersWithDifferentView(members: readonly Member[], views: readonly ClusterView[]): Member[] {
   const counts = new Map<string, number>();
   for (const { topology } of views) counts.set(topology.fingerprint, (counts.get(topology.fingerprint) ?? 0) + 1);
@@ -120,14 +125,14 @@ export function membersWithDifferentView(members: readonly Member[], views: read
   return members.filter((_member, index) => views[index]?.topology.fingerprint !== common);
 }
 
-/** Reads the views and describes how they disagree; undefined if they agree. */
+/** Reads the views, and describes how they differ. Undefined if they agree. */
 export async function readDisagreement(members: readonly Member[]): Promise<string | undefined> {
   return describeDisagreement(members, await readViews(members));
 }
 
 /**
- * Message while the members do not see the same cluster with all of its nodes healthy and linked.
- * @param views of the members, in their order
+ * Message until all members see the same cluster, in which all nodes are healthy and linked.
+ * @param views views in the order of the members
  * @returns undefined when all members agree
  */
 export function describeDisagreement(members: readonly Member[], views: readonly ClusterView[]): string | undefined {

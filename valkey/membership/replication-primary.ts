@@ -18,8 +18,8 @@ interface ReplicationRole {
 }
 
 /**
- * The only node that reports the role of a primary. @throws Failure when no node or more than one node reports this
- * role
+ * The only node that reports the role of a primary.
+ * @throws Failure when no node or more than one node reports this role
  */
 export async function findSolePrimary(deployment: Deployment): Promise<DeploymentNode> {
   const found = solePrimary(deployment.name, await readRoles(deployment));
@@ -33,7 +33,7 @@ export function awaitSolePrimary(deployment: Deployment, deadline: Deadline): Pr
 }
 
 /**
- * The primary around which a deployment is to be formed. Waits while all nodes are replicas, as during a failover.
+ * The primary around which a deployment is formed. Waits while all nodes are replicas, which happens during a failover.
  * @throws Failure when the time is up
  */
 export function awaitPrimary(deployment: Deployment, deadline: Deadline): Promise<DeploymentNode> {
@@ -41,8 +41,8 @@ export function awaitPrimary(deployment: Deployment, deadline: Deadline): Promis
 }
 
 /**
- * The primary that other nodes must follow: the one that has replicas, otherwise the one that has keys, otherwise the
- * first. Undefined if no node is a primary.
+ * The primary that other nodes must follow. It is the primary that has replicas, otherwise the primary that has keys,
+ * otherwise the first primary. Undefined if no node is a primary.
  */
 function choosePrimary(roles: readonly ReplicationRole[]): DeploymentNode | undefined {
   const primaries = roles.filter(({ isPrimary }) => isPrimary);
@@ -75,8 +75,8 @@ function readRoles(deployment: Deployment): Promise<ReplicationRole[]> {
 }
 
 /**
- * Endpoint that a node announces to the others. A pod announces its host name, which stays the same when its address
- * changes.
+ * Endpoint that a node announces to other nodes. A pod announces its host name, which stays the same when the address
+ * of the pod changes.
  */
 export async function announcedEndpoint(deployment: Deployment, node: DeploymentNode): Promise<Endpoint> {
   const directive = "replica-announce-ip";

@@ -1,4 +1,4 @@
-/** Directives that forming and resizing change on the nodes for a short time, and restore afterwards. */
+/** Directives that formation and resize change on the nodes for a short time and then restore. */
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
@@ -6,8 +6,8 @@ import { DYNAMIC_DEFAULTS } from "../settings/dynamic-settings";
 import { parseFlatReply } from "../topology/info";
 
 /**
- * All directives that forming and resizing change, with Valkey's defaults. If such a directive is not configured and a
- * node has a different value, a formation or a resize was killed and left that value.
+ * All directives that formation and resize change, with Valkey's defaults. If a node has a different value that is not
+ * configured, a formation or resize was killed and left it.
  */
 const DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "0"],
@@ -19,15 +19,15 @@ const DEFAULTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Settings for a first synchronization without delays. By default, a primary waits 5 s for more replicas. A replica
- * that loads the data from its disk notices the end of the transfer only in a job that runs once per second.
+ * Settings that make a first synchronization fast. By default, a primary waits 5 s for more replicas. A replica that
+ * loads the data from its disk notices the end of the transfer only in a job that runs once per second.
  */
 export const FAST_SYNC_SETTINGS: ReadonlyMap<string, string> = new Map([
   ["repl-diskless-sync-delay", "0"],
   ["repl-diskless-load", "on-empty-db"],
 ]);
 
-/** Sets directives on nodes, and remembers their former values. */
+/** Sets directives on nodes, and remembers their old values. */
 export class TemporarySettings {
   /** Values before the first change, by directive, for each connection. */
   readonly #before: ReadonlyMap<Connection, Map<string, string>>;
@@ -40,8 +40,8 @@ export class TemporarySettings {
   }
 
   /**
-   * Sets the given directives on each server, except those that the server does not know.
-   * @param only connections to set the directives on. @default all
+   * Sets the given directives on each server, except directives that the server does not know.
+   * @param only connections on which the directives are set. @default all
    * @returns whether every server knows all given directives
    */
   async set(values: ReadonlyMap<string, string>, only?: readonly Connection[]): Promise<boolean> {
@@ -61,8 +61,8 @@ export class TemporarySettings {
   }
 
   /**
-   * Gives every changed directive its configured value, or else its default. Never throws: the next formation restores
-   * nodes that cannot be reached.
+   * Gives every changed directive its configured value, or its default if it is not configured. It never throws,
+   * because the next formation restores nodes that cannot be reached.
    */
   async restore(): Promise<void> {
     const { directives } = this.deployment;
@@ -93,7 +93,8 @@ export async function restoreLeftoverSettings(
 }
 
 /**
- * Changes that a killed formation or resize left, one sentence for each node and directive; empty if there are none.
+ * Changes that a killed formation or resize left behind, one sentence for each node and directive. Empty if there are
+ * none.
  */
 export async function describeLeftoverSettings(deployment: Deployment): Promise<string[]> {
   return withConnections(deployment, async (connections) => {
@@ -125,7 +126,7 @@ function usualValue(name: string, directives: ReadonlyMap<string, string>): stri
   return directives.get(name) ?? DEFAULTS.get(name);
 }
 
-/** Values of those directives that the server knows. */
+/** Values of these directives. Directives that the server does not know are absent. */
 async function readDirectives(connection: Connection, names: readonly string[]): Promise<Map<string, string>> {
   const found = parseFlatReply(await connection.call("CONFIG", "GET", ...names));
   return new Map([...found].filter(([name]) => names.includes(name)));

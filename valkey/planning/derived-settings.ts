@@ -3,29 +3,28 @@ import type { ServerSettings } from "../settings/settings";
 import { busTraffic } from "../topology/bus-traffic";
 
 /**
- * The shortest derived node timeout, milliseconds. A longer timeout prolongs every outage. A shorter timeout causes
- * spurious failovers (docs/findings.md).
+ * The shortest derived node timeout, milliseconds. With a longer timeout, every outage takes longer. A shorter timeout
+ * causes spurious failovers (docs/findings.md).
  */
 export const MIN_NODE_TIMEOUT_MS = 5000;
-/** The longest derived node timeout, milliseconds. It is Valkey's default. A longer timeout must be configured. */
+/** The longest derived node timeout, milliseconds. It is Valkey's default. Longer timeouts must be configured. */
 const MAX_NODE_TIMEOUT_MS = 15_000;
-/**
- * Step between derived node timeouts, milliseconds. Because of the steps, a cluster that grows a little keeps its
- * timeout.
- */
+/** Step between derived node timeouts, milliseconds. With steps, a cluster that grows a little keeps its timeout. */
 const STEP_MS = 2500;
-/** Traffic that a node may send over the bus while no client sends a load, bytes per second: a tenth of 1 Gbit/s. */
+/** Bytes per second that a node may send over the bus while clients send no load. It is a tenth of 1 Gbit/s. */
 const MAX_BUS_BYTES_PER_NODE = 12_500_000;
 
 /**
- * The directive for the interval between a node's pings to each other node; Valkey does not document it. Its default is
- * half the node timeout. Pings also report suspicions, so a majority may agree on the failure of a primary only half a
- * node timeout after the timeout.
+ * The directive for the interval at which a node pings each other node. Valkey does not document it. Its default is
+ * half the node timeout.
+ *
+ * Nodes also report in pings that they suspect a primary. So with the default, a majority may agree on the failure of a
+ * primary as late as half a node timeout after the timeout.
  */
 export const PING_INTERVAL_DIRECTIVE = "cluster-ping-interval";
 /**
- * Intervals between pings, milliseconds, each for clusters of up to `nodes` nodes: about 50 pings per second from each
- * node.
+ * Intervals between pings, milliseconds. Each is for clusters with up to `nodes` nodes, and gives about 50 pings per
+ * second from each node.
  */
 const PING_INTERVALS = [
   { nodes: 16, ms: 300 },
@@ -33,7 +32,7 @@ const PING_INTERVALS = [
   { nodes: 64, ms: 1200 },
 ] as const;
 
-/** The smallest number of nodes of a large cluster, which gets a larger maxclients. */
+/** Number of nodes at which a cluster counts as large. A large cluster gets a larger maxclients. */
 export const LARGE_CLUSTER_NODES = 100;
 
 /** Valkey's default for maxclients. */
@@ -53,8 +52,8 @@ export function nodeTimeoutFor(nodes: number): number {
 }
 
 /**
- * The interval between pings, milliseconds. Undefined means Valkey's default: either the default is short enough, or
- * the cluster is too large for a shorter interval.
+ * The interval between pings, milliseconds. Undefined means Valkey's default. The default applies if it is short
+ * enough, or if the cluster is too large for a shorter interval.
  */
 export function pingIntervalFor(nodes: number, nodeTimeoutMs: number): number | undefined {
   const ms = PING_INTERVALS.find((step) => nodes <= step.nodes)?.ms;
@@ -62,18 +61,18 @@ export function pingIntervalFor(nodes: number, nodeTimeoutMs: number): number | 
 }
 
 /**
- * Whether a server supports PING_INTERVAL_DIRECTIVE; a server without it refuses to start with it. Valkey 8.0, 8.1 and
- * 9.1 and Redis 8.0 support it, Redis 7.0 does not.
- * @param version of Valkey or Redis, as the server prints it: `8.1.0`
+ * Whether a server supports PING_INTERVAL_DIRECTIVE. A server without it refuses to start if it is set. Valkey 8.0, 8.1
+ * and 9.1 and Redis 8.0 support it; Redis 7.0 does not.
+ * @param version version of Valkey or Redis as the server prints it: `8.1.0`
  */
 export function supportsPingInterval(version: string): boolean {
   return Number(/^(\d+)\.\d/.exec(version)?.[1]) >= 8;
 }
 
 /**
- * The node timeout whose half is the interval at which nodes ping with these settings, milliseconds. Without a
- * configured interval it is the node timeout.
- * @param settings in force, including derived ones
+ * The node timeout whose half is the interval between pings with these settings, milliseconds. If no interval is
+ * configured, it is the node timeout itself.
+ * @param settings settings in force, including derived settings
  */
 export function pingEquivalentTimeoutMs(nodeTimeoutMs: number, settings: ServerSettings): number {
   const interval = Number(settings[PING_INTERVAL_DIRECTIVE] ?? 0);
@@ -88,18 +87,18 @@ export function busConnections(nodes: number): number {
   return 2 * Math.max(0, nodes - 1);
 }
 
-/** The limit of open files that a server of a cluster of `nodes` nodes needs. */
+/** The limit of open files for a server in a cluster of `nodes` nodes. */
 export function fileDescriptorsFor(nodes: number): number {
   return maxclientsFor(nodes) + RESERVED_DESCRIPTORS;
 }
 
-/** Valkey's default for maxclients plus the bus connections, which are rounded up to whole thousands. */
+/** Valkey's default for maxclients plus the number of bus connections, which is rounded up to whole thousands. */
 function maxclientsFor(nodes: number): number {
   return DEFAULT_MAXCLIENTS + Math.ceil(busConnections(nodes) / 1000) * 1000;
 }
 
 /**
- * Adds derived settings to the configured ones. Configured settings take precedence.
+ * Adds derived settings to the configured settings. Configured settings take precedence.
  * @param hasPingInterval whether the servers support PING_INTERVAL_DIRECTIVE
  */
 export function derivedSettings(settings: ServerSettings, nodes: number, hasPingInterval: boolean): ServerSettings {

@@ -1,4 +1,4 @@
-/** Predicts the behaviour of a cluster of many nodes from clusters that were measured. Pure. */
+/** Predicts how a cluster of many nodes behaves, from measurements of clusters. Pure. */
 import type { Prediction } from "../../lib/statistics/prediction";
 import { mapPrediction, predictLine, predictPowerLaw, predictRelativeLine } from "../../lib/statistics/prediction";
 import { busTraffic } from "../topology/bus-traffic";
@@ -7,23 +7,23 @@ import type { MeasuredCluster } from "./measured-clusters";
 /** The confidence level of the prediction intervals. */
 const CONFIDENCE = 0.95;
 
-/** Predictions for a cluster of a given size. */
+/** Predictions for a cluster of a certain size. */
 export interface ClusterForecast {
   readonly nodes: number;
   readonly nodeTimeoutMs: number;
   /** Bytes that each node sends per second over the cluster bus, without load. */
   readonly busBytesPerNode: Prediction;
-  /** Open files of each node, without those of client connections. */
+  /** Number of open files of each node, without client connections. */
   readonly descriptors: Prediction;
   /** Resident memory of each node without keys, bytes. */
   readonly residentBytes: Prediction;
   /**
-   * Time to form the cluster when all nodes share the cores of the measured machine. Nodes on separate machines take no
-   * longer.
+   * Seconds to form the cluster when all nodes share the cores of the measured machine. With nodes on separate machines
+   * it takes at most as long.
    */
   readonly formationSeconds: Prediction;
   readonly verificationSeconds: Prediction;
-  /** Time without writes to a shard after SIGKILL of its primary. */
+  /** Seconds without writes to a shard after SIGKILL of its primary. */
   readonly outageSeconds: Prediction;
 }
 
@@ -31,7 +31,7 @@ export interface ClusterForecast {
 export interface ForecastInput {
   readonly nodeTimeoutMs: number;
   /**
-   * The node timeout whose half is the interval between pings (`pingEquivalentTimeoutMs`).
+   * Node timeout whose half is the interval between pings (`pingEquivalentTimeoutMs`).
    * @default nodeTimeoutMs
    */
   readonly pingTimeoutMs?: number;

@@ -5,20 +5,20 @@ import { z } from "zod";
 
 const pointSchema = z.strictObject({
   nodes: z.int().positive(),
-  /** Time from running nodes until all of them report a healthy cluster. */
+  /** Seconds from the start of formation, when all nodes run, until all of them report a healthy cluster. */
   formationSeconds: z.number().positive(),
-  /** Time to read the facts of all nodes and to compute the verdict. */
+  /** Seconds to read the facts of all nodes and to compute the verdict. */
   verificationSeconds: z.number().positive(),
-  /** Time without writes to a shard after SIGKILL of its primary, at this point's node timeout. */
+  /** Seconds without writes to a shard after SIGKILL of its primary, with the node timeout of this measurement. */
   outageSeconds: z.number().positive(),
-  /** Time from the same SIGKILL until every node sees all slots served. */
+  /** Seconds from this SIGKILL until every node sees that all slots are served. */
   okSeconds: z.number().positive(),
   nodeTimeoutMs: z.number().positive(),
-  /** Open files of the node that has the most, without load. */
+  /** Number of open files without load, on the node that has the most. */
   descriptors: z.int().positive(),
   /** Mean resident memory of a node, bytes. */
   residentBytes: z.number().positive(),
-  /** Mean bytes that a node writes per second without load, at that node timeout. */
+  /** Mean number of bytes that a node writes per second without load, with the given node timeout. */
   bus: z.strictObject({ nodeTimeoutMs: z.number().positive(), bytesPerNode: z.number().positive() }),
 });
 /** One measured cluster. */

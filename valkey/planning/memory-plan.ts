@@ -1,4 +1,4 @@
-/** Division of a memory limit into a part for the data and parts for everything else. Pure. */
+/** Divides a memory limit into a part for data and parts for everything else. Pure. */
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { ServerSettings } from "../settings/settings";
@@ -6,7 +6,7 @@ import type { Shape } from "../topology/placement";
 
 const MIB = 1024 ** 2;
 
-/** The server that has to stay within a memory limit. */
+/** The server that must stay within a memory limit. */
 export interface MemoryDemand {
   /** Memory limit of the container, bytes. */
   readonly limitBytes: number;
@@ -24,7 +24,7 @@ export interface MemoryPart {
 /** The division of a memory limit. The sum of the parts and `maxmemory` is the limit. */
 export interface MemoryPlan {
   readonly limitBytes: number;
-  /** The largest `maxmemory` that fits into the limit, bytes; 0 if the parts take all of it. */
+  /** The largest `maxmemory` that fits into the limit, bytes. 0 if the other parts need the whole limit. */
   readonly maxmemory: number;
   readonly parts: readonly MemoryPart[];
 }
@@ -32,21 +32,21 @@ export interface MemoryPlan {
 /** Memory of the program, the stacks of its threads and its allocator. */
 const PROGRAM_BYTES = 16 * MIB;
 /**
- * Memory for client buffers that the server does not count as used. A burst of replies fills them faster than the
- * server evicts keys or refuses commands.
+ * Memory for client buffers, which the server does not count as used. A burst of replies fills these buffers faster
+ * than the server evicts keys or refuses commands.
  */
 const CLIENTS = { share: 1 / 32, least: 16 * MIB } as const;
 /**
- * Memory for the replication stream that a synchronizing replica has yet to receive, and for the stream of a slot that
- * is migrated. The server does not count it as used; all replicas share one stream. The server always keeps its
- * replication backlog. By default, it disconnects a replica only when the stream is as large as `most`.
+ * Memory for replication streams: the part that a synchronizing replica has not received yet, and the stream of a slot
+ * that is being migrated. The server does not count it as used. All replicas share one stream, and the server always
+ * keeps its replication backlog. By default, it disconnects a replica only when the stream is as large as `most`.
  */
 const STREAM = { share: 1 / 16, least: 16 * MIB, most: 256 * MIB } as const;
-/** Memory that the allocator holds in addition to the data, as a fraction of the data. */
+/** Memory that the allocator needs in addition to the data, as a fraction of the data. */
 const FRAGMENTATION = 0.1;
 /**
  * Pages that clients change while a forked child reads the data, as a fraction of the data (docs/kubernetes.md,
- * Memory). A server that evicts keys continues to write, so it needs more.
+ * Memory). A server that evicts keys needs more, because it continues to accept writes.
  */
 const COPY_ON_WRITE = { refusing: 0.4, evicting: 0.6 } as const;
 
@@ -77,9 +77,9 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
 const BUFFER_LIMIT = "client-output-buffer-limit";
 
 /**
- * Adds settings that keep a server within its limit, unless they are configured. They are `maxmemory` and the buffer
- * size at which the server disconnects a slow replica or a slot migration. The buffer size depends only on the limit,
- * because a change of it restarts servers, and a change of the shape must not do that.
+ * Adds settings that keep a server within its memory limit, unless they are configured. They are `maxmemory` and the
+ * buffer size at which the server disconnects a slow replica or ends a slot migration. A new buffer size restarts
+ * servers. So it depends on the limit only: a new shape must not restart servers.
  */
 export function withinMemory(demand: MemoryDemand): ServerSettings {
   const { limitBytes, settings } = demand;
@@ -93,15 +93,18 @@ export function withinMemory(demand: MemoryDemand): ServerSettings {
   };
 }
 
-/** `601 MiB of the limit of 1.0 GiB; the rest is for program 16 MiB, client buffers 32 MiB, …` */
+/**
+ * The division as text, such as `601 MiB of the limit of 1.0 GiB; the rest is for program 16 MiB, client buffers 32
+ * MiB, …`
+ */
 export function describeMemory({ limitBytes, maxmemory, parts }: MemoryPlan): string {
   const rest = parts.map(({ what, bytes }) => `${what} ${formatBytes(bytes)}`).join(", ");
   return `${formatBytes(maxmemory)} of the memory limit of ${formatBytes(limitBytes)}; the rest is for ${rest}`;
 }
 
 /**
- * @returns the reason why the configured `maxmemory` does not fit into the limit, or why no `maxmemory` fits. Undefined
- *   if it fits
+ * Checks that `maxmemory` fits into the limit.
+ * @returns the reason why the configured `maxmemory` does not fit, or why no `maxmemory` fits. Undefined if it fits
  */
 export function memoryProblem(demand: MemoryDemand): string | undefined {
   const plan = memoryPlan(demand);
@@ -112,8 +115,8 @@ export function memoryProblem(demand: MemoryDemand): string | undefined {
 }
 
 /**
- * Whether the server ever forks a child that reads all data: for snapshots, for replicas, or for slots that are
- * migrated.
+ * Whether the server ever forks a child that reads all data. It does so for snapshots, for replicas, and for slots that
+ * are migrated.
  */
 function forks({ mode, shape, settings }: MemoryDemand): boolean {
   const persists = settings.save !== "" || settings.appendonly === true;

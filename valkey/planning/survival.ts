@@ -1,6 +1,6 @@
 /**
- * Events that a deployment survives with its configuration: the data that is lost, and the time for which clients wait.
- * Pure.
+ * Events that a deployment survives with its configuration. For each event: which data is lost, and how long clients
+ * must wait. Pure.
  */
 import type { Mode } from "../node";
 import { majority } from "../sentinel-plan";
@@ -16,32 +16,35 @@ export interface SurvivalSubject {
   readonly shape: Shape;
   readonly settings: ServerSettings;
   /**
-   * Time without a reply after which Sentinels consider the primary down, milliseconds; undefined without Sentinels.
+   * Time without a reply after which Sentinels consider the primary down, milliseconds. Undefined without Sentinels.
    */
   readonly downAfterMs?: number | undefined;
   /** Number of zones over which the pods are spread. */
   readonly zones: number;
   /** Whether all pods run on one machine. */
   readonly oneMachine: boolean;
-  /** Whether the data is on the machine's disk and is deleted with the pod. */
+  /** Whether the data is on the disk of the machine, so that it is deleted with the pod. */
   readonly ephemeral: boolean;
 }
 
-/** An event: a crash of a server, a machine or zone that fails, all pods killed at once, a primary's volume deleted. */
+/**
+ * An event: a server crashes, a machine or a zone fails, all pods are killed at once, or the volume of a primary is
+ * deleted.
+ */
 export type Event = "process" | "machine" | "zone" | "all-pods" | "volume";
 
-/** The most acknowledged data that can be lost. The values are in ascending order. */
+/** The largest possible loss of acknowledged data. The values are in ascending order. */
 export type Loss = "none" | "unreplicated" | "unsynced" | "since-snapshot" | "shard" | "everything";
 
 /** An event and its consequences. */
 export interface Survival {
-  /** A crash of a server, a machine or a zone that fails, all pods killed at once, the volume of a primary deleted. */
+  /** The event. */
   readonly event: Event;
-  /** Most acknowledged data that can be lost. */
+  /** Largest possible loss of acknowledged data. */
   readonly loss: Loss;
   /** `loss` as a phrase. */
   readonly lost: string;
-  /** Longest time for which clients cannot write, as a phrase. */
+  /** Longest time in which clients cannot write, as a phrase. */
   readonly out: string;
 }
 
@@ -61,7 +64,7 @@ const LOST: Readonly<Record<Loss, string>> = {
 
 const loses = (loss: Loss, out: string, lost = LOST[loss]): Consequence => ({ loss, lost, out });
 
-/** The consequences of each event, for the node that can lose most. */
+/** The consequences of each event, for the node that can lose the most data. */
 export function survivals(subject: SurvivalSubject): Survival[] {
   const of = consequencesOf(subject);
   const events: readonly Event[] = ["process", "machine", "zone", "all-pods", "volume"];
@@ -79,9 +82,9 @@ function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Conseq
 }
 
 /**
- * A cluster whose shards have replicas. Before a container starts its server, it asks the replicas for newer data, and
- * a replica with newer data takes over. If a primary stays away, a majority of the primaries elects one of its
- * replicas.
+ * Consequences for a cluster whose shards have replicas. Before a container starts its server, it asks the replicas for
+ * newer data, and a replica with newer data takes over. If a primary does not come back, a majority of the primaries
+ * elects one of its replicas.
  */
 function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, shape, zones, oneMachine } = subject;
@@ -104,7 +107,7 @@ function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** A cluster without replicas. A shard has only the data of its own node. */
+/** Consequences for a cluster without replicas, where a shard has only the data of its own node. */
 function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
   const gone = loses("shard", "until the pod runs again");
   const elsewhere = subject.ephemeral ? gone : restarted(subject, "power");
@@ -119,13 +122,13 @@ function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /**
- * Replication without Sentinels. No replica takes over when the primary fails. Before the primary starts again, it asks
- * its replicas for newer data.
+ * Consequences for replication without Sentinels. When the primary fails, no replica takes over. Before the primary
+ * starts again, it asks its replicas for newer data.
  */
 function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, ephemeral, oneMachine, zones } = subject;
   const copied = loses("unreplicated", "until the primary is back and has copied the data");
-  // If every write is on the primary's disk, it does not need to copy the data from a replica.
+  // If every write is on the disk of the primary, the primary does not need to copy the data from a replica.
   const back = lossOnDisk(settings, "power") === "none" && !ephemeral ? restarted(subject, "power") : copied;
   const all = allAtOnce(subject);
   return {
@@ -138,8 +141,8 @@ function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /**
- * A single server, or a primary that does not ask its replicas: when pod 0 starts, the replicas copy its data, even if
- * they have newer data.
+ * Consequences for a single server, or for a primary that does not ask its replicas. When pod 0 starts, the replicas
+ * copy its data, even if their own data is newer.
  */
 function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const moved = subject.ephemeral ? loses("everything", "until pod 0 runs again") : restarted(subject, "power");
@@ -157,8 +160,8 @@ function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /**
- * Replication with Sentinels, which promote a replica when the primary is down for too long. A server that restarts
- * sooner asks the Sentinels to promote a replica that has newer data.
+ * Consequences for replication with Sentinels, which promote a replica when the primary is down for too long. A server
+ * that restarts before that asks the Sentinels to promote a replica that has newer data.
  */
 function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, Consequence> {
   const seconds = downAfterMs / 1000;
@@ -173,8 +176,8 @@ function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, C
 }
 
 /**
- * A server that starts again with the same disk.
- * @param cause whether the content of the machine's memory is lost as well
+ * Consequences when a server starts again with the same disk.
+ * @param cause `power` if the content of the machine's memory is lost as well
  */
 function restarted({ mode, settings }: SurvivalSubject, cause: "crash" | "power"): Consequence {
   const out = "until the server has started and loaded its data";
@@ -182,7 +185,7 @@ function restarted({ mode, settings }: SurvivalSubject, cause: "crash" | "power"
   return mode === "cluster" && loss === "everything" ? loses("shard", out) : loses(loss, out);
 }
 
-/** All servers are killed at once, and none has time to save its data. */
+/** Consequences when all servers are killed at once, so that no server has time to save its data. */
 function allAtOnce(subject: SurvivalSubject): Consequence {
   const out = "until servers have started and loaded their data";
   return loses(subject.ephemeral ? "everything" : lossOnDisk(subject.settings, "crash"), out);

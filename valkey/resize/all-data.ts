@@ -1,4 +1,4 @@
-/** Whether the running nodes hold all data of a deployment, so that the other nodes may lose their data. */
+/** Checks whether the running nodes have all data of a deployment, so that the other nodes may lose their data. */
 import type { Connection } from "../connection";
 import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
@@ -7,8 +7,8 @@ import { hasPrimaryRole, parseInfo } from "../topology/info";
 import { ownAllSlots } from "./resize-facts";
 
 /**
- * Whether the nodes that reply own all slots of a cluster. In replication mode: whether one of the nodes that reply is
- * a primary that has loaded its data.
+ * Whether the nodes that reply have all data. In cluster mode, they must own all slots. In replication mode, one of
+ * them must be a primary that has loaded its data.
  */
 export function holdsAllData(deployment: Deployment): Promise<boolean> {
   return withEveryNode(deployment, async (attempts) => {
@@ -18,7 +18,7 @@ export function holdsAllData(deployment: Deployment): Promise<boolean> {
   });
 }
 
-/** Whether a node is a primary that has loaded its data; replicas copy their data from it. */
+/** Whether one of the nodes is a primary that has loaded its data. Replicas copy their data from it. */
 async function hasPrimary(connections: readonly Connection[]): Promise<boolean> {
   const facts = await Promise.all(connections.map(async (connection) => parseInfo(await connection.info())));
   return facts.some((info) => hasPrimaryRole(info) && info.get("loading") === "0");

@@ -1,6 +1,6 @@
 /**
- * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0). The source sends the slots' keys to the target as a primary
- * sends its keys to a replica. Then the source hands over all slots at once.
+ * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0). The source sends the keys of the slots to the target, as a
+ * primary sends its keys to a replica. Afterwards the source hands over all slots at once.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -18,15 +18,15 @@ interface MigrationJob {
   readonly source: string;
   readonly state: string;
   readonly message: string;
-  /** Bytes that remain to be sent. */
+  /** Bytes that must still be sent. */
   readonly remaining: string;
 }
 
 const ENDED = new Set(["success", "failed", "cancelled"]);
 
 /**
- * Whether a server has CLUSTER MIGRATESLOTS. This function asks the server, because the version number of a fork or a
- * package does not always show it.
+ * Whether a server has CLUSTER MIGRATESLOTS. The server itself is asked, because the version number of a fork or a
+ * package does not always show this.
  */
 export async function supportsAtomicMigration(connection: Connection): Promise<boolean> {
   try {
@@ -37,17 +37,17 @@ export async function supportsAtomicMigration(connection: Connection): Promise<b
   }
 }
 
-/** A migration that its source reported as failed or cancelled. */
+/** A migration that its source reports as failed or cancelled. */
 export interface Setback {
   /** State and reason, in the words of the source. */
   readonly words: string;
-  /** Names of the migration's jobs, which are the same on both sides. */
+  /** Names of the migration's jobs. Source and target use the same names. */
   readonly jobs: readonly string[];
 }
 
 /**
- * Migrates slots atomically. A source carries out one migration after the other.
- * @returns undefined when it succeeded; after a setback, `isTaken` tells where the slots are
+ * Migrates slots atomically. Each source executes one migration after the other.
+ * @returns undefined when the migration succeeded. After a setback, `isTaken` finds out where the slots are
  * @throws Failure when the server refuses
  */
 export async function migrateAtomically(
@@ -75,7 +75,7 @@ export async function migrateAtomically(
   };
 }
 
-/** Waits until no atomic migration is under way. A killed resize may have begun one. */
+/** Waits until no atomic migration is in progress. A resize that was killed may have started a migration. */
 export async function awaitMigrations(members: readonly Member[], deadline: Deadline): Promise<void> {
   await Promise.all(
     members.map(async ({ node, connection }) => {
@@ -86,10 +86,12 @@ export async function awaitMigrations(members: readonly Member[], deadline: Dead
 }
 
 /**
- * Waits until a target has ended a migration that failed on the source. The target notices the failure later than the
- * source. Until then, it refuses every new migration of the same slots ("Slot import in progress").
- * @returns whether the target has taken the slots nevertheless. A source that has already handed over the slots may
- *   still report that it cancelled the migration
+ * Waits until a target has ended a migration that failed on the source.
+ *
+ * The target notices the failure later than the source. Until then, it refuses every new migration of the same slots
+ * ("Slot import in progress").
+ * @returns whether the target owns the slots nevertheless. A source that has already handed over the slots may still
+ *   report that it cancelled the migration
  */
 export async function isTaken(
   { from, to }: Pick<SlotTransfer, "from" | "to">,

@@ -1,7 +1,7 @@
 /**
- * Slot migration key by key (SETSLOT and MIGRATE), for servers without atomic migration, and for unfinished migrations
- * that SETSLOT began. Several batches of a source's slots are migrated at the same time, each over its own connections,
- * because SETSLOT waits for replicas.
+ * Slot migration key by key, with SETSLOT and MIGRATE. It is for servers without atomic migration, and for unfinished
+ * migrations that SETSLOT began. Several batches of a source's slots are migrated at the same time, because SETSLOT
+ * waits for replicas. Each batch has its own connections.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";
@@ -15,17 +15,17 @@ import type { DatabaseSlot } from "./slot-commands";
 import { heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
 
 /**
- * Limits of the batches that are migrated at the same time. Each SETSLOT waits for replicas and until a file is
- * written.
+ * Highest numbers of batches that are migrated at the same time. Several are needed, because each SETSLOT waits for
+ * replicas and for a file to be written.
  */
 const MAX_LANES = { perSource: 16, all: 64 };
-/** Target duration of one MIGRATE, milliseconds. The source does nothing else during a MIGRATE. */
+/** Target duration of one MIGRATE, milliseconds. During a MIGRATE, the source executes nothing else. */
 const MIGRATE_MS = 20;
 const MAX_KEYS = 1000;
-/** Time limit for the target to answer MIGRATE, milliseconds. A large key takes long to load. */
+/** Time limit for the target's answer to MIGRATE, milliseconds. A large key takes long to load. */
 const KEY_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 5;
-/** Part of the error message of a server on which an atomic import of the slot is under way. */
+/** Part of an error message. A server sends it while an atomic import of the slot is in progress. */
 const IMPORT_IN_PROGRESS = "Slot import in progress";
 
 /** Slots with the same source and the same target. */
@@ -35,13 +35,15 @@ interface SlotGroup {
 }
 
 /**
- * Migrates slots with all their keys in all databases. Slots of different sources are migrated in parallel. Also
- * completes migrations that were begun earlier: if a key is on both sides, the version of the slot's owner is kept,
- * because clients read that version.
- * @param onMigrated called with the number of slots that have changed their owner
- * @param pace `yields`: after each MIGRATE, the source serves clients for as long as the MIGRATE took; for sources
- *   under heavy load
- * @throws Failure when a server refuses, or when a target has fewer databases than its source; nothing has changed then
+ * Migrates slots with all keys in all databases. Slots of different sources are migrated in parallel.
+ *
+ * It also completes earlier migrations. If a key is on both sides, the version of the slot's owner is kept, because
+ * clients read that version.
+ * @param onMigrated called with the number of slots that have a new owner
+ * @param pace `yields` is for sources under heavy load: after each MIGRATE, the source serves clients for as long as
+ *   the MIGRATE took
+ * @throws Failure when a server refuses, or when a target has fewer databases than its source. In the second case
+ *   nothing has changed
  */
 export async function migrateKeyByKey(
   migrations: readonly SlotMigration[],
@@ -82,8 +84,8 @@ export async function migrateKeyByKey(
 
 /**
  * The number of databases of each source.
- * @throws Failure naming the targets that have fewer databases than their sources: some keys could not be migrated to
- *   them
+ * @throws Failure that names the targets with fewer databases than their sources, because some keys could not be
+ *   migrated to them
  */
 async function readDatabases(
   migrations: readonly SlotMigration[],
@@ -111,9 +113,9 @@ function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
 }
 
 /**
- * The number of keys that one MIGRATE of a source sends, chosen so that it takes about MIGRATE_MS. A source carries out
- * one MIGRATE at a time. Commands are sent one after the other, so that the measured time does not include the wait for
- * other commands.
+ * The number of keys that a source sends with one MIGRATE. It is chosen so that a MIGRATE takes about MIGRATE_MS. A
+ * source executes one MIGRATE at a time. Commands are sent one after the other, so that the measured time does not
+ * include waiting for other commands.
  */
 class KeyBatch {
   size = 10;
@@ -144,7 +146,7 @@ interface MigrationTarget {
   readonly port: number;
 }
 
-/** A connection to a source and one to each of its targets. A lane migrates one group of slots at a time. */
+/** Connections to a source and to each of its targets. A lane migrates one group of slots at a time. */
 class Lane {
   readonly #targets = new Map<string, MigrationTarget>();
 
@@ -174,7 +176,7 @@ class Lane {
       for (const held of await heldSlots(this.connection, slots, this.databases)) {
         await this.#migrateSlot(held, target);
       }
-      // The target is set first: if the source gave up the slots first and then failed, no node would own them.
+      // The target is set first. If the source gave up the slots first and failed afterwards, no node would own them.
       await setSlots(target.connection, slots, "NODE", to.id);
       await setSlots(this.connection, slots, "NODE", to.id);
     } catch (error) {
@@ -184,8 +186,8 @@ class Lane {
   }
 
   /**
-   * Makes a target import slots. A target may learn late that an atomic migration of these slots has failed. It then
-   * still begins the import of that migration, and refuses the slots until it has given up the import.
+   * Makes a target import slots. If an atomic migration of these slots has failed, the target may learn it late. The
+   * target then still begins that import, and refuses the slots until it has given the import up.
    */
   async #markImporting(slots: readonly number[], to: Member, { connection }: MigrationTarget): Promise<void> {
     await this.context.deadline.pollWhileProgressing(async () => {
@@ -205,7 +207,7 @@ class Lane {
       const wanted = this.batch.size;
       const keys = (await this.connection.callBuffer("CLUSTER", "GETKEYSINSLOT", slot, wanted)) as Buffer[];
       if (keys.length > 0) await this.#migrateKeys(keys, database, target);
-      // In a slot that is marked as MIGRATING, the source creates no new keys and moves none between databases
+      // In a slot that is marked as MIGRATING, the source neither creates keys nor moves keys between databases
       // (TRYAGAIN).
       if (keys.length < wanted) return;
     }
@@ -219,7 +221,8 @@ class Lane {
         await this.batch.send(() => this.connection.call("MIGRATE", ...words));
         return;
       } catch (error) {
-        // The connection between the servers failed or was too slow. The keys are on the source only, or on both sides.
+        // The connection between the two servers failed or was too slow. Each key is on the source only, or on both
+        // sides.
         if (attempt >= MAX_ATTEMPTS || !messageOf(error).startsWith("IOERR")) throw error;
         this.batch.size = 1;
       }
@@ -237,7 +240,7 @@ class Lane {
   }
 }
 
-/** A connection whose time limit for a command is long enough for a large key. */
+/** A connection whose time limit for a command is long enough for large keys. */
 async function connectPatiently({ node }: Member, { deployment }: MigrationContext): Promise<Connection> {
   const connection = await deployment.connect(node);
   connection.options.commandTimeout = 2 * KEY_TIMEOUT_MS;

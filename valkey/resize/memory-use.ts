@@ -1,4 +1,4 @@
-/** Memory of a node's keys. It decides whether the remaining primaries have room for all keys. */
+/** Memory of a node's keys. It shows whether the remaining primaries have room for all keys. */
 import type { Connection } from "../connection";
 import { readInfoSections } from "../connection";
 import { keysInAllDatabases } from "../databases";
@@ -7,7 +7,7 @@ import { infoNumber, parseInfo } from "../topology/info";
 
 /** A node's memory, bytes. */
 export interface MemoryUse {
-  /** Memory of the keys, with all overhead. */
+  /** Memory of the keys, including all overhead. */
   readonly keys: number;
   readonly used: number;
   /** Value of maxmemory; 0 means no limit. */

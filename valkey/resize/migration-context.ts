@@ -1,4 +1,4 @@
-/** Context that atomic slot migration and migration key by key share. */
+/** Context for atomic slot migration and for migration key by key. */
 import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
 import type { Deadline } from "../membership/deadline";
@@ -11,7 +11,7 @@ export interface SlotMigration {
   readonly to: string;
 }
 
-/** The cluster in which slots are migrated, and how to wait and to report progress. */
+/** The cluster in which slots are migrated, and functions for waiting and for reporting progress. */
 export interface MigrationContext {
   readonly deployment: Deployment;
   /** Finds the member with a name. */

@@ -1,4 +1,4 @@
-/** Finds and ends slot migrations that SETSLOT began and that never ended. */
+/** Finds slot migrations that SETSLOT began and that have not ended, and ends them. */
 import { groupBy } from "../../lib/group-by";
 import { readClusterDatabases } from "../databases";
 import type { MemberState } from "../membership/member-state";
@@ -16,17 +16,17 @@ interface MarkedSlot {
 
 /** The slots of a cluster that are marked as MIGRATING or IMPORTING. */
 export interface OpenMigrations {
-  /** Migrations that began and did not end. Their keys may be on both sides. */
+  /** Migrations that began and have not ended. Keys of their slots may be on both sides. */
   readonly begun: readonly SlotMigration[];
-  /** Marks of migrations that have ended or are impossible, each with the primary that has the mark. */
+  /** Marks of migrations that have ended or are impossible. Each is listed with the primary that has the mark. */
   readonly stale: readonly MarkedSlot[];
-  /** Reasons not to end the migrations. */
+  /** Reasons why the migrations must not be ended. */
   readonly reasons: readonly string[];
 }
 
 /**
- * The open migrations of a cluster. A mark on one side is enough for a migration to be open, because the mark on the
- * other side may not be set yet or may be lost. A replica's mark counts as a mark of its primary. Pure.
+ * The open migrations of a cluster. A mark on one side is enough, because the mark on the other side may be lost or not
+ * set yet. The mark of a replica counts as a mark of its primary. Pure.
  */
 export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   const byId = new Map(states.map((state) => [state.view.selfId, state]));
@@ -65,10 +65,14 @@ export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   };
 }
 
-/** Ends open migrations: cancels those whose target holds no keys, and completes the others. Clears stale marks. */
+/**
+ * Ends open migrations. A migration whose target has no keys is cancelled; all others are completed. Also clears stale
+ * marks.
+ */
 export async function finishOpenMigrations({ begun, stale }: OpenMigrations, context: MigrationContext): Promise<void> {
   await clearMarks(stale, context);
-  // The source's marks are cleared first, because a source with a mark redirects clients with new keys to the target.
+  // The source's marks are cleared first, because a source with a mark sends clients to the target for keys that do not
+  // exist yet.
   const unused = await withoutKeys(begun, context);
   await clearMarks(
     unused.map(({ slot, from }) => ({ slot, node: from })),
@@ -94,7 +98,7 @@ async function clearMarks(marks: readonly MarkedSlot[], { member }: MigrationCon
   );
 }
 
-/** Migrations whose target holds no key yet, in any database. */
+/** Migrations whose target has no keys yet, in any database. */
 async function withoutKeys(
   migrations: readonly SlotMigration[],
   { member }: MigrationContext,

@@ -20,21 +20,22 @@ import { failbackPlan, planResize, repairRefusals } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
 /**
- * Maximum number of plans that a resize carries out. A failover, or a migration that a server cancels, makes a new plan
- * necessary.
+ * Highest number of plans in one resize. A new plan is needed after a failover, and after a server cancelled a
+ * migration.
  */
 const MAX_PLANS = 5;
 /**
- * Time limit for the cluster to become ready for a plan by itself, while this resize carries out no step, milliseconds.
+ * Time limit for the cluster to become ready for a plan by itself, milliseconds. During this time the resize executes
+ * no step.
  */
 const PATIENCE_MS = 20_000;
 /** Time limit for nodes to learn of each other by gossip, milliseconds. They usually take one or two seconds. */
 const GOSSIP_MS = 5000;
 
 /**
- * Gives a cluster that serves all slots a different shape. First completes an interrupted resize (see
- * resize-states.ts).
- * @param connections to the deployment's nodes and to the leaving ones
+ * Gives a cluster that serves all slots a different shape. If an earlier resize was interrupted, it is completed first
+ * (see resize-states.ts).
+ * @param connections connections to the nodes of the deployment and to the leaving nodes
  * @throws Failure with the reasons why the cluster must not be changed, or with the missing conditions when the time is
  *   up
  */
@@ -56,9 +57,7 @@ interface Inspection {
 class Resize {
   /** Time limit for the steps of the resize. */
   readonly #deadline: Deadline;
-  /**
-   * Time limit for changes that the cluster makes without any step of this resize. Every `inspect` creates a new one.
-   */
+  /** Time limit for changes that the cluster makes by itself. Every `inspect` creates a new limit. */
   #settlingDeadline: Deadline;
   readonly #leaving: ReadonlySet<string>;
   readonly #absent: ReadonlySet<string>;
@@ -66,7 +65,7 @@ class Resize {
   #plan: ResizePlan | undefined;
   #plansCarriedOut = 0;
   #changed = false;
-  /** Migrations that servers cancelled while the last plan was carried out. */
+  /** Migrations that servers cancelled during the last plan. */
   #setbacks: readonly string[] = [];
 
   readonly #handlers: ResizeHandlers = {
@@ -164,8 +163,7 @@ class Resize {
     return "awaitDeletedKeys";
   }
 
-  // This comes after `finishOpenMigrations`, because an open migration may have left keys on a node that has no slots
-  // yet.
+  // This step comes after `finishOpenMigrations`, because an open migration may have left keys on a node without slots.
   async #awaitDeletedKeys(): Promise<"plan"> {
     await this.#last().executor.waitForDeletedKeys(this.#settlingDeadline);
     return "plan";
@@ -203,7 +201,7 @@ class Resize {
     let now = await readMemberStates(this.connections);
     this.#refuse(resizeBlockers(now.states, this.#leaving, this.#absent));
     this.#settlingDeadline.restart();
-    // The new owner of migrated slots serves them a moment before the former owner learns of the change.
+    // The new owner of migrated slots serves them a moment before the old owner learns of the change.
     await this.#settlingDeadline.poll(async () => {
       const [conflict] = conflictingSlots(now.states);
       if (conflict !== undefined) now = await readMemberStates(this.connections);

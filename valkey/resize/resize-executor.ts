@@ -1,4 +1,4 @@
-/** Carries out the plan of a resize: sends the commands of each step, and waits until all nodes agree on its result. */
+/** Executes the plan of a resize. It sends the commands of each step, and waits until all nodes agree on the result. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import type { Deployment } from "../deployment";
@@ -27,26 +27,26 @@ import { migrateSlots } from "./slot-migration";
 import type { SlotTransfer } from "./slot-transfers";
 
 /**
- * Keeps shards that lose all their slots. Without this setting, a shard without slots becomes a replica of the slots'
- * new owner and copies all of its keys.
+ * Setting that keeps shards which lose all their slots. Without it, the primary of a shard without slots becomes a
+ * replica of the slots' new owner, and copies all keys of that owner.
  */
 const KEEP_EMPTY_SHARDS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "no"]]);
 /** Time after which CLUSTER FAILOVER is sent again, milliseconds. By default, a replica gives up after 5 s. */
 const FAILOVER_RETRY_MS = 6000;
 
 /**
- * Time for clients to learn that leaving nodes serve no slots, milliseconds. After a redirect, clients ask for the
+ * Time in which clients learn that leaving nodes serve no slots, milliseconds. After a redirect, clients ask for the
  * slots again.
  */
 const REDIRECTION_MS = 1000;
 
-/** Carries out the steps of a resize. An executor is valid for one reading of the nodes. */
+/** Executes the steps of a resize. An executor is valid for one reading of the nodes only. */
 export class ResizeExecutor {
   readonly #member: (name: string) => Member;
   /** Names of the nodes that are part of the cluster now. */
   readonly #participants: Set<string>;
 
-  /** @param states states of the members, in the same order */
+  /** @param states states in the order of the members */
   constructor(
     private readonly deployment: Deployment,
     private readonly members: readonly Member[],
@@ -69,16 +69,15 @@ export class ResizeExecutor {
   }
 
   /**
-   * Carries out a plan.
-   * @returns descriptions of migrations that servers cancelled. After a cancelled migration, the rest of the plan is
-   *   not carried out
+   * Executes a plan. After a cancelled migration, the rest of the plan is not executed.
+   * @returns descriptions of migrations that servers cancelled
    */
   async execute(plan: ResizePlan): Promise<string[]> {
     const all = this.#settingsOf(this.members);
     const ofEmptied = this.#settingsOf(this.#emptiedBy(plan.migrate));
     try {
       await all.set(FAST_SYNC_SETTINGS);
-      // Announcements spread with pings. With `cluster-ping-interval`, pings are frequent without a shorter node
+      // Announcements spread with pings. With `cluster-ping-interval`, pings are frequent even with a long node
       // timeout.
       const interval = String(fastPingIntervalMs(this.members.length));
       const hasPingInterval = await all.set(new Map([["cluster-ping-interval", interval]]));
@@ -99,7 +98,7 @@ export class ResizeExecutor {
     }
   }
 
-  /** Waits until all participants see the same healthy cluster, and their links to their primaries are up. */
+  /** Waits until all participants see the same healthy cluster, and all replicas are linked to their primaries. */
   async waitForAgreement(deadline = this.deadline): Promise<void> {
     const { participants } = this;
     deadline.restart();
@@ -108,7 +107,7 @@ export class ResizeExecutor {
   }
 
   /**
-   * Waits until primaries without slots hold no keys: a server deletes the keys of migrated slots a moment after it has
+   * Waits until primaries without slots have no keys. A server deletes the keys of migrated slots a moment after it has
    * lost the slots.
    */
   async waitForDeletedKeys(deadline = this.deadline): Promise<void> {
@@ -121,8 +120,8 @@ export class ResizeExecutor {
   }
 
   /**
-   * Makes all other nodes forget the named nodes, which have no slots, and then resets them. For 60 s after FORGET, a
-   * server ignores announcements of the forgotten node. This gives all servers time to forget it.
+   * Makes all other nodes forget the named nodes, which have no slots, and then resets the named nodes. After FORGET, a
+   * server ignores announcements of the forgotten node for 60 s. In this time, all other servers can forget it as well.
    */
   async forget(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
@@ -133,7 +132,7 @@ export class ResizeExecutor {
       this.members.filter(({ id }) => !ids.has(id)),
       [...ids],
     );
-    // HARD gives the node a new node ID. With its old ID, the node could not come back within the 60 s.
+    // HARD gives the node a new node ID. With its old ID, the node could not join again within the 60 s.
     await Promise.all(removed.map(({ connection }) => connection.cluster("RESET", "HARD")));
     await this.deadline.poll(async () => {
       const views = await readViews(this.participants);
@@ -143,7 +142,7 @@ export class ResizeExecutor {
     await this.waitForAgreement();
   }
 
-  /** Makes all participants forget node IDs that belong to no node any more. */
+  /** Makes all participants forget node IDs that no longer belong to a node. */
   forgetIds(ids: readonly string[]): Promise<void> {
     return this.#sendForget(this.participants, ids);
   }
@@ -158,7 +157,8 @@ export class ResizeExecutor {
 
   async #remove(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    // Nodes without slots redirect clients with old routes until they are reset. After the reset they refuse them.
+    // Until they are reset, nodes without slots redirect clients that have old routes. After the reset they refuse
+    // them.
     await sleep(REDIRECTION_MS, undefined, { signal: this.options.signal });
     this.options.report?.(`removing nodes: ${names.join(", ")}`);
     await this.forget(names);
@@ -181,7 +181,7 @@ export class ResizeExecutor {
     );
     await this.deadline.poll(() => describeUnmet(this.participants));
     if (twice) await Promise.all(joining.flatMap(({ node }) => present.map((member) => meetNode(member, node))));
-    // New nodes start to serve only 2 s later. Until then, other nodes can already become their replicas.
+    // New nodes start to serve only 2 s later, but other nodes can become their replicas before that.
     await this.deadline.poll(() => readDisagreement(this.participants));
   }
 
@@ -209,7 +209,8 @@ export class ResizeExecutor {
         this.deadline.poll(() => replicate(this.#member(node), this.#member(primary))),
       ),
     );
-    // Nodes that know a replica with a larger epoch than its primary's would ignore the replica's new role.
+    // A node that knows a replica with a higher epoch than that of the replica's primary would ignore the replica's new
+    // role.
     for (const primary of new Set(assignments.map((each) => each.primary))) {
       await this.#member(primary).connection.cluster("BUMPEPOCH");
     }

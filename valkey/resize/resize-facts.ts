@@ -1,6 +1,6 @@
 /**
- * Facts that a resize derives from the nodes' views: which nodes take part, which are half joined, and what blocks the
- * resize. Pure.
+ * Facts that a resize derives from the views of the nodes: which nodes take part, which nodes have joined only in part,
+ * and what blocks the resize. Pure.
  */
 import type { MemberState } from "../membership/member-state";
 import { selfEntry, unknownNodes } from "../membership/member-state";
@@ -30,22 +30,22 @@ function hasSlots(state: MemberState): boolean {
   return selfEntry(state).slots.length > 0;
 }
 
-/** The nodes that know all primaries with slots and are known to all of them. */
+/** The nodes that know all primaries with slots and that all these primaries know. */
 export function participants(states: readonly MemberState[]): MemberState[] {
   const owners = states.filter(hasSlots);
   return states.filter((state) => owners.every((owner) => knows(state, owner) && knows(owner, state)));
 }
 
 /**
- * Nodes without slots that must be reset first, because their joining or leaving was interrupted. One of these
- * conditions holds for each of them:
+ * Nodes without slots that must be reset first, because their joining or leaving was interrupted. For each of them, one
+ * of these conditions is true:
  *
- * - some members know the node and others do not, or it knows members that do not know it;
- * - it remembers another of these nodes by the node ID from before that node's reset;
- * - it is a replica of such a node: a replica cannot forget its primary.
+ * - Some members know the node and others do not, or the node knows members that do not know it.
+ * - The node remembers another of these nodes by the node ID that the other node had before its reset.
+ * - The node is a replica of such a node. A replica cannot forget its primary.
  *
- * A staying replica that holds keys is not among them. Members that were told to forget it accept it again after a
- * minute.
+ * A staying replica that has keys is not in the list, because members that were told to forget it accept it again after
+ * a minute.
  */
 export function halfJoinedNodes(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
   const taking = new Set(participants(states));
@@ -61,7 +61,7 @@ export function halfJoinedNodes(states: readonly MemberState[], leaving: Readonl
   return [...new Set([...halfJoined, ...replicas].map(({ name }) => name))];
 }
 
-/** Whether a node knows no other node and no other node knows it. */
+/** Whether a node knows no other node and is unknown to all other nodes. */
 function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
   return state.view.topology.nodes.size === 1 && states.every((other) => other === state || !knows(other, state));
 }
@@ -69,9 +69,11 @@ function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Former node IDs of members that lost their data and came back empty under new IDs. A former ID belongs to no node any
- * more, serves no slots, has no replicas, and is marked as failed by all members that know it. There must be at least
- * as many empty nodes as former IDs. Leaving nodes that do not run need no empty node, because they do not come back.
+ * Old node IDs of members that lost their data and came back empty under new IDs.
+ *
+ * An old ID belongs to no present node, serves no slots, has no replicas, and is marked as failed by all members that
+ * know it. There must be at least as many empty nodes as old IDs. Leaving nodes that do not run do not come back, so
+ * they are not counted.
  * @param absent names of leaving nodes that do not run
  */
 export function lostIdentities(
@@ -93,7 +95,7 @@ export function lostIdentities(
   return others.length <= empty.length ? lost : forGood;
 }
 
-/** First labels of the host names under which members know a node: the names of pods. */
+/** First labels of the host names under which members know a node. They are names of pods. */
 function hostNames(states: readonly MemberState[], id: string): string[] {
   return states.flatMap(({ view }) => view.topology.nodes.get(id)?.address.hostname?.split(".", 1) ?? []);
 }
@@ -103,7 +105,7 @@ function isIdle(state: MemberState): boolean {
   return selfEntry(state).role === "primary" && !hasSlots(state) && state.keys === 0;
 }
 
-/** Whether a view lacks a node, or shows it as failed and without slots. */
+/** Whether a view does not contain a node, or shows it as failed and without slots. */
 function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
   const known = topology.nodes.get(id);
   if (known === undefined) return true;
@@ -111,9 +113,9 @@ function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
 }
 
 /**
- * Names of nodes that came back without their data and are not part of the cluster yet. Either other members know the
- * node's host under a different node ID, or the node has met some of them. The first label of a host is the node's
- * name.
+ * Names of nodes that came back without their data and are not part of the cluster yet. For each of them, either
+ * members know the host of the node under a different node ID, or the node has met some members. The first label of the
+ * host is the name of the node.
  */
 export function returnedEmpty(states: readonly MemberState[]): string[] {
   const present = new Set(states.map(({ view }) => view.selfId));
@@ -125,12 +127,12 @@ export function returnedEmpty(states: readonly MemberState[]): string[] {
   return returned.map(({ name }) => name);
 }
 
-/** Whether these nodes together serve every slot, so that no other node holds the only copy of a key. */
+/** Whether these nodes together serve every slot. If they do, no other node has the only copy of a key. */
 export function ownAllSlots(states: readonly MemberState[]): boolean {
   return countSlots(normaliseRanges(states.flatMap((state) => selfEntry(state).slots))) === SLOT_COUNT;
 }
 
-/** The reasons not to change the cluster at all. */
+/** The reasons why the cluster must not be changed at all. */
 export function resizeBlockers(
   states: readonly MemberState[],
   leaving: ReadonlySet<string>,
@@ -153,11 +155,12 @@ export function resizeBlockers(
 }
 
 /**
- * Whether an entry in the view of a node without slots is the former identity of a different node, from before that
- * node's reset. This happens when a resize is killed after it has reset one of two leaving nodes: the second node still
- * remembers the reset node. The entry has no slots, and the address of one of the nodes. Once the reset node has
- * replied under its new node ID, the entry has no address any more. Such an entry counts as a former identity if the
- * node with this view knows a primary of this cluster.
+ * Whether an entry in the view of a node without slots is an old identity of a different node, from before a reset.
+ *
+ * This happens when a resize is killed after it has reset one of two leaving nodes, because the second node still
+ * remembers the first. The entry has no slots and the address of one of the nodes. After the reset node has replied
+ * under its new node ID, the entry has no address. Such an entry counts as an old identity if the node with this view
+ * knows a primary of this cluster.
  */
 function isFormerIdentity(
   states: readonly MemberState[],
@@ -170,7 +173,7 @@ function isFormerIdentity(
   return states.some((state) => selfEntry(state).address.host === host && selfEntry(state).address.port === port);
 }
 
-/** The nodes in the form that `planResize` takes. */
+/** The nodes in the form that `planResize` needs. */
 export function resizeNodes(
   states: readonly MemberState[],
   leaving: ReadonlySet<string>,

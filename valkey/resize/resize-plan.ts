@@ -12,8 +12,8 @@ import { planTransfers } from "./slot-transfers";
 /** A node at the beginning of a resize. */
 export interface ResizeNode extends CurrentNode {
   /**
-   * For a staying node: whether it and all primaries know each other. For a leaving node: whether it and any other node
-   * know each other.
+   * For a staying node: whether the node and all primaries know each other. For a leaving node: whether the node and at
+   * least one other node know each other.
    */
   readonly met: boolean;
   /** Memory of the node's keys, bytes. */
@@ -31,46 +31,47 @@ export interface ReplicaAssignment {
 }
 
 /**
- * Steps by node name, in the order in which they are carried out. Each list is completed before the next one begins.
- * Every slot has a primary at all times. A primary gets its replicas before it gets slots, if there are enough nodes.
+ * Steps of a resize, by node name, in the order of execution. Each list is completed before the next list begins. Every
+ * slot has a primary at all times. If there are enough nodes, a primary gets its replicas before it gets slots.
  */
 export interface ResizePlan {
-  /** New nodes that are to meet all others. */
+  /** New nodes that must meet all other nodes. */
   readonly meet: readonly string[];
-  /** Manual failovers (CLUSTER FAILOVER), because the primary leaves or the zones require a different primary. */
+  /**
+   * Manual failovers (CLUSTER FAILOVER). They are needed if a primary leaves or the zones require a different primary.
+   */
   readonly failOver: readonly Failover[];
-  /** Nodes without slots that are to become replicas. */
+  /** Nodes without slots that become replicas. */
   readonly attach: readonly ReplicaAssignment[];
-  /** Replicas that are to become primaries without slots or keys. */
+  /** Replicas that become primaries without slots or keys. */
   readonly promote: readonly string[];
   /** Replicas that change their primary before slots are migrated. */
   readonly reattach: readonly ReplicaAssignment[];
   /** Slots that change their primary. */
   readonly migrate: readonly SlotTransfer[];
-  /** Nodes of shards that gave all their slots away; they become replicas of other primaries. */
+  /** Nodes of shards that gave all their slots away. They become replicas of other primaries. */
   readonly reassign: readonly ReplicaAssignment[];
-  /** Leaving nodes, which have no slots by now. All other nodes forget them, and then they are reset. */
+  /** Leaving nodes. At this point they have no slots. All other nodes forget them, and afterwards they are reset. */
   readonly forget: readonly string[];
 }
 
 /** Decision on how to change a cluster. */
 export type ResizeDecision =
-  /** No change: the cluster has the wanted shape, its slots are even, and it is zone-safe. */
+  /** No change is needed: the cluster has the wanted shape, its slots are evenly distributed, and it is zone-safe. */
   | { readonly kind: "fits" }
   | { readonly kind: "resize"; readonly plan: ResizePlan }
   | { readonly kind: "refused"; readonly reasons: readonly string[] };
 
 /**
- * Compares a cluster that serves all slots with the wanted shape. If a plan was carried out only in part, the next call
- * plans the rest.
+ * Compares a cluster that serves all slots with the wanted shape. If an earlier plan was executed only in part, this
+ * call plans the rest.
  * @param nodes staying and leaving nodes. There are as many staying nodes as the shape needs, and their zones can
  *   separate replicas from primaries
  */
 export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
   const shards = desiredShards(nodes, shape);
   const owners = nodes.filter(({ slots }) => slots.length > 0);
-  // Slots belong to a shard, no matter which of its nodes is the primary. So transfers are planned between the future
-  // primaries.
+  // Slots belong to a shard, whichever of its nodes is the primary. So transfers are planned between future primaries.
   const successorOf = new Map(
     shards.flatMap(({ primary, previousPrimary }) =>
       previousPrimary === undefined ? [] : [[previousPrimary, primary]],
@@ -86,7 +87,10 @@ export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDe
   return reasons.length > 0 ? { kind: "refused", reasons } : { kind: "resize", plan };
 }
 
-/** Failovers that spread the primaries of a fitting cluster evenly over the zones; undefined if none is needed. */
+/**
+ * Failovers that spread the primaries of a cluster of the wanted shape evenly over the zones. Undefined if no failover
+ * is needed.
+ */
 export function failbackPlan(nodes: readonly ResizeNode[], shape: Shape): ResizePlan | undefined {
   const failOver = failbacks(nodes, shape);
   if (failOver.length === 0) return undefined;
@@ -141,7 +145,7 @@ type ReplicaStep = "attach" | "reattach" | "reassign";
 
 /** Changes of primaries, by node name. */
 interface Roles {
-  /** Future primaries, by the name of the former primary. */
+  /** Future primaries, by the name of the present primary. */
   readonly successorOf: ReadonlyMap<string, string>;
   /** Replicas that become primaries of new shards. */
   readonly promoted: ReadonlySet<string>;
@@ -164,14 +168,14 @@ function followedAfterFailovers({ name, primary }: ResizeNode, { successorOf }: 
   return successorOf.get(name) ?? successorOf.get(primary ?? "") ?? primary;
 }
 
-/** The step in which a node becomes a replica of a primary that it does not follow after the failovers. */
+/** The step in which a node becomes a replica of a primary, if it does not follow this primary after the failovers. */
 function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: Roles): ReplicaStep {
   if (roles.dissolved.has(name) || roles.dissolved.has(present ?? "")) return "reassign";
   const isFree = present === undefined && !roles.successorOf.has(name);
   return isFree && !roles.promoted.has(primary) ? "attach" : "reattach";
 }
 
-/** Reasons against the plan: primaries that would exceed their maxmemory, and then refuse writes or evict keys. */
+/** Reasons against the plan: primaries that would exceed their maxmemory and therefore refuse writes or evict keys. */
 function memoryReasons(
   nodes: readonly ResizeNode[],
   successorOf: ReadonlyMap<string, string>,

@@ -24,7 +24,7 @@ import { countSlots, SLOT_COUNT } from "../topology/slots";
 
 /** A node of a cluster that is to be resized. */
 export interface CurrentNode extends PlacedNode {
-  /** Whether the node is to leave the cluster. */
+  /** Whether the node leaves the cluster. */
   readonly leaving: boolean;
   /** The name of the primary that the node follows; undefined for a primary. */
   readonly primary: string | undefined;
@@ -36,13 +36,13 @@ export interface DesiredShard {
   readonly primary: string;
   readonly replicas: readonly string[];
   /**
-   * The present primary of the shard's slots, which may be a different node. Undefined for a shard without slots so
-   * far.
+   * The present primary of the shard's slots. It may differ from the future primary. Undefined for a shard that has no
+   * slots yet.
    */
   readonly previousPrimary: string | undefined;
 }
 
-/** Order of names that sorts n-2 before n-10. */
+/** Order of names in which n-2 comes before n-10. */
 const NAMES = new Intl.Collator("en", { numeric: true });
 
 /** A present primary with slots, and the nodes of its shard that stay. */
@@ -51,17 +51,19 @@ interface PresentShard {
   readonly staying: readonly CurrentNode[];
 }
 
-/** A node that is to become or stay a primary. */
+/** A node that becomes or stays a primary. */
 interface FuturePrimary {
   readonly node: CurrentNode;
   readonly previousPrimary: string | undefined;
 }
 
 /**
- * The shards of the wanted shape. Present shards continue if one of their nodes stays; shards with the most slots come
- * first. A continuing shard keeps its present primary if that node stays and the zones allow it. The number of
- * primaries in a zone is limited, so that every replica can have its primary in a different zone. New shards get nodes
- * without slots as primaries. As far as possible, replicas keep their primary.
+ * The shards of the wanted shape.
+ *
+ * Present shards continue if one of their nodes stays; shards with the most slots come first. A continuing shard keeps
+ * its present primary if that node stays and the zones allow it. The number of primaries in a zone is limited, so that
+ * every replica can have its primary in a different zone. New shards get nodes without slots as primaries. As far as
+ * possible, replicas keep their primary.
  * @param nodes all nodes. There are exactly as many staying nodes as the shape needs, and their zones allow the shape
  *   (`distributePrimaries`)
  */
@@ -94,11 +96,12 @@ export interface Failover {
 }
 
 /**
- * Failovers after which no zone has more primaries than an even spread would give it. Earlier failovers may have moved
+ * Failovers that spread the primaries evenly over the zones. They are needed because earlier failovers may have moved
  * most primaries into one zone. If that zone failed, too few primaries would remain to elect new primaries. Nodes stay
  * in their shards.
  * @param nodes nodes of a cluster that has the shape and is zone-safe
- * @returns an empty list if the spread is even, or if the zones of the shards' nodes do not allow an even spread
+ * @returns an empty list if the spread is already even, or if the zones of the shards' nodes do not allow an even
+ *   spread
  */
 export function failbacks(nodes: readonly CurrentNode[], shape: Shape): Failover[] {
   const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
@@ -145,13 +148,13 @@ function choosePrimaries(
   return primaries;
 }
 
-/** Number of primaries that each zone has, and the largest number that it may have. */
+/** Number of primaries in each zone, and the largest number that each zone may have. */
 class ZoneCapacity {
   readonly #taken = new Map<string, number>();
 
   constructor(private readonly limits: ReadonlyMap<string, number>) {}
 
-  /** Limits that let every replica have its primary in a different zone. */
+  /** Limits with which every replica can have its primary in a different zone. */
   static keepingReplicasApart(staying: readonly PlacedNode[], shape: Shape): ZoneCapacity {
     return new ZoneCapacity(
       new Map([...groupByZone(staying)].map(([zone, members]) => [zone, maxPrimariesInZone(members.length, shape)])),
@@ -176,9 +179,10 @@ class ZoneCapacity {
 }
 
 /**
- * The shards that continue. A greedy algorithm takes the shard with the most slots, if there are zones for it and for
- * all shards taken before. Numbers of slots that differ from an even share by less than one count as equal. Among equal
- * shards, shards whose primary stays come first, then shards in zones with few primaries.
+ * The shards that continue. A greedy algorithm takes shards in the order of their number of slots, largest first. It
+ * skips a shard if there are not enough zones for it and the shards taken before. Differences of less than one slot
+ * from an even share are ignored. Among equal shards, shards whose primary stays come first, and then shards in zones
+ * with few primaries.
  */
 function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: ZoneCapacity): PresentShard[] {
   const even = SLOT_COUNT / shards.length;
@@ -205,8 +209,8 @@ function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: Zo
 }
 
 /**
- * A zone for each shard's primary: the zone of the present primary if that node stays and the zone has room, otherwise
- * the zone of a different node of the shard.
+ * A zone for the primary of each shard. It is the zone of the present primary if that node stays and the zone has room.
+ * Otherwise it is the zone of a different node of the shard.
  */
 function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity): Map<PresentShard, string> {
   const placed = new Map<PresentShard, string>();
@@ -254,7 +258,7 @@ function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zone
   return false;
 }
 
-/** The present primary if it stays and is in the zone, otherwise the first of the shard's nodes in the zone. */
+/** The present primary if it stays and is in the zone. Otherwise the first node of the shard in the zone. */
 function primaryInZone({ primary, staying }: PresentShard, zone: string): CurrentNode {
   if (!primary.leaving && primary.zone === zone) return primary;
   const [first] = staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name));
@@ -263,9 +267,9 @@ function primaryInZone({ primary, staying }: PresentShard, zone: string): Curren
 }
 
 /**
- * The primary of a new shard, chosen among the nodes without slots. In order of preference: a node with replicas, a
- * node that follows no primary, a replica of a primary that has more replicas than wanted, any node. Among equal nodes,
- * the zone with the fewest primaries decides.
+ * The primary of a new shard, chosen among nodes without slots. In order of preference, it is a node with replicas, a
+ * node that follows no primary, a replica of a primary that has more replicas than wanted, or any node. Among equal
+ * nodes, a node in the zone with the fewest primaries is chosen.
  */
 function newPrimary(
   staying: readonly CurrentNode[],
@@ -288,7 +292,7 @@ function newPrimary(
   return best;
 }
 
-/** The replicas that a primary has and may keep. Replicas in different zones come first. */
+/** The replicas that a primary has and may keep. Replicas in different zones come first in the list. */
 function presentReplicas(
   { node: primary, previousPrimary }: FuturePrimary,
   others: readonly CurrentNode[],

@@ -29,29 +29,29 @@ export const RESIZE_TRANSITIONS = {
   inspect: ["forgetLost", "resetHalfJoined", "agree"],
   /** Makes the members forget the node IDs of members that have lost their data. */
   forgetLost: ["inspect"],
-  /** Makes the members forget nodes that only some of them know, and resets those nodes. */
+  /** Makes the members forget nodes that only some members know, and resets those nodes. */
   resetHalfJoined: ["agree"],
   /** Waits until all participants see the same healthy cluster, and all replication links are up. */
   agree: ["awaitMigrations"],
-  /** Waits for atomic slot migrations that are under way. */
+  /** Waits for atomic slot migrations that are in progress. */
   awaitMigrations: ["finishOpenMigrations"],
   /** Ends slot migrations that SETSLOT began. */
   finishOpenMigrations: ["awaitDeletedKeys"],
-  /** Waits until nodes without slots hold no keys. */
+  /** Waits until nodes without slots have no keys. */
   awaitDeletedKeys: ["plan"],
   /**
    * Compares the cluster with the wanted shape and with an even spread of primaries over zones. Throws if the remaining
    * primaries lack memory, or after too many plans.
    */
   plan: ["execute", "fitted"],
-  /** Carries out the plan (`ResizeExecutor.execute`) as far as the servers allow. */
+  /** Executes the plan (`ResizeExecutor.execute`) as far as the servers allow. */
   execute: ["inspect"],
 } as const;
 
-/** A state with a handler. `fitted`, the end, is not one of them. */
+/** A state that has a handler. The final state `fitted` has no handler. */
 export type ResizeState = keyof typeof RESIZE_TRANSITIONS;
 
-/** Handler of each state. The type allows only the transitions above. */
+/** Handlers of the states. The type allows only the transitions above. */
 export type ResizeHandlers = {
   readonly [State in ResizeState]: () => Promise<(typeof RESIZE_TRANSITIONS)[State][number]>;
 };

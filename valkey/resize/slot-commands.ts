@@ -1,13 +1,13 @@
-/** Commands for many slots, sent in batches. */
+/** Commands for many slots, which are sent in batches. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 
 /**
- * The number of slots that are migrated together. It is small, so that a killed resize leaves few migrations open, and
+ * Number of slots that are migrated together. It is small, so that a killed resize leaves few migrations open. It is
  * large enough that round trips do not dominate the time.
  */
 export const SLOT_BATCH = 16;
-/** Time for which SETSLOT waits for the primary's replicas, milliseconds. */
+/** Time limit for replicas during SETSLOT, milliseconds. SETSLOT waits for the primary's replicas. */
 const REPLICAS_MS = 5000;
 const MAX_ATTEMPTS = 5;
 
@@ -18,7 +18,7 @@ export interface DatabaseSlot {
 }
 
 /**
- * Sends CLUSTER SETSLOT for each slot. The primary tells its replicas first, and waits for them.
+ * Sends CLUSTER SETSLOT for each slot. The primary first tells its replicas and waits for them.
  * @param words the rest of the command: `["IMPORTING", id]`, `["MIGRATING", id]`, `["NODE", id]`, `["STABLE"]`
  */
 export async function setSlots(
@@ -44,7 +44,7 @@ async function setBatch(connection: Connection, slots: readonly number[], words:
 }
 
 /**
- * The slots that hold keys on a node, each with a database that has such keys.
+ * The slots that have keys on a node, each with a database that contains such keys.
  * @param databases number of databases of the node. Database 0 must be selected on the connection, and is selected
  *   again afterwards
  */

@@ -1,5 +1,6 @@
 /**
- * Migrates slots between primaries while clients use them: atomically if both servers support it, otherwise key by key.
+ * Migrates slots between primaries while clients use the slots. Migration is atomic if both servers support it,
+ * otherwise key by key.
  */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
@@ -12,22 +13,23 @@ import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
 
 /**
- * The largest atomic migration, in bytes of keys. If a migration fails, it has to start again from its beginning.
- * During a migration, the source buffers writes in its memory.
+ * The largest atomic migration, in bytes of keys. The size is limited because a migration that fails must start from
+ * its beginning, and because the source buffers writes in its memory during the migration.
  */
 const MAX_MIGRATION_BYTES = 512 * 1024 ** 2;
-/** Factor by which the next portion is smaller after a failure. */
+/** Divisor for the size of the next portion after a failure. */
 const PORTION_DIVISOR = 4;
 /**
- * Number of slots of the smallest atomic migration. Each migration takes some tenths of a second, even with few slots.
+ * Number of slots in the smallest atomic migration. Fewer slots are not faster: each migration takes some tenths of a
+ * second.
  */
 const SMALLEST_PORTION = 16;
 
 /**
- * Carries out transfers. Transfers of different sources run in parallel.
- * @param keyBytes the memory that a source's keys take
- * @returns a sentence for each atomic migration that ended because a server is no longer a primary. The slots of such a
- *   migration have not moved.
+ * Executes transfers of slots. Transfers of different sources run in parallel.
+ * @param keyBytes memory of each source's keys, bytes
+ * @returns a sentence for each atomic migration that ended because a server is no longer a primary; the slots of such a
+ *   migration have not moved
  * @throws Failure when a server refuses
  */
 export async function migrateSlots(
@@ -54,7 +56,7 @@ export async function migrateSlots(
 
 /**
  * Calls `migrate` for each source in parallel. If one call fails, the other calls stop after their current step. When
- * this function ends, nothing runs in the background.
+ * this function ends, all calls have ended.
  * @throws the first failure, when all calls have ended
  */
 async function untilAllEnd<S, T>(
@@ -78,11 +80,13 @@ async function untilAllEnd<S, T>(
 }
 
 /**
- * Migrates slots of one source atomically. After each failure the portions become smaller; if the smallest portion
- * fails too, the rest is migrated key by key. Valkey 9.0.5 to 9.1.1 with I/O threads fail whenever clients write about
- * 30,000 times a second to the migrated slots (valkey issue 4545). Smaller portions help, because fewer slots get fewer
- * writes in a shorter time.
- * @returns description of a setback after which the rest has to be planned again; undefined if all slots have moved
+ * Migrates slots of one source atomically.
+ *
+ * After each failure the portions become smaller. If the smallest portion also fails, the rest is migrated key by key.
+ * With I/O threads, migrations in Valkey 9.0.5 to 9.1.1 fail whenever clients write about 30,000 times per second to
+ * the migrated slots (valkey issue 4545). Smaller portions help, because fewer slots get fewer writes in a shorter
+ * time.
+ * @returns description of a setback after which the rest must be planned again; undefined if all slots have moved
  */
 async function migrateInPortions(
   transfers: readonly SlotTransfer[],
@@ -117,8 +121,8 @@ async function migrateInPortions(
 }
 
 /**
- * Whether all of these servers reply and are primaries. Otherwise a failover caused the setback, and the roles have
- * changed.
+ * Whether all of these servers reply and are primaries. If not, a failover has changed the roles and caused the
+ * setback.
  */
 async function arePrimaries(names: readonly string[], context: MigrationContext): Promise<boolean> {
   const roles = names.map(async (name) => {

@@ -1,4 +1,7 @@
-/** Transfers of slots between primaries that give all primaries equal shares and move the fewest slots. Pure. */
+/**
+ * Plans transfers of slots between primaries. Afterwards all primaries have equal shares, and as few slots as possible
+ * have moved. Pure.
+ */
 import type { SlotRange } from "../topology/slots";
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
 
@@ -16,12 +19,13 @@ export interface SlotTransfer {
 }
 
 /**
- * Moves slots until each target has ⌊16384/n⌋ slots or one more, and all other nodes have no slots. As few slots as
- * possible move: all slots of nodes that are not targets, and the surplus of targets above their share. The targets
- * that have the most slots get the larger shares. Small ranges are moved whole. A slot goes to the owner of a
- * neighboring slot if that owner is below its share.
+ * Moves slots until each target has ⌊16384/n⌋ slots or one more, and all other nodes have no slots.
+ *
+ * As few slots as possible move: all slots of nodes that are not targets, and the slots that targets have above their
+ * share. The targets with the most slots get the larger shares. Small ranges are moved whole. A slot goes to the owner
+ * of a neighboring slot if that owner is below its share.
  * @param owners all nodes with slots; together they have all slots, each once
- * @param targets the nodes that are to share the slots, with or without slots now
+ * @param targets the nodes that share the slots in the end; they may have slots already
  */
 export function planTransfers(owners: readonly SlotOwner[], targets: readonly string[]): SlotTransfer[] {
   const slotsOf = new Map(owners.map(({ name, slots }) => [name, normaliseRanges(slots)]));
@@ -53,8 +57,9 @@ function evenShares(targets: readonly string[], count: (name: string) => number)
 }
 
 /**
- * A number of slots to give away, `excess`: the smallest ranges whole, and a part of one more range. That part is cut
- * from an end where the neighboring slot's owner is below its share.
+ * Ranges with the number of slots that a node must give away. They are the smallest ranges as a whole and a part of one
+ * more range. The part is cut from an end at which the owner of the neighboring slot is below its share.
+ * @param excess number of slots to give away
  */
 function surplusOf(slots: readonly SlotRange[], excess: number, needs: Deficits): SlotRange[] {
   const surplus: SlotRange[] = [];
@@ -76,7 +81,7 @@ function lastSlots({ to }: SlotRange, size: number): SlotRange {
   return { from: to - size + 1, to };
 }
 
-/** The number of slots that each target lacks, and the target that owns each slot so far. */
+/** The number of slots that each target lacks, and the target that owns each slot at the moment. */
 class Deficits {
   readonly #ownerOf = new Array<string | undefined>(SLOT_COUNT).fill(undefined);
 
@@ -107,8 +112,8 @@ class Deficits {
   }
 
   /**
-   * Gives a part of a range to one target: to the owner of the slot before, otherwise to the owner of the slot after,
-   * otherwise to the target that lacks most.
+   * Gives a part of a range to one target. It is the owner of the slot before the range, otherwise the owner of the
+   * slot after the range, otherwise the target that lacks the most slots.
    */
   #takePart(range: SlotRange): { to: string; taken: SlotRange } {
     const before = this.#ownerOf[range.from - 1];

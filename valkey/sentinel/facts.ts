@@ -17,7 +17,7 @@ export interface SentinelFacts {
   readonly view: Observation<SentinelView>;
 }
 
-/** Asks all Sentinels in parallel. If a Sentinel cannot be asked, its facts have the reason. */
+/** Asks all Sentinels in parallel. The facts of a Sentinel that does not reply contain the reason. */
 export function gatherSentinelFacts(deployment: Deployment, sentinels: Sentinels): Promise<SentinelFacts[]> {
   return withEveryNode(sentinelsAsDeployment(deployment, sentinels), (attempts) =>
     Promise.all(

@@ -1,6 +1,6 @@
 /**
- * Makes Sentinels monitor a formed deployment in replication mode, and waits until they know each other and all nodes
- * of the deployment.
+ * Makes Sentinels monitor a formed deployment in replication mode. Waits until the Sentinels know each other and all
+ * nodes of the deployment.
  */
 import type { Connection } from "../connection";
 import type { Connections } from "../connections";
@@ -16,13 +16,13 @@ import { monitorCommands } from "../sentinel-plan";
 import type { SentinelView } from "./sentinel-view";
 import { failureFlags, readSentinelView } from "./sentinel-view";
 
-/** The Sentinels in the form of a deployment, so that functions for connecting to nodes can connect to them. */
+/** The Sentinels in the form of a deployment, so that functions that connect to nodes can connect to Sentinels. */
 export function sentinelsAsDeployment(deployment: Deployment, { nodes }: Sentinels): Deployment {
   return { ...deployment, name: `${deployment.name}'s Sentinels`, nodes };
 }
 
 /**
- * Makes every Sentinel monitor the present primary. Does not change Sentinels that already monitor this primary.
+ * Makes every Sentinel monitor the present primary. Sentinels that already monitor it are not changed.
  * @returns whether any Sentinel was reconfigured
  * @throws Failure when there is not exactly one primary in time, or the Sentinels do not agree
  */
@@ -48,10 +48,11 @@ export async function formSentinels(
 }
 
 /**
- * Makes Sentinels forget replicas and Sentinels that no longer exist. Without this, a Sentinel keeps trying to reach
- * them, and the missing Sentinels count in votes. One Sentinel forgets at a time, and only while all name the same
- * primary and report no failure, so that the others can fail over in the meantime. If this stops half-way, some
- * Sentinels have forgotten, and the next call does the rest.
+ * Makes Sentinels forget replicas and Sentinels that no longer exist. Otherwise they would keep trying to reach them,
+ * and the missing Sentinels would count in votes.
+ *
+ * Only one Sentinel forgets at a time, so that the others can fail over in the meantime. Before that, all Sentinels
+ * must name the same primary and report no failure. If this function is interrupted, the next call does the rest.
  * @returns whether any Sentinel had something to forget
  * @throws Failure when the Sentinels do not agree in time
  */
@@ -67,8 +68,8 @@ export function forgetGone(
 }
 
 /**
- * Connects to all Sentinels, and waits for those that do not answer. A Sentinel that has just started looks up names that
- * DNS may not know yet, and answers nobody until that has failed.
+ * Connects to all Sentinels, and waits for Sentinels that do not answer yet. A Sentinel that has just started looks up
+ * names that DNS may not know yet. It does not answer until this lookup has failed.
  */
 async function withSentinels<T>(
   deployment: Deployment,
@@ -96,8 +97,8 @@ async function forgetOneByOne(deployment: Deployment, connections: Connections, 
     await deadline.poll(() => disagreement(deployment, connections));
     await connection.call("SENTINEL", "RESET", deployment.name);
     forgot = true;
-    // While a pod stops, its replica may still run. Then the Sentinel learns of it again, and has to forget it again
-    // once the replica has failed.
+    // While a pod stops, its replica may still run. The Sentinel then learns of the replica again, and must forget it
+    // again after the replica has failed.
     const expected = await expectedView(deployment, connections.size, deadline);
     await deadline.poll(async () => {
       const known = await readSentinelView(connection, deployment.name);
@@ -116,7 +117,7 @@ function knowsGone({ replicas, otherSentinels }: SentinelView, { nodes }: Deploy
   return replicas.some(({ endpoint }) => isGone(endpoint)) || otherSentinels.length > others;
 }
 
-/** Whether a Sentinel knows a replica that no longer exists, and has noticed that it does not reply. */
+/** Whether a Sentinel knows a replica that no longer exists and has already noticed that it does not reply. */
 function knowsFailed({ replicas }: SentinelView, { nodes }: Deployment): boolean {
   return replicas.some(
     ({ endpoint: { host, port }, flags }) => nodeNameAt(nodes, host, port) === undefined && flags.includes("s_down"),
@@ -124,7 +125,8 @@ function knowsFailed({ replicas }: SentinelView, { nodes }: Deployment): boolean
 }
 
 /**
- * The reason why the Sentinels do not agree on the primary; undefined if all name the same one and report no failure.
+ * The reason why the Sentinels do not agree on the primary. Undefined if all of them name the same primary and report
+ * no failure.
  */
 async function disagreement({ name, nodes }: Deployment, connections: Connections): Promise<string | undefined> {
   const primaries = new Set<string>();
@@ -159,7 +161,7 @@ async function expectedView(deployment: Deployment, count: number, deadline: Dea
   return { nodes, primary: primary.name, replicas: nodes.length - 1, others: count - 1 };
 }
 
-/** @returns whether the Sentinel had to be reconfigured */
+/** Makes a Sentinel monitor the primary. @returns whether the Sentinel was reconfigured */
 async function monitorPrimary(
   connection: Connection,
   { name, access }: Deployment,
@@ -180,11 +182,11 @@ interface ExpectedView {
   readonly nodes: readonly DeploymentNode[];
   readonly primary: string;
   readonly replicas: number;
-  /** Number of Sentinels in addition to the one that reports. */
+  /** Number of other Sentinels. */
   readonly others: number;
 }
 
-/** Difference between a Sentinel's view and the expected one; undefined if there is none. */
+/** Difference between a Sentinel's view and the expected view; undefined if there is no difference. */
 function missingInView(name: string, view: SentinelView | undefined, expected: ExpectedView): string | undefined {
   if (view === undefined) return `${name} monitors no primary`;
   const flags = failureFlags(view.flags);

@@ -1,8 +1,8 @@
-/** The Sentinels that a configuration asks for: defaults, and reasons to refuse them. Pure. */
+/** The Sentinels that a configuration requests: defaults, and reasons to refuse a request. Pure. */
 import type { SentinelSettings } from "../sentinel-plan";
 import { majority, MIN_SENTINEL_ZONES } from "../sentinel-plan";
 
-/** The Sentinels that a configuration asks for. `{}` means all defaults. */
+/** The Sentinels that a configuration requests. `{}` means all defaults. */
 export interface SentinelRequest {
   /** The number of Sentinels: odd, from 3 to 9. @default 3 */
   readonly count?: number | undefined;
@@ -17,9 +17,9 @@ export interface SentinelRequest {
   readonly failoverTimeoutMs?: number | undefined;
 }
 
-/** Defaults of a request. The quorum's default is a majority, which depends on `count`. */
+/** Defaults of a request. The default of `quorum` is a majority, which depends on `count`. */
 export const SENTINEL_DEFAULTS = { count: 3, downAfterMs: 5000, failoverTimeoutMs: 10_000 } as const;
-/** The least and the greatest value of each number in a request. */
+/** The lowest and the highest allowed value of each number in a request. */
 export const SENTINEL_LIMITS = {
   count: [3, 9],
   downAfterMs: [100, 600_000],
@@ -27,12 +27,12 @@ export const SENTINEL_LIMITS = {
 } as const;
 
 /**
- * Maximum length of the name of a deployment with Sentinels: `NAME-sentinel`, a hyphen and a revision's hash of ten
- * characters must fit into a label of 63.
+ * Longest allowed name of a deployment with Sentinels. A label has at most 63 characters, and must have room for
+ * `NAME-sentinel`, a hyphen, and a revision's hash of ten characters.
  */
 const LONGEST_NAME = 43;
 
-/** The deployment that the Sentinels are to monitor. */
+/** The deployment that the Sentinels monitor. */
 export interface SentinelSubject {
   readonly name: string;
   readonly replicas: number;
@@ -58,8 +58,8 @@ export function sentinelSettings(request: SentinelRequest): SentinelSettings {
 }
 
 /**
- * The request that a choice means; undefined for no Sentinels. Without a choice, a deployment gets Sentinels if its
- * zones, its replicas and the length of its name allow them.
+ * The request that follows from the configuration; undefined for no Sentinels. If the configuration does not say
+ * anything, a deployment gets Sentinels if its zones, its replicas and the length of its name allow them.
  */
 export function requestedSentinels(
   choice: SentinelRequest | boolean | undefined,
@@ -70,7 +70,10 @@ export function requestedSentinels(
   return sentinelProblems({}, subject).length === 0 ? {} : undefined;
 }
 
-/** Every problem of a request. A majority of the Sentinels and a replica must survive the loss of any zone. */
+/**
+ * Every problem of a request. One condition is that the loss of any zone leaves a majority of the Sentinels and a
+ * replica.
+ */
 export function sentinelProblems(request: SentinelRequest, subject: SentinelSubject): SentinelProblem[] {
   const { name, replicas, zones } = subject;
   const { count, quorum, downAfterMs, failoverTimeoutMs } = sentinelSettings(request);
@@ -100,7 +103,10 @@ export function sentinelProblems(request: SentinelRequest, subject: SentinelSubj
   return problems;
 }
 
-/** `3 Sentinels spread over the zones; failover when 2 of them get no reply from the primary for 5 s` */
+/**
+ * The Sentinels as text, such as `3 Sentinels spread over the zones; failover when 2 of them get no reply from the
+ * primary for 5 s`
+ */
 export function describeSentinels({ count, quorum, downAfterMs }: SentinelSettings): string {
   const failover = `failover when ${quorum} of them get no reply from the primary for ${downAfterMs / 1000} s`;
   return `${count} Sentinels spread over the zones; ${failover}`;

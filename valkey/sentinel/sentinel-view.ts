@@ -6,16 +6,16 @@ import { parseFlatReply, parseInfo } from "../topology/info";
 
 /** A Sentinel's view of a deployment. */
 export interface SentinelView {
-  /** The primary's address according to the Sentinel. */
+  /** The address that the Sentinel reports for the primary. */
   readonly primary: Endpoint;
   /**
-   * Whether the Sentinel is in TILT mode, because it was delayed. In this mode, which lasts 30 s, the Sentinel starts
-   * no failover, and its report may be up to 30 s old.
+   * Whether the Sentinel is in TILT mode, which it enters after a delay. In this mode, which lasts 30 s, the Sentinel
+   * starts no failover, and its report may be up to 30 s old.
    */
   readonly tilted: boolean;
   /**
-   * Flags of the primary: `master`, and, if something is wrong, `s_down`, `o_down`, `disconnected`,
-   * `failover_in_progress` and others.
+   * Flags of the primary. `master` is always present. If something is wrong, there are also `s_down`, `o_down`,
+   * `disconnected`, `failover_in_progress` or others.
    */
   readonly flags: readonly string[];
   readonly replicas: readonly {
@@ -26,14 +26,14 @@ export interface SentinelView {
   }[];
   readonly otherSentinels: readonly { readonly endpoint: Endpoint; readonly flags: readonly string[] }[];
   readonly quorum: number;
-  /** The reply of SENTINEL CKQUORUM: true if enough Sentinels can be reached, otherwise its error message. */
+  /** The reply to SENTINEL CKQUORUM: true if enough Sentinels can be reached, otherwise the error message. */
   readonly reachesQuorum: true | string;
 }
 
 /**
  * Asks a Sentinel for its view.
- * @param name the deployment's name, under which the Sentinel monitors the primary
- * @returns undefined when the Sentinel monitors no primary of that name
+ * @param name name of the deployment, under which the Sentinel monitors the primary
+ * @returns undefined when the Sentinel monitors no primary under this name
  * @throws Error when the Sentinel does not reply
  */
 export async function readSentinelView(connection: Connection, name: string): Promise<SentinelView | undefined> {
@@ -65,7 +65,7 @@ export async function readSentinelView(connection: Connection, name: string): Pr
   };
 }
 
-/** SENTINEL PRIMARY, or SENTINEL MASTER on servers without it. */
+/** Sends SENTINEL PRIMARY, or SENTINEL MASTER to servers without it. */
 async function askPrimary(connection: Connection, name: string): Promise<unknown> {
   try {
     return await connection.call("SENTINEL", "PRIMARY", name);
@@ -84,8 +84,8 @@ async function askQuorum(connection: Connection, name: string): Promise<true | s
 }
 
 /**
- * Flags that report a failure or an unfinished failover. `master_down` is not among them. That flag of another Sentinel
- * is the other Sentinel's last answer about the primary. The flag stays long after a failover (seen with Valkey 9.1.2).
+ * Flags that report a failure or an unfinished failover. `master_down` is not included. It is the last answer of
+ * another Sentinel about the primary, and stays long after a failover (seen with Valkey 9.1.2).
  */
 const FAILURE_FLAGS = new Set([
   "s_down",
@@ -96,7 +96,7 @@ const FAILURE_FLAGS = new Set([
   "reconf_inprog",
 ]);
 
-/** The flags that report a failure or an unfinished failover. */
+/** The flags in the list that report a failure or an unfinished failover. */
 export function failureFlags(flags: readonly string[]): string[] {
   return flags.filter((flag) => FAILURE_FLAGS.has(flag));
 }

@@ -1,9 +1,9 @@
-/** Settings that running servers accept by CONFIG SET, without a restart. Pure. */
+/** Settings that running servers accept with CONFIG SET, without a restart. Pure. */
 import { compact } from "../../lib/compact";
 
 /**
- * Directives that every Valkey from 8.1 to 9.1 accepts by CONFIG SET, with the default that all these versions share.
- * When a directive is no longer configured, it gets this default. Every other directive needs a restart.
+ * Directives that every Valkey from 8.1 to 9.1 accepts with CONFIG SET. Each has the default that all these versions
+ * share. A directive that is no longer configured gets this default. A change of any other directive needs a restart.
  */
 export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
   "active-expire-effort": "1",
@@ -68,8 +68,8 @@ export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether CONFIG SET accepts this directive with this value. Quotes are syntax of valkey.conf only, so a quoted value
- * needs a restart.
+ * Whether CONFIG SET accepts this directive with this value. A value with quotes needs a restart, because only
+ * valkey.conf knows quotes.
  */
 export function isDynamic(directive: string, value: string): boolean {
   return Object.hasOwn(DYNAMIC_DEFAULTS, directive) && !/["']/.test(value);
@@ -88,7 +88,9 @@ export function splitDirectives(directives: ReadonlyMap<string, string>): SplitD
 }
 
 /**
- * @returns the values for CONFIG SET that change the directives in force (`before`) to the wanted directives (`after`)
+ * The values for CONFIG SET that change directives.
+ * @param before the directives in force
+ * @param after the wanted directives
  */
 export function dynamicChanges(
   before: ReadonlyMap<string, string>,
@@ -101,8 +103,8 @@ export function dynamicChanges(
 }
 
 /**
- * Directives that are set only when a node has the memory for a higher maxmemory. A new policy with the former limit
- * might refuse every write.
+ * Directives that are set only if a node has the memory for a higher maxmemory. A new policy with the old limit might
+ * refuse every write.
  */
 export const MEMORY_DIRECTIVES: readonly string[] = ["maxmemory", "maxmemory-policy"];
 
@@ -112,9 +114,9 @@ export function memoryDirectives(directives: Readonly<Record<string, string>>): 
 }
 
 /**
- * The changes. If they raise maxmemory, the directives in MEMORY_DIRECTIVES are omitted. A maxmemory of 0 means no
- * limit.
- * @param former values of all directives that change
+ * The changes. If they raise maxmemory, they do not include the directives in MEMORY_DIRECTIVES. A maxmemory of 0 means
+ * no limit.
+ * @param former old values of all directives that change
  */
 export function withoutMemoryRaise(
   former: ReadonlyMap<string, string>,
@@ -136,7 +138,7 @@ export function restartChanges(before: ReadonlyMap<string, string>, after: Reado
   return [...new Set([...was.keys(), ...is.keys()])].filter((name) => was.get(name) !== is.get(name)).sort();
 }
 
-/** Effects of a change of settings, one sentence for each kind of change. */
+/** Describes the effects of a change of settings, with one sentence for each kind of change. */
 export function describeSettingsChange(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,

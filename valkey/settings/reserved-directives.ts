@@ -1,4 +1,4 @@
-/** Directives that the deployment itself sets, each with the reason. Pure. */
+/** Directives that the deployment itself sets, with reasons. Pure. */
 
 const PORTS = "Services, probes and other nodes expect the ports that the deployment chooses";
 const ADDRESSES = "pods change their addresses, and each node announces its own address";

@@ -1,6 +1,6 @@
 /**
- * Settings that cannot be used: a server does not have them, the deployment sets them, or its shape does not allow
- * them. Pure.
+ * Problems of settings: the server does not have a directive, the deployment itself sets it, or the shape does not
+ * allow its value. Pure.
  */
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Engine } from "./engines";
@@ -9,13 +9,13 @@ import { minorVersion } from "./version";
 import knownDirectives from "./known-directives.json";
 import { RESERVED_DIRECTIVES } from "./reserved-directives";
 
-/** The minor versions of Valkey that have a directive, oldest first, by directive. */
+/** For each directive, the minor versions of Valkey that have it, oldest first. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;
 const VERSIONS = [...new Set(Object.values(KNOWN).flat())].sort();
 
 const REPLICAS_NEEDED = "min-replicas-to-write";
 
-/** The servers that are to get the settings. */
+/** The servers for which settings are checked. */
 export interface SettingsTarget {
   /**
    * Engine of the servers.
@@ -23,8 +23,8 @@ export interface SettingsTarget {
    */
   readonly engine?: Engine | undefined;
   /**
-   * Version of the servers, in the form of an image's tag. If the version is unknown, settings of all versions are
-   * allowed.
+   * Version of the servers, as the tag of an image writes it. If the version is unknown, the settings of all versions
+   * are allowed.
    */
   readonly version?: string | undefined;
   /** Names of directives that this package does not know although the servers have them. @default none */
@@ -39,7 +39,7 @@ export interface SettingProblem {
   readonly reason: string;
 }
 
-/** A problem for each setting that cannot be used. Values are not checked, except those that depend on the shape. */
+/** A problem for each setting that cannot be used. Values are checked only if they depend on the shape. */
 export function settingProblems(settings: ServerSettings, target: SettingsTarget): SettingProblem[] {
   const { replicas } = target;
   const needed = settings[REPLICAS_NEEDED] ?? 0;
@@ -53,7 +53,8 @@ export function settingProblems(settings: ServerSettings, target: SettingsTarget
 function problemOf(name: string, { engine = "valkey", version, newerDirectives = [] }: SettingsTarget) {
   const reserved = Object.hasOwn(RESERVED_DIRECTIVES, name) ? RESERVED_DIRECTIVES[name] : undefined;
   if (reserved !== undefined) return `the deployment decides this directive itself: ${reserved}`;
-  // A module's directives begin with its name and a dot. Other engines have their own directives and flags.
+  // Directives of modules begin with the name of the module and a dot. Other engines have their own directives and
+  // flags.
   if (engine !== "valkey" || name.includes(".") || newerDirectives.includes(name)) return undefined;
   const versions = Object.hasOwn(KNOWN, name) ? KNOWN[name] : undefined;
   if (versions === undefined) {

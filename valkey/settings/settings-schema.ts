@@ -1,4 +1,4 @@
-/** Schema of settings, the same in stack files and in arguments of components. Pure. */
+/** Schema of settings. It is the same in stack files and in arguments of components. Pure. */
 import { z } from "zod";
 import { wholeNumber, oneLine, byteSize } from "../../lib/schema/fields";
 import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES } from "./settings";
@@ -7,8 +7,8 @@ import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES } from "./settings";
 export const DIRECTIVE_NAME = /^[a-z][a-z0-9._-]*$/;
 
 /**
- * Settings of a server. Directives that matter to topology, durability or speed have types; any other directive is
- * allowed by its name.
+ * Settings of a server. Directives that matter for topology, durability or speed have their own types. All other
+ * directives are allowed as well.
  */
 export const settingsSchema = z
   .object({

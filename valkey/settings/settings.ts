@@ -1,4 +1,4 @@
-/** Settings of a server. Directives that matter to topology, durability or speed have types. Pure. */
+/** Settings of a server. Directives that matter for topology, durability or speed have their own types. Pure. */
 
 /** Values of `maxmemory-policy`. */
 export const MAXMEMORY_POLICIES = [
@@ -16,8 +16,8 @@ export const MAXMEMORY_POLICIES = [
 export const APPENDFSYNC_VALUES = ["always", "everysec", "no"] as const;
 
 /**
- * Settings by the name of Valkey's directive. Omitted directives have Valkey's default. Values are written as in
- * valkey.conf; sizes are bytes.
+ * Settings by the name of Valkey's directive. Directives that are omitted have Valkey's default. Values are written as
+ * in valkey.conf, except sizes, which are in bytes.
  */
 export interface ServerSettings {
   /** Limit of the memory for data, bytes; 0 means no limit. */
@@ -25,7 +25,7 @@ export interface ServerSettings {
   readonly "maxmemory-policy"?: (typeof MAXMEMORY_POLICIES)[number] | undefined;
   readonly appendonly?: boolean | undefined;
   readonly appendfsync?: (typeof APPENDFSYNC_VALUES)[number] | undefined;
-  /** Rule for snapshots as in valkey.conf, `3600 1 300 100`; an empty string means no snapshots. */
+  /** Rule for snapshots as in valkey.conf, such as `3600 1 300 100`. An empty string means no snapshots. */
   readonly save?: string | undefined;
   /** Threads for network I/O, including the main thread. */
   readonly "io-threads"?: number | undefined;
@@ -38,15 +38,15 @@ export interface ServerSettings {
   /** Seconds that a primary waits for more replicas before it starts a diskless synchronization. */
   readonly "repl-diskless-sync-delay"?: number | undefined;
   readonly "min-replicas-to-write"?: number | undefined;
-  /** Greatest lag with which a replica still counts for `min-replicas-to-write`, seconds. */
+  /** Highest lag at which a replica counts for `min-replicas-to-write`, seconds. */
   readonly "min-replicas-max-lag"?: number | undefined;
   /** Any other directive. */
   readonly [directive: string]: string | number | boolean | undefined;
 }
 
 /**
- * Directives that verification compares between the nodes. CONFIG GET omits those that a server's version does not
- * have.
+ * Directives that verification compares between nodes. CONFIG GET omits directives that the version of the server
+ * lacks.
  */
 export const COMPARED_DIRECTIVES: readonly string[] = [
   "maxmemory",
@@ -71,7 +71,7 @@ export const COMPARED_DIRECTIVES: readonly string[] = [
   "databases",
 ];
 
-/** Directives with their values in the form of CONFIG GET: sizes in bytes, booleans as yes and no. */
+/** Directives with their values as CONFIG GET prints them: sizes in bytes, booleans as yes and no. */
 export function toDirectives(settings: ServerSettings): Map<string, string> {
   return new Map(
     Object.entries(settings).flatMap(([name, value]): [string, string][] =>
@@ -85,7 +85,7 @@ function formatValue(value: string | number | boolean): string {
   return String(value);
 }
 
-/** The text of a valkey.conf. A value of several words is written as several arguments, an empty value as `""`. */
+/** The text of a valkey.conf. A value with several words becomes several arguments; an empty value becomes `""`. */
 export function formatConfigFile(values: ReadonlyMap<string, string>): string {
   return [...values].map(([name, value]) => `${name} ${value === "" ? '""' : value}\n`).join("");
 }

@@ -1,6 +1,6 @@
-/** Versions of Valkey, and which versions can read the data of which others. Pure. */
+/** Versions of Valkey, and rules that say which version can read the data of a different version. Pure. */
 
-/** A version such as `9.1.2`. A tag may omit the last number. */
+/** A version such as `9.1.2`. The last number may be missing, as in the tag of an image. */
 const VERSION = /^v?(\d{1,2})\.(\d{1,2})(?:\.\d+)?(?![\w.])/;
 
 /**
@@ -14,10 +14,11 @@ function lineOf(text: string): readonly [number, number] | undefined {
 }
 
 /**
- * Whether a server of the version `to` may be unable to read data that a server of the version `from` wrote. Patch
- * versions of the same minor version can read each other's data. A newer minor version may write a newer RDB format
- * (9.0 writes format 80, 8.1 reads up to 11), and it may write commands to the append-only file that the older version
- * does not know. The result for unknown versions is false.
+ * Whether a server of the version `to` may be unable to read data that a server of the version `from` wrote.
+ *
+ * Patch versions of the same minor version can read each other's data. A newer minor version may write a newer RDB
+ * format (9.0 writes format 80, 8.1 reads up to 11). It may also write commands to the append-only file that the older
+ * version does not know. The result for unknown versions is false.
  */
 export function cannotReadDataOf(from: string, to: string): boolean {
   const [before, after] = [lineOf(from), lineOf(to)];

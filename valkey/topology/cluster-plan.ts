@@ -15,11 +15,11 @@ export interface ShardPlan {
 /** The shards of a new cluster. */
 export interface ClusterPlan {
   readonly shards: readonly ShardPlan[];
-  /** Descriptions of replicas that share their primary's zone; empty if the plan is zone-safe. */
+  /** Descriptions of replicas that are in the zone of their primary. Empty if the plan is zone-safe. */
   readonly warnings: readonly string[];
 }
 
-/** Error for nodes or a shape for which no plan is possible; `problems` has every reason. */
+/** Error that no plan is possible for these nodes or this shape. `problems` lists every reason. */
 export class PlanError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`no cluster can be planned: ${problems.join("; ")}`);
@@ -28,10 +28,11 @@ export class PlanError extends Error {
 }
 
 /**
- * Plans a cluster over nodes in known zones. Primaries are spread over the zones as evenly as possible. Every replica
- * is in a different zone than its primary, and the replicas of one primary are in different zones as far as possible.
- * If the zones do not allow this, the plan has warnings that name the unsafe pairs. The same nodes always give the same
- * plan.
+ * Plans a cluster over nodes in known zones.
+ *
+ * Primaries are spread over the zones as evenly as possible. Every replica is in a different zone than its primary. The
+ * replicas of one primary are in different zones as far as possible. If the zones do not allow this, the plan has
+ * warnings that name the unsafe pairs. The same nodes always give the same plan.
  * @throws PlanError when the number of nodes does not fit the shape, or names repeat
  */
 export function planCluster(nodes: readonly PlacedNode[], shape: Shape): ClusterPlan {
@@ -56,7 +57,7 @@ export function planCluster(nodes: readonly PlacedNode[], shape: Shape): Cluster
 
 /**
  * Assigns ranges of slots to primaries in order, one range to each primary.
- * @throws Error when there are more or fewer ranges than primaries: a slot could then have two owners or no owner
+ * @throws Error when the numbers of ranges and primaries differ, because a slot could then have two owners or no owner
  */
 export function assignSlots(
   primaries: readonly string[],
@@ -91,14 +92,20 @@ function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
   return problems;
 }
 
-/** Number of primaries for each zone, limited only by the zones' sizes: for zones that allow no zone-safe plan. */
+/**
+ * Number of primaries for each zone, for zones that do not allow a zone-safe plan. The only limit is the size of a
+ * zone.
+ */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
   const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });
   if (shares === undefined) throw new PlanError([`${primaries} primaries do not fit the zones`]);
   return shares;
 }
 
-/** Items of the groups in turn, a1 b1 c1 a2 b2 …: neighboring ranges of slots get primaries in different zones. */
+/**
+ * Items of the groups in turn: a1 b1 c1 a2 b2 …. With this order, neighboring ranges of slots get primaries in
+ * different zones.
+ */
 function interleave<T>(groups: readonly (readonly T[])[]): T[] {
   const longest = Math.max(0, ...groups.map((group) => group.length));
   return Array.from({ length: longest }).flatMap((_, index) =>

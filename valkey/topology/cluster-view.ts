@@ -1,12 +1,12 @@
-/** One node's view of its cluster: CLUSTER NODES as data. Pure. Fixtures with real output are in tests/fixtures. */
+/** The cluster as one node sees it: CLUSTER NODES as data. Pure. Directory tests/fixtures contains real output. */
 import { createHash } from "node:crypto";
 import type { SlotRange } from "./slots";
 import { formatRanges, normaliseRanges, parseRange } from "./slots";
 
-/** Task of a node for its slots: a primary serves them, a replica copies its primary. */
+/** Role of a node. A primary serves slots, and a replica copies its primary. */
 export type Role = "primary" | "replica";
 
-/** A node in a view. All views should agree on everything but the address. */
+/** A node in a view. Views of different nodes should agree on everything except the address. */
 export interface KnownNode {
   readonly id: string;
   readonly role: Role;
@@ -14,7 +14,7 @@ export interface KnownNode {
   readonly primaryId: string | undefined;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
-  /** The node's address in the first view with this topology; the host is empty if that view has no address. */
+  /** The address of the node in the first view with this topology. The host is empty if that view has no address. */
   readonly address: { readonly host: string; readonly port: number; readonly hostname: string | undefined };
 }
 
@@ -27,14 +27,14 @@ export interface Topology {
 /** Reason why a view does not count a node as healthy: `fail?`, `fail`, `handshake` or `noaddr` in CLUSTER NODES. */
 export type FailureFlag = "suspected" | "failed" | "handshake" | "no-address";
 
-/** A slot that the viewing node marks as MIGRATING or IMPORTING. */
+/** A slot that a node marks as MIGRATING or IMPORTING. */
 export interface OpenSlot {
   readonly slot: number;
   readonly direction: "migrating" | "importing";
   readonly peerId: string;
 }
 
-/** The cluster in the view of one node. */
+/** The cluster as one node sees it. */
 export interface ClusterView {
   readonly selfId: string;
   readonly topology: Topology;
@@ -44,7 +44,7 @@ export interface ClusterView {
   readonly openSlots: readonly OpenSlot[];
 }
 
-/** Error for text that is not CLUSTER NODES in the format of Valkey 7 to 9. */
+/** Error for text that differs from the format of CLUSTER NODES in Valkey 7 to 9. */
 export class ViewSyntaxError extends Error {
   constructor(line: string, reason: string) {
     super(`CLUSTER NODES: ${reason}: ${line}`);
@@ -53,8 +53,8 @@ export class ViewSyntaxError extends Error {
 }
 
 /**
- * Parses views, and stores equal topologies only once. The views of a thousand nodes have a thousand lines each, and
- * nearly all of them describe the same topology.
+ * Parses views, and stores equal topologies only once. In a cluster of a thousand nodes, each view has a thousand
+ * lines, and nearly all views describe the same topology.
  */
 export class ViewParser {
   readonly #topologies = new Map<string, Topology>();
@@ -125,7 +125,7 @@ function knownNode(line: Line): KnownNode {
   const slots = line.slotText === "" ? [] : line.slotText.split(" ").map(parseRange);
   return {
     id: line.id,
-    // A node in handshake has no role yet. It counts as a primary until it follows one.
+    // A node in handshake has no role yet. It counts as a primary until it follows a primary.
     role: line.flags.has("slave") || line.flags.has("replica") ? "replica" : "primary",
     primaryId: line.primaryId,
     epoch: line.epoch,
@@ -156,8 +156,8 @@ function failureFlagsOf(flags: ReadonlySet<string>): FailureFlag[] {
 }
 
 /**
- * `[93->-id]` means that slot 93 is being migrated to the node; `[93-<-id]` means that it is being imported from the
- * node.
+ * Parses a mark. `[93->-id]` means that slot 93 is being migrated to the node with this ID; `[93-<-id]` means that it
+ * is being imported from that node.
  */
 function parseMark(word: string): OpenSlot[] {
   if (!word.startsWith("[")) return [];

@@ -1,5 +1,5 @@
 /**
- * Nodes of a cluster that may be unavailable at the same time because of planned work, such as draining a machine.
+ * Nodes of a cluster that may be unavailable at the same time because of planned work, such as the drain of a machine.
  * Pure.
  */
 import { groupBy } from "../../lib/group-by";
@@ -15,11 +15,12 @@ type Group = (readonly DisruptedNode[])[];
 
 /**
  * Groups of whole shards. If at most one node of each group is unavailable, no shard lacks two nodes, and a majority of
- * primaries is available. This is true wherever failovers have moved the roles. Nodes of the same machine, then nodes
- * of the same zone, are spread over the groups, so that a drain rarely has to wait.
+ * primaries is available. This is true even if failovers have moved the roles.
+ *
+ * Nodes of the same machine are spread over the groups, and then nodes of the same zone, so that a drain rarely waits.
  * @param shards the nodes of each shard
- * @returns names of the nodes of each group. There is only one group if a shard has a single node, because its slots
- *   are unavailable with that node
+ * @returns names of the nodes of each group. If a shard has a single node, there is only one group, because the slots
+ *   of that shard are unavailable with the node
  */
 export function disruptionGroups(shards: readonly (readonly DisruptedNode[])[]): string[][] {
   const minority = Math.ceil(shards.length / 2) - 1;

@@ -1,6 +1,6 @@
-/** Parses INFO, other text of the form `key:value`, and flat replies. Pure. */
+/** Parses INFO, other text with lines `key:value`, and flat replies. Pure. */
 
-/** The keys and values of an INFO reply, without its headings. The last value of a repeated key counts. */
+/** The keys and values of an INFO reply, without its headings. If a key is repeated, its last value counts. */
 export function parseInfo(text: string): Map<string, string> {
   const values = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {
@@ -10,7 +10,7 @@ export function parseInfo(text: string): Map<string, string> {
   return values;
 }
 
-/** A value as a number. Undefined, not 0, if the key is missing or the value is not a number. */
+/** A value as a number. If the key is missing or the value is not a number, the result is undefined, not 0. */
 export function infoNumber(info: ReadonlyMap<string, string>, key: string): number | undefined {
   const text = info.get(key);
   if (text === undefined || text.trim() === "") return undefined;
@@ -36,7 +36,7 @@ export function parseFlatReply(reply: unknown): Map<string, string> {
   return values;
 }
 
-/** Whether INFO is from a primary. */
+/** Whether a primary sent this INFO. */
 export function hasPrimaryRole(info: ReadonlyMap<string, string>): boolean {
   return info.get("role") === "master";
 }

@@ -1,4 +1,4 @@
-/** Zones for the nodes of a deployment, and the number of primaries that each zone may have. Pure. */
+/** Zones for the nodes of a deployment, and the number of primaries in each zone. Pure. */
 import { groupBy } from "../../lib/group-by";
 
 /** A node and its zone. */
@@ -7,7 +7,7 @@ export interface PlacedNode {
   readonly zone: string;
 }
 
-/** The number of a deployment's primaries, and the number of replicas of each of them. */
+/** The number of primaries of a deployment, and the number of replicas of each primary. */
 export interface Shape {
   readonly primaries: number;
   readonly replicasPerPrimary: number;
@@ -25,9 +25,12 @@ export function spreadOverZones(names: readonly string[], zones: readonly string
 
 /**
  * Zones for the nodes of a new cluster, by rotation: primary i is in zone i, and its replicas are in the zones after
- * zone i. With two zones or more, this separates every replica from its primary, for every shape. Zones that are filled
- * in turn do not: three primaries with three replicas each cannot be divided into two zones of six nodes.
- * @param names `nodeCount(shape)` names. The first `shape.primaries` of them get the zones of the primaries
+ * zone i.
+ *
+ * With at least two zones, this separates every replica from its primary, for every shape. If one zone were filled
+ * after the other, some shapes would fail: three primaries with three replicas each cannot be divided into two zones of
+ * six nodes.
+ * @param names `nodeCount(shape)` names. The first `shape.primaries` names are those of the primaries
  */
 export function rotateOverZones(names: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
   const others = Math.max(1, zones.length - 1);
@@ -40,10 +43,10 @@ export function rotateOverZones(names: readonly string[], shape: Shape, zones: r
 }
 
 /**
- * Zones for nodes that are added to a cluster. Each node gets the zone that lacks most nodes, compared with the
+ * Zones for nodes that are added to a cluster. Each node gets the zone that lacks the most nodes, compared with the
  * rotation of the wanted shape. As far as the present nodes allow, a cluster that grew has the same placement as a new
  * cluster.
- * @param present the zones of the nodes that stay
+ * @param present zones of the nodes that stay
  */
 export function placeAddedNodes(
   names: readonly string[],
@@ -69,14 +72,14 @@ export function placeAddedNodes(
   });
 }
 
-/** The nodes of each zone. Zones are in the order of their first appearance, nodes in the given order. */
+/** The nodes of each zone. Zones are in the order in which they first appear; nodes are in the given order. */
 export function groupByZone<T extends { readonly zone: string }>(nodes: readonly T[]): Map<string, T[]> {
   return groupBy(nodes, ({ zone }) => zone);
 }
 
 /**
- * Largest number of primaries that a zone of `size` nodes may have, if every replica is to have its primary in a
- * different zone; negative if no number allows that.
+ * Largest number of primaries in a zone of `size` nodes at which every replica can have its primary in a different
+ * zone. Negative if no number allows that.
  *
  * A zone with n nodes, p of them primaries, has n − p replicas, and these need primaries in other zones: n − p ≤ R · (P
  * − p). For R ≥ 2 this limits p from above. For R = 1 it does not depend on p.
@@ -88,9 +91,9 @@ export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrim
 }
 
 /**
- * Number of primaries for each zone, as even as the sizes of the zones allow, so that every replica can have its
+ * Number of primaries for each zone, as even as the sizes of the zones allow, with which every replica can have its
  * primary in a different zone.
- * @returns undefined if there is no such distribution
+ * @returns undefined if no such distribution exists
  */
 export function distributePrimaries(sizes: ReadonlyMap<string, number>, shape: Shape): Map<string, number> | undefined {
   const { primaries: P } = shape;

@@ -62,8 +62,8 @@ export function assignReplicas(
 }
 
 /**
- * Gives replicas to the places. A primary keeps a present replica if one of the primary's places has the replica's
- * zone. The remaining replicas fill the other places.
+ * Gives replicas to the places. A primary keeps a present replica if one of the primary's places has the zone of that
+ * replica. All other replicas fill the remaining places.
  */
 function nameReplicas(
   places: readonly ReplicaPlaces[],
@@ -92,8 +92,8 @@ function nameReplicas(
 }
 
 /**
- * Fills one place along the shortest augmenting path over zones. The path ends at a zone with replicas left. To reach
- * it, places of other primaries may move from zone to zone.
+ * Fills one place along the shortest augmenting path over zones. The path ends at a zone that has replicas left. To
+ * reach this zone, places of other primaries may move to a different zone.
  */
 function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<string, number>, rule: Rule): void {
   const zones = [...left.keys()].sort((a, b) => (left.get(b) ?? 0) - (left.get(a) ?? 0));
@@ -115,7 +115,7 @@ function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<str
   }
 }
 
-/** Follows the path back from the zone with replicas left to the place that is to be filled. */
+/** Follows the path back from the zone that has replicas left to the place that must be filled. */
 function take(
   end: string,
   place: ReplicaPlaces,

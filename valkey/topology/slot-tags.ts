@@ -8,8 +8,8 @@ let tags: readonly string[] | undefined;
 
 /**
  * A hash tag for every slot, by slot. The tag is the first of the shortest alphanumeric strings that hash into the
- * slot; digits come before small letters, and small letters before capital letters. valkey-benchmark has the same table
- * built in (`crc16_slot_table`), so its keys have these tags.
+ * slot. In this order, digits come before small letters, and small letters before capital letters. valkey-benchmark
+ * contains the same table (`crc16_slot_table`), so its keys have these tags.
  */
 export function slotTags(): readonly string[] {
   tags ??= computeTags();

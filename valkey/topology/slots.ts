@@ -1,4 +1,4 @@
-/** Ranges of hash slots: parsing, formatting, arithmetic, and even distribution. Pure. */
+/** Ranges of hash slots: parsing, formatting, set operations, and even distribution. Pure. */
 
 /** Number of hash slots of every Valkey cluster. */
 export const SLOT_COUNT = 16384;
@@ -25,7 +25,7 @@ export function normaliseRanges(ranges: readonly SlotRange[]): SlotRange[] {
   return result;
 }
 
-/** The slots of `ranges` that are in none of `others`, as ascending disjoint ranges. */
+/** The slots of `ranges` that are not in `others`, as ascending disjoint ranges. */
 export function subtractRanges(ranges: readonly SlotRange[], others: readonly SlotRange[]): SlotRange[] {
   const holes = normaliseRanges(others);
   return normaliseRanges(ranges).flatMap((range) => {
@@ -41,15 +41,15 @@ export function subtractRanges(ranges: readonly SlotRange[], others: readonly Sl
   });
 }
 
-/** Ranges as text: `0-5460 9000`, or `none`. */
+/** Ranges as text, such as `0-5460 9000`, or `none`. */
 export function formatRanges(ranges: readonly SlotRange[]): string {
   if (ranges.length === 0) return "none";
   return ranges.map(({ from, to }) => (from === to ? String(from) : `${String(from)}-${String(to)}`)).join(" ");
 }
 
 /**
- * Parses one word of the list of slots in CLUSTER NODES: `5`, `0-5460`.
- * @throws Error when the word is not a slot or range within 0 … 16383.
+ * Parses one word of the list of slots in CLUSTER NODES, such as `5` or `0-5460`.
+ * @throws Error when the word is neither a slot nor a range within 0 … 16383
  */
 export function parseRange(word: string): SlotRange {
   const match = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(word);
@@ -60,8 +60,8 @@ export function parseRange(word: string): SlotRange {
 }
 
 /**
- * All slots in `count` contiguous ranges whose sizes differ by at most one, in slot order.
- * @param count 1 … 16384
+ * Divides all slots into `count` contiguous ranges, in slot order. Their sizes differ by at most one.
+ * @param count number of ranges, 1 … 16384
  */
 export function distributeSlots(count: number): SlotRange[] {
   const start = (index: number): number => Math.floor((index * SLOT_COUNT) / count);

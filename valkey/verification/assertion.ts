@@ -58,15 +58,16 @@ export interface Assertion {
   readonly nodes: readonly string[];
 }
 
-/** Problem of one node. If `node` is empty, it is a problem of the whole deployment. */
+/** Problem of one node. If `node` is empty, the problem concerns the whole deployment. */
 export interface Violation {
   readonly node: string;
   readonly problem: string;
 }
 
 /**
- * An assertion that holds when there are no violations.
- * @param found text about the found state, if there are no violations. @default the text about the expected state
+ * An assertion that holds if there are no violations.
+ * @param found text about the state that was found, for an assertion that holds. @default the text about the expected
+ *   state
  */
 export function assertion(
   id: AssertionId,
@@ -81,10 +82,10 @@ export function assertion(
 }
 
 /**
- * The violations of every node.
- * @param pick the observation that is judged
- * @param judge the problem of an observed value; undefined if there is none
- * @returns violations of the judged values, and one for every node whose value could not be observed
+ * The violations of all nodes.
+ * @param pick returns the observation that is judged
+ * @param judge returns the problem of an observed value; undefined if it has no problem
+ * @returns violations of the judged values, and one violation for every node whose value could not be observed
  */
 export function violationsOf<T>(
   nodes: readonly NodeFacts[],
@@ -98,7 +99,7 @@ export function violationsOf<T>(
   });
 }
 
-/** A violation for every node from which something could not be observed. */
+/** A violation for every node from which a value could not be observed. */
 export function unobservedViolations(
   nodes: readonly NodeFacts[],
   pick: (node: NodeFacts) => Observation<unknown>,
@@ -107,7 +108,7 @@ export function unobservedViolations(
 }
 
 /**
- * Problem of a value that could not be observed. For an unreachable node, the problem omits the reason, because the
+ * Problem of a value that could not be observed. If the node is unreachable, the text omits the reason, because the
  * assertion `reachable` states it.
  */
 function unobservedProblem(facts: NodeFacts, why: string): string {
@@ -115,7 +116,7 @@ function unobservedProblem(facts: NodeFacts, why: string): string {
 }
 
 /**
- * Nodes whose value differs from the wanted value. Without a wanted value, nodes whose value differs from the most
+ * Nodes whose value differs from the wanted value. If there is no wanted value, nodes whose value differs from the most
  * common value.
  * @param name name of the value, for the messages
  */
@@ -142,7 +143,7 @@ export function differencesOf(
 
 const MAX_NAMED = 4;
 
-/** Violations as text. Violations with the same problem share one entry: `cluster-1, cluster-3: fail`. */
+/** Violations as text. Nodes with the same problem share one entry, such as `cluster-1, cluster-3: fail`. */
 function listViolations(violations: readonly Violation[]): string {
   const entries = [...groupBy(violations, ({ problem }) => problem)].map(([problem, own]) => {
     const names = listNames(own.map(({ node }) => node));
@@ -152,7 +153,7 @@ function listViolations(violations: readonly Violation[]): string {
   return compact([...entries.slice(0, MAX_NAMED), rest > 0 ? `and ${rest} more` : undefined]).join("; ");
 }
 
-/** The first four names: `a, b, c, d and 3 more`. */
+/** The first four names as text, such as `a, b, c, d and 3 more` */
 export function listNames(names: readonly string[]): string {
   const distinct = [...new Set(names)].filter((name) => name !== "");
   return formatList(distinct, MAX_NAMED);

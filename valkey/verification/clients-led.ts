@@ -1,12 +1,12 @@
-/** Whether Services lead clients to the right servers. Pure. */
+/** Checks that Services lead clients to the right servers. Pure. */
 import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
 import type { ClientWayFacts } from "../client-ways";
 import type { DeploymentFacts } from "./facts";
 
 /**
- * One assertion about the names to which clients connect; an empty list if the platform has no such names.
- * @param primary the only primary; undefined if there are several or none
+ * An assertion about the names to which clients connect. The list is empty if the platform has no such names.
+ * @param primary the only primary; undefined if several nodes or no node reports the role of a primary
  */
 export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
   if (ways === undefined) return [];

@@ -1,4 +1,4 @@
-/** The verdict on a cluster. Every assertion judges reports of the nodes themselves. Pure. */
+/** The verdict on a cluster. Every assertion judges what the nodes themselves report. Pure. */
 import { compact } from "../../lib/compact";
 import type { FailureFlag, OpenSlot, Topology } from "../topology/cluster-view";
 import { describeKnownNode } from "../topology/cluster-view";
@@ -89,7 +89,7 @@ const FLAG_WORDS: Readonly<Record<FailureFlag, string>> = {
   "no-address": "has no address of",
 };
 
-/** No node's view has a failure flag for another node, and all bus links are up. */
+/** Asserts that no node's view has a failure flag for another node, and that all bus links are up. */
 function noneFailing({ nodes }: DeploymentFacts): Assertion {
   const nameOf = nameLookup(nodes);
   const violations = violationsOf(
@@ -108,7 +108,7 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
   return assertion("none-failing", "no node reports another node as failing", "none", violations);
 }
 
-/** A topology and the names of the nodes that have it in their view. */
+/** A topology, and the names of the nodes whose view contains it. */
 interface SharedTopology {
   readonly topology: Topology;
   readonly holders: string[];
@@ -147,7 +147,7 @@ function firstDifference(topology: Topology, common: Topology): string {
   return missing === undefined ? "differs" : `does not know ${describeKnownNode(missing)}`;
 }
 
-/** Every view has exactly the deployment's nodes. */
+/** Asserts that every view contains exactly the nodes of the deployment. */
 function members({ nodes }: DeploymentFacts): Assertion {
   const nameOf = namesById(nodes);
   const problemOf = (topology: Topology): string => {
@@ -168,7 +168,7 @@ function members({ nodes }: DeploymentFacts): Assertion {
   return assertion("members", what, `${nodes.length} nodes`, violations);
 }
 
-/** Exactly one node claims each slot, according to the nodes themselves. */
+/** Asserts that exactly one node claims each slot. Only the nodes' own claims count. */
 function oneOwner({ nodes }: DeploymentFacts): Assertion {
   const claims = nodes
     .flatMap((each) => (selfOf(each)?.slots ?? []).map((range) => ({ ...range, node: each.node.name })))
@@ -215,7 +215,10 @@ function namesById(nodes: readonly NodeFacts[]): Map<string, string> {
   return new Map(nodes.flatMap(({ node, view }) => (view.known ? [[view.value.selfId, node.name] as const] : [])));
 }
 
-/** Finds a node's name by its node ID. The result for an unknown node is the beginning of its node ID. */
+/**
+ * Returns a function that finds the name of a node by its node ID. For an unknown node, the function returns the
+ * beginning of the node ID.
+ */
 function nameLookup(nodes: readonly NodeFacts[]): (id: string) => string {
   const names = namesById(nodes);
   return (id) => names.get(id) ?? `${id.slice(0, 8)}…`;

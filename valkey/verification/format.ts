@@ -28,7 +28,7 @@ export function formatVerification({ facts, verdict }: Verification): string[] {
   ];
 }
 
-/** The verdict in one line: `VERIFY cluster: PASS — …`. @param verifiedAt ISO 8601 */
+/** The verdict in one line, such as `VERIFY cluster: PASS — …`. @param verifiedAt time of the verification, ISO 8601 */
 export function verdictLine(
   verdict: Pick<Verdict, "deployment" | "pass" | "skippedAssertions"> & {
     readonly assertions: readonly { readonly id: string; readonly pass: boolean }[];
@@ -80,11 +80,11 @@ function nodeTable(facts: DeploymentFacts, { shards }: Verdict): string[] {
   return textTable([NODE_COLUMNS, ...rows], "       rrr");
 }
 
-/** The part of its primary's replication stream that a replica lacks, as text. */
+/** The part of the primary's replication stream that a replica has not received, as text. */
 function lagOf(replica: NodeFacts, primary: NodeFacts | undefined): string {
   if (replica.info.known && replica.info.value.get("master_link_status") !== "up") return "link down";
   const behind = primary === undefined ? undefined : bytesBehind(replica, primary);
-  // A replica that was asked a moment after its primary may have received more in the meantime.
+  // The replica may appear to be ahead of its primary, because it was asked a moment later.
   return behind === undefined ? "?" : formatBytes(Math.max(0, behind));
 }
 
@@ -118,8 +118,8 @@ function topologyLines(facts: DeploymentFacts, verdict: Verdict): string[] {
 }
 
 /**
- * Description of whether a primary and its replica share a zone. In replication mode, a shared zone is not wrong,
- * because there may be more nodes than zones.
+ * Says whether a primary and its replica are in the same zone. In replication mode this is allowed, because there may
+ * be more nodes than zones.
  */
 function describePair(primary: string | undefined, replica: string | undefined, sharedIsWrong: boolean): string {
   if (primary === undefined || replica === undefined) return "zone unknown ✗";

@@ -16,8 +16,8 @@ import { parseFlatReply, parseInfo } from "../topology/info";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
 
 /**
- * Asks every node of a deployment. If a value cannot be read, the facts have the reason. This function never throws
- * because of a node.
+ * Asks every node of a deployment. If a value cannot be read, the facts contain the reason. So this function does not
+ * throw because of a node.
  * @param skippedAssertions assertions whose values are not read
  */
 export async function gatherFacts(
@@ -78,8 +78,8 @@ async function askNode(
     else pipeline.echo("");
     if (deployment.mode === "cluster") pipeline.cluster("INFO").cluster("NODES");
   });
-  // Dragonfly, and Redis before 7, accept only one section and one pattern per command, so all sections and settings
-  // are requested.
+  // Dragonfly, and Redis before 7, accept only one section and one pattern per command. For these servers, all sections
+  // and settings are requested.
   const all = takesLists(someInfo) ? undefined : await ask(connection, askForAll);
   const [info, settings] = all ?? [someInfo, someSettings];
   const notAsked = unobserved("not asked");
@@ -102,14 +102,14 @@ function takesLists(info: Observation<unknown> | undefined): boolean {
   return info?.known !== false || !/syntax error/i.test(info.why);
 }
 
-/** The named settings that are in the reply, in the order of the names. */
+/** The named settings that the reply contains, in the order of the names. */
 function pickSettings(reply: unknown, names: readonly string[]): Map<string, string> {
   const values = parseFlatReply(reply);
   const present = names.filter((name) => values.has(name));
   return new Map(present.map((name) => [name, values.get(name) ?? ""]));
 }
 
-/** Sends commands in one round trip. @returns each command's reply, or the reason why there is none */
+/** Sends commands in one round trip. @returns for each command the reply, or the reason why there is no reply */
 async function ask(
   connection: Connection,
   commands: (pipeline: ChainableCommander) => void,
@@ -133,7 +133,7 @@ function parseView(text: Observation<unknown>, parser: ViewParser): NodeFacts["v
   }
 }
 
-/** The zone that the server itself reports (`availability-zone`, Valkey 8.1). */
+/** The zone that the server itself reports (`availability-zone`, since Valkey 8.1). */
 function zoneOf(info: Observation<unknown> | undefined): string | undefined {
   const zone = info?.known === true ? parseInfo(String(info.value)).get("availability_zone") : undefined;
   return zone === "" ? undefined : zone;

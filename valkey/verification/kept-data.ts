@@ -1,6 +1,6 @@
 /**
- * Whether each shard still has the data that the last verification saw. The ID and the offset of the shard's
- * replication show this. Pure.
+ * Checks that each shard still has the data that the last verification saw. The ID and the offset of the shard's
+ * replication stream show this. Pure.
  */
 import { compact } from "../../lib/compact";
 import { infoNumber } from "../topology/info";
@@ -13,7 +13,7 @@ import type { Verification } from "./verify";
 
 /** The data of a shard, as a verification saw it. */
 export interface ShardData {
-  /** Names of the shard's nodes; the primary is the first. */
+  /** Names of the shard's nodes. The primary is the first. */
   readonly nodes: readonly string[];
   /** `master_replid` of the shard's primary. */
   readonly replicationId: string;
@@ -32,15 +32,15 @@ export interface SeenData {
   /** Time of the verification, ISO 8601. */
   readonly seenAt: string;
   /**
-   * Data of the shards with replicas. Shards with only one node are omitted: without a file, such a node loses its data
-   * at every restart.
+   * Data of the shards that have replicas. Shards with a single node are omitted, because such a node loses its data at
+   * every restart unless it writes a file.
    */
   readonly shards: readonly ShardData[];
 }
 
 /**
- * Data that the next verification compares with. Omits shards without replicas, and servers that do not report these
- * values.
+ * Data with which the next verification compares. It does not contain shards without replicas, and servers that do not
+ * report the needed values.
  */
 export function seenData({ facts, verdict }: Verification, now = new Date()): SeenData {
   const shards = verdict.shards.flatMap(({ primary, replicas }): ShardData[] => {
@@ -64,9 +64,11 @@ export function seenData({ facts, verdict }: Verification, now = new Date()): Se
 
 /**
  * Adds the assertion `data-kept` to a verdict. The assertion fails if a shard's primary has started empty or from an
- * older copy since the last verification. If this is not certain, the assertion holds. That is the case for a shard
- * whose nodes are not the same any more, and for servers that read an append-only file. It is also the case if a
- * different server has taken over since the loss and clients have written as much as there was before.
+ * older copy since the last verification.
+ *
+ * If this is not certain, the assertion holds. There are three such cases: the nodes of the shard have changed, the
+ * server reads an append-only file, or a different server has taken over since the loss and clients have written as
+ * much as there was before.
  */
 export function withKeptData({ facts, verdict }: Verification, former: SeenData, now = new Date()): Verification {
   const seconds = (now.getTime() - Date.parse(former.seenAt)) / 1000;
@@ -100,32 +102,30 @@ const offsetOf = (info: Info | undefined): number | undefined =>
 
 const keepsAppendOnlyFile = (info: Info): boolean => info.get("aof_enabled") === "1";
 
-/**
- * Whether a shard has the same nodes as before. If its nodes changed, new nodes may have the data of the removed nodes.
- */
+/** Whether a shard has the same nodes as before. If not, its new nodes may have the data of the removed nodes. */
 function isSame({ nodes }: ShardData, { primary, replicas }: Shard): boolean {
   const present = compact([primary, ...replicas]);
   return present.length === nodes.length && present.every((name) => nodes.includes(name));
 }
 
-/** Replication ID in INFO if a server has no former replication. */
+/** Replication ID that INFO prints for a server without an earlier replication. */
 const NO_ID = /^0*$/;
 
-/** Whether a server has started in the last `seconds`. A server reports its uptime in whole seconds. */
+/** Whether a server has started in the last `seconds` seconds. Servers report their uptime in whole seconds. */
 const hasStartedIn = (info: Info, seconds: number): boolean =>
   (infoNumber(info, "uptime_in_seconds") ?? Infinity) < seconds + 1;
 
-/** The present state of a shard. */
+/** The state of a shard now. */
 interface Now {
-  /** Seconds since the data was seen. */
+  /** Seconds since the last verification saw the data. */
   readonly seconds: number;
-  /** Whether all nodes of the shard have restarted since the data was seen. */
+  /** Whether all nodes of the shard have restarted since then. */
   readonly allStarted: boolean;
   /** Number of keys of the primary. */
   readonly keys: number;
 }
 
-/** The reason why a shard's primary lacks data that was seen; undefined if it lacks none. */
+/** The reason why a shard's primary lacks data that was seen before; undefined if it has all of it. */
 function problemOf(data: ShardData, info: Info, now: Now): string | undefined {
   const [own, former = ""] = [info.get("master_replid"), info.get("master_replid2")];
   if (data.keys === 0 || own === data.replicationId) return undefined;
@@ -143,7 +143,7 @@ function problemOf(data: ShardData, info: Info, now: Now): string | undefined {
       ? `it has started from an older copy, which ends at byte ${from} of the replication stream; the last verification saw byte ${data.offset}`
       : undefined;
   }
-  // A server that takes over continues from the former primary's offset, even if clients have deleted keys.
+  // A server that takes over continues from the offset of the old primary, even if clients have deleted keys.
   const isShorter = (offsetOf(info) ?? Infinity) < data.offset && now.keys < data.keys;
   return now.allStarted && isShorter
     ? `all servers have started since the last verification, without some of the ${data.keys} keys that it saw`

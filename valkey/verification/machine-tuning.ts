@@ -1,6 +1,6 @@
 /**
- * Whether machines are tuned as their platform promises. A machine whose tuning failed still joins and runs servers,
- * but measurements on it are not comparable. Pure.
+ * Checks that machines are tuned as their platform promises. A machine whose tuning failed still joins and runs
+ * servers, but measurements on it cannot be compared. Pure.
  */
 import { groupBy } from "../../lib/group-by";
 import type { Observation } from "../observation";
@@ -14,7 +14,10 @@ interface TuningPromise {
   readonly id: Assertion["id"];
   readonly what: string;
   readonly expected: string;
-  /** The problem, or undefined if the promise is kept. The observation is unknown if a setting could not be read. */
+  /**
+   * Returns the problem, or undefined if the promise is kept. The observation has no value if a setting could not be
+   * read.
+   */
   readonly judge: (settings: MachineSettings) => Observation<string | undefined>;
 }
 
@@ -104,7 +107,7 @@ function interruptPromise(count: number): TuningPromise {
   };
 }
 
-/** One assertion for each promise; an empty list if the platform promises nothing. */
+/** One assertion for each promise. Empty if the platform promises nothing. */
 export function tuningAssertions({ nodes, tuning }: DeploymentFacts): Assertion[] {
   if (tuning === undefined) return [];
   return promisesOf(tuning).map(({ id, what, expected, judge }) => {
@@ -127,7 +130,7 @@ function judgedOf(
   return machineSettings.known ? judge(machineSettings.value) : machineSettings;
 }
 
-/** A violation for each server that has a CPU in common with another server on its machine. */
+/** A violation for each server that shares a CPU with another server on the same machine. */
 function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
   const ownerOf = new Map<string, string>();
   return nodes.flatMap(({ node, machineSettings }) => {
@@ -139,7 +142,7 @@ function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
   });
 }
 
-/** Descriptions of the settings that are not as promised; empty if all are. */
+/** Descriptions of settings that differ from the promised values. Empty if all settings are as promised. */
 function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineSettings>): string[] {
   if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
   return promisesOf(promised).flatMap(({ what, judge }) => {
@@ -155,7 +158,10 @@ export interface MachineFinding {
   readonly settings: Observation<MachineSettings>;
 }
 
-/** Sentences about machines that are not as promised. Machines with the same problems share one sentence. */
+/**
+ * Sentences about machines whose settings differ from the promised values. Machines with the same problems share one
+ * sentence.
+ */
 export function machinesWithoutTuning(promised: ExpectedTuning, found: readonly MachineFinding[]): string[] {
   const untuned = found.flatMap(({ machine, settings }) => {
     const problems = tuningProblems(promised, settings).join(", ");
@@ -166,7 +172,7 @@ export function machinesWithoutTuning(promised: ExpectedTuning, found: readonly 
   );
 }
 
-/** CPU numbers as text: `0, 6-7`. */
+/** CPU numbers as text, such as `0, 6-7` */
 export function formatCpus(cpus: readonly number[]): string {
   const parts: string[] = [];
   for (let index = 0; index < cpus.length; index++) {

@@ -1,4 +1,4 @@
-/** The verdict on one primary and its replicas. Pure. */
+/** The verdict on a deployment in replication mode: one primary and its replicas. Pure. */
 import { compact } from "../../lib/compact";
 import type { Endpoint } from "../node";
 import { nodeNameAt } from "../node";
@@ -60,7 +60,7 @@ function sentinelRows({ nodes, sentinels }: DeploymentFacts, shards: readonly Sh
   });
 }
 
-/** The primary's name; undefined if there is not exactly one primary. */
+/** The name of the only primary. Undefined if there is not exactly one primary. */
 function solePrimary(shards: readonly Shard[]): string | undefined {
   return shards.length === 1 ? shards[0]?.primary : undefined;
 }
@@ -84,10 +84,7 @@ function replicaCount({ nodes, shape }: DeploymentFacts, shards: readonly Shard[
   return assertion("replicas", "there are as many replicas as wanted", String(wanted), violations);
 }
 
-/**
- * Every replica has the data set of the primary. No replica follows a different primary of this deployment or of
- * another deployment.
- */
+/** Asserts that every replica has the data set of the primary, and that no replica follows a different primary. */
 function oneDataSet({ nodes }: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const primary = nodes.find(({ node }) => node.name === solePrimary(shards));
   const replicationId = primary?.info.known === true ? primary.info.value.get("master_replid") : undefined;
@@ -101,7 +98,7 @@ function oneDataSet({ nodes }: DeploymentFacts, shards: readonly Shard[]): Asser
   return assertion("one-data-set", "every replica has the data set of the primary", "one replication ID", violations);
 }
 
-/** The primary reports every replica as online. */
+/** Asserts that the primary reports every replica as online. */
 function allOnline({ nodes, shape }: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const primary = nodes.filter(({ node }) => node.name === solePrimary(shards));
   const wanted = shape.replicasPerPrimary ?? nodes.length - 1;
@@ -125,7 +122,7 @@ function readOnly({ nodes }: DeploymentFacts): Assertion {
   return assertion("read-only", "every replica refuses writes", "all", violations);
 }
 
-/** The zones' numbers of nodes differ by at most one. */
+/** Asserts that the numbers of nodes in any two zones differ by at most one. */
 function evenSpread({ nodes, zones: wanted = [] }: DeploymentFacts): Assertion {
   const placed = nodes.map(({ node }) => ({ name: node.name, zone: node.zone ?? "" }));
   const byZone = groupByZone(placed);

@@ -95,7 +95,7 @@ function quorumProblem({ quorum, reachesQuorum }: SentinelView, settings: Sentin
   return reachesQuorum === true ? undefined : reachesQuorum;
 }
 
-/** Enough Sentinels for a failover survive the loss of any one zone. */
+/** Asserts that after the loss of any one zone, enough Sentinels remain for a failover. */
 function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: SentinelSettings): Assertion {
   const needed = Math.max(quorum, majority(count));
   const zones = [...new Set(sentinels.map(({ node }) => node.zone ?? ""))].sort();

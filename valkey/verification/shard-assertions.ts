@@ -5,7 +5,8 @@ import type { DeploymentFacts } from "./facts";
 import type { Shard } from "./shards";
 
 /**
- * The cluster has the wanted number of primaries (at least three if no number is wanted), and each primary has slots.
+ * Asserts that the cluster has the wanted number of primaries, and that each primary has slots. If no number is wanted,
+ * the cluster must have at least three primaries.
  */
 export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const { primaries: wanted } = facts.shape;
@@ -25,8 +26,8 @@ export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): 
 }
 
 /**
- * Every primary has the wanted number of replicas. If no number is wanted, all primaries have the same number, which is
- * at least one.
+ * Asserts that every primary has the wanted number of replicas. If no number is wanted, all primaries must have the
+ * same number, which is at least one.
  */
 export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const { replicasPerPrimary } = facts.shape;
@@ -48,7 +49,7 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   );
 }
 
-/** Every primary has a replica in a different zone, if replicas are wanted. */
+/** Asserts that every primary has a replica in a different zone, if replicas are wanted. */
 export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const what = "every primary has a replica in a different zone";
   if (facts.shape.replicasPerPrimary === 0) return assertion("replica-elsewhere", what, "no replicas are wanted", []);
@@ -64,7 +65,7 @@ export function replicaElsewhere(facts: DeploymentFacts, shards: readonly Shard[
   return assertion("replica-elsewhere", what, "each", [...unobservedViews(facts), ...violations]);
 }
 
-/** No replica is in the zone of its primary. */
+/** Asserts that no replica is in the zone of its primary. */
 export function zonesApart(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const zoneOf = zoneLookup(facts);
   const problemOf = (replica: string, primary: string | undefined): string | undefined => {

@@ -13,8 +13,8 @@ export interface Shard {
 }
 
 /**
- * The shards of a deployment in the order of their slots. A node that could not be asked belongs to a shard only if
- * other nodes report it.
+ * The shards of a deployment in the order of their slots. A node that did not reply belongs to a shard only if other
+ * nodes report it.
  */
 export function shardsOf(facts: DeploymentFacts): Shard[] {
   return facts.mode === "cluster" ? clusterShards(facts.nodes) : replicationShards(facts.nodes);

@@ -8,13 +8,13 @@ import { assertion, differencesOf, unobservedViolations, violationsOf } from "./
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import type { Shard } from "./shards";
 
-/** Every node replies. */
+/** Asserts that every node replies. */
 export function reachable({ nodes }: DeploymentFacts): Assertion {
   const violations = nodes.flatMap(({ node, info }) => (info.known ? [] : [{ node: node.name, problem: info.why }]));
   return assertion("reachable", "every node can be reached", `${nodes.length} of ${nodes.length} nodes`, violations);
 }
 
-/** No node is still loading its data. */
+/** Asserts that no node is still loading its data. */
 export function notLoading({ nodes }: DeploymentFacts): Assertion {
   const violations = violationsOf(
     nodes,
@@ -27,7 +27,7 @@ export function notLoading({ nodes }: DeploymentFacts): Assertion {
   return assertion("not-loading", "no node is loading its data", "none", violations);
 }
 
-/** All nodes run one version. */
+/** Asserts that all nodes run the same version. */
 export function sameVersion({ nodes }: DeploymentFacts): Assertion {
   const version = ({ info }: NodeFacts): Observation<string> => mapObservation(info, serverVersion);
   const violations = differencesOf(nodes, "version", version);
@@ -35,16 +35,17 @@ export function sameVersion({ nodes }: DeploymentFacts): Assertion {
   return assertion("same-version", "every node runs the same version", "one version", violations, first ?? "none");
 }
 
-/** The server and its version from INFO: `valkey 9.1.2`. */
+/** The server and its version from INFO, such as `valkey 9.1.2` */
 export function serverVersion(info: ReadonlyMap<string, string>): string {
   const name = info.get("server_name") ?? "redis";
   return `${name} ${info.get(`${name}_version`) ?? info.get("redis_version") ?? "unknown"}`;
 }
 
 /**
- * Every node has the same settings, with the configured values. Only COMPARED_DIRECTIVES are compared with configured
- * values. Other directives are compared between the nodes only, because CONFIG GET prints many directives in a
- * different form than valkey.conf.
+ * Asserts that every node has the same settings, with the configured values.
+ *
+ * Only COMPARED_DIRECTIVES are compared with configured values. Other directives are compared between nodes only,
+ * because CONFIG GET prints many directives in a different form than valkey.conf.
  */
 export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
   if (skippedAssertions.includes("settings")) return [];
@@ -69,7 +70,7 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
   return [assertion("same-settings", what, `${names.size} settings the same`, violations)];
 }
 
-/** Every node has the configured users; an empty list if no users are configured. */
+/** Asserts that every node has the configured users. Empty if no users are configured. */
 export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
   if (users === undefined) return [];
   const names = Object.keys(users);
@@ -82,7 +83,7 @@ export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
   return [assertion("users", what, names.join(", "), violations)];
 }
 
-/** The zone of every node is known. */
+/** Asserts that the zone of every node is known. */
 export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion {
   const unknown = nodes.filter(({ node }) => (node.zone ?? "") === "");
   const violations = unknown.map(({ node }) => ({ node: node.name, problem: "its zone is unknown" }));
@@ -93,9 +94,11 @@ export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion
 }
 
 /**
- * No server reports a wrong zone to clients. A zone is wrong if the server's machine is not in it. A server that has
- * restarted may report no zone until the next update; clients then read from any replica. The list is empty if no zones
- * are configured, or if no server has the directive.
+ * Asserts that no server reports a wrong zone to clients. A zone is wrong if the machine of the server is in a
+ * different zone. A server that has restarted may report no zone until the next update; clients then read from any
+ * replica.
+ *
+ * Empty if no zones are configured, or if no server has the directive.
  */
 export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
   const toldBy = ({ info }: NodeFacts): string | undefined => (info.known ? info.value.get(TOLD_ZONE) : undefined);
@@ -120,15 +123,15 @@ export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
   ];
 }
 
-/** Name of `availability-zone` in INFO. */
+/** Name of the field in INFO that contains `availability-zone`. */
 const TOLD_ZONE = "availability_zone";
 
 /** Greatest lag of a replica behind its primary, bytes of the replication stream. */
 const MAX_LAG_BYTES = 1024 * 1024;
-/** Greatest time since a replica last heard from its primary, seconds. */
+/** Longest time since a replica last heard from its primary, seconds. */
 const MAX_LAG_SECONDS = 15;
 
-/** Links and lag of all replicas, as the replicas report them. */
+/** Assertions about the links and the lag of all replicas, as the replicas report them. */
 export function replicationHealth(facts: DeploymentFacts, shards: readonly Shard[]): Assertion[] {
   const byName = new Map(facts.nodes.map((each) => [each.node.name, each]));
   const pairs = shards.flatMap(({ primary, replicas }) =>
@@ -170,8 +173,8 @@ function lagProblem(replica: NodeFacts, primary: NodeFacts | undefined): string 
 }
 
 /**
- * Bytes of the replication stream that a replica has not received, if both nodes were asked at about the same time;
- * undefined if unknown.
+ * Bytes of the replication stream that a replica has not received. Undefined if unknown. The result is correct only if
+ * both nodes were asked at about the same time.
  */
 export function bytesBehind(replica: NodeFacts, primary: NodeFacts): number | undefined {
   if (!replica.info.known || !primary.info.known) return undefined;

@@ -17,7 +17,7 @@ const assertionSchema = z.strictObject({
   nodes: z.array(z.string()),
 });
 
-/** A deployment in the state that verification found. */
+/** A deployment as verification found it. */
 export const topologySchema = z.strictObject({
   deployment: z.string(),
   mode: modeSchema,
@@ -41,7 +41,7 @@ export const topologySchema = z.strictObject({
   }),
 });
 export type TopologyRecord = z.infer<typeof topologySchema>;
-/** @param formationMs null if this run did not form the deployment */
+/** @param formationMs duration of the formation, milliseconds; null if this run did not form the deployment */
 export function topologyOf({ facts, verdict }: Verification, formationMs: number | null): TopologyRecord {
   const primaries = new Set(verdict.shards.map(({ primary }) => primary));
   const [first] = facts.nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));

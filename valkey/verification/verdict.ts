@@ -11,9 +11,9 @@ export interface Verdict {
   /** True if there is at least one assertion and all assertions hold. */
   readonly pass: boolean;
   readonly assertions: readonly Assertion[];
-  /** Assertions skipped on request. */
+  /** Assertions that were skipped because the user wanted it. */
   readonly skippedAssertions: readonly string[];
-  /** The shards according to the nodes themselves; one shard in replication mode. */
+  /** The shards that the nodes report. In replication mode there is a single shard. */
   readonly shards: readonly Shard[];
 }
 

@@ -1,4 +1,4 @@
-/** Verifies a deployment: reads the facts from every node, then judges them. */
+/** Verifies a deployment. It reads the facts from every node, and then judges them. */
 import type { AssertionId } from "./assertion";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
@@ -28,12 +28,13 @@ export async function verify(
 
 const POLL_MS = 500;
 
-/** Time limits for a verdict to pass. */
+/** Time limits within which a verdict must pass. */
 export interface SettlingTime {
   /** Time limit for all assertions to hold, milliseconds. */
   readonly settlingMs: number;
   /**
-   * Time limit for SELF_RECOVERING_ASSERTIONS to hold if all other assertions hold, milliseconds. @default `settlingMs`
+   * Time limit for SELF_RECOVERING_ASSERTIONS, milliseconds. It applies while all other assertions hold. @default
+   * `settlingMs`
    */
   readonly recoveryMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -42,8 +43,8 @@ export interface SettlingTime {
 }
 
 /**
- * Assertions that start to hold without intervention, for example when replicas have linked and caught up. With a large
- * data set this takes minutes.
+ * Assertions that begin to hold without intervention, for example when replicas are linked and have caught up. With a
+ * large data set this takes minutes.
  */
 export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
   "reachable",
@@ -64,8 +65,8 @@ export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
 ]);
 
 /**
- * Verifies until the verdict passes, or cannot pass in time any more: for a deployment that has just started or
- * changed. A node that does not reply is asked again.
+ * Verifies until the verdict passes, or until it can no longer pass in time. It is for a deployment that has just
+ * started or changed. Nodes that do not reply are asked again.
  */
 export async function verifyUntilPass(deployment: Deployment, settling: SettlingTime): Promise<Verification> {
   const { settlingMs, recoveryMs: limitMs = settlingMs, signal, report } = settling;
@@ -83,8 +84,8 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
 }
 
 /**
- * The verdict on facts. If no node can be reached, the verdict has only the assertion `reachable` with the reasons.
- * Pure.
+ * The verdict on facts. If no node can be reached, the verdict contains only the assertion `reachable`, with the
+ * reasons. Pure.
  */
 export function judgeFacts(facts: DeploymentFacts): Verdict {
   const isUnreached = facts.nodes.length > 0 && facts.nodes.every(({ info }) => !info.known);

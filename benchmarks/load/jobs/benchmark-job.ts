@@ -10,19 +10,21 @@ import { PASSWORD_KEY, podSpec } from "./runner-pod";
 /** The objects of one run. */
 export interface JobObjects {
   readonly job: Plain<V1Job>;
-  /** Password of the user that is created for the run. The Job starts suspended and owns the Secret. */
+  /**
+   * Password of the user that is created for the run. The Job owns this Secret, so it starts suspended until the Secret
+   * exists.
+   */
   readonly secret: Plain<V1Secret> | undefined;
   /** Files of the sidecar. The Job owns the ConfigMap. */
   readonly files: Plain<V1ConfigMap> | undefined;
 }
 
-/** Time for which a finished Job is kept if this program does not delete it, so that its logs can be read, seconds. */
+/**
+ * Seconds that Kubernetes keeps a finished Job if this program does not delete it. In this time its logs can be read.
+ */
 const TTL_SECONDS = 300;
 
-/**
- * An indexed Job with one pod per runner. If it owns other objects, it starts suspended, because they are created after
- * it.
- */
+/** An indexed Job with one pod per runner. If it owns other objects, it starts suspended until they are created. */
 export function benchmarkJob(plan: JobPlan): JobObjects {
   const { name, namespace, runner, user, files } = plan;
   const labels = { ...JOB_LABELS };
@@ -59,12 +61,12 @@ function base64(files: NonNullable<JobPlan["files"]>): Record<string, string> {
 }
 
 /**
- * Prints only valkey-benchmark's options. A container's termination message holds 4096 bytes, and the whole help text
- * is longer.
+ * Prints only the options of valkey-benchmark. A container's termination message holds 4096 bytes, and the whole help
+ * text is longer.
  */
 const FEATURES_SCRIPT = `valkey-benchmark --help | grep '^ *--' > /dev/termination-log`;
 
-/** A Job with one pod, whose termination message lists the options of the image's valkey-benchmark. */
+/** A Job with one pod. The pod's termination message lists the options that valkey-benchmark has in this image. */
 export function featuresJob(plan: Pick<JobPlan, "name" | "namespace" | "image" | "servers" | "runner">): Plain<V1Job> {
   const complete: JobPlan = {
     ...plan,

@@ -1,4 +1,4 @@
-/** Runs load generators as Kubernetes Jobs: one Job per run, which is deleted after its results were read. */
+/** Runs load generators as Kubernetes Jobs. Each run is one Job, which is deleted after its results are read. */
 import { randomBytes } from "node:crypto";
 import { compact } from "../../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
@@ -26,7 +26,7 @@ import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { runnerTls } from "./runner-pod";
 import { runnerKeys } from "./runner-script";
 
-/** Context that all runs share. */
+/** Context that all runs of a driver share. */
 export interface JobLoadDriverOptions {
   readonly plan: RunnerPlan;
   /** The deployments to measure. */
@@ -36,13 +36,13 @@ export interface JobLoadDriverOptions {
    * @default the image of the first deployment
    */
   readonly image?: string | undefined;
-  /** Longest time that runners may take to start, milliseconds. @default 300000 */
+  /** Time limit for the start of the runners, milliseconds. @default 300000 */
   readonly timeoutMs?: number | undefined;
   /** Reports what the run waits for. */
   readonly report?: ReportProgress | undefined;
 }
 
-/** Time after the sum of all timeouts at which Kubernetes ends the Job, seconds. */
+/** Time that is added to the sum of all timeouts, seconds. After this time Kubernetes ends the Job. */
 const DEADLINE_SLACK_SECONDS = 120;
 
 /** A Job that is not created yet, with the values that it was made from. */
@@ -129,7 +129,7 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
     return { run, runs, phases, servers, plan };
   }
 
-  /** Warms up if there are two phases, and measures the last phase. */
+  /** Measures the last phase. If there are two phases, the first is the warm-up. */
   async #measure({ run, runs, phases, servers, plan }: PreparedJob<R>, observer: LoadObserver): Promise<LoadOutcome> {
     await run.start(sharingAdvice(servers));
     const untuned = await this.#untuned(run);
@@ -156,8 +156,8 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
   }
 
   /**
-   * Descriptions of machine settings of the runners' machines that are not as promised. Each machine is asked once,
-   * while the runners wait to start.
+   * Descriptions of machine settings that differ from the promised values. It covers the machines of the runners, and
+   * asks each machine once, while the runners wait to start.
    */
   async #untuned(run: JobRun): Promise<string[]> {
     const { tuning } = this.options.plan;
@@ -175,7 +175,7 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
   }
 }
 
-/** Runs valkey-benchmark in Jobs, with the options that the image's version has. */
+/** Runs valkey-benchmark in Jobs. It uses only options that the valkey-benchmark of the image has. */
 export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> implements ValkeyBenchmarkDriver {
   private constructor(
     kubernetes: KubernetesClient,
@@ -186,8 +186,8 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
   }
 
   /**
-   * Reads the options of the image's valkey-benchmark with a Job. The Job also shows whether a machine has room for a
-   * runner.
+   * Runs a Job that reads the options of the image's valkey-benchmark. The Job also shows whether a machine has room
+   * for a runner.
    * @throws BadInput without a deployment; Failure when a runner cannot start, with the reason
    */
   static async open(
@@ -215,7 +215,8 @@ export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> 
 }
 
 /**
- * The plan with the CA certificate that signed the servers' certificates, unless the plan has its own TLS files.
+ * The plan with the CA certificate that signed the servers' certificates. A plan that has its own TLS files is returned
+ * unchanged.
  * @throws BadInput if the runners could not mount the certificate
  */
 export function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSecret }: PodDeployment): RunnerPlan {
@@ -247,8 +248,8 @@ function sharingAdvice({ name }: PodDeployment): string {
 }
 
 /**
- * Text for the keys by which runners meet. In a cluster, it is a hash tag of one of the primary's slots, so that all
- * these keys are on this primary.
+ * Text in the names of the keys with which runners wait for each other. In a cluster, the text is a hash tag for a slot
+ * of this primary, so that the primary has all these keys.
  */
 function keyTag({ slots, name }: PrimaryNode): string {
   if (slots === undefined) return "";

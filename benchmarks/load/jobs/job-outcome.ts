@@ -17,7 +17,7 @@ export interface JobFacts<R> {
   readonly loadGenerator: JobLoadGenerator<R>;
   /** The warm-up, if there was one, and then the measurement. */
   readonly phases: readonly R[];
-  /** Seed of the first runner. Each further runner has the next number. */
+  /** Seed of the first runner. Each further runner has the next higher number. */
   readonly seed: number;
   readonly startedAt: string;
   /** Start of the measurement, milliseconds since the epoch. */
@@ -28,17 +28,17 @@ export interface JobFacts<R> {
   readonly machines: readonly string[];
   /** CPU limit of each runner, cores. */
   readonly cpuLimit: number | undefined;
-  /** Machines that run servers of the deployment under test. */
+  /** Machines on which servers of the deployment under test run. */
   readonly servers: ReadonlySet<string>;
-  /** Whether runners were allowed to run on those machines. */
+  /** Whether runners were allowed to run on the servers' machines. */
   readonly sharing: boolean;
   /**
-   * Descriptions of machine settings of the runners' machines that are not as promised, one sentence for each machine.
+   * Descriptions of machine settings that differ from the promised values, one sentence for each machine of a runner.
    */
   readonly untuned: readonly string[];
 }
 
-/** Smallest share of the whole time in which all runners must run at the same time. */
+/** Lowest share of the measured time in which all runners must run. */
 const OVERLAP_LIMIT = 0.95;
 
 /** The measurement of one runner. */
@@ -54,7 +54,7 @@ interface RunnerMeasurement {
 
 /**
  * Adds up the results of the runners.
- * @throws LoadGeneratorFailure when the load generator of any runner failed or its output is not understood
+ * @throws LoadGeneratorFailure if the load generator of a runner failed or its output cannot be parsed
  */
 export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
   const { loadGenerator, seed } = facts;
@@ -90,8 +90,8 @@ export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
 }
 
 /**
- * Merged outputs. Rates are added. Percentiles are computed from the sum of the counts, or from histograms if all
- * runners have them.
+ * Merges the outputs of all runners. Rates are added. Percentiles are computed from histograms if all runners have
+ * them, otherwise from the sum of the counts.
  */
 function merged(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | "latencies" | "offering"> {
   const report = mergeReports(outputs.map((output) => output.report));
@@ -104,8 +104,8 @@ function merged(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | 
 }
 
 /**
- * The measurement of one runner. Its measured time is the last part of the phase, because a load generator connects
- * first.
+ * The measurement of one runner. Its measured time is the last part of the phase, because a load generator first
+ * connects.
  */
 function runnerMeasurement<R>(
   record: RunnerRecord,
@@ -177,8 +177,8 @@ function cpuOf(
 }
 
 /**
- * Warnings about shared machines. They also appear if no runner shared a machine although it was allowed, because the
- * next run may differ.
+ * Warnings about machines that runners share with servers. If sharing was allowed but no runner shared a machine, there
+ * is a warning as well, because runners may share machines in the next run.
  */
 function sharingWarnings(
   runs: readonly RunnerMeasurement[],

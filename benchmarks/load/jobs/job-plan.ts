@@ -1,4 +1,4 @@
-/** Plan of a benchmark Job. Plain data. */
+/** Plan of a benchmark Job, as plain data. */
 import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/pods";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { TlsFiles } from "../../../valkey/node";
@@ -6,42 +6,43 @@ import type { BenchmarkUser } from "../benchmark-user";
 import type { JobPhase } from "./load-generator";
 import type { BinaryFiles, LoadSidecar } from "./sidecar";
 
-/** Number, placement and options of runners, the same for every Job. */
+/** Number, placement and options of the runners. They are the same for every Job. */
 export interface RunnerPlan {
   /** Number of runners. */
   readonly runners: number;
-  /** Namespace of the Jobs. The servers must accept connections from it. @default the servers' namespace */
+  /** Namespace of the Jobs. The servers must accept connections from this namespace. @default the servers' namespace */
   readonly namespace?: string | undefined;
   /**
-   * Whether runners may share machines with servers of the deployment under test. If they may, every record has a
-   * warning.
+   * Whether runners may share machines with servers of the deployment under test. If so, every record has a warning.
    */
   readonly sharing: boolean;
   /**
-   * Requests and limits of each runner. A CPU limit slows the load generator down, but security scanners ask for one
-   * (CKV_K8S_11).
+   * Requests and limits of each runner. A CPU limit slows the load generator down. It can be set because security
+   * scanners demand it (CKV_K8S_11).
    * @default 100m and 64Mi, at most 1Gi
    */
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
   /** Image with valkey-benchmark and valkey-cli. @default the servers' image */
   readonly image?: string | undefined;
   /**
-   * Images of the load generators that the servers' image does not contain.
+   * Images of the load generators that are not in the servers' image.
    * @default pinned images of Node and memtier_benchmark
    */
   readonly images?: { readonly node?: string | undefined; readonly memtier?: string | undefined } | undefined;
-  /** Pull policy of all images. @default the default of Kubernetes */
+  /** Pull policy of all images. @default Kubernetes' own default */
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | undefined;
   /** Labels of the machines that runners may use, for example the labels of a separate pool. */
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
   /**
-   * Zones over which runners are spread evenly. Each runner is on a machine without another runner, and the zones are
-   * filled in the given order. It is meant for machines that are started for the runners, one for each runner.
+   * Zones among which the runners are divided evenly. They are filled in the given order. Each runner has a machine
+   * without other runners. This option is for machines that are started for the runners, one machine per runner.
    * @default any zone, on separate machines if there are any
    */
   readonly ownMachinesIn?: readonly string[] | undefined;
-  /** Kernel settings that the runners' machines promise. Each setting that differs is a warning in every record. */
+  /**
+   * Kernel settings that the runners' machines should have. Every record has a warning for each setting that differs.
+   */
   readonly tuning?: ExpectedTuning | undefined;
   /** Labels that are added to the pods, so that a NetworkPolicy can allow them. */
   readonly labels?: Labels | undefined;
@@ -68,24 +69,24 @@ export interface JobPlan {
   /** Servers of the deployment under test. */
   readonly servers: { readonly namespace: string; readonly labels: Labels };
   readonly runner: RunnerPlan;
-  /** Prefix of the keys by which runners meet. */
+  /** Prefix of the keys with which runners wait for each other. */
   readonly keys: string;
   /** The warm-up, if there is one, and then the measurement. */
   readonly phases: readonly JobPhase[];
-  /** Runs the load generator if the servers' image does not contain it. */
+  /** Sidecar that runs the load generator if the servers' image does not contain it. */
   readonly sidecar?: LoadSidecar | undefined;
   /** Files of the sidecar. */
   readonly files?: BinaryFiles | undefined;
   /**
    * The user that is created for the run and deleted after it. Load generators take a password only on their command
-   * line. The runner takes it from its environment, so that the Job's objects do not contain it (CKV_K8S_35).
+   * line. The runner reads the password from its environment, so that the Job's objects do not contain it (CKV_K8S_35).
    */
   readonly user: BenchmarkUser | undefined;
-  /** TLS options except the files, which belong to the runner. */
+  /** TLS options without the TLS files, which are in the plan of the runners. */
   readonly tls: Pick<TlsFiles, "sni"> | undefined;
-  /** Longest time for which a runner waits for the others, seconds. */
+  /** Time limit for a runner that waits for the other runners, seconds. */
   readonly timeoutSeconds: number;
-  /** Seconds after which Kubernetes ends the Job, even if the program that started it no longer runs. */
+  /** Seconds after which Kubernetes ends the Job, even if this program no longer runs. */
   readonly deadlineSeconds: number;
 }
 

@@ -17,18 +17,21 @@ import { assertRunnersWork, hasEnded, runnerIndex } from "./runner-state";
 import type { RunnerKeys } from "./runner-script";
 
 /**
- * Time between two queries for arrived runners, milliseconds. The queries go to the server under test, so none are sent
- * while it is measured.
+ * Time between two queries for the number of arrived runners, milliseconds. The queries go to the server under test, so
+ * they are sent only before and after a measurement.
  */
 const ARRIVAL_POLL_MS = 50;
 /** Time between two queries for the pods, milliseconds. */
 const POD_POLL_MS = 1_000;
-/** Longest time to wait for the runners of a removed run, seconds. */
+/** Time limit for the end of the runners after their Job was removed, seconds. */
 const STOP_SECONDS = 30;
-/** Longest time in which runners on busy machines must write their records, seconds. */
+/** Seconds within which runners must have written their records, even on busy machines. */
 const HANDOVER_SECONDS = 30;
 
-/** Creates the Job, starts each phase for all runners at the same time, reads the records, and deletes everything. */
+/**
+ * Creates the Job and starts each phase for all runners at the same time. Afterwards it reads the records and deletes
+ * all objects.
+ */
 export class JobRun {
   readonly #name: string;
   readonly #namespace: string;
@@ -50,9 +53,9 @@ export class JobRun {
   }
 
   /**
-   * Creates the objects and waits until every runner has arrived.
-   * @param advice what to change if no machine has room for a runner, for the message
-   * @throws Failure when a runner does not start in time, with the reason; LoadGeneratorFailure when one fails
+   * Creates the objects and waits until every runner is ready.
+   * @param advice for the error message: what to change if no machine has room for a runner
+   * @throws Failure when a runner does not start in time, with the reason; LoadGeneratorFailure when a runner fails
    */
   async start(advice: string): Promise<void> {
     const list = Array.from({ length: this.#runners }, (_, index) => String(index));
@@ -106,7 +109,7 @@ export class JobRun {
     return begunMs;
   }
 
-  /** The containers of the runners, after the start. */
+  /** The containers of the runners. They are known after the start. */
   async containers(): Promise<readonly PlacedContainer[]> {
     const pods = (await this.#pods()).filter((pod) => !hasEnded(pod));
     return pods.map((pod) => ({
@@ -149,8 +152,8 @@ export class JobRun {
   }
 
   /**
-   * Waits until all runners of a removed run have ended, so that the next run does not share the servers with them. For
-   * a pod on a dead machine it waits no longer than half a minute.
+   * Waits until all runners of a removed run have ended, so that they send no load during the next run. The wait ends
+   * after half a minute, because a pod on a dead machine does not end.
    */
   async stopped(): Promise<void> {
     const isStopped = async (): Promise<boolean> => (await this.#pods().catch(() => [])).every(hasEnded);
@@ -166,14 +169,14 @@ export class JobRun {
   }
 
   /**
-   * Whether all runners have arrived at a phase. It reads the length of a key with SETRANGE, which counts neither as
-   * hit nor as miss, because hits and misses are counted during the measurement.
+   * Whether all runners have arrived at a phase. Each runner makes a key longer, and SETRANGE returns the length of
+   * this key. SETRANGE changes neither the hits nor the misses, which are counted during the measurement.
    */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;
   }
 
-  /** Checks the pods. Sends nothing to the servers, because they are being measured. */
+  /** Checks the pods. It sends nothing to the servers while they are measured. */
   async #watchPods(milliseconds: number): Promise<void> {
     const until = Date.now() + milliseconds;
     for (let left = milliseconds; left > 0; left = until - Date.now()) {
@@ -185,7 +188,7 @@ export class JobRun {
 
 /**
  * Runs a Job with one pod.
- * @param advice as for `JobRun.start`
+ * @param advice for the error message: what to change if no machine has room for the pod
  * @returns the termination message of its container
  */
 export async function runFeaturesJob(
@@ -215,8 +218,8 @@ export async function runFeaturesJob(
 }
 
 /**
- * Creates the Job with its Secret and its ConfigMap. The Job owns both, so that Kubernetes deletes them with it. An
- * owner must exist first, so the Job starts suspended.
+ * Creates the Job with its Secret and its ConfigMap. The Job owns both, so that Kubernetes deletes them with the Job.
+ * An owner must exist before its objects, so the Job is created first and starts suspended.
  */
 async function createJob(kubernetes: KubernetesClient, { job, secret, files }: JobObjects): Promise<void> {
   const namespace = job.metadata?.namespace ?? "";

@@ -12,9 +12,9 @@ import type { BinaryFiles, LoadSidecar } from "./sidecar";
 export interface JobPhase {
   /** Arguments, with placeholders for the values that differ between runners (`runner-script.ts`). */
   readonly arguments: readonly string[];
-  /** Server to which valkey-cli connects, for the keys by which runners meet. */
+  /** Server to which valkey-cli connects. It stores the keys with which runners wait for each other. */
   readonly endpoint: Endpoint;
-  /** Seed of the first runner. Each further runner has the next number. */
+  /** Seed of the first runner. Each further runner has the next higher number. */
   readonly seed: number;
   /** Number of requests of all runners together; undefined if the phase ends after a time. */
   readonly requests: number | undefined;
@@ -22,13 +22,16 @@ export interface JobPhase {
   readonly rate: number | undefined;
   /** Duration of the phase, seconds; undefined if the phase ends after a number of requests. */
   readonly seconds: number | undefined;
-  /** Seconds after which the load generator counts as hanging. */
+  /** Time limit for the phase, seconds. A load generator that runs longer counts as hanging. */
   readonly timeoutSeconds: number;
 }
 
 /** Credentials and TLS options with which runners connect to the servers. */
 export interface JobAccess {
-  /** Name of the user; undefined if the servers require no password. The password is in the runner's environment. */
+  /**
+   * Name of the user; undefined if the servers require no password. The environment of the runner contains the
+   * password.
+   */
   readonly username: string | undefined;
   /** TLS options. Paths of files are paths in the runner's pod. */
   readonly tls: TlsFiles | undefined;
@@ -42,24 +45,24 @@ export interface ParsedOutput {
   readonly latencies?: Histogram;
   /** Tally of the open-loop generator. */
   readonly tally?: Tally;
-  /** Time for which the program ran after the measured time, milliseconds. */
+  /** Milliseconds from the end of the measurement until the program exits. */
   readonly trailingMs: number;
   readonly warnings: readonly Warning[];
 }
 
-/** A load generator in Jobs. @typeParam R one run of the load generator */
+/** A load generator that Jobs can run. @typeParam R one run of the load generator */
 export interface JobLoadGenerator<R> {
-  /** Name in messages. */
+  /** Name of the load generator in messages. */
   readonly program: string;
-  /** Runs the load generator if the servers' image does not contain it. */
+  /** Sidecar that runs the load generator if the servers' image does not contain it. */
   readonly sidecar: (() => Promise<LoadSidecarWithFiles>) | undefined;
   /** The user that is created for the run. */
   readonly user: (run: R) => BenchmarkUser | undefined;
   /** The phase for a run, the same for all runners. */
   readonly phase: (run: R, access: JobAccess, deployment: Pick<Deployment, "mode" | "nodes" | "access">) => JobPhase;
-  /** Arguments of one runner for the record, without secrets. */
+  /** Command line of one runner, without secrets. It is written to the record. */
   readonly command: (run: R, index: number, runners: number) => readonly string[];
-  /** Number of threads of the load generator, for its CPU limit. */
+  /** Number of threads of the load generator. It determines the CPU limit. */
   readonly threads: (run: R) => number;
   /** @throws Failure if the output cannot be parsed */
   readonly parse: (text: string, run: R) => ParsedOutput;

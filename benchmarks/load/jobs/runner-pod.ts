@@ -19,11 +19,11 @@ const DEFAULT_RESOURCES: NonNullable<RunnerPlan["resources"]> = {
   limits: { memory: "1Gi" },
 };
 /**
- * Resources of a runner container whose load generator runs in the sidecar. The container itself does nothing during
- * the measurement.
+ * Resources of a runner container whose load generator runs in the sidecar. During the measurement the container only
+ * waits.
  */
 const WAITING_RESOURCES = { cpu: "50m", memory: "32Mi" };
-/** ID of the user in the containers: any user except root. */
+/** ID of the user in the containers. Any ID except 0 (root) would do. */
 const USER_ID = 10_001;
 
 type PodSpec = NonNullable<NonNullable<Plain<V1Job>["spec"]>["template"]["spec"]>;
@@ -94,7 +94,7 @@ function common({ runner, sidecar }: JobPlan): Partial<Container> {
   return {
     ...(imagePullPolicy && { imagePullPolicy }),
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ["ALL"] } },
-    // The reason of a failure is then in the pod's status, which can be read without permission to read logs.
+    // With this policy, the reason of a failure is in the pod's status. Reading it needs no permission to read logs.
     terminationMessagePolicy: "FallbackToLogsOnError",
     volumeMounts: compact([
       { name: "tmp", mountPath: "/tmp" },
@@ -115,7 +115,7 @@ function waitingResources({ runner }: JobPlan): NonNullable<Container["resources
   return { requests: WAITING_RESOURCES, limits };
 }
 
-/** Environment of the runner's script: see the beginning of `runner.sh`. */
+/** Environment of the runner's script. The beginning of `runner.sh` explains each variable. */
 function runnerEnvironment({ phases, keys, runner, timeoutSeconds, tls, sidecar }: JobPlan): Record<string, string> {
   const [first] = phases;
   const last = phases.at(-1);
@@ -148,8 +148,8 @@ function credentials({ name, user }: JobPlan): Environment {
 }
 
 /**
- * Affinity that keeps runners off the servers' machines; if sharing is allowed, it only prefers other machines. In the
- * same way, it keeps runners apart from each other.
+ * Affinity that keeps runners off the machines of the servers, and apart from each other. If sharing is allowed, both
+ * are preferences.
  */
 function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]> {
   const topologyKey = "kubernetes.io/hostname";
@@ -183,7 +183,7 @@ function phaseArguments({ phases }: JobPlan): string[] {
 }
 
 /**
- * The files of the Secret that a runner needs. The servers' private key is in the same Secret, but it is not mounted.
+ * The files of the Secret that a runner needs. The Secret also contains the servers' private key, which is not mounted.
  */
 function filesOf({ cacert, cert, key }: RunnerTlsSecret): { readonly key: string; readonly path: string }[] {
   return compact([cacert, cert, key]).map((name) => ({ key: name, path: name }));

@@ -15,15 +15,15 @@ export interface RunnerPhase {
   readonly exit: number;
   /** Output of the load generator, unchanged. */
   readonly text: string;
-  /** Seconds from the start of the phase to the end of the load generator, by the runner's clock. */
+  /** Seconds from the start of the phase until the load generator ended, by the runner's clock. */
   readonly seconds: number;
   /** CPU time of the load generator, seconds. */
   readonly cpuSeconds: number;
-  /** CPU time of the whole machine; undefined if /proc/stat cannot be read. */
+  /** CPU time of the runner's whole machine; undefined if /proc/stat cannot be read. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 
-/** Clock ticks per second in /proc. Linux guarantees this value to programs. */
+/** Clock ticks per second in /proc. It is 100 for programs on every Linux machine. */
 const TICKS_PER_SECOND = 100;
 
 /** The lines that `record_counters` of `runner.sh` writes. */
@@ -48,7 +48,7 @@ export function parseRunnerRecord(text: string): RunnerRecord {
     const uptime = Number(next("uptime"));
     const machine = machineSeconds(next(""));
     next("times");
-    // `times` prints two lines: the CPU time of the shell, then that of its children.
+    // `times` prints two lines. The second line is the CPU time of the shell's children.
     const childSeconds = durations(lines[at + 1] ?? "");
     at += 2;
     return { uptime, machine, childSeconds };
@@ -95,7 +95,7 @@ function machineSeconds(line: string): RunnerPhase["machine"] {
   };
 }
 
-/** Sum of user and system time in a line of the shell's `times`, such as `1m2.50s 0m0.25s`, seconds. */
+/** Sum of user and system time, seconds. The line comes from the shell's `times`, for example `1m2.50s 0m0.25s`. */
 function durations(line: string): number {
   return [...line.matchAll(/(\d+)m([\d.]+)s/g)].reduce(
     (sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds),

@@ -1,4 +1,4 @@
-/** Whether the runners of a Job work, according to their pods. Pure. */
+/** Checks with the pods of a Job whether its runners work. Pure. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
@@ -6,7 +6,7 @@ import { LoadGeneratorFailure } from "../load-driver";
 
 type Pod = Plain<V1Pod>;
 
-/** Number of a runner, from 0; undefined before Kubernetes has given it one. */
+/** Number of a runner, from 0; undefined until Kubernetes has assigned it. */
 export function runnerIndex(pod: Pod): number | undefined {
   const index = pod.metadata?.annotations?.["batch.kubernetes.io/job-completion-index"];
   return index === undefined ? undefined : Number(index);
@@ -14,11 +14,11 @@ export function runnerIndex(pod: Pod): number | undefined {
 
 /**
  * Checks that the runners work.
- * @param pods all pods, including those that are being deleted
- * @param runners number of runners, if all have arrived. @default the number of pods
- * @throws LoadGeneratorFailure if the container of a runner failed; its output lists all failed runners. Its
- *   `interrupted` is true if a pod was evicted or deleted, or was lost with its machine, such as a spot machine: the
- *   remaining runners would send less load
+ * @param pods all pods, including pods that are being deleted
+ * @param runners number of runners, once all of them have arrived. @default the number of pods
+ * @throws LoadGeneratorFailure if the container of a runner failed. Its output lists all failed runners. Its
+ *   `interrupted` is true if a pod was evicted or deleted, or lost with its machine (for example a spot machine),
+ *   because the remaining runners would then send less load
  */
 export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
   const failed = pods.flatMap((pod) => {
@@ -38,8 +38,8 @@ export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
 }
 
 /**
- * Interruptions, one line for each runner. Runners for which Kubernetes gives a reason come first, because the others
- * are deleted when the Job ends.
+ * Interruptions, one line for each runner. Runners for which Kubernetes gives a reason come first. The other runners
+ * were deleted only because the Job ended.
  */
 function interruptions(pods: readonly Pod[], runners: number): string[] {
   const taken = pods.filter(isTakenAway);
@@ -68,15 +68,15 @@ function runnerName(pod: Pod): string {
 }
 
 /**
- * Whether a pod was deleted or evicted. Such a pod ends with the exit status of a signal, which does not count as its
- * own failure.
+ * Whether a pod was deleted or evicted. Its exit status is then that of a signal, which is not a failure of the runner.
  */
 function isTakenAway(pod: Pod): boolean {
   return pod.metadata?.deletionTimestamp !== undefined || disruption(pod) !== undefined;
 }
 
 /**
- * Reason why Kubernetes ended a pod: an eviction, a taint or the loss of its machine, or a pod with a higher priority.
+ * Reason why Kubernetes ended a pod: for example an eviction, a taint, the loss of its machine, or a pod with a higher
+ * priority.
  */
 function disruption({ status }: Pod): { readonly reason?: string; readonly message?: string } | undefined {
   return status?.conditions?.find(({ type, status: state }) => type === "DisruptionTarget" && state === "True");

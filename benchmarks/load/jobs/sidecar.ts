@@ -1,5 +1,6 @@
 /**
- * A second container in the runner's pod, for a load generator that the servers' image does not contain (`sidecar.sh`).
+ * A second container in the runner's pod (`sidecar.sh`). It runs a load generator that the servers' image does not
+ * contain.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,23 +8,23 @@ import { join } from "node:path";
 /** A sidecar that runs a load generator for a runner. */
 export interface LoadSidecar {
   readonly image: string;
-  /** Command that starts the load generator. The arguments of the run follow it. */
+  /** Command that starts the load generator. The arguments of the run are appended. */
   readonly program: string;
-  /** Shell command that runs once before any request is sent. @default nothing */
+  /** Shell command that runs once before the first request. @default nothing */
   readonly setup?: string;
-  /** File that the load generator writes and that is a part of its output. @default no file */
+  /** File that the load generator writes. It belongs to the output. @default no file */
   readonly result?: string;
 }
 
 /** Contents by file name. Large files are gzipped, because a ConfigMap holds at most 1 MiB. */
 export type BinaryFiles = Readonly<Record<string, Buffer>>;
 
-/** Directory that both containers share. */
+/** Directory that the runner's container and the sidecar share. */
 export const EXCHANGE_DIRECTORY = "/exchange";
 /** Directory with the files that the load generator needs. */
 export const SIDECAR_FILES_DIRECTORY = "/load-generator";
 
-/** The script of the sidecar, for a POSIX shell. Its beginning lists the environment. */
+/** The script of the sidecar for a POSIX shell. Its first lines explain the environment. */
 export const SIDECAR_SCRIPT = readFileSync(join(__dirname, "sidecar.sh"), "utf8");
 
 /** Environment of `sidecar.sh` without the credentials. */

@@ -12,7 +12,7 @@ import { TLS_NAMES } from "../valkey-benchmark/arguments";
 export interface MemtierRun {
   readonly mix: MemtierWorkload;
   readonly mode: Mode;
-  /** Endpoint of any node of the cluster, or of the primary in replication mode. */
+  /** Endpoint of any node of a cluster, or of the primary in replication mode. */
   readonly endpoint: Endpoint;
   /** Number of primaries of the cluster. */
   readonly primaries: number;
@@ -21,12 +21,14 @@ export interface MemtierRun {
 }
 
 /**
- * The arguments in order. The credentials follow `-a`. memtier_benchmark can read them only from there, so they belong
- * to a user that is created for the run. Its keys are numbered from 1 after a prefix, and have no hash tag:
- * memtier_benchmark routes a command by the slot of its key.
+ * The arguments in order. The credentials follow `-a`, where every user of the machine can read them. memtier_benchmark
+ * accepts them only there, so they belong to a user that is created for the run.
+ *
+ * Keys consist of a prefix and a number from 1, without a hash tag: memtier_benchmark routes each command by the slot
+ * of its key.
  * @param json name of the file for the results
  * @param word `user:password`, or a placeholder for it
- * @throws BadInput if the rate is not a whole number of requests per second on each connection
+ * @throws BadInput if the rate of each connection is not a whole number of requests per second
  */
 export function memtierArguments(
   { mix, mode, endpoint, primaries, credentials, tls }: MemtierRun,
@@ -34,7 +36,7 @@ export function memtierArguments(
   word = credentials === undefined ? undefined : `${credentials.username}:${credentials.password}`,
 ): string[] {
   const isCluster = mode === "cluster";
-  // Each client of memtier_benchmark has a connection to every primary.
+  // Each client of memtier_benchmark has one connection to every primary.
   const perThread = mix.clients / mix.threads / (isCluster ? primaries : 1);
   return compact([
     "-s",
@@ -65,7 +67,8 @@ export function memtierArguments(
 function commandArguments(mix: MemtierWorkload): string[] {
   const { reads, writes } = wholeRatio(mix.reads);
   if (mix.data === "strings") return [`--ratio=${writes}:${reads}`, "--key-pattern=R:R", `--data-size=${mix.dataSize}`];
-  // memtier_benchmark has no random scores. So the first write of a member changes its score, but later writes do not.
+  // memtier_benchmark does not generate random scores. So the first write of a member changes its score, but later
+  // writes do not.
   const commands = [
     { times: reads, text: "ZRANGE __key__ 0 -1" },
     { times: writes, text: `ZADD __key__ 0.5 ${zsetMember(0)}` },

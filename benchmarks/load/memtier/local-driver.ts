@@ -20,7 +20,7 @@ export interface LocalMemtierOptions {
   readonly run: RunDirectory;
   /** Path of memtier_benchmark. */
   readonly program: string;
-  /** Whether the servers run on this machine as well. */
+  /** Whether the servers also run on this machine. */
   readonly serversHere: boolean;
 }
 
@@ -106,7 +106,7 @@ class WholeOutput implements OutputCollector {
     this.text += chunk;
   }
 
-  /** The last lines of the output, without those that show progress. */
+  /** The last lines of the output, without the lines that show progress. */
   get lastLines(): string {
     return lastTwoLines(this.text, (line) => !line.startsWith("[RUN"));
   }

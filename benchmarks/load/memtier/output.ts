@@ -1,4 +1,4 @@
-/** Parses the results of memtier_benchmark. Pure. Real output is in tests/fixtures. */
+/** Parses the results of memtier_benchmark. Pure. Directory tests/fixtures contains real output. */
 import { z } from "zod";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Histogram } from "../../../lib/histogram";
@@ -20,20 +20,21 @@ const resultsSchema = z.object({
 
 /** Results of one run. */
 export interface MemtierResults {
-  /** Time of the start by the clock of memtier_benchmark, milliseconds since the epoch. */
+  /** Start time by the clock of memtier_benchmark, milliseconds since the epoch. */
   readonly fromMs: number;
-  /** Time of the end by the same clock. */
+  /** End time by the clock of memtier_benchmark, milliseconds since the epoch. */
   readonly toMs: number;
   readonly warnings: readonly Warning[];
   /**
-   * Latencies of all requests. The totals that memtier_benchmark prints omit replies that arrive in its last second.
+   * Latencies of all requests. The totals that memtier_benchmark prints are not used, because they omit replies that
+   * arrive in its last second.
    */
   readonly latencies: Histogram;
 }
 
 /**
- * Reads the file that `--json-out-file` names.
- * @throws Failure when the text is not JSON, lacks a value, or counts no reply
+ * Parses the text of the file that `--json-out-file` names.
+ * @throws Failure when the text is not JSON, lacks a value, or contains no replies
  */
 export function parseMemtierResults(text: string): MemtierResults {
   let results: z.infer<typeof resultsSchema>;

@@ -6,8 +6,9 @@ import { BadInput } from "../../../lib/errors";
 const PROGRAM = "memtier_benchmark";
 
 /**
- * The path of memtier_benchmark: the value of MEMTIER if it is set, otherwise from the PATH.
- * @throws BadInput if there is none; the message says how to install it
+ * The path of memtier_benchmark. If the environment variable MEMTIER is set, the path is its value. Otherwise the
+ * program is looked up in PATH.
+ * @throws BadInput if the program is not found; the message says how to install it
  */
 export function findMemtier(environment: NodeJS.ProcessEnv = process.env): string {
   const named = environment["MEMTIER"] ?? "";

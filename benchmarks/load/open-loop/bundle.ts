@@ -1,6 +1,6 @@
 /**
- * The open-loop generator as a single file that needs only Node.js. It is used for a process on this machine and for a
- * Job.
+ * The open-loop generator as a single file that needs only Node.js. Both Jobs and processes on this machine run this
+ * file.
  */
 import { join } from "node:path";
 import { programBundle } from "../../../lib/bundle";

@@ -12,7 +12,7 @@ import type { OpenLoopPlan, ProcessMessage } from "./plan";
 import { START_COMMAND, processMessageSchema, STOP_COMMAND } from "./plan";
 import { Tally } from "./tally";
 
-/** Starts the process, exchanges messages with it over its standard streams, and reads its result. */
+/** Starts the process, exchanges messages with it over standard input and output, and reads its result. */
 export class GeneratorProcess {
   #waiting:
     { readonly resolve: (message: ProcessMessage) => void; readonly reject: (error: Error) => void } | undefined;
@@ -22,7 +22,7 @@ export class GeneratorProcess {
 
   private constructor(private readonly recorded: RecordedProcess) {
     const { child, ended } = recorded;
-    // On a busy machine, the exit of the process may be reported before its last output was read.
+    // On a busy machine, the exit of the process may be reported before all of its output was read.
     const outputRead = new Promise<void>((resolve) => {
       if (child.stdout === null) resolve();
       else
@@ -33,7 +33,7 @@ export class GeneratorProcess {
           .once("close", resolve);
     });
     child.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
-    // The exit event reports that the process has ended. A failed write adds no information.
+    // The exit event already reports that the process has ended. A write error adds no information.
     child.stdin?.on("error", () => undefined);
     void Promise.all([ended, outputRead]).then(([exit]) => {
       const lastLine = this.#errors.trim().split("\n").at(-1) ?? "";
@@ -80,7 +80,7 @@ export class GeneratorProcess {
     return tallies.map((data) => Tally.ofData(data));
   }
 
-  /** Stops offering requests early. `run` then returns the tallies so far. */
+  /** Stops the load early. `run` then returns the tallies up to this moment. */
   stop(): void {
     this.#send(STOP_COMMAND);
   }

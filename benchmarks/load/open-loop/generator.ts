@@ -1,7 +1,8 @@
 /**
- * The open-loop generator. It sends requests at intended times, whether earlier requests have been answered or not, and
- * measures latency from the intended time. So a stall of the server counts for every request that was intended during
- * the stall. A closed loop would not have sent these requests (coordinated omission).
+ * The open-loop generator. It sends each request at its intended time, even if earlier requests have not been answered,
+ * and measures the latency from this time. So a stall of the server counts for every request that was intended during
+ * the stall. A closed loop would not send these requests during a stall, and so would miss their latencies (coordinated
+ * omission).
  */
 import type { NodeAccess, Mode } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
@@ -27,12 +28,12 @@ export interface OpenLoopGeneratorOptions {
   readonly access: NodeAccess;
   /** Finds the servers and the slots that they own. */
   readonly discoverRoutes: DiscoverRoutes;
-  /** Total number of connections. They are divided evenly among the servers to which requests go. */
+  /** Total number of connections. They are divided evenly among the servers that receive requests. */
   readonly clients: number;
-  /** Requests per arrival. Those for the same server are sent together. */
+  /** Number of requests per arrival. Requests for the same server are sent together. */
   readonly pipeline: number;
   readonly readFrom: ReadFrom;
-  /** Time after the intended time at which a request fails, milliseconds. */
+  /** Time limit for a request, milliseconds after its intended time. */
   readonly timeoutMs: number;
   /** Number of requests that may wait for a connection. Further requests fail and are not sent. */
   readonly queue: number;
@@ -44,17 +45,17 @@ export interface OpenLoopGeneratorOptions {
   readonly random: Random;
 }
 
-/** Longest time until all connections are open, milliseconds. */
+/** Time limit for opening all connections, milliseconds. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Time between two checks for timed-out requests, milliseconds. */
 const TIMEOUT_CHECK_MS = 10;
-/** Errors at the start after which a retry is useless. */
+/** Errors at the start that a retry cannot remove. */
 const PERMANENT_ERROR = /^(WRONGPASS|NOAUTH|NOPERM|ERR) /;
-/** Number of redirects of one request after which it fails. */
+/** Highest number of redirects of one request. After more redirects the request fails. */
 const MAX_REDIRECTS = 16;
-/** Delay of a request after TRYAGAIN, milliseconds. */
+/** Delay before a request is sent again after TRYAGAIN, milliseconds. */
 const TRY_AGAIN_MS = 2;
-/** Errors after which the routes are read again. */
+/** Errors that show that the routes are stale and must be read again. */
 const STALE_ROUTE_ERRORS = new Set(["READONLY", "MASTERDOWN", "CLUSTERDOWN", "LOADING"]);
 
 const ACKNOWLEDGED: RequestOutcome = { kind: "acknowledged" };
@@ -64,9 +65,9 @@ export class OpenLoopGenerator {
   readonly tally = new Tally();
   #router: Router | undefined;
   readonly #refresher: RouteRefresher;
-  /** Number of requests that were offered and are not settled. */
+  /** Number of requests that were offered but are not settled yet. */
   #unsettled = 0;
-  /** Number of intended requests that were sent and are not answered. */
+  /** Number of offered requests that were sent but are not answered yet. */
   #inFlight = 0;
   /** Servers that have new requests in their queue. */
   readonly #queuedNodes = new Set<LoadNode>();
@@ -85,7 +86,8 @@ export class OpenLoopGenerator {
 
   /**
    * Opens all connections.
-   * @throws Failure that names the servers to which some connections are missing; the signal's reason
+   * @throws Failure with the names of the servers to which connections are missing; the signal's reason if the signal
+   *   is aborted
    */
   async open(signal: AbortSignal): Promise<void> {
     const { options } = this;
@@ -117,9 +119,9 @@ export class OpenLoopGenerator {
   }
 
   /**
-   * Offers requests for the configured time, and waits until every request is settled.
+   * Offers requests for the configured time, and then waits until every request is settled.
    * @param startMs milliseconds since the epoch
-   * @param signal aborting it stops the load early; the outcome of requests in flight is then unknown
+   * @param signal stops the load early when it is aborted; the outcome of requests in flight is then unknown
    */
   run(startMs: number, signal: AbortSignal): Promise<Tally> {
     const { schedule, seconds, pipeline } = this.options;
@@ -161,7 +163,7 @@ export class OpenLoopGenerator {
     });
   }
 
-  /** Closes all connections of a generator that was not run. */
+  /** Closes all connections. It is for a generator that did not run. */
   close(): void {
     this.#close();
   }
@@ -288,7 +290,7 @@ export class OpenLoopGenerator {
   }
 }
 
-/** The servers to which some connections are missing, as text. */
+/** The servers to which connections are missing, as text. */
 function missingConnections(nodes: readonly LoadNode[]): string {
   const missing = nodes.filter(({ isReady }) => !isReady);
   return missing

@@ -23,16 +23,16 @@ import { Tally } from "./tally";
 /** One run of the open-loop generator. */
 export interface OpenLoopRun {
   readonly mix: OpenLoopWorkload;
-  /** Name of the node that receives writes in replication mode. */
+  /** Name of the primary, which receives the writes in replication mode. */
   readonly primary: string;
   readonly seed: number;
   readonly credentials: BenchmarkUser | undefined;
 }
 
-/** Context that all runs share. */
+/** Context that all runs of a driver share. */
 export interface LocalOpenLoopOptions {
   readonly run: RunDirectory;
-  /** Whether the servers run on this machine. */
+  /** Whether the servers also run on this machine. */
   readonly serversHere: boolean;
 }
 
@@ -131,8 +131,8 @@ export function openLoopReport(tally: Tally, title: string): LoadReport {
 }
 
 /**
- * The endpoints of all nodes. The primary comes first, because in replication mode the first endpoint of the plan
- * receives the writes.
+ * The endpoints of all nodes. The primary is first, because in replication mode the writes go to the first endpoint of
+ * a plan.
  */
 export function endpointsPrimaryFirst(
   { nodes }: Pick<Deployment, "nodes">,
@@ -143,14 +143,14 @@ export function endpointsPrimaryFirst(
     .map(({ endpoint }) => ({ ...endpoint }));
 }
 
-/** The plan for the first of several processes. */
+/** The plan for the first of several processes. The plans of the other processes are derived from it. */
 export function openLoopPlan(
   { mix, seed, credentials }: OpenLoopRun,
   { mode, access }: Pick<Deployment, "mode" | "access">,
   endpoints: OpenLoopPlan["endpoints"],
   processes = 1,
 ): OpenLoopPlan {
-  // JSON omits keys with undefined values. The schema does not accept such keys.
+  // JSON drops keys whose value is undefined. The schema rejects such keys.
   const given = JSON.parse(JSON.stringify({ ...credentials, tls: access.tls })) as OpenLoopPlan["access"];
   return { ...workloadPlan(mix), mode, endpoints, access: given, seed, process: 0, processes };
 }

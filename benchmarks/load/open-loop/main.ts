@@ -1,8 +1,12 @@
 /**
- * A process of the open-loop generator. On this machine, it reads its plan from standard input, connects, reports that
- * it is ready, waits for the start command and prints its result. The plan contains the password, so the password is
- * neither on a command line nor in the environment. In a Job, the plan is an argument, and the environment contains the
- * credentials. A single worker runs in the main thread; several workers run in separate threads.
+ * A process of the open-loop generator. A single worker runs in the main thread; several workers run in separate
+ * threads.
+ *
+ * On this machine, the process reads its plan from standard input, connects, reports that it is ready, waits for the
+ * start command and prints its result. The plan contains the password, so that neither the command line nor the
+ * environment contains it.
+ *
+ * In a Job, the plan is an argument, and the environment contains the credentials.
  */
 import { createInterface } from "node:readline";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
@@ -12,7 +16,7 @@ import { START_COMMAND, openLoopPlanSchema, STOP_COMMAND } from "./plan";
 import type { TallyData } from "./tally";
 import { workerGenerator } from "./worker";
 
-/** Milliseconds from the start command to the first intended time, so that every worker is ready for it. */
+/** Milliseconds between the start command and the first intended time. Every worker is ready by then. */
 const LEAD_MS = 20;
 
 /** Messages to and from worker threads. */
@@ -132,8 +136,8 @@ async function runProcess(): Promise<number> {
 }
 
 /**
- * Runs in a Job. The plan is an argument; the number of the process and the credentials are in the environment. The
- * load starts at once, because the runners wait for each other before they start this program.
+ * Runs the generator in a Job. The argument contains the plan. The environment contains the number of the process and
+ * the credentials. The load starts at once, because the runners wait for each other before they start this program.
  */
 async function runJob(text: string): Promise<number> {
   try {

@@ -1,11 +1,11 @@
 /**
- * Wakes at intended times. Timers of the event loop are up to a millisecond late, which would add to every latency. So
- * the loop spins while a reply is awaited or the next time is near. Otherwise it sleeps until a tenth of a millisecond
- * before the next time. `onArrival` receives the remaining lateness.
+ * Calls back at intended times. Timers of the event loop are up to a millisecond late, which would add to every
+ * latency. So the loop spins while a reply is awaited or the next intended time is near. Otherwise it sleeps until a
+ * tenth of a millisecond before the next intended time. `onArrival` receives the lateness that remains.
  */
 import { epochMs } from "../../../lib/clock";
 
-/** Callbacks of the pacer. With them, it asks for times and reports when they have come. */
+/** Callbacks with which the pacer asks for intended times and reports each of them. */
 export interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;
@@ -21,16 +21,19 @@ export interface PacerCallbacks {
   readonly isAwaitingReplies: () => boolean;
 }
 
-/** Most arrivals in one turn. The limit lets the process read replies in between, even if the pacer is late. */
+/**
+ * Highest number of arrivals in one turn of the loop. The limit lets the process read replies between two turns, even
+ * if the pacer is late.
+ */
 const MAX_PER_TURN = 128;
 /**
- * Time before the next intended time from which the loop spins, milliseconds. Before that, a timer sleeps, and replies
- * can wake the loop.
+ * Milliseconds before an intended time at which the loop begins to spin. Until then it waits for a timer, and replies
+ * can wake it.
  */
 const TIMER_MS = 2.5;
 /** Greatest lateness of a timer, milliseconds. */
 const TIMER_LATE_MS = 1.5;
-/** Usual lateness of a nap, milliseconds. A nap shorter than twice this time is not worth it. */
+/** Usual lateness of a nap, milliseconds. A nap must be at least twice as long to be useful. */
 const NAP_LATE_MS = 0.08;
 /** Duration of a turn after the last arrival, milliseconds. */
 const DRAIN_MS = 2;
@@ -88,8 +91,8 @@ export class Pacer {
   }
 
   /**
-   * Whether the pacer was stopped. It is read after a call that may have stopped it, where TypeScript would assume the
-   * earlier value of the field.
+   * Whether the pacer was stopped. A getter is needed, because TypeScript would assume after a call that the field
+   * still has its earlier value.
    */
   get #stoppedNow(): boolean {
     return this.#isStopped;

@@ -1,6 +1,6 @@
 /**
- * The plan of a process of the open-loop generator, and its messages. They are plain data: one line of JSON each, over
- * the standard streams.
+ * The plan of a process of the open-loop generator, and the messages of the process. Each is one line of JSON on
+ * standard input or output.
  */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
@@ -28,9 +28,9 @@ const values = z.discriminatedUnion("sizes", [
 /** The plan of one process. */
 export const openLoopPlanSchema = z.strictObject({
   mode: z.enum(["replication", "cluster"]),
-  /** Endpoints: in replication mode the primary, then its replicas; in cluster mode any nodes. */
+  /** Endpoints. In replication mode they are the primary and then its replicas; in cluster mode they are any nodes. */
   endpoints: z.array(endpoint).min(1),
-  /** Credentials and TLS options. Paths of certificates are paths on the machine of the process. */
+  /** Credentials and TLS options. Paths of certificates are paths on the machine where the process runs. */
   access: z.strictObject({
     username: z.string().optional(),
     password: z.string().optional(),
@@ -51,14 +51,14 @@ export const openLoopPlanSchema = z.strictObject({
   keys,
   values,
   arrivals: z.enum(ARRIVALS),
-  /** Requests per second of all workers of all processes together. */
+  /** Requests per second, the sum of all workers of all processes. */
   rate: z.number(),
-  /** Connections of this process. */
+  /** Number of connections of this process. */
   clients: z.int(),
   pipeline: z.int(),
   readFrom: z.enum(READ_FROM),
   timeoutMs: z.number(),
-  /** Number of requests of this process that may wait for a connection. */
+  /** Largest number of requests of this process that may wait for a connection. */
   queue: z.number(),
   seconds: z.number(),
   seed: z.int(),
@@ -70,7 +70,7 @@ export const openLoopPlanSchema = z.strictObject({
 });
 export type OpenLoopPlan = z.infer<typeof openLoopPlanSchema>;
 
-/** A message of the process. */
+/** A message from the process to the program that started it. */
 export const processMessageSchema = z.discriminatedUnion("event", [
   /** All connections are open; the process waits for the start command. */
   z.strictObject({ event: z.literal("ready") }),
@@ -83,12 +83,12 @@ export const processMessageSchema = z.discriminatedUnion("event", [
 ]);
 export type ProcessMessage = z.infer<typeof processMessageSchema>;
 
-/** The line after the plan. It starts the load. */
+/** Line that starts the load. It follows the plan. */
 export const START_COMMAND = "go";
-/** The line that stops the load early; the result follows. */
+/** Line that stops the load early. The process then sends its result. */
 export const STOP_COMMAND = "stop";
 
-/** The part of a plan that depends only on the workload. */
+/** The part of a plan that depends on the workload only. */
 export function workloadPlan(
   mix: OpenLoopWorkload,
 ): Omit<OpenLoopPlan, "mode" | "endpoints" | "access" | "seed" | "process" | "processes"> {

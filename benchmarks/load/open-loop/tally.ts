@@ -1,37 +1,40 @@
-/** Counts of requests by outcome, latencies measured from the intended time, and the lateness of the generator. */
+/** Counts of requests by outcome, latencies from the intended time on, and the lateness of the generator. */
 import { z } from "zod";
 import { Histogram } from "../../../lib/histogram";
 
 const count = z.number().min(0);
 
-/** A tally as plain data. Histograms have the encoding of HdrHistogram, in microseconds. */
+/** A tally as plain data. Histograms are encoded by HdrHistogram, in microseconds. */
 export const tallySchema = z.strictObject({
   /** Number of requests whose intended time has passed. */
   offered: count,
   /**
-   * Number of these requests that were sent at least once. The others found no place in the queue, or no server in
-   * time.
+   * Number of offered requests that were sent at least once. For the other requests the queue was full, or no server
+   * accepted them in time.
    */
   sent: count,
-  /** Number of requests that were answered without an error. */
+  /** Number of requests with a reply that is not an error. */
   acknowledged: count,
-  /** Number of acknowledged requests that were answered before the end of the load. */
+  /** Number of requests with a reply, not an error, that arrived before the end of the load. */
   acknowledgedInTime: count,
-  /** Number of requests that were answered with an error or never sent, by error. They were certainly not executed. */
+  /**
+   * Number of requests that certainly were not executed, by error: requests with an error as reply, and requests that
+   * were never sent.
+   */
   failed: z.record(z.string(), count),
-  /** Number of requests that were sent and never answered, by reason. They were executed or not. */
+  /** Number of requests that were sent but never answered, by reason. The server may or may not have executed them. */
   unknown: z.record(z.string(), count),
   /** Number of redirects that were followed, by kind: MOVED, ASK, TRYAGAIN. */
   redirects: z.record(z.string(), count),
   reconnects: count,
-  /** Highest number of requests that were offered and not settled at the same time. */
+  /** Highest number of requests that were offered but not settled at the same moment. */
   mostInFlight: count,
   /** Latencies of acknowledged reads and writes, measured from the intended time. */
   reads: z.string(),
   writes: z.string(),
   /**
-   * Lateness of the generator: the time from an intended time until the generator notices it. The latencies above
-   * include it.
+   * Lateness of the generator: the time from an intended time until the generator notices it. Latencies include this
+   * lateness.
    */
   lag: z.string(),
   /** Start of the load, milliseconds since the epoch. */
@@ -41,12 +44,12 @@ export const tallySchema = z.strictObject({
   /** Seconds in which the generator was busy. */
   busySeconds: count,
 });
-/** The type of `tallySchema`. */
+/** Type of `tallySchema`. */
 export type TallyData = z.infer<typeof tallySchema>;
 
 type Kinds = Record<string, number>;
 
-/** The counts of one worker, or the merged counts of several. The fields are those of `tallySchema`. */
+/** Counts of one worker, or merged counts of several workers. The fields are those of `tallySchema`. */
 export class Tally {
   offered = 0;
   sent = 0;

@@ -6,7 +6,10 @@ import { Random } from "../../../lib/statistics/random";
 import { routeDiscovery } from "./connections/routes";
 import { arrivalSchedule } from "./requests/schedule";
 
-/** Number of independent streams of random numbers in one worker: arrivals, operations, and the choice of replicas. */
+/**
+ * Number of independent streams of random numbers in one worker. They are for arrivals, operations and the choice of
+ * replicas.
+ */
 const STREAMS = 3;
 
 /** @param index number of the worker in its process, from 0 */

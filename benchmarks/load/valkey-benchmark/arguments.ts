@@ -8,26 +8,26 @@ import type { Workload } from "../../workloads/workload";
 import type { ValkeyBenchmarkFeatures } from "./features";
 
 /**
- * Interval at which valkey-benchmark with threads reads its clock, seconds. Because of it, a run with a number of
- * requests ends up to 250 ms late.
+ * Interval at which valkey-benchmark reads its clock if it uses threads, seconds. A run with a fixed number of requests
+ * therefore ends up to 250 ms late.
  */
 export const CLOCK_TICK_SECONDS = 0.25;
-/** Shortest measurement in which a tick is at most 1 %, seconds. */
+/** Shortest measurement of which a tick of the clock is at most 1 %, seconds. */
 export const MIN_SECONDS_WITH_TICK = 100 * CLOCK_TICK_SECONDS;
 
 /** One run of valkey-benchmark. */
 export interface ValkeyBenchmarkRun {
   readonly mode: Mode;
-  /** Endpoint of any node of the cluster, or of the primary in replication mode. */
+  /** Endpoint of any node of a cluster, or of the primary in replication mode. */
   readonly endpoint: Endpoint;
   readonly test: NamedTest;
   readonly workload: Workload;
   /**
-   * Length of the run: a number of requests if the workload names it or valkey-benchmark has no `--duration`; otherwise
-   * seconds.
+   * Length of the run. It is a number of requests if the workload sets one or valkey-benchmark lacks `--duration`;
+   * otherwise it is in seconds.
    */
   readonly length: Workload["length"];
-  /** Seed, different for every run. Without a seed, runners that start in the same second draw the same keys. */
+  /** Seed, different for every run. Without a seed, runners that start in the same second would draw the same keys. */
   readonly seed: number;
   /** Nodes of a cluster that serve reads. @default "primary" */
   readonly readFrom?: ReadFrom | undefined;
@@ -35,7 +35,7 @@ export interface ValkeyBenchmarkRun {
   readonly tls: TlsFiles | undefined;
 }
 
-/** Placeholders for values that differ between the runners. Each runner replaces them with its own values. */
+/** Placeholders for values that differ between runners. Each runner replaces them with its own values. */
 export interface RunnerPlaceholders {
   readonly seed: string;
   readonly rate: string;
@@ -43,10 +43,10 @@ export interface RunnerPlaceholders {
 }
 
 /**
- * The arguments in order. The password follows `-a`; valkey-benchmark can read it only from there.
+ * The arguments in order. The password follows `-a`, because valkey-benchmark accepts it only there.
  *
- * `--warmup` is not used. With it, version 9.1 clears its histogram while its threads add to it, and about one run in
- * thirty never ends. Instead, a separate run before the measured one is the warm-up.
+ * The warm-up is a separate run before the measured run. The option `--warmup` is not used: with it, version 9.1 clears
+ * its histogram while its threads add to it, and about one run in thirty never ends.
  */
 export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?: RunnerPlaceholders): string[] {
   const { workload, test, credentials, readFrom = "primary", length } = run;
@@ -81,7 +81,7 @@ export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?:
   ]);
 }
 
-/** TLS options that have a value. The names in `TlsFiles` are the names of the options in all load generators. */
+/** TLS options that have a value. Each name in `TlsFiles` is also the name of the option in all load generators. */
 export const TLS_NAMES = ["cacert", "cert", "key", "sni"] as const;
 
 const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
@@ -91,8 +91,9 @@ const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
 };
 
 /**
- * Whether valkey-benchmark uses threads and therefore reads its clock in ticks. In cluster mode it always does. A
- * single thread is as fast as no threads, but without threads a run with a number of requests ends exactly.
+ * Whether valkey-benchmark uses threads and therefore reads its clock only at intervals. In cluster mode it always
+ * does. In replication mode, a workload with one thread is sent without threads: this is as fast, and a run with a
+ * fixed number of requests ends exactly.
  */
 export function usesThreads({
   mode,
@@ -110,21 +111,21 @@ function testArguments(test: NamedTest, isCluster: boolean): string[] {
   return test.send.words.map((word, index) => (isCluster && index === keyAt ? `${word}:{tag}` : word));
 }
 
-/** TLS options of valkey-benchmark, which are also those of valkey-cli. */
+/** TLS options of valkey-benchmark. valkey-cli has the same options. */
 export function tlsArguments(tls: TlsFiles | undefined): string[] {
   if (tls === undefined) return [];
   const files = TLS_NAMES.flatMap((name) => (tls[name] === undefined ? [] : [`--${name}`, tls[name]]));
   return compact(["--tls", tls.insecure ? "--insecure" : undefined, ...files]);
 }
 
-/** The same arguments for records and for users, with `***` in place of the word after `-a`. */
+/** The arguments for records and messages, with `***` in place of the word after `-a`. */
 export function withoutSecrets(args: readonly string[]): string[] {
   return args.map((arg, index) => (args[index - 1] === "-a" ? "***" : arg));
 }
 
 /**
- * The length of a measurement with this version of valkey-benchmark. Without `--duration`, seconds are converted into a
- * number of requests by the expected rate. The number is large enough that a tick is at most 1 % of the time.
+ * Length of a measurement with this version of valkey-benchmark. If it lacks `--duration`, seconds are converted into a
+ * number of requests with the expected rate. The number is so large that a tick is at most 1 % of the time.
  * @param expectedRate requests per second
  */
 export function effectiveLength(

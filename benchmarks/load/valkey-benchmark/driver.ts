@@ -1,4 +1,4 @@
-/** Driver of valkey-benchmark, for every place where it runs. */
+/** Driver of valkey-benchmark, wherever it runs. */
 import type { LoadRequest, LoadDriver } from "../load-driver";
 import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
 import type { ValkeyBenchmarkRun } from "./arguments";
@@ -11,7 +11,7 @@ export interface ValkeyBenchmarkDriver extends LoadDriver<ValkeyBenchmarkRun> {
 
 export type ValkeyBenchmarkRequest = LoadRequest<ValkeyBenchmarkRun>;
 
-/** The run of one of several load generators: its share of the requests and of the rate, with its own seed. */
+/** The run of one of several load generators. It has a part of the requests and of the rate, and its own seed. */
 export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
   const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
   const { rate } = run.workload;
@@ -23,10 +23,10 @@ export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: numbe
   };
 }
 
-/** Longest time for a run with a number of requests, seconds. */
+/** Time limit for a run with a fixed number of requests, seconds. */
 const REQUESTS_TIMEOUT_SECONDS = 3600;
 
-/** Seconds after which a run of valkey-benchmark counts as hanging. */
+/** Time limit for a run of valkey-benchmark, seconds. A run that takes longer counts as hanging. */
 export function runTimeoutSeconds({ length }: ValkeyBenchmarkRun): number {
   return "seconds" in length ? length.seconds + TIMEOUT_MARGIN_SECONDS : REQUESTS_TIMEOUT_SECONDS;
 }

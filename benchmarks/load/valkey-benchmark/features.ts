@@ -5,11 +5,11 @@ import { Failure, messageOf } from "../../../lib/errors";
 
 /** Options that only some versions have. */
 export interface ValkeyBenchmarkFeatures {
-  /** `--duration`: a run ends after a time, at most some milliseconds late. */
+  /** `--duration`: a run ends after this time, at most some milliseconds late. */
   readonly duration: boolean;
-  /** `--rps`: offers a rate. */
+  /** `--rps`: requests are sent at an offered rate. */
   readonly rate: boolean;
-  /** `--rfr`: reads from the replicas of a cluster. */
+  /** `--rfr`: reads go to the replicas of a cluster. */
   readonly readFrom: boolean;
 }
 

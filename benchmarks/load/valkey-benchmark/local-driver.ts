@@ -27,7 +27,7 @@ export interface LocalValkeyBenchmarkOptions {
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** Whether the servers run on this machine as well. */
+  /** Whether the servers also run on this machine. */
   readonly serversHere: boolean;
   /** Number of load generators that run side by side. @default 1 */
   readonly count?: number | undefined;
@@ -35,7 +35,7 @@ export interface LocalValkeyBenchmarkOptions {
   readonly cpus?: readonly number[] | undefined;
 }
 
-/** Share of the time in which all load generators must run at the same time. */
+/** Lowest share of the measured time in which all load generators must run. */
 const COMMON_TIME = 0.95;
 
 /** Runs valkey-benchmark as one or several processes on this machine. */
@@ -62,7 +62,7 @@ export class LocalValkeyBenchmarkDriver implements ValkeyBenchmarkDriver {
     await observer.end();
     const [first] = runs;
     if (first === undefined) throw new Error("there is no load generator");
-    // The time in which all load generators run.
+    // The measured time is the time in which all load generators run.
     const fromMs = Math.max(...runs.map((each) => each.fromMs));
     const toMs = Math.max(fromMs + 1, Math.min(...runs.map((each) => each.toMs)));
     const uses = runs.map(({ cpu }) => cpuWithin(cpu, fromMs, toMs));
@@ -153,7 +153,10 @@ function runnerOf({ report, run, index }: OneRun, use: CpuUse | undefined): Load
   return { name: runnerName(index), machine: hostname(), seed: run.seed, requests, rps: rate, seconds, p99Ms, cpu };
 }
 
-/** Warnings for load generators that did not run at the same time. The sum of their rates is then true at no moment. */
+/**
+ * Warnings about load generators that did not run at the same time. The sum of their rates is then higher than the real
+ * rate.
+ */
 function commonTimeWarnings(runs: readonly OneRun[], fromMs: number, toMs: number): LoadOutcome["warnings"] {
   const wholeMs = Math.max(...runs.map((each) => each.toMs)) - Math.min(...runs.map((each) => each.fromMs));
   const common = (toMs - fromMs) / wholeMs;
@@ -163,7 +166,7 @@ function commonTimeWarnings(runs: readonly OneRun[], fromMs: number, toMs: numbe
   return [{ code: "runners-apart", text }];
 }
 
-/** @throws LoadGeneratorFailure with the whole output if it has no report, or more than one */
+/** @throws LoadGeneratorFailure with the whole output if it does not contain exactly one report */
 function reportIn(text: string): LoadReport {
   try {
     return parseSingleReport(text);
@@ -173,8 +176,8 @@ function reportIn(text: string): LoadReport {
 }
 
 /**
- * Collects the output of valkey-benchmark, and the time at which its report began. At that time valkey-benchmark
- * stopped counting.
+ * Collects the output of valkey-benchmark and the time at which its report began. valkey-benchmark stops counting at
+ * this time.
  */
 class ReportedOutput implements OutputCollector {
   #out = "";
@@ -195,7 +198,7 @@ class ReportedOutput implements OutputCollector {
     return this.#error === "" ? this.#out : `${this.#out}\n${this.#error}`;
   }
 
-  /** Last lines of the error output; if there are no errors, last lines of the whole output. */
+  /** The last lines of the error output. If there is no error output, the last lines of the whole output. */
   get lastLines(): string {
     return lastTwoLines(this.#error.trim() === "" ? this.#out : this.#error);
   }

@@ -1,11 +1,11 @@
-/** Parses the text output of valkey-benchmark. Pure. Real output is in tests/fixtures. */
+/** Parses the text output of valkey-benchmark. Pure. Directory tests/fixtures contains real output. */
 import { Failure } from "../../../lib/errors";
 import type { CumulativeCount } from "../../../lib/histogram";
 import type { LoadReport } from "../load-report";
 
 /**
- * Greatest difference between two printed values of the same latency, milliseconds: the last digit, and the resolution
- * of a histogram with three digits.
+ * Greatest difference at which two printed values count as the same latency, milliseconds. Values differ because of
+ * their last digit and because a histogram has three digits.
  */
 const SAME_MS = 0.002;
 const SAME_PART = 0.002;
@@ -15,7 +15,7 @@ const COUNT_LINE = /^\d+\.\d+% <= (\d+\.\d+) milliseconds \(cumulative count (\d
 
 /**
  * The reports in a text, in order.
- * @throws Failure when there is none, or one lacks a value
+ * @throws Failure if the text contains no report or a report lacks a value
  */
 export function parseReports(text: string): LoadReport[] {
   const lines = text.split(/\r\n|\r|\n/).map((line) => line.trimEnd());
@@ -26,7 +26,7 @@ export function parseReports(text: string): LoadReport[] {
 
 /**
  * The only report in a text.
- * @throws Failure when there is none or more than one, or it lacks a value
+ * @throws Failure if the text does not contain exactly one report or the report lacks a value
  */
 export function parseSingleReport(text: string): LoadReport {
   const reports = parseReports(text);

@@ -1,6 +1,6 @@
 /**
- * results.csv: the nine columns of the published document "Valkey on EKS" (docs/sources.md) with the same names,
- * followed by additional columns. Pure.
+ * Format of results.csv. The first nine columns have the names that the published document "Valkey on EKS" uses
+ * (docs/sources.md). Additional columns follow. Pure.
  */
 import { rowCost, storageCost } from "../cost";
 import type { ResultRow } from "../rows";
@@ -9,7 +9,7 @@ import type { Results } from "../schema";
 
 type Cell = string | number | null;
 
-/** Columns and their values. Settings are those of the first repeat, because all repeats have the same ones. */
+/** Columns and their values. Settings come from the first repeat, because they are equal in all repeats. */
 const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results: Results) => Cell])[] = [
   ["workload", ({ workload }) => workload],
   ["mode", ({ mode }) => mode],
@@ -43,7 +43,7 @@ const COLUMNS: readonly (readonly [name: string, value: (row: ResultRow, results
   ["warnings", ({ warnings }) => warnings.map(({ code }) => code).join(" ")],
 ];
 
-/** One line for each deployment and test. Unknown values are empty. */
+/** One line for each deployment and test. Unknown values are left empty. */
 export function formatCsv(results: Results): string {
   const lines = resultRows(results).map((row) => COLUMNS.map(([, value]) => quote(value(row, results))).join(","));
   return [COLUMNS.map(([name]) => name).join(","), ...lines].map((line) => `${line}\n`).join("");

@@ -1,6 +1,7 @@
 /**
- * results.om: the results of a run in the OpenMetrics text format 1.0, with the date of the run, for `promtool tsdb
- * create-blocks-from openmetrics`. (The node exporter's textfile collector does not accept samples with a date.) Pure.
+ * Format of results.om: the results of a run in the OpenMetrics text format 1.0, with the date of the run. `promtool
+ * tsdb create-blocks-from openmetrics` reads it. The node exporter's textfile collector does not, because it rejects
+ * samples with a date. Pure.
  */
 import { compact } from "../../../lib/compact";
 import { formatObjective } from "../../capacity/objective";
@@ -21,7 +22,7 @@ interface Family {
   readonly name: string;
   readonly help: string;
   readonly samples: readonly Sample[];
-  /** Unit, which is the end of the name. Undefined if the format has no such unit. */
+  /** Unit, with which the name of the metric ends. Undefined if OpenMetrics does not define such a unit. */
   readonly unit?: string;
 }
 
@@ -189,8 +190,8 @@ function warningSamples(labels: Labels, warnings: ResultRow["warnings"]): Sample
 }
 
 /**
- * A sample for each name: 1 for the names in `holding`, and 0 for all others. Without the zeros, a reader of a series'
- * last value could find a 1 from an earlier run.
+ * A sample for each name: 1 for names in `holding`, and 0 for all other names. The zeros are needed, because a query
+ * for the last value of a series could otherwise find a 1 from an earlier run.
  */
 function stateOf<T extends string>(labels: Labels, name: string, all: readonly T[], holding: readonly T[]): Sample[] {
   return all.map((each) => [{ ...labels, [name]: each }, Number(holding.includes(each))]);

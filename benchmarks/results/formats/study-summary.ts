@@ -1,6 +1,6 @@
 /**
- * summary.txt of a study, which is also printed at its end: treatments, comparisons, findings, and claims of published
- * documents. Pure.
+ * Format of a study's summary.txt, which is also printed at the end of the study. It contains treatments, comparisons,
+ * findings, and claims of published documents. Pure.
  */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
@@ -41,13 +41,13 @@ export const INTERLEAVING_NOTE =
   "Interleaved: the servers of both treatments ran at the same time, and the load switched from one to the other every 5 to 15 ms, " +
   "so a change of the machine affects both treatments.";
 
-/** Note for a p99 at an offered rate that a closed loop measured. */
+/** Note for a p99 at an offered rate if a closed loop measured it. */
 export const CLOSED_LOOP_NOTE =
   "The p99 at an offered rate comes from a closed loop: a connection sends nothing while it waits for a reply, " +
   "so a stall counts once per connection. The load generator open-loop (valkey:workloads) counts a stall for every " +
   "request that was due during the stall.";
 
-/** How to read the intervals of a study, one sentence each. */
+/** Explains the confidence intervals of a study, one sentence each. */
 export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "comparisons" | "precision">): string[] {
   const known = comparisons.filter(({ low }) => low !== null).length;
   // At an offered rate, the throughput equals this rate, so it is not compared.
@@ -68,7 +68,7 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
   ]);
 }
 
-/** The summary as lines without color; empty if the results are not those of a study. */
+/** The summary as lines without color. Empty if the results do not contain a study. */
 export function formatStudy(results: Results): string[] {
   const { study } = results;
   if (study === undefined) return [];
@@ -101,7 +101,7 @@ export function describeExtent({
   return `${counted(rounds, "round")} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
 }
 
-/** Reason why a study ended: each comparison is precise, or the budget is spent. */
+/** Reason why a study ended: each comparison is precise, or the budget is used up. */
 export function describeEnd({
   ended,
   precision,
@@ -110,7 +110,7 @@ export function describeEnd({
 }: Pick<StudyRecord, "ended" | "precision" | "treatments" | "comparisons">): string {
   const wanted = formatPercent(precision);
   const givenUp = new Set(treatments.flatMap(({ id, failed }) => (failed === null ? [] : [id])));
-  // A treatment that was given up may have been compared before that.
+  // A treatment may have been compared before it was given up.
   const isLost = ({ base, other, verdict }: StudyComparison): boolean =>
     verdict === "not-enough-data" && (givenUp.has(base) || givenUp.has(other));
   switch (ended) {

@@ -1,6 +1,6 @@
 /**
- * summary.txt, which is also printed at the end of a run: comparison of deployments, keys per primary, cost, and
- * warnings. Pure.
+ * Format of summary.txt, which is also printed at the end of a run. It contains a comparison of deployments, keys per
+ * primary, cost, and warnings. Pure.
  */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
@@ -61,7 +61,10 @@ function tableLines(
   return [...textTable([head, under, ...body]), ...confidenceLines(comparisons)];
 }
 
-/** The speed-up as text: `2.00× (1.98 … 2.02) · p50 2.00× lower`; for an open loop `p50 2.00×, p99 1.50× lower`. */
+/**
+ * The speed-up as text, such as `2.00× (1.98 … 2.02) · p50 2.00× lower`. For an open loop the text contains latencies
+ * only: `p50 2.00×, p99 1.50× lower`.
+ */
 function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   const [first] = rows;
   const last = rows.at(-1);
@@ -75,7 +78,7 @@ function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   return first.isOpenLoop && last.isOpenLoop ? `p50 ${p50}, p99 ${p99} lower` : "–";
 }
 
-/** Explanation of the numbers in brackets; empty for a single repeat, which has no interval. */
+/** Explanation of the intervals in brackets. Empty for a single repeat, which has no interval. */
 function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
   if (row === undefined || row.repeats < 2) return [];
@@ -86,7 +89,7 @@ function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   ];
 }
 
-/** A result as text: `1,234,567/s [a] · p50 0.567 ms`. The letters in brackets are those of its warnings. */
+/** A result as text, such as `1,234,567/s [a] · p50 0.567 ms`. The letters in square brackets refer to warnings. */
 function cell(row: ResultRow | undefined, notes: readonly WarningNote[]): string {
   if (row === undefined) return "not measured";
   const letters = row.warnings

@@ -1,4 +1,6 @@
-/** Ratios, series and fits from the records of a study. Values are paired by round. Pure. */
+/**
+ * Ratios, series and fits, computed from the records of a study. Values of two treatments are paired by round. Pure.
+ */
 import type { Warning, MeasurementRecord } from "../../results/schema";
 import type { StudyComparison, StudyFit } from "../../results/study-schema";
 import { median } from "../../../lib/statistics/median";
@@ -51,7 +53,7 @@ export class StudyAnalysis {
     readonly interleaved: readonly InterleavedEntry[] = [],
   ) {}
 
-  /** The tests with their titles, in the order of the workloads. */
+  /** The tests with their titles, in the order in which the workloads name them. */
   get tests(): readonly { readonly test: string; readonly title: string }[] {
     return [...new Map(this.records.map(({ test, title }) => [test, { test, title }])).values()];
   }
@@ -82,8 +84,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * Ratio of `other` to `base`. It comes from interleaved measurements if there are any, otherwise from the rounds that
-   * have both.
+   * Value of `other` divided by value of `base`. It comes from interleaved measurements if there are any. Otherwise it
+   * comes from the rounds that have both treatments.
    */
   ratio(base: Treatment, other: Treatment, test: string, metric: Metric): Ratio {
     const interleaved = this.#interleavedRates(base, other, test, metric);
@@ -97,9 +99,12 @@ export class StudyAnalysis {
   }
 
   /**
-   * Rates of each round in which the two treatments were interleaved with each other, in either order. If there are
-   * none, the rates of each round in which both were interleaved with the same third treatment, divided by the rate of
-   * the third. Only for throughput, because a paused server delays its replies, and pausing costs CPU.
+   * Rates of each round in which the two treatments were interleaved with each other, in either order.
+   *
+   * If there is no such round, the pairs come from rounds in which both were interleaved with the same third treatment.
+   * Each rate is then divided by the rate of the third treatment.
+   *
+   * This works for throughput only, because a paused server delays its replies, and pausing costs CPU.
    */
   #interleavedRates(base: Treatment, other: Treatment, test: string, metric: Metric): RatioPair[] {
     if (metric !== "throughput") return [];
@@ -134,7 +139,7 @@ export class StudyAnalysis {
     );
   }
 
-  /** The limit of at least half of a treatment's measurements; undefined if that limit was the servers. */
+  /** The client or the machine, if it limited at least half of a treatment's measurements. Otherwise undefined. */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(treatment, test);
     const share = (...codes: readonly Warning["code"][]): number =>
@@ -144,7 +149,7 @@ export class StudyAnalysis {
     return share("machine-bound") >= 0.5 ? "machine" : undefined;
   }
 
-  /** All metrics of all compared pairs. */
+  /** Comparisons of all pairs by all metrics. */
   comparisons(): StudyComparison[] {
     return this.tests.flatMap(({ test, title }) =>
       comparedPairs(this.treatments).flatMap(({ base, other }) =>
@@ -169,9 +174,9 @@ export class StudyAnalysis {
   }
 
   /**
-   * The ratios whose precision decides when a study ends: throughput at full speed, and CPU per operation at an offered
-   * rate.
-   * @param isOut whether a treatment was given up; its ratios are then ignored
+   * The ratios whose precision decides when a study ends. They are the ratios of throughput at full speed, and of CPU
+   * per operation at an offered rate.
+   * @param isOut whether a treatment was given up; its ratios are ignored
    */
   decidingRatios(isOut: (treatment: Treatment) => boolean): Ratio[] {
     const isDecisive = ({ base, other }: TreatmentPair, metric: Metric): boolean =>
@@ -226,7 +231,7 @@ export class StudyAnalysis {
   }
 }
 
-/** Metrics that can be compared; an empty list for loads with different offered rates. */
+/** Metrics by which two treatments can be compared. Empty if their offered rates differ. */
 function metricsOf(base: Treatment, other: Treatment): Metric[] {
   if (base.workload.rate !== other.workload.rate) return [];
   return base.workload.rate === undefined ? ["throughput", "p99", "cpu-per-operation"] : ["p99", "cpu-per-operation"];

@@ -1,4 +1,4 @@
-/** Criteria for judging claims of published documents, and texts that all judgements share. Pure. */
+/** Criteria for judging claims of published documents, and texts that all judgements use. Pure. */
 import type { Ratio } from "../../../lib/statistics/ratio";
 import { counted, formatCount, formatPercent } from "../../../lib/units";
 import type { Claim, TableGrowth } from "../../results/study-schema";
@@ -19,9 +19,9 @@ export interface ClaimBasis {
   readonly analysis: StudyAnalysis;
   /** Number of CPUs that servers and load generators share. */
   readonly cores: number;
-  /** Version that the servers of a treatment report, by the treatment's ID. */
+  /** Version that the servers report, by the ID of their treatment. */
   readonly versions: ReadonlyMap<string, string>;
-  /** Table growth in every round, by the treatment's ID. */
+  /** Table growth in every round, by the ID of the treatment. */
   readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
   /** Bytes per value during the measurement of table growth; undefined if it was not measured. */
   readonly growthSize: number | undefined;
@@ -33,7 +33,7 @@ export interface Conclusions {
   readonly claims: readonly Claim[];
 }
 
-/** A claim of a published document before it is judged. Each method returns a judgement with its reason. */
+/** A claim of a published document that is not judged yet. Each method returns a judgement with a reason. */
 export class StatedClaim {
   constructor(
     private readonly document: string,
@@ -63,7 +63,7 @@ export class StatedClaim {
 
   /**
    * Judges the claim "both are alike".
-   * @param within greatest relative difference between values that count as alike
+   * @param within greatest relative difference at which two values count as alike
    */
   similar(ratio: Ratio, within: number): Claim {
     if (ratio.low === undefined || ratio.high === undefined) return this.inconclusive(tooFewRounds(ratio));
@@ -93,14 +93,14 @@ export function describeRatio({ ratio, low, high }: Ratio): string {
 }
 
 /**
- * Number of cores that servers and load generators need so that no thread waits for a core: one per busy thread, and
- * one for sending.
+ * Number of cores that servers and load generators need so that no thread waits for a core. It is one core per busy
+ * thread, and one core for sending.
  */
 export function coresNeeded(treatments: readonly Treatment[]): number {
   return 1 + Math.max(1, ...treatments.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
 }
 
-/** Reason why a speed-up between treatments cannot be measured on this machine; undefined if it can. */
+/** Reason why this machine cannot show a speed-up between these treatments; undefined if it can. */
 export function machineLimitReason(
   { analysis, cores }: ClaimBasis,
   treatments: readonly Treatment[],
@@ -119,7 +119,7 @@ export function machineLimitReason(
   return limited.length === 0 ? undefined : limited.join("; ");
 }
 
-/** Name of the limit of a measurement, if the servers were not the limit. */
+/** Name of what limited a measurement if it was not the servers. */
 export function limitName(by: "client" | "machine"): string {
   return by === "client" ? "load generator" : "machine";
 }

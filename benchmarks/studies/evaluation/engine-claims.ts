@@ -79,7 +79,10 @@ function dragonflyThroughput(): Claim {
   );
 }
 
-/** Value size in the published document, bytes; and the bytes per entry that it reports for Valkey. */
+/**
+ * Size of a value in the published document, bytes. The constants below are the bytes per entry that the document
+ * reports for Valkey.
+ */
 const DOCUMENT_VALUE_SIZE = 64;
 const DOCUMENT_BYTES = { min: 149, max: 150 } as const;
 
@@ -89,8 +92,8 @@ function valkeyGrowth({ analysis, growth }: ClaimBasis): readonly TableGrowth[] 
 }
 
 /**
- * Judges the claims about memory. The published document measures at a single number of keys. Bytes per entry vary with
- * the number of keys by as much as the claims are about.
+ * Judges the claims about memory. The published document measures at a single number of keys. The differences that it
+ * claims are not greater than those between different numbers of keys.
  */
 function memoryClaims(basis: ClaimBasis): Claim[] {
   const own = stated("Valkey takes 149 to 150 bytes per entry of 64 bytes with a time to live");

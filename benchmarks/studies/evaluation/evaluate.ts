@@ -1,6 +1,6 @@
 /**
- * Turns the checkpoints of a study into its record: comparisons, fits, findings, and claims of published documents.
- * Pure.
+ * Turns the checkpoints of a study into the study's record: comparisons, fits, findings, and claims of published
+ * documents. Pure.
  */
 import { REFERENCE_LOAD_LIMIT } from "../../warnings/warnings";
 import type { StudyFit, StudyRecord } from "../../results/study-schema";
@@ -21,7 +21,7 @@ import type { Study } from "../study";
 /** Number of consecutive failures after which a treatment or a pair is given up. */
 export const MAX_CONSECUTIVE_FAILURES = 2;
 
-/** A study with everything that was measured so far. */
+/** A study with all measurements so far. */
 export interface StudyState {
   readonly study: Study;
   readonly entries: readonly StudyLogEntry[];
@@ -42,7 +42,9 @@ export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entri
   );
 }
 
-/** Entries of pairs that were not given up. For pairs that were given up, the separate measurements count. */
+/**
+ * Entries of pairs, without pairs that were given up. For these, the separate measurements of both treatments are used.
+ */
 function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
   return entries
     .filter((entry) => entry.kind === "interleaved")
@@ -123,7 +125,10 @@ export function evaluateStudy(state: StudyState): StudyRecord {
   };
 }
 
-/** Whether any reference load differs from the median. One is enough, because the time of the change is unknown. */
+/**
+ * Whether any reference load differs from the median. A single one is enough, because it is unknown when the machine
+ * changed.
+ */
 export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   const rates = entries.flatMap((entry) => (entry.kind === "reference-load" ? [entry.rps] : []));
   return rates.length > 0 && rates.some((rate) => Math.abs(rate / median(rates) - 1) > REFERENCE_LOAD_LIMIT);

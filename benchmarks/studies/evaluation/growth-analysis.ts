@@ -2,8 +2,8 @@
 import type { TableGrowth } from "../../results/study-schema";
 
 /**
- * Minimum number of keys for computing bytes per entry. With fewer keys, the server's own memory is larger than the
- * memory of its entries.
+ * Lowest number of keys for which bytes per entry are computed. With fewer keys, the server's own memory is larger than
+ * the memory of its entries.
  */
 export const MIN_KEYS = 100_000;
 
@@ -39,9 +39,9 @@ export interface RateDip {
   readonly part: number;
 }
 
-/** Duration over which a rate is averaged, seconds. Shorter windows would show effects of the scheduler. */
+/** Length of the window over which a rate is averaged, seconds. Shorter windows would show effects of the scheduler. */
 const WINDOW_SECONDS = 0.25;
-/** Fraction of the median rate below which a window counts as a dip. */
+/** Fraction of the median rate. A window with a lower rate is a dip. */
 const DIP = 0.7;
 
 /** Keys inserted per second, in windows of a quarter of a second. */
@@ -56,10 +56,12 @@ export function insertionRates({ samples }: TableGrowth): { readonly keys: numbe
   return rates;
 }
 
-/** Distance between two dips, in doublings of the number of keys, below which they count as one. */
+/**
+ * Distance at which two dips count as separate, in doublings of the number of keys. Dips that are closer count as one.
+ */
 const APART = 0.15;
 
-/** The dips of one round, in the order of rising numbers of keys. */
+/** The dips of one round, in ascending order of the number of keys. */
 export function rateDips(growth: TableGrowth): RateDip[] {
   const rates = insertionRates(growth);
   const sorted = rates.map(({ rate }) => rate).sort((a, b) => a - b);
@@ -80,8 +82,8 @@ function isNear(a: number, b: number): boolean {
 }
 
 /**
- * Dips that occur near the same number of keys in most rounds: the growing table causes these dips, and the machine
- * causes the others. One round is not enough to distinguish them, so its result is empty.
+ * Dips that occur near the same number of keys in most rounds. These dips come from the growing table; all other dips
+ * come from the machine. A single round cannot show the difference, so its result is empty.
  */
 export function recurringDips(rounds: readonly TableGrowth[]): RateDip[] {
   const [first = [], ...others] = rounds.map(rateDips);

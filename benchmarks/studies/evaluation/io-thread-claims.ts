@@ -1,6 +1,6 @@
 /**
- * Claims of the published document "Valkey on a Raspberry Pi" (docs/sources.md) about io-threads, and the rule for
- * choosing the best number of them.
+ * Claims of the published document "Valkey on a Raspberry Pi" (docs/sources.md) about io-threads, and the rule that
+ * chooses the best number of io-threads.
  */
 import type { Claim } from "../../results/study-schema";
 import type { Treatment } from "../factors";
@@ -29,9 +29,9 @@ function threadsOf({ settings }: Treatment): number {
 }
 
 /**
- * The treatment with the fewest threads for which no other number of threads is faster. Idle io-threads spin, so fewer
- * threads are better if more threads are not faster.
- * @param group treatments that differ only in io-threads, in the order of rising numbers of threads
+ * The treatment with the fewest io-threads for which no other treatment is faster. Idle io-threads spin, so more
+ * threads are worse unless they are faster.
+ * @param group treatments that differ only in io-threads, in ascending order of threads
  */
 export function bestTreatment(
   { analysis }: ClaimBasis,
@@ -47,9 +47,7 @@ export function bestTreatment(
   );
 }
 
-/**
- * The first loss of throughput when the number of threads rises from below the number of cores to that number or more.
- */
+/** The first loss of throughput at the step from fewer threads than cores to at least as many threads as cores. */
 export function oversubscribedStep(
   { analysis, cores }: ClaimBasis,
   group: readonly Treatment[],
@@ -108,8 +106,8 @@ function gain(basis: ClaimBasis, group: readonly Treatment[], test: string, titl
 }
 
 /**
- * Judges the claim that too many io-threads do harm. A small machine shows this best, because few threads already use
- * all of its cores.
+ * Judges the claim that too many io-threads do harm. A small machine shows this best, because even few threads use all
+ * of its cores.
  */
 function harm({ analysis, cores }: ClaimBasis, group: readonly Treatment[], test: string, title: string): Claim {
   const claim = stated(`${title}: more io-threads than cores are slower than one thread`);

@@ -1,4 +1,4 @@
-/** Turns the checkpoints of a study into results, in the format of every run. Pure. */
+/** Turns the checkpoints of a study into results. They have the same format as the results of a run. Pure. */
 import { asMeasuredTopology } from "../../results/topology";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { referenceLoadWarnings } from "../../warnings/warnings";
@@ -7,7 +7,7 @@ import { SCHEMA_VERSION } from "../../results/schema";
 import type { StudyState } from "./evaluate";
 import { treatmentEntries, evaluateStudy } from "./evaluate";
 
-/** Facts of a run that its log does not contain. */
+/** Facts about a run that are not in its log. */
 export interface StudyDescription {
   readonly timestamp: string;
   readonly stack: string;
@@ -30,7 +30,7 @@ export function studyResults(state: StudyState, description: StudyDescription, r
     ...description,
     complete: reason === null,
     reason,
-    // Topologies are in the order of the treatments. The first treatment is the baseline.
+    // Topologies have the order of the treatments, so the baseline comes first.
     topologies: state.study.treatments.flatMap(({ id }) => {
       const topology = topologies.get(id);
       return topology === undefined ? [] : [asMeasuredTopology(topology)];
@@ -46,8 +46,8 @@ export function studyResults(state: StudyState, description: StudyDescription, r
 }
 
 /**
- * Warnings about the machine. If one reference load differs, every record gets a warning, because the time of the
- * change is unknown.
+ * Warnings about the machine. If a single reference load differs, every record gets a warning, because it is unknown
+ * when the machine changed.
  */
 function movedWarning(referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   const rounds = [...new Set(referenceLoads.map(({ round }) => round))];

@@ -7,8 +7,8 @@ import { describeRatio, DOCUMENTS, machineLimitReason, StatedClaim } from "./cla
 import { COMMAND } from "../../../lib/system/package";
 
 /**
- * Test, claim, and the minimum speed-up of the cluster that the published document's own runs prove. The document's
- * rates are rounded to ticks of 250 ms, so its runs prove less than its tables say.
+ * Test, claim, and lowest speed-up of the cluster that the published document's own runs prove. The document rounds
+ * durations to ticks of 250 ms, so its runs prove less than its tables say.
  */
 const SPEED_UPS: readonly (readonly [test: string, text: string, limit: number])[] = [
   ["set", "SET is at least 2.5× as fast in a cluster of three primaries", 2.5],
@@ -48,12 +48,12 @@ function speedUps(basis: ClaimBasis, replication: Treatment, cluster: Treatment)
   });
 }
 
-/** Maximum relative difference between two rates of a table that count as "as fast". */
+/** Greatest relative difference at which two rates count as "as fast". */
 const PARITY = 0.1;
 
 /**
- * Judges the claim "parity rps" in the published document's table. The document's own figures allow any ratio from 0.5
- * to 2.
+ * Judges the claim "parity rps" in the published document's table. Because of rounding, the document's own figures
+ * allow any ratio from 0.5 to 2.
  */
 function parity(basis: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
   const claim = stated(

@@ -1,6 +1,6 @@
 /**
- * Puts load on two sides in alternating slices of some milliseconds, so that both have the same machine. Noise that
- * lasts longer than a slice affects both sides. Shorter noise averages out over hundreds of slices.
+ * Puts load on two sides in alternating slices of some milliseconds, so that both sides have the same conditions on the
+ * machine. Noise that lasts longer than a slice affects both sides. Shorter noise averages out over hundreds of slices.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -28,7 +28,7 @@ export interface Clock {
 const CLOCK: Clock = { now: () => performance.now(), sleep };
 
 /**
- * Gives both sides slices in turn. Both sides are paused before the call and after it.
+ * Gives slices to both sides in turn. Both sides are paused when it is called and when it returns.
  * @param seconds approximate total duration of the slices of each side
  * @param random random numbers from 0 to below 1, for the order and the length of each pair of slices
  * @returns the exact total duration of the slices of each side, seconds
@@ -49,8 +49,8 @@ export async function interleaveSlices(
       sides[side].resume();
       const began = clock.now();
       await clock.sleep(length);
-      // The measured length counts, because a late timer makes a slice longer. The time for pausing and resuming does
-      // not count.
+      // The measured length of a slice is added, because a late timer makes a slice longer. The time for pausing and
+      // resuming is not added.
       had[side] += clock.now() - began;
       sides[side].pause();
     }

@@ -1,6 +1,6 @@
 /**
- * Measures two treatments interleaved. The servers of both run at the same time and get load in alternating slices of
- * some milliseconds.
+ * Measures two treatments in an interleaved way. The servers of both run at the same time, and they get load in
+ * alternating slices of some milliseconds.
  */
 import { randomInt } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,18 +25,20 @@ import type { SideControl, Pair } from "./interleaving";
 import { interleaveSlices } from "./interleaving";
 
 /**
- * Bounds of the total duration of slices for each side and test, seconds. Within these bounds, it is the duration of a
- * separate measurement. On a noisy machine with two cores, six rounds of three seconds give a ratio with a precision of
- * about 4 %.
+ * Limits of the total duration of slices for each side and test, seconds. Between these limits, the total is as long as
+ * a separate measurement. On a noisy machine with two cores, six rounds of three seconds give a ratio with a precision
+ * of about 4 %.
  */
 const MIN_SECONDS = 1;
 const MAX_SECONDS = 3;
-/** Seconds of slices before counting begins, for opening connections and for the first use of memory. */
+/**
+ * Seconds of slices before the measurement. In this time connections are opened and memory is used for the first time.
+ */
 const WARMUP_SECONDS = 0.2;
 /** Time limit for the first request of a load generator, milliseconds. */
 const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
-/** Time for replies to requests in flight, before each reading of the counters, milliseconds. */
+/** Time before each reading of the counters, milliseconds. In this time, replies to requests in flight arrive. */
 const SETTLE_MS = 20;
 
 /**
@@ -76,7 +78,7 @@ export async function measureInterleaved(
     { treatment: base, pinning: pinnings[0] },
     { treatment: other, pinning: pinnings[1] },
   ] as const;
-  // The side that starts second finds less free memory and CPU. Therefore, the order is random.
+  // The order is random, because the side that starts second finds less free memory and CPU.
   const [first, second] = random() < 0.5 ? both : [both[1], both[0]];
   await withServers(first.treatment, first.pinning, environment, (one) =>
     withServers(second.treatment, second.pinning, { ...environment, signal: one.signal }, (two) =>
@@ -95,7 +97,7 @@ export async function measureInterleaved(
   };
 }
 
-/** One side: its servers, connections to them, and its load generators, for one test after the other. */
+/** One side of the pair: its servers, connections to the servers, and load generators for one test after the other. */
 class Side {
   /** Command line of the latest load generators. */
   command = "";
@@ -114,7 +116,7 @@ class Side {
     await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
   }
 
-  /** Starts load generators. The caller ends them. */
+  /** Starts load generators. The caller must end them. */
   begin(test: TestName): PausableLoad {
     const { workload, runners } = this.treatment;
     const { deployment, endpoint, user } = this.session;
@@ -164,7 +166,7 @@ class Side {
   }
 
   /**
-   * Controls that pause servers together with their load generators and forked processes. Otherwise spinning
+   * Controls that pause servers, and with them their load generators and forked processes. If these were not paused,
    * io-threads, replication, file rewrites and requests in flight would use CPU during the slices of the other side.
    */
   control(generators: PausableLoad): SideControl {

@@ -19,8 +19,8 @@ import type { TableGrowthPlan } from "../study";
 import { recordedVersions } from "../versions";
 
 /**
- * Measures every test of a treatment once. Also measures table growth if the study asks for it.
- * @param ceiling requests per second of the last reference load
+ * Measures every test of a treatment once. If the study asks for table growth, measures it as well.
+ * @param ceiling requests per second of the latest reference load
  * @throws Failure if servers do not start, fail verification or cannot be measured; the reason of the signal
  */
 export async function measureTreatment(

@@ -9,21 +9,21 @@ import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benc
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
 
 /**
- * Upper bound for the run time of load generators that outlive this process after it was killed, seconds. Without
- * `--duration`, the bound is the number of requests that the fastest load generator sends in a minute.
+ * Longest time for which load generators run if this process is killed, seconds. If valkey-benchmark lacks
+ * `--duration`, the limit is a number of requests instead: as many as the fastest load generator sends in a minute.
  */
 const MAX_SECONDS = 600;
 const MAX_REQUESTS = 200_000_000;
 /** Maximum number of characters of load generator output in a failure message. */
 const KEPT_CHARACTERS = 500;
 
-/** The load of the generators, and the place where they run. */
+/** The load of all load generators, and where they run. */
 export interface PausableLoadPlan {
   readonly run: RunDirectory;
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** The load of all generators together. The length of the load is ignored. */
+  /** The load of all load generators together. Its length is ignored. */
   readonly tool: ValkeyBenchmarkRun;
   /** Number of load generators. */
   readonly count: number;
@@ -57,7 +57,7 @@ export class PausableLoad {
     });
   }
 
-  /** Aborted with a LoadGeneratorFailure if a load generator exits before `end`. */
+  /** Signal that is aborted with a LoadGeneratorFailure if a load generator exits before `end`. */
   get failed(): AbortSignal {
     return this.#failure.signal;
   }

@@ -1,4 +1,7 @@
-/** Runs a study from the end of its checkpoint log until its target precision or its budget is reached. */
+/**
+ * Runs a study until it reaches its target precision or its budget. A resumed study continues after the last step in
+ * its checkpoint log.
+ */
 import { Failure, messageOf } from "../../../lib/errors";
 import type { ReportProgress } from "../../../lib/progress";
 import { randomFrom } from "../../../lib/statistics/random";
@@ -17,7 +20,10 @@ import { measureReferenceRate, measureTreatment } from "./measure-treatment";
 import { measureInterleaved } from "./measure-interleaved";
 import type { Study } from "../study";
 
-/** Measures the steps of a study. Tests replace it, so that they can check the order of steps without servers. */
+/**
+ * Measures the steps of a study. Tests replace the runner, so that they can check the order of the steps without
+ * servers.
+ */
 export interface StepRunner {
   readonly referenceLoad: (round: number, place: number) => Promise<StudyLogEntry>;
   /** @param ceiling requests per second of the last reference load */
@@ -53,14 +59,17 @@ function randomOf({ treatments, seed }: Study, { base, other }: TreatmentPair, r
 /** Receives progress reports, and the state after each round. */
 export interface StudyListener {
   readonly report: ReportProgress;
-  /** Called after each round. @param isNew whether a step of the round was measured after the last resumption */
+  /**
+   * Called after each round. @param isNew whether this process measured a step of the round, rather than reading all
+   * steps from the log
+   */
   readonly round: (state: StudyState, isNew: boolean) => void;
 }
 
 /**
- * Measures rounds until `decideNext` stops the study. Each finished step is in the checkpoint log before the next one
- * begins, and steps in the log are not measured again. If a treatment or pair fails twice in succession, it is given up
- * until the study is resumed.
+ * Measures rounds until `decideNext` stops the study. Each finished step is written to the checkpoint log before the
+ * next step begins. Steps in the log are not measured again. A treatment or pair that fails twice in succession is
+ * given up until the study is resumed.
  * @throws the reason of the signal; Failure if a reference load fails or all treatments were given up
  */
 export async function runStudy(
@@ -90,8 +99,8 @@ export async function runStudy(
     if (decision.kind === "stop") return state(rounds, decision.reason);
     const before = log.entries.length;
     for (const step of steps) {
-      // If an earlier round lacks a step, the step is not measured later, because the machine may have changed since
-      // then.
+      // A missing step of an earlier round is not measured later, because the machine may have changed since that
+      // round.
       if (
         done.has(stepKey(step)) ||
         step.round < lastRound ||
@@ -113,7 +122,7 @@ export async function runStudy(
 }
 
 /**
- * The decision whether to continue. Ratios of given-up treatments do not count.
+ * The decision whether to continue. Ratios of treatments that were given up do not count.
  * @param tried entries since the study was started or resumed
  */
 function decisionOf(

@@ -1,6 +1,6 @@
 /**
- * Measures table growth: the memory and the insertion rate of an empty server while keys are inserted, by the server's
- * own counters.
+ * Measures table growth: the memory and the insertion rate of a server that is empty at first, while keys are inserted.
+ * The values come from the server's own counters.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../lib/errors";
@@ -16,8 +16,8 @@ import type { TableGrowthPlan } from "../study";
 /** Time between two samples, milliseconds. */
 const INTERVAL_MS = 50;
 /**
- * The write command of the published document "Dragonfly head-to-head" (docs/sources.md): a value with a time to live
- * that is longer than the run.
+ * The write command of the published document "Dragonfly head-to-head" (docs/sources.md). Its time to live is longer
+ * than the run, so no key expires.
  */
 const COMMAND = ["SETEX", "key:__rand_int__", "10000", "__data__"];
 const CLIENTS = 48;
@@ -25,7 +25,7 @@ const PIPELINE = 16;
 
 /**
  * Flushes the server, inserts keys at full speed while the counters are sampled, and flushes the server again.
- * @param session session with one primary in replication mode, which belongs to the study
+ * @param session session with one primary in replication mode; the study owns its data
  * @throws Failure when the load generator fails; the reason of the signal
  */
 export async function measureTableGrowth(
@@ -111,13 +111,13 @@ function sampleOf(text: string): Sample {
   };
 }
 
-/** Samples from the last one without keys to the first one with all keys. Pure. */
+/** Samples from the last sample without keys to the first sample with all keys. Pure. */
 export function tableGrowthOf(samples: readonly Sample[]): TableGrowth {
   const start = samples.filter(({ keys }) => keys === 0).at(-1) ?? samples[0];
   if (start === undefined) return { samples: [] };
   const most = Math.max(...samples.map(({ keys }) => keys));
   const end = samples.findIndex(({ keys }) => keys === most);
-  // The last sample was taken after the last write, so its memory contains only the data.
+  // The final sample was taken after all writes, so its memory contains data only.
   const during = [...samples.slice(0, end), ...samples.slice(-1)].filter(({ ms }) => ms > start.ms);
   return {
     samples: [start, ...during].map(({ ms, keys, bytes }) => ({

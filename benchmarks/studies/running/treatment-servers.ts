@@ -1,4 +1,4 @@
-/** Servers of one treatment. They are started, formed and verified for one step, and always stopped after it. */
+/** Servers of one treatment. They are started, formed and verified for a single step, and always stopped after it. */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Host } from "../../../platforms/host/host";
@@ -17,7 +17,7 @@ import type { Pinning } from "../pinning";
 export interface StudyEnvironment {
   /** Parent directory of the run directories. */
   readonly runs: string;
-  /** Programs by engine; undefined means the first Valkey that is found. */
+  /** Programs by engine. The key undefined stands for the first Valkey that is found. */
   readonly engines: ReadonlyMap<string | undefined, Programs>;
   /** Path of valkey-benchmark, which is the same for all engines. */
   readonly benchmark: string;
@@ -36,7 +36,7 @@ export interface TreatmentServers {
   readonly deployment: Deployment;
   readonly verification: Verification;
   readonly formationMs: number;
-  /** Aborted if the user interrupts the study or a server exits. */
+  /** Signal that is aborted if the user interrupts the study or a server exits. */
   readonly signal: AbortSignal;
 }
 

@@ -30,8 +30,8 @@ const STANDARD_LIMITS = { machines: 300, pods: 5000 };
 
 /**
  * Simultaneous requests per machine. Kubernetes was validated with 5,000 machines and 2,000 simultaneous requests
- * (`--max-requests-inflight` 1,500 and `--max-mutating-requests-inflight` 500). Those machines were idle. Here all
- * machines join within minutes, so each machine counts twice.
+ * (`--max-requests-inflight` 1,500 and `--max-mutating-requests-inflight` 500). The number is doubled, because those
+ * machines were idle, and here all machines join within minutes.
  */
 const SEATS_PER_MACHINE = (2 * 2000) / 5000;
 

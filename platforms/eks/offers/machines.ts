@@ -115,7 +115,10 @@ const MAX_VOLUMES = 26;
  */
 const DAEMONS: AllocatableResources = { cpuMilli: 180, memoryMiB: 120, pods: 4, volumes: 0 };
 
-/** Number of DaemonSet pods with an address of their own: only ebs-csi-node. The others use the machine's address. */
+/**
+ * Number of DaemonSet pods with their own address. Only ebs-csi-node has one; the others use the address of the
+ * machine.
+ */
 export const DAEMON_ADDRESSES = 1;
 
 export function allocatableOn(machine: MachineType, tuning: Tuning): AllocatableResources {

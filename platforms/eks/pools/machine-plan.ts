@@ -36,7 +36,10 @@ interface GrowingSet {
   readonly choice: Choice;
   readonly instanceType: string | undefined;
   readonly pinsType: boolean;
-  /** Whether groups of other owners may join. They may join only if the machine type, and so its room, is known. */
+  /**
+   * Whether groups of other owners may join. They may join only if the machine type is known, and with it the room on a
+   * machine.
+   */
   readonly open: boolean;
   groups: readonly PodGroup[];
   layout: SetLayout;

@@ -14,7 +14,7 @@ export interface PodGroup {
   readonly pool: PoolName;
   /** Pods, each with its zone. */
   readonly pods: readonly PlacedNode[];
-  /** Zones that the pods are spread over, in the order in which they are filled. */
+  /** Zones over which the pods are spread, in the order in which the zones are filled. */
   readonly zones: readonly string[];
   /** Requests of each pod: thousandths of a CPU, and MiB of memory. */
   readonly cpuMilli: number;
@@ -37,8 +37,8 @@ export interface ServerGroupArgs extends Omit<PodGroup, "pods"> {
 }
 
 /**
- * Group of a deployment's servers, spread as the scheduler spreads them. It ignores roles, and the numbers of pods in
- * any two zones differ by at most 1.
+ * Group of a deployment's servers. Pods are spread as the scheduler spreads them: the roles of the servers do not
+ * matter, and the numbers of pods in any two zones differ by at most 1.
  */
 export function serverPodGroup({ shape, ...group }: ServerGroupArgs): PodGroup {
   const names = Array.from({ length: nodeCount(shape) }, (_, index) => `${group.name}-${index}`);

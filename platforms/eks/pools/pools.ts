@@ -31,7 +31,7 @@ export interface PoolArgs {
 /** The configured pools. */
 export type Pools = Readonly<Partial<Record<PoolName, PoolArgs | undefined>>>;
 
-/** The pools with settings that override `POOL_DEFAULTS`. */
+/** Settings of the pools. They override `POOL_DEFAULTS`. */
 export type PoolSettings = Readonly<Partial<Record<PoolName, Partial<PoolArgs> | undefined>>>;
 
 /**
@@ -95,7 +95,7 @@ export const MACHINE_SET_KEY = "valkey-measured/machines";
 /** Name of the set of machines for load generators. */
 export const LOAD_GENERATOR_SET = "load-generators";
 
-/** Node selector of a pod that runs only on the machines of a set. A set belongs to one pool. */
+/** Node selector of a pod that runs only on the machines of a set. All machines of a set belong to one pool. */
 export function machineSetSelector(set: string): Readonly<Record<string, string>> {
   return { [MACHINE_SET_KEY]: set };
 }

@@ -1,10 +1,10 @@
-/** Settings that the user data of a pool's machines sets, in the form in which verification expects them. Pure. */
+/** Settings that the user data of a pool's machines makes, in the form that verification expects. Pure. */
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { Tuning } from "../offers/machines";
 
 /**
- * Number of file descriptors of every container. The servers in the published document "One billion requests per
- * second" have the same number.
+ * Number of file descriptors of every container. The published document "One billion requests per second" uses the same
+ * number for its servers.
  */
 export const FILE_DESCRIPTORS = 1_048_544;
 

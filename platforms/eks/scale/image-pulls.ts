@@ -1,5 +1,6 @@
 /**
- * Images of Docker Hub on many machines: the number of pulls, and the cache in ECR that pulls each image once. Pure.
+ * Images of Docker Hub that many machines pull: the number of pulls, and a cache in ECR that pulls each image once.
+ * Pure.
  */
 import { formatCount } from "../../../lib/units";
 import type { MachineGroup } from "../pools/machine-plan";
@@ -7,8 +8,8 @@ import type { PodGroup } from "../pools/pod-groups";
 import type { Problem } from "../pools/problem";
 
 /**
- * Number of pulls in 6 hours that Docker Hub allows from one IPv4 address without an account, according to "Docker Hub
- * pull usage and limits". A free account may pull 200 times, regardless of the number of addresses.
+ * Number of pulls from one IPv4 address that Docker Hub allows in 6 hours without an account, according to "Docker Hub
+ * pull usage and limits". With a free account, 200 pulls are allowed, regardless of the number of addresses.
  */
 export const ANONYMOUS_PULLS = 100;
 
@@ -29,7 +30,7 @@ export interface ImageCacheArgs {
 export interface ImagePlan {
   /** Images of Docker Hub, sorted; empty if no machine pulls from Docker Hub. */
   readonly hubImages: readonly string[];
-  /** Number of pulls from the address with the most pulls. Each machine pulls each of its images once. */
+  /** Number of pulls from the address that has the most. Each machine pulls each of its images once. */
   readonly pulls: number;
   /** Cache that the stack creates; null without a cache. */
   readonly cache: ImageCacheArgs | null;
@@ -46,7 +47,7 @@ export function hubRepository(image: string): string | undefined {
   return name.includes("/") ? name : `library/${name}`;
 }
 
-/** Name of an image in the cache. Names of images of other registries are not changed. */
+/** Name of an image in the cache. Names of images in other registries are returned unchanged. */
 export function cachedImage(image: string, { host, prefix }: CacheRegistry): string {
   const repository = hubRepository(image);
   return repository === undefined ? image : `${host}/${prefix}/${repository}`;

@@ -1,4 +1,7 @@
-/** Peers of network policies: pods by their labels, or the network's addresses if there are too many pods. Pure. */
+/**
+ * Peers of network policies. They are pods, selected by their labels, or the addresses of the network if there are too
+ * many pods. Pure.
+ */
 import { formatCount } from "../../../lib/units";
 
 /**
@@ -10,11 +13,11 @@ import { formatCount } from "../../../lib/units";
 const ADDRESSES_PER_OBJECT = 1000;
 
 export interface PolicyPeers {
-  /** Number of pods that a policy would list as its peers. */
+  /** Number of pods that a policy that selects pods would list as peers. */
   readonly pods: number;
-  /** CIDR block of the network that policies use instead of pods; null if policies select pods. */
+  /** CIDR block of the network, which policies use instead of pods; null if policies select pods. */
   readonly cidr: string | null;
-  /** Whether there are too many pods to select, but the CIDR block of an existing network is not known. */
+  /** Whether there are too many pods for a selection, but the CIDR block of the existing network is unknown. */
   readonly unknownBlock: boolean;
 }
 

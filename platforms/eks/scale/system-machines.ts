@@ -36,8 +36,8 @@ export interface SystemPlan {
 /** Family of the default type: Graviton with 4 GiB per CPU. Every region with a price table has it. */
 const FAMILY = "m7g";
 /**
- * Lowest number of vCPUs. A machine with one vCPU has addresses for only four pods besides the DaemonSets, so users
- * cannot add pods.
+ * Lowest number of vCPUs. A machine with one vCPU would leave no room for more pods: it has addresses for only four
+ * pods besides the DaemonSets.
  */
 const MIN_VCPUS = 2;
 
@@ -75,8 +75,8 @@ export function systemPodAddresses(plan: Omit<SystemPlan, "instanceType">): numb
 }
 
 /**
- * Requests on the busiest machine in the worst case: one replica of Karpenter, an even share of CoreDNS, and both
- * replicas of the volume controller.
+ * Requests on the busiest machine in the worst case. This machine has one replica of Karpenter, an even share of
+ * CoreDNS, and both replicas of the volume controller.
  */
 function busiestMachine({
   machines,
@@ -118,7 +118,7 @@ function smallestType(plan: Omit<SystemPlan, "instanceType">, prices: PriceTable
   return candidates(prices).find(({ type }) => hasRoom(type, plan))?.name;
 }
 
-/** Largest type of the default family. If no type has room, it is used and its problem is reported. */
+/** Largest type of the default family. It is used if no type has room, and the problem is reported. */
 function largestType(prices: PriceTable | undefined): string {
   return candidates(prices).at(-1)?.name ?? `${FAMILY}.large`;
 }
@@ -142,7 +142,7 @@ export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined)
     const message = `the prices of ${prices.region} of ${prices.date} do not contain ${instanceType}`;
     return [...tooFew, { path, message }];
   }
-  // With too few machines the type would be reported too, although it may be large enough.
+  // With too few machines, the type might be large enough. So the problem of the type is not reported as well.
   return tooFew.length > 0 || hasRoom(type, plan) ? tooFew : [{ path, message: roomMessage(plan, type, prices) }];
 }
 

@@ -31,11 +31,11 @@ interface Suite {
   readonly suite: string;
   readonly component: string;
   /**
-   * Package version that this project is tested with. If the suite has a different version, that version is used and
+   * Package version with which this project is tested. If the suite has a different version, that version is used and
    * reported.
    */
   readonly pinned: string | undefined;
-  /** Suite with the packages that this suite's packages depend on, if this suite is incomplete. */
+  /** Suite that contains the dependencies of this suite's packages, if this suite is incomplete. */
   readonly base?: string;
 }
 
@@ -53,7 +53,7 @@ const SUITES: Readonly<Record<string, readonly Suite[]>> = {
 };
 
 /**
- * A product. Its packages are NAME-server and NAME-tools; its programs are NAME-server, NAME-cli and NAME-benchmark.
+ * A product. NAME-server and NAME-tools are its packages; NAME-server, NAME-cli and NAME-benchmark are its programs.
  */
 export type Product = "valkey" | "redis";
 export const programNames = (product: Product): readonly string[] =>
@@ -61,7 +61,7 @@ export const programNames = (product: Product): readonly string[] =>
 /** Oldest major versions that this project deploys. Redis 7.0 is the first version with `shutdown-on-sigterm`. */
 export const MIN_MAJOR_VERSION: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
 
-/** Small packages that satisfy a dependency for which apt would otherwise fetch all of systemd. */
+/** Small packages that satisfy a dependency. Otherwise apt would fetch all of systemd for it. */
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
 
 /** Directories of programs that are already unpacked, newest first. */
@@ -79,9 +79,9 @@ export function hasApt(): boolean {
 /**
  * Fetches and unpacks a product from the newest available suite.
  * @param packages directory for unpacked trees; it need not exist
- * @param only name of a suite; other suites are not used
+ * @param only name of a suite; other suites are then not used
  * @returns the directory with the programs
- * @throws Failure with a reason for each suite when none is available
+ * @throws Failure with a reason for each suite, when no suite is available
  */
 export async function fetchPrograms(
   packages: string,
@@ -195,7 +195,7 @@ function aptOptions(work: string, sources: string): string[] {
     "Dir::Etc::sourceparts": join(work, "none"),
     "Dir::Etc::preferences": join(work, "none/preferences"),
     "Dir::Etc::preferencesparts": join(work, "none"),
-    // When root runs apt, apt switches to a user that cannot write to this directory, unless this option is empty.
+    // Without this option, apt as root switches to a user that cannot write to this directory.
     "APT::Sandbox::User": "",
     "APT::Install-Recommends": "false",
     "Acquire::Languages": "none",
@@ -208,7 +208,7 @@ function aptOptions(work: string, sources: string): string[] {
   return ["-q", ...Object.entries(settings).flatMap(([key, value]) => ["-o", `${key}=${value}`])];
 }
 
-/** Option of a source that trusts only the distribution's own keyring; empty if there is none. */
+/** Option of a source that trusts only the keyring of the distribution. Empty if there is no such keyring. */
 function trust(distribution: string): string {
   const keyring = ["gpg", "pgp"]
     .map((end) => `/usr/share/keyrings/${distribution}-archive-keyring.${end}`)
@@ -250,7 +250,7 @@ async function moveInPlace(tree: string, target: string, product: Product): Prom
   await run(join(target, "bin", `${product}-server`), ["--version"]);
 }
 
-/** Mirrors that this machine's apt uses for the distribution itself, the most likely one first. */
+/** Mirrors of the distribution itself that this machine's apt uses, the most likely mirror first. */
 async function findMirrors(codename: string, signal: AbortSignal): Promise<string[]> {
   const { stdout } = await run(
     "apt-get",

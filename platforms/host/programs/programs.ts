@@ -9,7 +9,7 @@ import type { Product } from "./debian-packages";
 
 const run = promisify(execFile);
 
-/** The absolute paths of the three programs of one installation of Valkey or Redis. */
+/** Absolute paths of the three programs of an installation of Valkey or Redis. */
 export interface Programs {
   readonly product: Product;
   /** Version that the server prints, such as `9.1.2`. */
@@ -22,8 +22,8 @@ export interface Programs {
 }
 
 /**
- * Finds Valkey 8.0 or newer. If VALKEY_HOME is set, Valkey must be there. Otherwise these places are tried in order:
- * the PATH, the packages that are already unpacked, and, if the machine has apt, the distribution's packages.
+ * Finds Valkey 8.0 or newer. If VALKEY_HOME is set, only this directory is searched. Otherwise these places are tried
+ * in order: the PATH, packages that are already unpacked, and the packages of the distribution if the machine has apt.
  * @param packages directory of unpacked packages
  * @throws BadInput with a reason for each place, and how to install Valkey
  */

@@ -15,7 +15,7 @@ const SERVICE_LABEL = "kubernetes.io/service-name";
 /** Time limit for a login through a proxy, milliseconds. */
 const LOGIN_MS = 5_000;
 
-/** Services to read, and the access with which to log in to the servers behind them. */
+/** Services to read, and the access with which this program logs in to the servers behind them. */
 export interface ClientWaysPlan {
   readonly namespace: string;
   readonly ways: readonly ClientWay[];
@@ -73,7 +73,7 @@ function readyPods(slices: readonly V1EndpointSlice[]): ReadyPod[] {
     .sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Logs in through a proxy. Like clients, it expects the name of the Service in the certificate. */
+/** Logs in through a proxy. It expects the name of the Service in the certificate, as clients do. */
 async function serverBehind(
   kubernetes: KubernetesClient,
   { namespace, port, access, clusterDomain = CLUSTER_DOMAIN, isDirect = false }: ClientWaysPlan,

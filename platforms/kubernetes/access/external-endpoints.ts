@@ -23,7 +23,7 @@ export interface ExternalEndpoint extends Endpoint {
 
 /**
  * Waits until all Services have an address.
- * @throws Failure naming the Services that have no address in time, and why
+ * @throws Failure that names the Services without an address when the time is up, with reasons
  */
 export async function awaitExternalEndpoints(
   kubernetes: KubernetesClient,
@@ -71,7 +71,7 @@ async function endpointOf(
     : { host, address, port: port.port };
 }
 
-/** The first address of a host in sorted order, so that the result does not change between calls. */
+/** The first of a host's addresses in sorted order, so that repeated calls give the same result. */
 async function resolved(host: string): Promise<string | undefined> {
   try {
     const addresses = await lookup(host, { all: true, family: 4 });

@@ -1,7 +1,8 @@
 /**
- * Secret that pods read while two passwords are valid, in addition to the deployment's own Secret. The file in this
- * Secret replaces the file with the same name in the deployment's Secret, so that a server that restarts accepts both
- * passwords. The deployment's Secret contains only the new password from the start.
+ * A Secret that pods read while two passwords are valid, in addition to the deployment's own Secret.
+ *
+ * It contains a file that replaces the file with the same name in the deployment's Secret. With this file, a server
+ * that restarts accepts both passwords. The deployment's Secret contains only the new password.
  */
 import { once } from "node:events";
 import { Failure } from "../../../lib/errors";
@@ -35,7 +36,7 @@ export async function publishOverlap(
   );
 }
 
-/** Whether the Secret exists, so that servers that restart may accept a former password too. */
+/** Whether the Secret exists. If so, servers that restart may accept an old password as well. */
 export async function overlapExists(
   kubernetes: KubernetesClient,
   namespace: string,

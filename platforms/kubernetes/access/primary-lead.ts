@@ -32,13 +32,16 @@ const ANNOTATION = "valkey/primary";
 /** Key of the ConfigMap, and name of the file that pods read. */
 export const DESIGNATED_KEY = "pod";
 
-/** Labels of the pods to which a Service of the primary routes: of the proxies or, without proxies, of `pod`. */
+/**
+ * Labels of the pods to which a Service of the primary routes. They are the labels of the proxies; without proxies,
+ * those of `pod`.
+ */
 export function leadLabels({ servers, proxies }: PrimaryLead, pod: string): Labels {
   return proxies ?? { ...servers, [POD_NAME_LABEL]: pod };
 }
 
 /**
- * Name of the designated pod, which servers without Sentinels consider the primary. Undefined if the ConfigMap does not
+ * Name of the designated pod. Servers without Sentinels consider it the primary. Undefined if the ConfigMap does not
  * exist.
  */
 export async function designatedPod(
@@ -91,8 +94,8 @@ export async function leadClients(
 }
 
 /**
- * Designates a pod, which servers without Sentinels consider the primary when they start. Running pods also get an
- * annotation, so that their kubelets soon read the ConfigMap again. Without the annotation this takes about a minute.
+ * Designates a pod. Servers without Sentinels consider it the primary when they start. Running pods get an annotation,
+ * with which their kubelets soon read the ConfigMap again. Without the annotation this takes about a minute.
  * @throws Failure when the ConfigMap does not exist, or may not be changed
  */
 export async function designate(

@@ -1,6 +1,6 @@
 /**
- * Explains errors of the API server, and of the connection to it. Each explanation is one sentence that says what to
- * do. Pure.
+ * Explains errors of the API server and of the connection to it. Each explanation is a sentence that says what to do.
+ * Pure.
  */
 import { codeOf, messageOf } from "../../../lib/errors";
 

@@ -1,6 +1,6 @@
 /**
- * A client of a Kubernetes API server, configured by a kubeconfig. The client library is loaded at its first use,
- * because loading takes a while.
+ * A client of a Kubernetes API server, configured with a kubeconfig. The client library is loaded when it is first
+ * used, because loading takes a while.
  */
 import type * as ClientNode from "@kubernetes/client-node";
 import type {
@@ -72,10 +72,9 @@ export class KubernetesClient implements ApiServer {
   }
 
   /**
-   * Opens a client. It sends one request, so that problems with the connection are reported before anything else
-   * happens.
-   * @throws BadInput when the kubeconfig cannot be used or has no such context
-   * @throws Failure when the API server cannot be reached or does not accept the credentials
+   * Opens a client. It sends one request, so that problems with the connection are reported at once.
+   * @throws BadInput when the kubeconfig cannot be used or lacks the context
+   * @throws Failure when the API server cannot be reached or refuses the credentials
    */
   static async open(access: KubeconfigSelection = {}): Promise<KubernetesClient> {
     const library = await import("@kubernetes/client-node");

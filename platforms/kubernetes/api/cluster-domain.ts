@@ -1,5 +1,4 @@
 /**
- * Default domain at the end of the DNS names of Services and pods. A Kubernetes cluster may be created with a different
- * one.
+ * Default domain at the end of the DNS names of Services and pods. A Kubernetes cluster may have a different domain.
  */
 export const CLUSTER_DOMAIN = "cluster.local";

@@ -30,11 +30,14 @@ export interface PodDiagnostic {
   /** Names of the pods, or of the StatefulSet or Job that creates them. */
   readonly names: readonly string[];
   readonly cause: string;
-  /** Whether waiting cannot help. It helps if an autoscaler may add machines, but not if an image is missing. */
+  /**
+   * Whether waiting is useless. It is useless if an image is missing, for example, but not if an autoscaler may add
+   * machines.
+   */
   readonly permanent: boolean;
 }
 
-/** The causes why pods do not run. If several pods have the same cause, they are merged into one diagnostic. */
+/** The causes why pods do not run. Pods with the same cause share one diagnostic. */
 export function diagnosePods(seen: PodEvidence): PodDiagnostic[] {
   const causes = [...seen.pods.flatMap((pod) => diagnosePod(pod, seen)), ...makerDiagnostics(seen)];
   const merged = new Map<string, PodDiagnostic>();
@@ -95,7 +98,7 @@ function diagnosePod(pod: V1Pod, seen: PodEvidence): PodDiagnostic[] {
 
 /** The scheduler's message, and what to do about it. */
 function unschedulable(message: string, otherwise: string | undefined): string {
-  // The end of the message is about preemption, which never helps here, so it is removed.
+  // The end of the message is about preemption, which never helps here. So it is removed.
   const said = message
     .replace(/[,.]? (no new claims to deallocate, )?preemption: .*$/s, "")
     .trim()
@@ -185,7 +188,7 @@ function pullError(message: string | undefined): string | undefined {
 }
 
 /**
- * Problems with volume claims. A claim that waits for its pod has no problem: the claim is bound when the pod is
+ * Problems with volume claims. A claim that waits for its pod is not a problem, because it is bound when the pod is
  * scheduled.
  */
 function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvidence): PodDiagnostic[] {
@@ -231,7 +234,7 @@ function makerDiagnostics({ namespace, events, pods, wanted }: PodEvidence): Pod
     return [{ names: maker, cause, permanent: true }];
   }
   const why = message.replace(/^create Pod \S+ in StatefulSet \S+ failed error: /, "").replace(/^Error creating: /, "");
-  // The problem is not permanent, because the claim of a deleted pod is deleted a little later than the pod.
+  // The problem is not permanent. The claim of a deleted pod is deleted a little later than the pod.
   const passes = /is being deleted/.test(why);
   return [{ names: maker, cause: `it cannot create its pods: ${why}`, permanent: !passes }];
 }

@@ -1,7 +1,8 @@
 /**
- * A port-forward: one TCP connection to a pod, through a websocket to the API server. The client library's own
- * port-forward is not used, because it does not end a stream when the other side ends, does not wait for slow readers,
- * and hides the reason why the API server refused.
+ * A port-forward: one TCP connection to a pod, through a websocket to the API server.
+ *
+ * The port-forward of the client library is not used. It does not end a stream when the other side ends, does not wait
+ * for slow readers, and hides the reason why the API server refused.
  */
 import { Duplex } from "node:stream";
 import { WebSocket } from "ws";
@@ -10,8 +11,8 @@ import type { KubernetesClient } from "./client";
 import { explainApiError, explainStatus, parseStatus } from "./api-errors";
 
 /**
- * Protocol of the websocket. Each frame begins with the number of a channel. A port has two channels, for data and
- * errors.
+ * Protocol of the websocket. Each frame begins with the number of a channel. Each port has a channel for data and a
+ * channel for errors.
  */
 const PROTOCOL = "v4.channel.k8s.io";
 const DATA = 0;
@@ -33,14 +34,13 @@ export interface PodPort {
 }
 
 /**
- * Failure of a port-forward that the API server accepted. The pod does not answer, or no longer answers. A later
- * attempt may succeed.
+ * Failure of a port-forward that the API server accepted, but whose pod does not answer. A later attempt may succeed.
  */
 export class PortForwardBroken extends Failure {}
 
 /**
- * Opens a port-forward. If nothing listens on the port, the stream fails later.
- * @throws Failure with the reason, which says what to do
+ * Opens a port-forward. If no program listens on the port, the stream fails later.
+ * @throws Failure with a reason that says what to do
  */
 export async function openPortForward(kubernetes: KubernetesClient, target: PodPort): Promise<Duplex> {
   const { namespace, pod, port } = target;

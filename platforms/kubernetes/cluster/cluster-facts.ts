@@ -1,6 +1,6 @@
 /**
- * Reads facts about a Kubernetes cluster: its contents, and this program's rights. A fact that may not be read is
- * undefined, which does not count as a problem.
+ * Reads facts about a Kubernetes cluster: its contents, and the rights of this program. A fact that this program may
+ * not read is undefined, and does not count as a problem.
  */
 import type { V1Node, V1SelfSubjectAccessReview } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
@@ -12,8 +12,8 @@ import { resourceName } from "../api/pod-diagnostics";
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
 /**
- * Annotation of a namespace that is kept after its stack was destroyed, because of its volumes. The value of the
- * annotation is the stack.
+ * Annotation of a namespace that is kept for its volumes after its stack was destroyed. Its value is the name of the
+ * stack.
  */
 const KEPT_BY = "valkey-measured/kept-by";
 
@@ -87,8 +87,8 @@ async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
 }
 
 /**
- * Records, in an annotation of a namespace, the stack that keeps it for its volumes, so that only this stack can use it
- * again.
+ * Records in an annotation of a namespace which stack keeps the namespace for its volumes. Only this stack can use the
+ * namespace again.
  * @param stack the stack; undefined removes the annotation
  */
 export async function markNamespaceKept(

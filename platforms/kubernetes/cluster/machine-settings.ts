@@ -1,4 +1,4 @@
-/** Machine settings as containers see them. They are read by a script in the container, and from the Node's labels. */
+/** Machine settings as containers see them. A script in the container and the labels of the Node provide them. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Semaphore } from "../../../lib/semaphore";
@@ -17,7 +17,7 @@ export const BOOT_LABEL = "valkey-measured/boot";
 /** Number of containers that are asked at the same time. */
 const QUESTIONS = 32;
 
-/** A container and the machine that it runs on. */
+/** A container, and the machine on which it runs. */
 export interface PlacedContainer extends ContainerName {
   readonly machine: string;
 }
@@ -41,7 +41,7 @@ export class MachineSettingsReader {
     if (known !== undefined) return known;
     const asked = this.#semaphore.run(() => this.#ask(container));
     this.#read.set(key, asked);
-    // A failed read is not kept, so the next verification asks again.
+    // A failed read is not stored, so that the next verification asks again.
     asked.catch(() => this.#read.delete(key));
     return asked;
   }

@@ -1,4 +1,4 @@
-/** A machine that servers or load generators run on. */
+/** A machine on which servers or load generators run. */
 import { z } from "zod";
 
 /** A machine of a Kubernetes cluster, as the API server describes it. */

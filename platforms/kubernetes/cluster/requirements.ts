@@ -1,4 +1,7 @@
-/** Whether a Kubernetes cluster has room for a stack, as far as that is known before anything is created. Pure. */
+/**
+ * Checks whether a Kubernetes cluster has room for a stack, as far as this can be known before anything is created.
+ * Pure.
+ */
 import type { Labels, Toleration } from "../pods/pods";
 
 /** Selection of the machines on which pods may be scheduled. */
@@ -25,8 +28,8 @@ export interface KubernetesRequirements {
   readonly storageClasses: readonly (string | null)[];
   readonly servers: readonly ServerRequirements[];
   /**
-   * Machines for load generators that must not share a machine with servers. Undefined if load generators may share
-   * machines with servers, or if nothing is measured.
+   * Machines for load generators that must not share machines with servers. Undefined if they may share machines, or if
+   * nothing is measured.
    */
   readonly runner?: MachineSelection | undefined;
 }
@@ -45,8 +48,8 @@ export interface MachineSchedulingFacts {
 export interface KubernetesFacts {
   readonly context: string;
   /**
-   * The namespace; null if it does not exist. `ends` means that it is being deleted. `keptBy` is the stack that keeps
-   * it for its volumes.
+   * The namespace; null if it does not exist. The state `ends` means that it is being deleted. `keptBy` is the stack
+   * that keeps the namespace for its volumes.
    */
   readonly namespace: { readonly state: "ends" | "lives"; readonly keptBy: string | undefined } | null | undefined;
   readonly machines: readonly MachineSchedulingFacts[] | undefined;
@@ -89,7 +92,7 @@ function namespaceProblems(
   ];
 }
 
-/** Problems with machines. A Kubernetes cluster that autoscales has no such problems, because it adds machines. */
+/** Problems with machines. The list is empty if the cluster autoscales, because it then adds machines. */
 function machineProblems(
   { zones, servers, runner }: KubernetesRequirements,
   { machines, autoscales }: KubernetesFacts,
@@ -143,8 +146,8 @@ function runnerProblems(
 }
 
 /**
- * Highest possible number of machines for load generators on which no server runs. Each zone is assumed to place its
- * share of the nodes on as few machines as possible.
+ * Highest possible number of machines without servers, for load generators. The assumption is that each zone places its
+ * share of the servers on as few machines as possible.
  */
 function freeMachines(
   { nodes }: ServerRequirements,

@@ -4,7 +4,10 @@ import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import { POD_NAME_LABEL } from "./pods";
 
-/** The budget with which a deployment is created. At first it selects all pods and allows the eviction of one. */
+/**
+ * The budget with which a deployment is created. Until it is changed, it selects all pods and allows the eviction of
+ * one pod.
+ */
 export interface BudgetName {
   readonly namespace: string;
   readonly name: string;
@@ -15,9 +18,10 @@ type Budget = Plain<V1PodDisruptionBudget>;
 const budgetOfGroup = (name: string, group: number): string => `${name}-group-${group + 1}`;
 
 /**
- * Allows the eviction of one pod of the deployment at a time. Call this function before nodes move to other shards. If
- * the call is interrupted, two budgets may select the same pod. Kubernetes does not evict such a pod. Does nothing if
- * the deployment has no budget.
+ * Allows the eviction of one pod of the whole deployment at a time. It must be called before nodes move to other
+ * shards. Does nothing if the deployment has no budget.
+ *
+ * If the call is interrupted, two budgets may select the same pod. Kubernetes then does not evict this pod.
  * @throws Failure when the budgets may not be changed
  */
 export async function evictOneAtATime(kubernetes: KubernetesClient, budget: BudgetName): Promise<void> {
@@ -28,9 +32,10 @@ export async function evictOneAtATime(kubernetes: KubernetesClient, budget: Budg
 }
 
 /**
- * Allows the eviction of one pod of each group at a time. If the call is interrupted, two budgets may select the same
- * pod. Kubernetes does not evict such a pod. Does nothing if the deployment has no budget.
- * @param groups groups of names of pods; each pod is in one group
+ * Allows the eviction of one pod of each group at a time. Does nothing if the deployment has no budget.
+ *
+ * If the call is interrupted, two budgets may select the same pod. Kubernetes then does not evict this pod.
+ * @param groups names of pods by group; each pod is in one group
  * @throws Failure when the budgets may not be changed
  */
 export async function evictOneOfEach(

@@ -21,9 +21,13 @@ export interface PodRun {
 const POLL_MS = 250;
 /** Time between checks why the pod does not run, milliseconds. */
 const EXPLAIN_MS = 2_000;
-/** Time to wait before a permanent problem counts, milliseconds. A registry may fail once. */
+/**
+ * Milliseconds after which a problem counts as permanent. Before that it is ignored, because a registry may fail once.
+ */
 const PATIENCE_MS = 10_000;
-/** Seconds that Kubernetes keeps a finished Job. This matters only for a Job that an interrupted run left. */
+/**
+ * Seconds that Kubernetes keeps a finished Job. Usually this program deletes the Job earlier, unless it is interrupted.
+ */
 const SECONDS_KEPT = 30;
 
 /**

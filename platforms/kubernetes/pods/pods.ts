@@ -16,7 +16,7 @@ export type Labels = Readonly<Record<string, string>>;
 /** Label with the pod's name that a StatefulSet gives each of its pods. */
 export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 
-/** Selection of pods: those of a StatefulSet, or all pods with these labels. */
+/** Selection of pods: the pods of a StatefulSet, or all pods with these labels. */
 export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
 
 export interface ExpectedPods {
@@ -40,7 +40,10 @@ export const POD_TIMEOUT_MS = 300_000;
 const POLL_MS = 250;
 /** Time between two diagnoses, milliseconds. */
 const EXPLAIN_MS = 2_000;
-/** Time to wait before a permanent problem counts, milliseconds. The API server's caches may be outdated. */
+/**
+ * Milliseconds after which a problem counts as permanent. Before that it is ignored, because the caches of the API
+ * server may be outdated.
+ */
 const PATIENCE_MS = 20_000;
 const LAST_LINES = 5;
 /** Text that a kubelet returns instead of a log that no longer exists. */
@@ -72,7 +75,7 @@ export async function readPodLabels(
   return labels;
 }
 
-/** The StatefulSet, or the copy that is kept while its pods run without it. */
+/** The StatefulSet, or its copy if the StatefulSet is deleted while its pods run. */
 async function findStatefulSetOrCopy(
   kubernetes: KubernetesClient,
   set: StatefulSetName,
@@ -84,7 +87,7 @@ async function findStatefulSetOrCopy(
 }
 
 /**
- * Names of the pods of a StatefulSet that run a server, ready or not. Pods that still exist after the
+ * Names of the pods of a StatefulSet that run a server, even if they are not ready. Pods that remain after the
  * StatefulSet was deleted are included.
  */
 export async function runningServers(
@@ -103,7 +106,7 @@ export class PodWatch {
   readonly #timeoutMs: number;
   readonly #selector: string;
   #explainAt = this.#began + EXPLAIN_MS;
-  /** Time when each permanent problem was first seen. */
+  /** Time at which each permanent problem was first seen. */
   readonly #stuckSince = new Map<string, number>();
 
   constructor(
@@ -166,7 +169,7 @@ export async function awaitPods(
     },
     { intervalMs: POLL_MS, signal: waiting.signal },
   );
-  // The watch throws when the time limit has passed, so this is never reached without pods.
+  // `running` is always defined here, because the watch throws when the time limit has passed.
   return running ?? [];
 }
 
@@ -241,7 +244,10 @@ function matches(labels: Labels, selector: Labels): boolean {
   return Object.entries(selector).every(([key, value]) => labels[key] === value);
 }
 
-/** Name of the Job in the pods' labels, even if the Job could not create a pod; empty if there is no Job. */
+/**
+ * Name of the Job, from the labels of the pods. It is known even if the Job could not create a pod. Empty if there is
+ * no Job.
+ */
 function jobIn(labels: Labels): string[] {
   const job = labels["batch.kubernetes.io/job-name"];
   return job === undefined ? [] : [job];

@@ -1,6 +1,6 @@
 /**
- * Waits until all pods of a StatefulSet are ready and have its newest template, after it was created or changed. The
- * StatefulSet restarts the pods, or this program does.
+ * Waits until all pods of a StatefulSet are ready and have its newest template. The StatefulSet was created or changed
+ * before. Either the StatefulSet or this program restarts the pods.
  */
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
@@ -21,20 +21,21 @@ export interface RolloutPlan {
   readonly container: string;
   /** Whether all pods are replaced at the same time. @default false: one after the other */
   readonly atOnce?: boolean | undefined;
-  /** Repairs problems that keep pods from being ready. Called repeatedly until all pods are ready. */
+  /** Repairs problems that keep pods from becoming ready. It is called repeatedly until all pods are ready. */
   readonly repair?: RepairStep | undefined;
   /** Chooses the next pod to restart. @default the StatefulSet chooses, from the highest ordinal down */
   readonly restartNext?: RestartNext | undefined;
 }
 
-/** A pod with a former template. */
+/** A pod with an old template. */
 export interface OutdatedPod {
   readonly name: string;
   readonly ready: boolean;
 }
 
 /**
- * Called while there are pods with a former template and all pods with the newest template are ready.
+ * Chooses the next pod to restart. It is called while some pods have an old template and all pods with the newest
+ * template are ready.
  * @returns name of the pod to restart; undefined to be called again later
  */
 export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string | undefined>;
@@ -100,7 +101,7 @@ export async function awaitRollout(
   }
 }
 
-/** Names of pods with a former template. @throws as `awaitRollout` */
+/** Names of pods with an old template. @throws the errors of `awaitRollout` */
 export async function outdatedPods(
   kubernetes: KubernetesClient,
   plan: Pick<RolloutPlan, "namespace" | "statefulSet">,
@@ -147,10 +148,12 @@ export function isPodReady({ metadata, status }: V1Pod): boolean {
  * Deletes pods with an old template that cannot start. If all pods change at once, it deletes all pods with an old
  * template.
  *
- * A StatefulSet with ordered pods waits forever for a pod that cannot start (kubernetes/kubernetes#67250), although the
- * new template may fix the pod. With the strategy RollingUpdate the StatefulSet also recreates a deleted pod with the
- * old template if the turn of this pod has not come yet. Therefore the strategy is OnDelete meanwhile. With it the
- * StatefulSet creates every pod with the newest template, and replaces no pod by itself.
+ * This is needed because a StatefulSet with ordered pods waits forever for a pod that cannot start
+ * (kubernetes/kubernetes#67250), although the new template may fix the pod.
+ *
+ * Meanwhile the strategy is OnDelete. With it, the StatefulSet creates every pod with the newest template, and replaces
+ * no pod by itself. With RollingUpdate, it would recreate a deleted pod with the old template until the turn of this
+ * pod has come.
  *
  * @returns false when nothing is left to do; true also when this is not known yet
  */
@@ -173,7 +176,7 @@ async function release(
 }
 
 /**
- * Deletes the pod that `restartNext` chooses. The StatefulSet, with the strategy OnDelete, recreates the pod with the
+ * Deletes the pod that `restartNext` chooses. With the strategy OnDelete, the StatefulSet recreates the pod with the
  * newest template.
  */
 async function restart(

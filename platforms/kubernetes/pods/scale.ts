@@ -6,7 +6,7 @@ import type { StatefulSetName } from "../volumes/statefulset-volumes";
 import { findStatefulSet, POLL_MS } from "../volumes/statefulset-volumes";
 
 /**
- * Sets the number of pods, and waits until all of them are ready and no further pod exists. Does nothing if the
+ * Sets the number of pods. Then waits until all of them are ready and all other pods are gone. Does nothing if the
  * StatefulSet does not exist.
  * @throws Failure when the StatefulSet may not be changed, or when the time limit has passed
  */

@@ -1,6 +1,6 @@
 /**
- * Pods that cannot start again after the zones of their deployment changed, because their volumes are in zones where
- * the pods may not run.
+ * Pods that cannot start again after the zones of their deployment changed. Their volumes are in zones in which the
+ * pods may not run.
  */
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
@@ -31,8 +31,8 @@ export interface StrandedPod {
   readonly pod: string;
   readonly zone: string;
   /**
-   * Claim of the pod's volume. Undefined for a pod on a machine that is gone. The volume of such a pod is handled when
-   * the pod is back.
+   * Claim of the pod's volume. Undefined for a pod whose machine is gone; the volume of such a pod is handled when the
+   * pod is back.
    */
   readonly claim: string | undefined;
 }
@@ -81,8 +81,8 @@ function isReady({ status }: V1Node): boolean {
 }
 
 /**
- * Deletes a pod with its volume. The StatefulSet creates both again in a zone where they may run. A pod on a machine
- * that is gone is deleted without waiting for the machine. Its volume is deleted later, with the pod that replaces it.
+ * Deletes a pod with its volume. The StatefulSet creates both again in a zone in which they may run. A pod whose
+ * machine is gone is deleted at once. Its volume is deleted later, with the pod that replaces it.
  */
 export async function replaceStranded(
   kubernetes: KubernetesClient,

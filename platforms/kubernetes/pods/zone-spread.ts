@@ -31,7 +31,7 @@ export function zoneSpread(labels: Labels, zones: readonly string[], ownMachines
     topologyKey: ZONE,
     maxSkew: 1,
     whenUnsatisfiable: "DoNotSchedule",
-    // Zones without a machine count too, so pods wait for a machine there instead of filling the other zones.
+    // Zones without a machine also count. So pods wait for a machine in such a zone instead of filling the other zones.
     minDomains: zones.length,
     // Zones whose machines these pods may not use do not count. Otherwise pods would wait for those zones forever.
     nodeAffinityPolicy: "Honor",
@@ -52,7 +52,7 @@ export function zoneAffinity(zones: readonly string[], ownMachines: boolean): Zo
   if (!ownMachines || zones.length < 2) return { requiredDuringSchedulingIgnoredDuringExecution: required };
   return {
     requiredDuringSchedulingIgnoredDuringExecution: required,
-    // The earlier a zone, the higher its weight. The last zone needs no preference.
+    // Earlier zones have higher weights. The last zone needs no preference.
     preferredDuringSchedulingIgnoredDuringExecution: zones
       .slice(0, -1)
       .map((zone, index) => ({ weight: zones.length - 1 - index, preference: isIn([zone]) })),

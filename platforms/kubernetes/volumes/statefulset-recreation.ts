@@ -1,7 +1,7 @@
 /**
- * Recreates a StatefulSet while its pods keep running, because Kubernetes does not allow its template of claims to
- * change. A ConfigMap keeps a copy of the StatefulSet until it is recreated, so that an interrupted change can be
- * continued.
+ * Recreates a StatefulSet while its pods keep running. This is needed because Kubernetes does not allow changes of its
+ * template of claims. A ConfigMap keeps a copy of the StatefulSet until it is recreated, so that an interrupted change
+ * can be continued.
  */
 import type { WaitOptions } from "../../../lib/progress";
 import type { V1ConfigMap, V1ManagedFieldsEntry, V1StatefulSet } from "@kubernetes/client-node";
@@ -19,9 +19,9 @@ const STATEFUL_SETS = { group: "apps", version: "v1", plural: "statefulsets" } a
 const OURS = "valkey";
 
 /**
- * Changes a StatefulSet's template of claims. Pods, claims and revisions stay, and the new StatefulSet takes them over.
- * No pod restarts, because the template of the pods is the same. Does nothing if the template of claims is already as
- * wanted, or if the StatefulSet does not exist.
+ * Changes the template of claims of a StatefulSet. Pods, claims and revisions stay, and the new StatefulSet takes them
+ * over. Pods do not restart, because their template stays the same. Does nothing if the template of claims is already
+ * as wanted, or if the StatefulSet does not exist.
  * @throws Failure when the StatefulSet cannot be deleted or created
  */
 export async function recreateStatefulSet(
@@ -60,7 +60,7 @@ function hasOtherTemplate(set: V1StatefulSet, { size, className }: DesiredVolume
   );
 }
 
-/** Keeps a copy of the StatefulSet, and deletes it without its pods. */
+/** Stores a copy of the StatefulSet, and then deletes the StatefulSet without its pods. */
 export async function orphanStatefulSet(
   kubernetes: KubernetesClient,
   volumes: StatefulSetVolumes,
@@ -110,7 +110,8 @@ function withVolumes(copy: V1ConfigMap, { size, className }: DesiredVolume): obj
 }
 
 /**
- * Deletes the remains of a StatefulSet that was not recreated after an interruption: its pods, its copy and its claims.
+ * Deletes what remains of a StatefulSet that was not recreated after an interruption: its pods, its copy and its
+ * claims.
  * @param withClaims whether volumes are deleted with the deployment
  */
 export async function deleteOrphans(

@@ -15,7 +15,7 @@ export interface StatefulSetName {
 
 /** A StatefulSet, and its template of claims. */
 export interface StatefulSetVolumes extends StatefulSetName {
-  /** Name of the template. Its claims are named `TEMPLATE-STATEFULSET-0` … */
+  /** Name of the template. The names of its claims are `TEMPLATE-STATEFULSET-0` and so on. */
   readonly template: string;
 }
 
@@ -29,7 +29,7 @@ export interface DesiredVolume {
 
 export const POLL_MS = 500;
 
-/** Claims of a StatefulSet, even if it does not exist any more. @throws Failure when claims may not be read */
+/** Claims of a StatefulSet, even if the StatefulSet no longer exists. @throws Failure when claims may not be read */
 export async function claimsOfSet(
   kubernetes: KubernetesClient,
   set: StatefulSetVolumes,
@@ -67,7 +67,7 @@ export async function zonesOfVolumes(
   const zones = new Map(
     items.flatMap(({ metadata, spec }) => {
       const terms = spec?.nodeAffinity?.required?.nodeSelectorTerms ?? [];
-      // Some drivers use their own label instead of the standard one, such as topology.ebs.csi.aws.com/zone.
+      // Some drivers use their own label instead of the standard label, such as topology.ebs.csi.aws.com/zone.
       const keys = terms
         .flatMap(({ matchExpressions = [] }) => matchExpressions)
         .filter(({ key }) => key.endsWith("/zone"));
@@ -135,7 +135,7 @@ function describeGrowing(claims: readonly V1PersistentVolumeClaim[]): string {
     : `volume claims ${listNames(claims.map(resourceName))} have not grown yet`;
 }
 
-/** Whether a name is the prefix with an ordinal: the name of a StatefulSet's pod or claim. */
+/** Whether a name consists of the prefix and an ordinal, as the names of a StatefulSet's pods and claims do. */
 export function isOrdinalOf(name: string, prefix: string): boolean {
   return name.startsWith(`${prefix}-`) && /^\d+$/.test(name.slice(prefix.length + 1));
 }

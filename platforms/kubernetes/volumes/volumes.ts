@@ -15,8 +15,8 @@ export interface VolumeReader {
 const POLL_MS = 2_000;
 
 /**
- * Waits until the volumes of the namespace's claims are deleted. Volumes that are kept on purpose do not count.
- * @throws Failure naming the volumes that are left, or the reason why they cannot be read
+ * Waits until the volumes of the namespace's claims are deleted. Volumes that are kept on purpose are ignored.
+ * @throws Failure that names the remaining volumes, or gives the reason why they cannot be read
  */
 export async function awaitVolumesGone(
   kubernetes: VolumeReader,

@@ -17,9 +17,9 @@ export interface LoadConnectionEvents {
   readonly ready: (connection: LoadConnection) => void;
   /** A reply has arrived. @param error text of the reply if it is an error */
   readonly reply: (request: TimedRequest, error: string | undefined) => void;
-  /** All replies in a chunk have been read, so the connection may be free for new requests. */
+  /** The connection has read all replies in a chunk of data, so it may be free for new requests. */
   readonly chunkProcessed: (connection: LoadConnection) => void;
-  /** The connection has closed; called once. @param unanswered requests that were sent and not answered */
+  /** The connection has closed. This event occurs once. @param unanswered requests that were sent and not answered */
   readonly closed: (connection: LoadConnection, unanswered: readonly TimedRequest[], reason: string) => void;
 }
 
@@ -35,7 +35,7 @@ const RECEIVE_BYTES = 64 * 1024;
 const CONNECT_TIMEOUT_MS = 2_000;
 const ASKING = encodeCommand(["ASKING"]);
 
-/** A connection without a client library, because a client library would parse each reply and use more CPU. */
+/** A connection without a client library. A client library would parse each reply and use more CPU. */
 export class LoadConnection {
   readonly #socket: Socket;
   readonly #scanner = new ReplyScanner((error) => {
@@ -43,7 +43,7 @@ export class LoadConnection {
   });
   #waiting: (TimedRequest | "asking")[] = [];
   #head = 0;
-  /** Number of outstanding replies to AUTH, READONLY and PING, which precede all requests. */
+  /** Number of replies to AUTH, READONLY and PING that have not arrived. These commands precede all requests. */
   #handshakeReplies = 0;
   #isReady = false;
   /** Whether the connection is in its node's list of idle connections. */
@@ -73,7 +73,7 @@ export class LoadConnection {
     return this.#waiting.length - this.#head;
   }
 
-  /** Whether requests may be sent. */
+  /** Whether the connection accepts requests. */
   get isReady(): boolean {
     return this.#isReady && !this.#isClosed;
   }
@@ -101,7 +101,7 @@ export class LoadConnection {
     this.#socket.write(text, "latin1");
   }
 
-  /** Closes the connection. `closed` is then called with the reason. */
+  /** Closes the connection. The event `closed` then receives the reason. */
   close(reason: string): void {
     this.#reason ??= reason;
     this.#socket.destroy();
@@ -119,7 +119,7 @@ export class LoadConnection {
       });
       return socket;
     }
-    // A single buffer for all received data leaves no garbage to collect.
+    // One buffer is used again for all received data, so that no garbage must be collected.
     const buffer = Buffer.allocUnsafe(RECEIVE_BYTES);
     const onread = {
       buffer,
@@ -135,7 +135,7 @@ export class LoadConnection {
     const commands = compact([
       password === undefined ? undefined : compact(["AUTH", username, password]),
       readsFromReplica ? ["READONLY"] : undefined,
-      // The reply shows that the server answers. If no password is given, it also shows that the server requires none.
+      // The reply shows that the server answers and, if no password is given, that it requires none.
       ["PING"],
     ]);
     this.#handshakeReplies = commands.length;

@@ -1,4 +1,6 @@
-/** A server in the open-loop generator, with its connections and the requests that wait for a connection. */
+/**
+ * A server under load from the open-loop generator, with its connections and the requests that wait for a connection.
+ */
 import type { Endpoint } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import type { LoadConnectionOptions } from "./load-connection";
@@ -9,7 +11,7 @@ import type { TimedRequest } from "../requests/request";
 export interface LoadNodeOptions extends LoadConnectionOptions {
   /** Number of connections. */
   readonly connections: number;
-  /** Most requests in one write, which is also the limit of requests in flight on one connection. */
+  /** Largest number of requests in one write. It is also the limit of requests in flight on one connection. */
   readonly pipeline: number;
 }
 
@@ -37,7 +39,7 @@ export class LoadNode {
   #head = 0;
   #isClosed = false;
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Reason why a connection was last closed; undefined once a connection is open again. */
+  /** Reason why a connection last closed; undefined as soon as a connection is open again. */
   lastError: string | undefined;
   /** Number of attempts to reconnect. */
   reconnects = 0;
@@ -97,8 +99,9 @@ export class LoadNode {
   }
 
   /**
-   * Removes and returns the queued requests whose intended time is before a time, milliseconds since the epoch. They
-   * are at the front of the queue.
+   * Removes and returns the queued requests whose intended time is before `ms`. The queue is in the order of intended
+   * times, so these requests are at its front.
+   * @param ms milliseconds since the epoch
    */
   takeQueuedBefore(ms: number): TimedRequest[] {
     const taken: TimedRequest[] = [];
@@ -113,8 +116,9 @@ export class LoadNode {
   }
 
   /**
-   * Closes connections whose oldest request was intended before a time, milliseconds since the epoch. Replies come in
-   * order, so a late reply cannot be skipped.
+   * Closes each connection whose oldest request has an intended time before `ms`. The whole connection is closed,
+   * because replies come in order and a late reply cannot be skipped.
+   * @param ms milliseconds since the epoch
    */
   closeTimedOut(ms: number): void {
     for (const connection of this.#connections) {

@@ -1,4 +1,4 @@
-/** The servers to which requests go, and the choice of one of them for each request. */
+/** Chooses the server for each request among the servers of the deployment. */
 import type { NodeAccess, Endpoint, Mode } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
@@ -9,11 +9,11 @@ import type { Random } from "../../../../lib/statistics/random";
 import type { TimedRequest } from "../requests/request";
 import type { ShardRoute } from "./routes";
 
-/** How to connect to servers, and which of them serve reads. */
+/** How to connect to servers, and which servers serve reads. */
 export interface RouterOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
-  /** Total number of connections. They are divided evenly among the servers to which requests go at the start. */
+  /** Total number of connections. They are divided evenly among the servers that receive requests at the start. */
   readonly clients: number;
   readonly pipeline: number;
   readonly readFrom: ReadFrom;
@@ -79,7 +79,7 @@ export class Router {
     return primary;
   }
 
-  /** The server at an endpoint. Connects to it if it is new. */
+  /** The server at an endpoint. If the endpoint is new, connects to it. */
   nodeAt(endpoint: Endpoint): LoadNode {
     return this.#node(endpoint);
   }

@@ -1,5 +1,5 @@
 /**
- * Routes: the servers that own each slot. In a cluster they are read with CLUSTER SLOTS, and read again after every
+ * Routes tell which servers own each slot. In a cluster they are read with CLUSTER SLOTS, at the start and after every
  * sign of a change.
  */
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +13,7 @@ import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 export interface ShardRoute {
   readonly primary: Endpoint;
   readonly replicas: readonly Endpoint[];
-  /** Ranges of slots, both ends inclusive; all slots in replication mode. */
+  /** Ranges of slots, including both ends; all slots in replication mode. */
   readonly slots: readonly { readonly from: number; readonly to: number }[];
 }
 
@@ -23,17 +23,17 @@ export type DiscoverRoutes = () => Promise<readonly ShardRoute[]>;
 /** The deployment whose routes are read. */
 export interface RouteDiscoveryOptions {
   readonly mode: Mode;
-  /** Endpoints: in replication mode the primary, then its replicas; in cluster mode any nodes. */
+  /** Endpoints. In replication mode they are the primary and then its replicas; in cluster mode they are any nodes. */
   readonly endpoints: readonly Endpoint[];
   readonly access: NodeAccess;
 }
 
-/** Longest time to wait for one node, milliseconds. */
+/** Time limit for the reply of one node, milliseconds. */
 const QUERY_TIMEOUT_MS = 1_000;
 
 /**
- * A function that reads the routes. In replication mode, the routes are the endpoints. In cluster mode, one node after
- * the other is asked until one replies.
+ * Returns a function that reads the routes. In replication mode, the routes are the configured endpoints. In cluster
+ * mode, it asks one node after the other until a node replies.
  */
 export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOptions): DiscoverRoutes {
   const [primary, ...replicas] = endpoints;
@@ -69,7 +69,7 @@ async function slotsOf(endpoint: Endpoint, access: NodeAccess): Promise<ShardRou
   }
 }
 
-/** Parses a reply to CLUSTER SLOTS. An empty host means the node that was asked. Pure. */
+/** Parses a reply to CLUSTER SLOTS. An empty host means the node that sent the reply. Pure. */
 export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[] {
   const shards = new Map<string, { primary: Endpoint; replicas: Endpoint[]; slots: { from: number; to: number }[] }>();
   for (const [from, to, ...nodes] of reply as [number, number, ...[string, number][]][]) {
@@ -85,12 +85,12 @@ export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[]
   return [...shards.values()];
 }
 
-/** Time between two queries, milliseconds, so that queries do not slow a failover down. */
+/** Time between two queries, milliseconds. The pause keeps queries from slowing a failover down. */
 const PAUSE_MS = 50;
 
 /**
- * Reads the routes again on request. It sends one query at a time; if a request arrives during a query, it sends
- * another query afterwards.
+ * Reads the routes again when somebody requests it. It sends only one query at a time. If a request arrives during a
+ * query, one more query follows.
  */
 export class RouteRefresher {
   #running: Promise<void> | undefined;
@@ -102,7 +102,7 @@ export class RouteRefresher {
     private readonly apply: (routes: readonly ShardRoute[]) => void,
   ) {}
 
-  /** Requests new routes, which `apply` then receives. */
+  /** Requests new routes. `apply` receives them later. */
   requestRefresh(): void {
     this.#isWanted = true;
     this.#running ??= this.#run().finally(() => (this.#running = undefined));
@@ -114,8 +114,8 @@ export class RouteRefresher {
   }
 
   /**
-   * Whether the refresher was stopped. It is read after an await, where TypeScript would assume the earlier value of
-   * the field.
+   * Whether the refresher was stopped. A getter is needed, because TypeScript would assume after an `await` that the
+   * field still has its earlier value.
    */
   get #isOver(): boolean {
     return this.#isStopped;
@@ -132,7 +132,7 @@ export class RouteRefresher {
         const routes = await this.locate();
         if (!this.#isOver) this.apply(routes);
       } catch {
-        // No node replies. Requests wait until they time out, and the routes are read again.
+        // No node replied. Until the next reading of the routes, requests wait or time out.
         this.#isWanted = true;
       }
       await sleep(PAUSE_MS, undefined, { ref: false });

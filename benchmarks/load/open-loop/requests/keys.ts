@@ -1,4 +1,4 @@
-/** Draws the index of the next key, from 0 to below the key space. Pure: the seed decides the result. */
+/** Draws the index of the next key, from 0 to the size of the key space minus 1. Pure: the seed decides the result. */
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 import type { KeyDistribution } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
@@ -35,9 +35,10 @@ export function keySampler(keys: KeyDistribution, keySpace: number, random: Rand
 }
 
 /**
- * Draws ranks from 0. The probability of the k-th rank (counted from 1) is exactly proportional to k^−theta, for any
- * theta above 0. Rejection-inversion needs no table and no sum over all keys (Hörmann and Derflinger,
- * "Rejection-inversion to generate variates from monotone discrete distributions", ACM TOMACS 6(3), 1996).
+ * Draws ranks from 0. The k-th rank (k counts from 1) is drawn with a probability that is exactly proportional to
+ * k^−theta, for any theta above 0. The method is rejection-inversion, which needs neither a table nor a sum over all
+ * keys (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions", ACM
+ * TOMACS 6(3), 1996).
  */
 export class ZipfianSampler {
   readonly #first: number;
@@ -67,7 +68,7 @@ export class ZipfianSampler {
     return Math.exp(-this.theta * Math.log(x));
   }
 
-  /** ∫ x^−theta; for theta 1 it is the logarithm. */
+  /** Integral of x^−theta. For theta 1 it is the logarithm. */
   #integral(x: number): number {
     const log = Math.log(x);
     return expm1Over((1 - this.theta) * log) * log;
@@ -89,12 +90,13 @@ function log1pOver(x: number): number {
   return Math.abs(x) > 1e-8 ? Math.log1p(x) / x : 1 - x / 2 + (x * x) / 3;
 }
 
-/** The golden section. Its multiples modulo 1 are far apart, so consecutive ranks get distant keys and slots. */
+/** The golden section. Its multiples modulo 1 are far apart, so consecutive ranks belong to distant keys and slots. */
 const GOLDEN_SECTION = 0.618_033_988_749_895;
 
 /**
- * Maps every rank to a different key, so that the most frequent keys are spread over all slots. It multiplies by a
- * number that is coprime to the key space. (The hash of YCSB maps several ranks to the same key.)
+ * Maps each rank to its own key, so that the most frequent keys are spread over all slots. It multiplies the rank by a
+ * number that is coprime to the size of the key space. YCSB uses a hash instead, which maps several ranks to the same
+ * key.
  */
 export function rankPermutation(keySpace: number): (rank: number) => number {
   const unit = keySpace % SLOT_COUNT === 0 ? SLOT_COUNT : 1;

@@ -1,6 +1,6 @@
 /**
- * Creates the operations of a mixed workload from its keys, value sizes and share of reads. Pure: the seed decides the
- * result.
+ * Creates the operations of a mixed workload from the workload's keys, value sizes and share of reads. Pure: the seed
+ * decides the result.
  */
 import { slotTags } from "../../../../valkey/topology/slot-tags";
 import { keyNumber, keysPerInfix, zsetMember } from "../../../workloads/key-space";
@@ -21,7 +21,7 @@ export interface Operation {
   readonly command: string;
 }
 
-/** Provides the operation for each intended time, in the order of the times. */
+/** Returns the operations in the order of their intended times. */
 export interface OperationSource<O extends Operation = Operation> {
   next(): O;
 }
@@ -39,7 +39,7 @@ export interface MixedOperationOptions {
   readonly isCluster: boolean;
 }
 
-/** Random letters from which values are cut, so that no compression can make them smaller. */
+/** Random letters. Parts of this text become values, so that no server can compress a value. */
 function payload(bytes: number, random: Random): string {
   const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   let block = "";

@@ -1,7 +1,7 @@
-/** A request from its intended time to its outcome. */
+/** A request, from its intended time to its outcome. */
 import type { Operation } from "./operations";
 
-/** An operation with its times, in milliseconds since the epoch with fractions. */
+/** An operation with its times. Times are in milliseconds since the epoch, with fractions. */
 export class TimedRequest<O extends Operation = Operation> {
   /** Time at which the request was last sent; NaN before that. */
   sentMs = NaN;
@@ -9,7 +9,7 @@ export class TimedRequest<O extends Operation = Operation> {
   doneMs = NaN;
   /** Number of redirects that the request followed. */
   redirects = 0;
-  /** Whether ASKING precedes the request the next time it is sent. */
+  /** Whether the request is sent after ASKING next time. */
   isAsking = false;
 
   constructor(
@@ -18,7 +18,7 @@ export class TimedRequest<O extends Operation = Operation> {
   ) {}
 }
 
-/** Called once for each request, when it is settled. It must return quickly, because it delays sending. */
+/** Called once for each request when it is settled. It must return quickly, because it delays the next requests. */
 export type RequestObserver<O extends Operation = Operation> = (
   request: TimedRequest<O>,
   outcome: RequestOutcome,
@@ -29,5 +29,5 @@ export type RequestOutcome =
   | { readonly kind: "acknowledged" }
   /** The request was refused or never sent, so it was certainly not executed. */
   | { readonly kind: "failed"; readonly error: string }
-  /** The request was sent and got no reply, so it was executed or not. */
+  /** The request was sent and got no reply. The server may or may not have executed it. */
   | { readonly kind: "unknown"; readonly error: string };

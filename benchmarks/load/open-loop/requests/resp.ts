@@ -1,4 +1,7 @@
-/** The part of Valkey's protocol (RESP2) that a load generator needs. It writes commands as text and counts replies. */
+/**
+ * The part of Valkey's protocol (RESP2) that a load generator needs: commands are written as text, and replies are
+ * counted.
+ */
 /** Encodes a command. Every character is one byte (latin1). */
 export function encodeCommand(words: readonly string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join("")}`;
@@ -18,8 +21,8 @@ const STAR = 42;
 export type OnReply = (error: string | undefined) => void;
 
 /**
- * Finds the ends of replies in a stream of chunks. It skips the contents of replies, except the text of an error reply
- * that is not an element of an array.
+ * Finds the ends of replies in a stream of chunks. It skips the contents of replies, except the text of an error. An
+ * error inside an array is skipped like any other element.
  */
 export class ReplyScanner {
   /** First byte of the current line; 0 between two lines. */
@@ -27,9 +30,9 @@ export class ReplyScanner {
   #number = 0;
   #negative = false;
   #error = "";
-  /** Number of remaining bytes of a bulk string, including its line end. */
+  /** Number of bytes of a bulk string that have not arrived, including the line end. */
   #skip = 0;
-  /** Number of elements that the current reply still lacks, over all levels of nesting. */
+  /** Number of elements of the current reply that have not arrived, over all levels of nesting. */
   #missing = 1;
   #isError = false;
 

@@ -8,23 +8,23 @@ import type { Random } from "../../../../lib/statistics/random";
 export interface ArrivalScheduleOptions {
   /** Distribution of the times: `fixed` is evenly spaced; `poisson` has exponential gaps. */
   readonly arrivals: Arrivals;
-  /** Arrivals per second of all workers together. One arrival is a batch of requests. */
+  /** Arrivals per second, the sum of all workers. One arrival is a batch of requests. */
   readonly rate: number;
   /** Number of this worker, from 0. */
   readonly worker: number;
   readonly workers: number;
 }
 
-/** Intended times in ascending order. They never end. */
+/** Intended times in ascending order, without end. */
 export interface ArrivalSchedule {
   /** The next time, milliseconds after the start. */
   nextMs(): number;
 }
 
 /**
- * A worker's share of the arrivals. Of n workers with evenly spaced arrivals, worker w gets every n-th arrival,
- * beginning with w. Poisson arrivals are drawn by each worker independently, because the sum of Poisson processes is a
- * Poisson process.
+ * Arrivals of one worker. Evenly spaced arrivals are dealt out in turn: of n workers, worker w gets every n-th arrival,
+ * beginning with arrival w. Poisson arrivals are drawn by each worker on its own, because the sum of Poisson processes
+ * is a Poisson process.
  */
 export function arrivalSchedule(
   { arrivals, rate, worker, workers }: ArrivalScheduleOptions,
@@ -47,7 +47,7 @@ class FixedSchedule implements ArrivalSchedule {
   }
 
   nextMs(): number {
-    // This is a product, because a sum of rounded intervals drifts.
+    // A sum of rounded intervals would drift, so this is a product.
     const at = this.#number * this.intervalMs;
     this.#number += this.workers;
     return at;
