@@ -26,7 +26,10 @@ export interface FaultTarget {
   /** Starts or finds the deployments, and verifies them. @returns the title of the finished step */
   readonly open: (possible: readonly PlannedScenarioRun[], opened: FaultTargetListener) => Promise<string>;
   readonly subject: (deployment: string) => FaultSubject | undefined;
-  /** Signal that is aborted when a server exits without a fault; undefined if exits are not watched. */
+  /**
+   * Signal that is aborted when a server exits although no fault was injected into it; undefined if exits are not
+   * watched.
+   */
   readonly unexpectedExit: AbortSignal | undefined;
   /** Removes everything that the target created. @throws Failure with the names of what could not be removed */
   readonly stop: () => Promise<void>;

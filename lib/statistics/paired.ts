@@ -70,9 +70,9 @@ export function signedRankInterval(values: readonly number[], confidence: number
 const ranks = new Map<string, number>();
 
 /**
- * The greatest k for which the interval between the k-th smallest and the k-th greatest pairwise mean misses the truth
- * with at most probability `tail`: 2 · P(W < k). The distribution of W, the sum of the ranks on one side, is exact. 0
- * if there is no such k.
+ * The greatest k for which the interval from the k-th smallest to the k-th greatest pairwise mean misses the truth with
+ * a probability of at most `tail`; 0 if there is no such k. The probability is 2 · P(W < k), by the exact distribution
+ * of W, the sum of the ranks of all positive differences.
  */
 export function signedRank(n: number, tail: number): number {
   const key = `${n} ${tail}`;

@@ -9,7 +9,7 @@ import type { KubernetesReference } from "../../../platforms/deployment-referenc
 import { NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import type { ControllerArgs } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
-import { objectMetadata } from "../deployment-context";
+import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
 import { createConfig } from "../files";
 import * as k8s from "../kubernetes-sdk";
 import { SECRET_DIRECTORY, TLS_DIRECTORY } from "../layout";
@@ -104,7 +104,9 @@ function createService(context: DeploymentContext, selector: Record<string, stri
   const { names, args, options } = context;
   const metadata = objectMetadata(context, names.controller, "controller");
   const ports = [{ name: "metrics", port: CONTROLLER_PORT, targetPort: "metrics" }];
-  new k8s.core.v1.Service(names.controller, { metadata, spec: { selector, ports } }, options);
+  // Prometheus uses the Service, so Pulumi need not wait until it routes to the pod.
+  const annotated = { ...metadata, annotations: ENGINE_ANNOTATIONS };
+  new k8s.core.v1.Service(names.controller, { metadata: annotated, spec: { selector, ports } }, options);
   if (args.metrics?.serviceMonitor !== true) return;
   new k8s.apiextensions.CustomResource(
     names.controller,
@@ -142,7 +144,7 @@ function podSpec(
         name: "controller",
         image,
         imagePullPolicy: pullPolicy(image, args.imagePullPolicy),
-        command: ["node", "-e", START, `${SETTINGS_DIRECTORY}/${SETTINGS_FILE}`],
+        command: ["node", "--no-deprecation", "-e", START, `${SETTINGS_DIRECTORY}/${SETTINGS_FILE}`],
         env: [{ name: CHECKSUM_VARIABLE, value: settings }],
         ports: [{ name: "metrics", containerPort: CONTROLLER_PORT }],
         resources: CONTROLLER_RESOURCES,

@@ -195,9 +195,7 @@ describe("a pod that stops, with Sentinels", () => {
     "sees that a Sentinel promotes a replica that it did not reach a moment before",
     { timeout: 120_000 },
     async () => {
-      const programs = await realPrograms();
-      if (programs === undefined) return;
-      const deployment = await start(programs);
+      const deployment = await start(await realPrograms());
       // Sentinels prefer this replica, once they know.
       await tell(deployment, "watched-2", "CONFIG", "SET", "replica-priority", "1");
       const sentinels = deployment.sentinels?.nodes ?? [];
