@@ -30,6 +30,8 @@ export class Controller {
   #memory: HealingMemory = NO_MEMORY;
   /** Reason why the last problem was not repaired, so that it is printed once. */
   #waiting = "";
+  // One object for the life of the process: it measures for how long another holder has not renewed the Lease.
+  readonly #lease: Lease;
 
   /**
    * @param identity name of this process, unique among all that may change the deployment
@@ -39,9 +41,12 @@ export class Controller {
     private readonly kubernetes: KubernetesClient,
     private readonly settings: ControllerSettings,
     private readonly endpoint: LookEndpoint,
-    private readonly identity: string,
+    identity: string,
     private readonly log: (line: string) => void,
-  ) {}
+  ) {
+    const { namespace, lease = "" } = settings.target;
+    this.#lease = new Lease(kubernetes, { namespace, lease }, identity);
+  }
 
   get #target(): KubernetesReference {
     return this.settings.target;
@@ -74,6 +79,8 @@ export class Controller {
         message: changes.join("; "),
         isWarning: !look.pass,
       });
+    // Repairs ask again, and say what is wrong.
+    await this.#lease.otherHolder().catch(() => undefined);
     this.#memory = remember(this.#memory, former, look);
     const decision = decide(this.#memory, look);
     this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
@@ -87,19 +94,17 @@ export class Controller {
 
   /** Repairs while no update and no other controller changes the deployment. */
   async #repairAlone(decision: Repair, signal: AbortSignal): Promise<void> {
-    const { namespace, lease: name = "" } = this.#target;
-    const lease = new Lease(this.kubernetes, { namespace, lease: name }, this.identity);
     try {
-      const other = await lease.acquire();
+      const other = await this.#lease.acquire();
       if (other !== undefined) {
-        this.#waiting = this.#sayWaiting(`${other} holds Lease ${name}`);
+        this.#waiting = this.#sayWaiting(`${other} holds Lease ${this.#target.lease ?? ""}`);
         return;
       }
-      await lease.during(signal, (held) => this.#repair(decision, held));
+      await this.#lease.during(signal, (held) => this.#repair(decision, held));
     } catch (error) {
       this.log(`${this.#target.name}: ${messageOf(error)}`);
     } finally {
-      await lease.release().catch(() => undefined);
+      await this.#lease.release().catch(() => undefined);
     }
   }
 

@@ -32,7 +32,7 @@ export function assertRunnerSupports({ workload, mixedWorkloads = [] }: Requeste
 /** A problem if each load generator would get less than one request, or less than one request per second. */
 function tooFewToShare(what: string, whole: number | undefined, { count }: Support): string | undefined {
   if (whole === undefined || whole >= count) return undefined;
-  return `${what}: ${whole} cannot be shared by ${count} load generators`;
+  return `${what}: ${whole} is too few for ${count} load generators; each needs at least 1`;
 }
 
 function missingOptions(

@@ -98,7 +98,7 @@ export interface SustainedRate {
   readonly load: CapacityLoad | null;
   /** True if the search could not find an upper limit: it was open-ended, or the client was the bottleneck. */
   readonly isLowerBound: boolean;
-  /** Whether the reference load changed during the search. */
+  /** Whether the throughput of the reference load, which is repeated during the search, changed. */
   readonly machineChanged: boolean;
   readonly results: Results;
 }

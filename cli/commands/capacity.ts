@@ -80,7 +80,7 @@ function standardMix(config: StackConfig): OpenLoopWorkload {
     values: { sizes: "fixed", bytes: dataSize },
   });
   const [mix] = openLoopWorkloads({ ...config, workloads: { "reads and writes": standard } });
-  if (mix === undefined) throw new Error("the standard workload is one of the open loop");
+  if (mix === undefined) throw new Error("the standard workload must be an open-loop workload");
   return mix;
 }
 

@@ -3,7 +3,7 @@ import ts from "typescript";
 import { camelCase } from "../../plugin/property-names";
 import type { Forms, NamedType, Property, Shape, Value } from "./model";
 
-/** Names of utility types. Only their argument says what the type is. */
+/** Names of TypeScript's utility types, such as `Partial<T>`. The reader describes their type argument instead. */
 const UTILITIES: readonly string[] = ["Partial", "Required", "Readonly", "Omit", "Pick", "NonNullable"];
 const WRAPPERS: readonly string[] = ["Input", "Output", ...UTILITIES];
 

@@ -39,6 +39,16 @@ export class Lease {
   ) {}
 
   /**
+   * The other holder, if there is one. Call this now and then, so that the time of a holder that died has already passed
+   * when the Lease is needed.
+   * @throws as `acquire`
+   */
+  async otherHolder(): Promise<string | undefined> {
+    const found = await this.#read();
+    return found && this.#otherHolder(found);
+  }
+
+  /**
    * Takes or renews the Lease.
    * @returns the other holder; undefined if this process holds the Lease
    * @throws Failure when the API server does not answer, or the permission is missing
