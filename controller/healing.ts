@@ -27,8 +27,11 @@ const REPAIRABLE: ReadonlySet<string> = new Set<AssertionId>([
 /** Assertions without which nothing is repaired: every server replies, and clients can write everywhere. */
 const NEEDED: ReadonlySet<string> = new Set<AssertionId>(["reachable", "not-loading", "one-primary", "one-owner"]);
 
-/** Looks in a row that must find a problem before it is repaired. The deployment may be recovering by itself. */
-const LOOKS = 2;
+/**
+ * Seconds for which looks must find the same problems before they are repaired. Most of the time the deployment recovers
+ * by itself: a pod that has lost its data joins again within half a minute.
+ */
+const STEADY_SECONDS = 20;
 /** Time without a failover after which a replica may take over for an even spread over the zones, minutes. */
 const QUIET_MINUTES = 5;
 /** Longest wait after repairs that did not help, minutes. The first wait is one minute, and each doubles the last. */
@@ -41,8 +44,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 export interface HealingMemory {
   /** The problems that the last look found; undefined if it found none. */
   readonly problems: string | undefined;
-  /** Number of looks in a row that found these problems. */
-  readonly looks: number;
+  /** Time of the first of the looks that found these problems, milliseconds since 1970. */
+  readonly since: number;
   /** Time of the last failover, milliseconds since 1970; undefined if none was seen. */
   readonly failoverAt: number | undefined;
   /** Times of the repairs of the last hour, milliseconds since 1970. */
@@ -53,7 +56,7 @@ export interface HealingMemory {
 
 export const NO_MEMORY: HealingMemory = {
   problems: undefined,
-  looks: 0,
+  since: 0,
   failoverAt: undefined,
   repairs: [],
   inVain: 0,
@@ -80,7 +83,7 @@ export function remember(memory: HealingMemory, former: Look | undefined, look: 
   const isBroken = problems !== undefined;
   return {
     problems,
-    looks: isBroken ? (problems === memory.problems ? memory.looks + 1 : 1) : 0,
+    since: problems === memory.problems ? memory.since : now,
     failoverAt: failoversBetween(former, look) > 0 ? now : memory.failoverAt,
     repairs: memory.repairs.filter((at) => now - at < HOUR_MS),
     inVain: isBroken ? memory.inVain : 0,
@@ -89,7 +92,7 @@ export function remember(memory: HealingMemory, former: Look | undefined, look: 
 
 /** The memory after a repair. */
 export function rememberRepair(memory: HealingMemory, now: number): HealingMemory {
-  return { ...memory, looks: 0, repairs: [...memory.repairs, now], inVain: memory.inVain + 1 };
+  return { ...memory, since: now, repairs: [...memory.repairs, now], inVain: memory.inVain + 1 };
 }
 
 /** @param memory memory that includes this look */
@@ -100,7 +103,7 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   const wait = (why: string): HealingDecision => ({ kind: "wait", why });
   const missing = look.assertions.filter(({ id, holds }) => NEEDED.has(id) && !holds);
   if (missing[0] !== undefined) return wait(`${missing[0].id}: ${missing[0].found}`);
-  if (memory.looks < LOOKS) return wait("the deployment may recover by itself");
+  if (now - memory.since < STEADY_SECONDS * 1000) return wait("the deployment may recover by itself");
   if (memory.repairs.length >= MAX_REPAIRS_PER_HOUR)
     return wait(`${MAX_REPAIRS_PER_HOUR} repairs in the last hour are the most that are made`);
   const last = memory.repairs.at(-1);

@@ -37,10 +37,11 @@ const decisionAfter = (looks: readonly Look[], memory?: HealingMemory): ReturnTy
   decide(after(looks, memory), looks.at(-1) ?? look(0, []));
 
 describe("the decision to repair", () => {
-  it("is made after the second look that finds the same problem", () => {
+  it("is made when looks have found the same problem for twenty seconds", () => {
     expect(decisionAfter([look(0, [])])).toEqual({ kind: "none" });
     expect(decisionAfter([look(0, [BROKEN])])).toEqual({ kind: "wait", why: "the deployment may recover by itself" });
-    expect(decisionAfter([look(0, [BROKEN]), look(5, [BROKEN])])).toEqual({
+    expect(decisionAfter([look(0, [BROKEN]), look(15, [BROKEN])]).kind).toBe("wait");
+    expect(decisionAfter([look(0, [BROKEN]), look(20, [BROKEN])])).toEqual({
       ...{ kind: "repair", what: ["members"], handOver: true },
     });
   });
@@ -54,13 +55,13 @@ describe("the decision to repair", () => {
         nodes: ["orders-0"],
       },
     });
-    expect(decisionAfter([look(0, [moving(1)]), look(5, [moving(2)])]).kind).toBe("wait");
-    expect(decisionAfter([look(0, [moving(1)]), look(5, [moving(1)])]).kind).toBe("repair");
+    expect(decisionAfter([look(0, [moving(1)]), look(20, [moving(2)])]).kind).toBe("wait");
+    expect(decisionAfter([look(0, [moving(1)]), look(20, [moving(1)])]).kind).toBe("repair");
   });
 
   it.each(["reachable", "not-loading", "one-primary", "one-owner"])("is not made while %s does not hold", (id) => {
     const missing: AssertionLook = { id, holds: false, found: "orders-2 is away", nodes: ["orders-2"] };
-    const looks = [look(0, [missing, BROKEN]), look(5, [missing, BROKEN])];
+    const looks = [look(0, [missing, BROKEN]), look(30, [missing, BROKEN])];
     expect(decisionAfter(looks)).toEqual({ kind: "wait", why: `${id}: orders-2 is away` });
   });
 
@@ -68,7 +69,7 @@ describe("the decision to repair", () => {
     "is never made for %s, which only an update changes",
     (id) => {
       const drift: AssertionLook = { id, holds: false, found: "differs", nodes: [] };
-      expect(decisionAfter([look(0, [drift]), look(5, [drift]), look(10, [drift])])).toEqual({ kind: "none" });
+      expect(decisionAfter([look(0, [drift]), look(30, [drift]), look(60, [drift])])).toEqual({ kind: "none" });
     },
   );
 
@@ -83,12 +84,12 @@ describe("the decision to repair", () => {
       ...{ kind: "wait", why: "a failover was less than 5 min ago" },
     });
     expect(decisionAfter([...failedOver, later(300), later(330)])).toMatchObject({ kind: "repair", handOver: true });
-    const broken = look(60, [BROKEN], { primaries: { "0-5460": "orders-1" } });
-    expect(decisionAfter([...failedOver, broken, broken])).toMatchObject({ kind: "repair", handOver: false });
+    const broken = (seconds: number): Look => look(seconds, [BROKEN], { primaries: { "0-5460": "orders-1" } });
+    expect(decisionAfter([...failedOver, broken(60), broken(90)])).toMatchObject({ kind: "repair", handOver: false });
   });
 
   it("waits longer after each repair that did not help, and repairs at most six times an hour", () => {
-    let memory = after([look(0, [BROKEN]), look(5, [BROKEN])]);
+    let memory = after([look(0, [BROKEN])]);
     const repairs: number[] = [];
     for (let seconds = 5; seconds < 7200; seconds += 5) {
       const each = look(seconds, [BROKEN]);
