@@ -27,7 +27,8 @@ const REPAIR_MS = 300_000;
 type Repair = Extract<HealingDecision, { kind: "repair" }>;
 
 export class Controller {
-  #memory: HealingMemory = NO_MEMORY;
+  // There may have been a failover while no controller ran.
+  #memory: HealingMemory = { ...NO_MEMORY, failoverAt: Date.now() };
   /** Reason why the last problem was not repaired, so that it is printed once. */
   #waiting = "";
   // One object for the life of the process: it measures for how long another holder has not renewed the Lease.
@@ -58,7 +59,11 @@ export class Controller {
     await watch(
       {
         name: this.#target.name,
-        inspect: async () => inspectDeployment(this.#target, await this.#password(), { signal }),
+        inspect: async () =>
+          this.#password().then(
+            (password) => inspectDeployment(this.#target, password, { signal }),
+            (error: unknown) => ({ verification: undefined, drift: [messageOf(error)] }),
+          ),
       },
       {
         everyMs: everySeconds * 1000,
@@ -81,7 +86,7 @@ export class Controller {
       });
     // Repairs ask again, and say what is wrong.
     await this.#lease.otherHolder().catch(() => undefined);
-    this.#memory = remember(this.#memory, former, look);
+    this.#memory = remember(this.#memory, look);
     const decision = decide(this.#memory, look);
     this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
     if (decision.kind === "repair" && this.settings.repair) await this.#repairAlone(decision, signal);
@@ -112,8 +117,8 @@ export class Controller {
     const { name } = this.#target;
     const why = what.join(", ");
     this.log(`${name}: repairing ${why}${handOver ? "" : ", without a hand-over"}`);
-    const report: ReportProgress = (line) => {
-      this.log(`${name}: ${line}`);
+    const report: ReportProgress = (line, passing) => {
+      if (passing !== true) this.log(`${name}: ${line}`);
     };
     const [outcome, text] = await repairDeployment(
       this.#target,

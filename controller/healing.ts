@@ -19,13 +19,22 @@ const REPAIRABLE: ReadonlySet<string> = new Set<AssertionId>([
   "none-failing",
   "views-agree",
   "members",
-  "no-moves",
   "sentinels-watch",
   "sentinels-know",
   "sentinels-quorum",
 ]);
-/** Assertions without which nothing is repaired: every server replies, and clients can write everywhere. */
-const NEEDED: ReadonlySet<string> = new Set<AssertionId>(["reachable", "not-loading", "one-primary", "one-owner"]);
+/**
+ * Assertions without which nothing is repaired: every server replies, clients can write everywhere, replicas keep up, and
+ * nobody moves slots.
+ */
+const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
+  "reachable",
+  "not-loading",
+  "one-primary",
+  "one-owner",
+  "lag-bounded",
+  "no-moves",
+]);
 
 /**
  * Seconds for which looks must find the same problems before they are repaired. Most of the time the deployment recovers
@@ -46,6 +55,8 @@ export interface HealingMemory {
   readonly problems: string | undefined;
   /** Time of the first of the looks that found these problems, milliseconds since 1970. */
   readonly since: number;
+  /** The last known primaries by slots. A look that could not ask every node knows fewer. */
+  readonly primaries: Look["primaries"];
   /** Time of the last failover, milliseconds since 1970; undefined if none was seen. */
   readonly failoverAt: number | undefined;
   /** Times of the repairs of the last hour, milliseconds since 1970. */
@@ -57,6 +68,7 @@ export interface HealingMemory {
 export const NO_MEMORY: HealingMemory = {
   problems: undefined,
   since: 0,
+  primaries: {},
   failoverAt: undefined,
   repairs: [],
   inVain: 0,
@@ -76,15 +88,16 @@ export type HealingDecision =
       readonly handOver: boolean;
     };
 
-/** The memory after a look. @param former the look before; undefined for the first look */
-export function remember(memory: HealingMemory, former: Look | undefined, look: Look): HealingMemory {
+/** The memory after a look. */
+export function remember(memory: HealingMemory, look: Look): HealingMemory {
   const now = Date.parse(look.at);
   const problems = describeProblems(look);
   const isBroken = problems !== undefined;
   return {
     problems,
     since: problems === memory.problems ? memory.since : now,
-    failoverAt: failoversBetween(former, look) > 0 ? now : memory.failoverAt,
+    primaries: { ...memory.primaries, ...look.primaries },
+    failoverAt: failoversBetween(memory.primaries, look.primaries) > 0 ? now : memory.failoverAt,
     repairs: memory.repairs.filter((at) => now - at < HOUR_MS),
     inVain: isBroken ? memory.inVain : 0,
   };
@@ -120,14 +133,9 @@ function problemsOf({ pass, assertions, remarks }: Look): readonly string[] {
   return pass ? remarks : assertions.filter(isRepairable).map(({ id }) => id);
 }
 
-/**
- * The problems as text. It changes while somebody moves slots, because each move is of another slot; then nothing is
- * repaired.
- */
 function describeProblems(look: Look): string | undefined {
   const problems = problemsOf(look);
-  const moves = look.assertions.filter(({ id, holds }) => id === "no-moves" && !holds).map(({ found }) => found);
-  return problems.length === 0 ? undefined : [...problems, ...moves].join("; ");
+  return problems.length === 0 ? undefined : problems.join("; ");
 }
 
 function isRepairable({ id, holds }: AssertionLook): boolean {

@@ -107,10 +107,10 @@ function describeVerdict(former: Look | undefined, { pass, assertions, at }: Loo
   return `${verdict}, after ${formatDuration(seconds)} of ${former.pass ? "PASS" : "FAIL"}`;
 }
 
-/** Number of shards with a different primary than in the look before. */
-export function failoversBetween(former: Look | undefined, look: Look): number {
-  return Object.entries(look.primaries).filter(([slots, primary]) => {
-    const before = former?.primaries[slots];
+/** Number of shards whose primary changed. @param former primaries by slots; shards that are not in it do not count */
+export function failoversBetween(former: Look["primaries"], primaries: Look["primaries"]): number {
+  return Object.entries(primaries).filter(([slots, primary]) => {
+    const before = former[slots];
     return before !== undefined && before !== primary;
   }).length;
 }

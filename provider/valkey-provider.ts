@@ -90,7 +90,8 @@ export class ValkeyProvider implements provider.Provider {
       handler.update === undefined
         ? handler.create(values, context).then(({ outputs }) => outputs)
         : handler.update(id, state, values, context, attempts);
-    await this.#leases.hold(values, context);
+    // The controller works by the former inputs until the update has replaced it.
+    for (const inputs of [state, values]) await this.#leases.hold(inputs, context);
     const work = update();
     try {
       return { outs: withSecrets(handler, { ...values, ...(await this.#untilCancelled(work)) }, secrets) };

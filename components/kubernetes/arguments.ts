@@ -192,7 +192,7 @@ export interface ControllerArgs {
   readonly image?: string | undefined;
   /** Seconds between two looks at a deployment that passes, at least 5. @default 30 */
   readonly everySeconds?: number | undefined;
-  /** Whether the controller repairs the deployment. If false, it only says what it finds. @default true */
+  /** Whether the controller repairs the deployment. If not, it only says what it finds. @default false */
   readonly repair?: boolean | undefined;
 }
 

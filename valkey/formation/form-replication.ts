@@ -2,6 +2,7 @@
 import { allInOrder } from "../../lib/all-in-order";
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
+import type { Connections } from "../connections";
 import { withConnections } from "../connections";
 import { readKeyCount } from "../databases";
 import type { Deployment } from "../deployment";
@@ -30,6 +31,7 @@ export async function formReplication(
       .map(([node, connection]) => ({ node, connection }));
     const following = await Promise.all(replicas.map(({ connection }) => isReplicaOf(connection, { host, port })));
     const joining = replicas.filter((_replica, index) => following[index] !== true);
+    if (options.repair !== undefined && joining.length > 0) await refuseEmptyPrimary(primary, connections);
     await allInOrder(joining.map(({ node, connection }) => refuseKeys(node, connection, primary)));
     const settings = new TemporarySettings(deployment, joining.length === 0 ? [] : [...connections.values()]);
     try {
@@ -45,6 +47,13 @@ export async function formReplication(
     }
     return { changed: joining.length > 0, milliseconds: deadline.elapsedMs };
   });
+}
+
+/** A person may have led a replica away from an empty primary, to keep its data. */
+async function refuseEmptyPrimary(primary: DeploymentNode, connections: Connections): Promise<void> {
+  const connection = connections.get(primary);
+  if (connection !== undefined && (await readKeyCount(connection)) > 0) return;
+  throw new Failure(`no replica is led to ${primary.name}, because ${primary.name} holds no keys`);
 }
 
 async function isReplicaOf(connection: Connection, { host, port }: Endpoint): Promise<boolean> {

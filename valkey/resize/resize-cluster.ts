@@ -155,6 +155,8 @@ class Resize {
     const open = openMigrations(states);
     this.#refuse(open.reasons);
     if (open.begun.length + open.stale.length > 0) {
+      // Somebody may be moving these slots by hand.
+      if (this.options.repair !== undefined) throw this.#refusal(["a slot migration is open"]);
       await finishOpenMigrations(open, executor.migrationContext);
       await executor.waitForAgreement();
       this.#changed = true;

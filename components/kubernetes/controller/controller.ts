@@ -69,7 +69,7 @@ export function createController(
 /** Settings of the pod. It does not inspect machines, because that needs the right to run programs in pods. */
 function settingsOf(
   { tuning: _tuning, kubeconfig: _kubeconfig, context: _context, ...target }: KubernetesReference,
-  { everySeconds = DEFAULT_EVERY_SECONDS, repair = true }: ControllerArgs,
+  { everySeconds = DEFAULT_EVERY_SECONDS, repair = false }: ControllerArgs,
 ): ControllerSettings {
   const inside = target.tls === undefined ? {} : { caFile: TLS_FILES.authority };
   return {

@@ -12,7 +12,9 @@ import type { Plain } from "./plain";
 
 /** Seconds after its last renewal at which a Lease is free. */
 export const LEASE_SECONDS = 60;
-const RENEW_MS = 15_000;
+const RENEW_MS = 5_000;
+/** Time without a renewal after which a holder stops, so that it has stopped when another process takes the Lease. */
+const STOP_MS = 40_000;
 const POLL_MS = 2_000;
 
 export interface LeaseName {
@@ -82,15 +84,24 @@ export class Lease {
    */
   async during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const lost = new AbortController();
-    const timer = setInterval(() => {
-      this.acquire().then(
-        (other) => {
-          if (other !== undefined) lost.abort(new Failure(`${other} has taken over`));
-        },
-        // The API server may not answer for a moment. If that lasts, the Lease runs out and another process takes it.
-        () => undefined,
-      );
-    }, RENEW_MS);
+    let renewedAt = performance.now();
+    let isRenewing = false;
+    const renew = async (): Promise<void> => {
+      if (performance.now() - renewedAt > STOP_MS) lost.abort(new Failure("the Lease could not be renewed"));
+      if (isRenewing) return;
+      isRenewing = true;
+      try {
+        const began = performance.now();
+        const other = await this.acquire();
+        if (other === undefined) renewedAt = began;
+        else lost.abort(new Failure(`${other} has taken over`));
+      } catch {
+        // The API server may not answer for a moment.
+      } finally {
+        isRenewing = false;
+      }
+    };
+    const timer = setInterval(() => void renew(), RENEW_MS);
     try {
       return await work(AbortSignal.any([signal, lost.signal]));
     } finally {

@@ -1,0 +1,82 @@
+/** Repairs of real servers, without an update: what they put right, and what they leave alone. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { awaitCondition } from "../../../lib/polling";
+import type { DeploymentReference } from "../../../platforms/deployment-reference";
+import { repairDeployment } from "../../../provider/updates/repair";
+import { verify } from "../../../valkey/verification/verify";
+import { never, realPrograms, withNode } from "../../support/valkey/real";
+import { ResizableCluster, shape } from "../../support/valkey/resizable-cluster";
+
+describe("a repair", () => {
+  let cluster: ResizableCluster;
+  let target: DeploymentReference;
+  beforeAll(async () => {
+    cluster = await ResizableCluster.start(await realPrograms());
+    await cluster.resizeTo(shape(3, 2));
+    const { name, mode, zones = [], directives, nodes } = cluster.deployment;
+    target = {
+      platform: "endpoints",
+      ...{ name, mode, shape: shape(3, 2), zones, nodes },
+      directives: Object.fromEntries(directives),
+    };
+  });
+  afterAll(() => cluster.close());
+
+  const repair = (handOver = false): Promise<boolean> =>
+    repairDeployment(
+      target,
+      cluster.deployment.access.password ?? "",
+      { handOver },
+      { timeoutMs: 60_000, signal: never, report: () => undefined },
+    );
+  const indexOf = (name: string | undefined): number =>
+    cluster.deployment.nodes.findIndex((node) => node.name === name);
+
+  it("brings back a node that has forgotten the cluster, and then finds nothing to do", async () => {
+    const { verdict } = await verify(cluster.deployment);
+    await withNode(cluster.deployment, indexOf(verdict.shards[0]?.replicas[0]), async (connection) => {
+      await connection.call("CLUSTER", "RESET", "HARD");
+    });
+    expect((await verify(cluster.deployment)).verdict.pass).toBe(false);
+    // Until the others have found that the former ID has failed, the repair may be refused.
+    await awaitCondition("the node is repaired", () => repair().catch(() => false), {
+      timeoutMs: 60_000,
+      intervalMs: 500,
+    });
+    const repaired = await verify(cluster.deployment);
+    expect(repaired.verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
+    expect(repaired.verdict.shards.map(({ primary }) => primary)).toEqual(verdict.shards.map(({ primary }) => primary));
+    expect(await repair()).toBe(false);
+  });
+
+  it("leaves a slot migration alone that somebody may be working on", async () => {
+    const { shards } = (await verify(cluster.deployment)).verdict;
+    const id = await withNode(cluster.deployment, indexOf(shards[1]?.primary), (connection) =>
+      connection.call("CLUSTER", "MYID"),
+    );
+    const slot = String(shards[0]?.slots[0]?.from);
+    const mark = (...words: string[]): Promise<unknown> =>
+      withNode(cluster.deployment, indexOf(shards[0]?.primary), (connection) =>
+        connection.call("CLUSTER", "SETSLOT", slot, ...words),
+      );
+    await mark("MIGRATING", String(id));
+    await expect(repair()).rejects.toThrow(/a slot migration is open/);
+    await mark("STABLE");
+    expect(await repair()).toBe(false);
+  });
+
+  it("forms no cluster while slots are not served", async () => {
+    const { shards } = (await verify(cluster.deployment)).verdict;
+    const slot = String(shards[0]?.slots[0]?.from);
+    const tellAll = (...words: [string, ...string[]]): Promise<unknown> =>
+      Promise.all(
+        cluster.deployment.nodes.map((_node, index) =>
+          withNode(cluster.deployment, index, (connection) =>
+            connection.call("CLUSTER", ...words).catch(() => undefined),
+          ),
+        ),
+      );
+    await tellAll("DELSLOTS", slot);
+    await expect(repair()).rejects.toThrow(/does not serve all slots, so it is not repaired/);
+  });
+});
