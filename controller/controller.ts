@@ -84,12 +84,13 @@ export class Controller {
         message: changes.join("; "),
         isWarning: !look.pass,
       });
+    if (!this.settings.repair) return;
     // Repairs ask again, and say what is wrong.
     await this.#lease.otherHolder().catch(() => undefined);
     this.#memory = remember(this.#memory, look);
     const decision = decide(this.#memory, look);
     this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
-    if (decision.kind === "repair" && this.settings.repair) await this.#repairAlone(decision, signal);
+    if (decision.kind === "repair") await this.#repairAlone(decision, signal);
   }
 
   #sayWaiting(why: string): string {

@@ -1,5 +1,4 @@
 /** Decides after each look whether the controller repairs the deployment. Pure. */
-import { formatDuration } from "../lib/units";
 import type { AssertionId } from "../valkey/verification/assertion";
 import { failoversBetween } from "./look";
 import type { AssertionLook, Look } from "./look";
@@ -115,14 +114,14 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   const now = Date.parse(look.at);
   const wait = (why: string): HealingDecision => ({ kind: "wait", why });
   const missing = look.assertions.filter(({ id, holds }) => NEEDED.has(id) && !holds);
-  if (missing[0] !== undefined) return wait(`${missing[0].id}: ${missing[0].found}`);
+  if (missing[0] !== undefined) return wait(`${missing[0].id} does not hold`);
   if (now - memory.since < STEADY_SECONDS * 1000) return wait("the deployment may recover by itself");
   if (memory.repairs.length >= MAX_REPAIRS_PER_HOUR)
     return wait(`${MAX_REPAIRS_PER_HOUR} repairs in the last hour are the most that are made`);
   const last = memory.repairs.at(-1);
   const pauseMs = Math.min(2 ** (memory.inVain - 1), LONGEST_WAIT_MINUTES) * MINUTE_MS;
   if (last !== undefined && memory.inVain > 0 && now - last < pauseMs)
-    return wait(`the last repair did not help; the next is in ${formatDuration((pauseMs - (now - last)) / 1000)}`);
+    return wait(`the last repair did not help; the next is ${pauseMs / MINUTE_MS} min after it`);
   const handOver = memory.failoverAt === undefined || now - memory.failoverAt >= QUIET_MINUTES * MINUTE_MS;
   if (!handOver && look.pass) return wait(`a failover was less than ${QUIET_MINUTES} min ago`);
   return { kind: "repair", what, handOver };

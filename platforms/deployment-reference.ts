@@ -77,7 +77,7 @@ export interface KubernetesReference extends ReferenceBase {
    * @default nothing
    */
   readonly lead?: PrimaryLead | undefined;
-  /** Name of the Lease that the deployment's controller and updates share. @default the deployment has no controller */
+  /** Name of the Lease that the deployment's controller and updates share. @default no controller repairs the deployment */
   readonly lease?: string | undefined;
   /**
    * Set by a process that runs in the Kubernetes cluster and connects to the addresses of pods.

@@ -86,13 +86,12 @@ export class ValkeyProvider implements provider.Provider {
     const before = plainValues(olds);
     const { state, attempts } = takeAttempts(before.values);
     const context = this.#context(urn);
-    const update = (): Promise<object> =>
+    // The controller works by the former inputs until the update has replaced it.
+    for (const inputs of [state, values]) await this.#leases.hold(inputs, context);
+    const work =
       handler.update === undefined
         ? handler.create(values, context).then(({ outputs }) => outputs)
         : handler.update(id, state, values, context, attempts);
-    // The controller works by the former inputs until the update has replaced it.
-    for (const inputs of [state, values]) await this.#leases.hold(inputs, context);
-    const work = update();
     try {
       return { outs: withSecrets(handler, { ...values, ...(await this.#untilCancelled(work)) }, secrets) };
     } catch (error) {

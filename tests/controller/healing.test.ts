@@ -45,7 +45,7 @@ describe("the decision to repair", () => {
     (id) => {
       const missing: AssertionLook = { id, holds: false, found: "orders-2 is away", nodes: ["orders-2"] };
       const looks = [look(0, [missing, BROKEN]), look(30, [missing, BROKEN])];
-      expect(decisionAfter(looks)).toEqual({ kind: "wait", why: `${id}: orders-2 is away` });
+      expect(decisionAfter(looks)).toEqual({ kind: "wait", why: `${id} does not hold` });
     },
   );
 

@@ -102,7 +102,7 @@ export function repairRefusals({ migrate, failOver }: ResizePlan, { handOver }: 
   return compact([
     migrate.length > 0 ? "slots would move between shards, which only an update does" : undefined,
     failOver.length > 0 && !handOver
-      ? `${failOver[0]?.to ?? ""} would take over, and it is too early for that`
+      ? `${failOver[0]?.to ?? ""} would take over from a primary that works, which this repair must not do`
       : undefined,
   ]);
 }

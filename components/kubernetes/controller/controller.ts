@@ -5,6 +5,7 @@ import { CONTROLLER_BUNDLE } from "../../../controller/bundle";
 import { CHECKSUM_VARIABLE, CONTROLLER_PORT } from "../../../controller/pod-settings";
 import type { ControllerSettings } from "../../../controller/pod-settings";
 import { checksum } from "../../../lib/checksum";
+import { BadInput } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import type { ControllerArgs } from "../arguments";
@@ -24,6 +25,8 @@ import { PASSWORD_FILE, TLS_FILES } from "../server-config";
 import { createRights } from "./rights";
 
 const DEFAULT_EVERY_SECONDS = 30;
+/** Shortest time between two looks, seconds. A look costs every node some commands. */
+const MIN_EVERY_SECONDS = 5;
 const SETTINGS_DIRECTORY = "/controller/settings";
 const SETTINGS_FILE = "settings.json";
 const PROGRAM_DIRECTORY = "/controller/program";
@@ -34,6 +37,14 @@ const START = [
   `const packed = require("fs").readFileSync("${PROGRAM_DIRECTORY}/${PROGRAM_FILE}")`,
   'module._compile(require("zlib").gunzipSync(packed).toString(), "controller.cjs")',
 ].join("; ");
+
+/** @throws BadInput when looks would be too frequent */
+export function checkController(deployment: string, args: ControllerArgs | undefined): void {
+  const { everySeconds = DEFAULT_EVERY_SECONDS } = args ?? {};
+  if (everySeconds >= MIN_EVERY_SECONDS) return;
+  const reason = `it is ${everySeconds}; expected at least ${MIN_EVERY_SECONDS} seconds`;
+  throw new BadInput(deployment, [`controller.everySeconds: ${reason}`]);
+}
 
 /** @param target reference to the running servers, as the provider uses it */
 export function createController(
@@ -47,7 +58,11 @@ export function createController(
   const metadata = objectMetadata(context, name, "controller");
   const settings = target.apply((known) => JSON.stringify(settingsOf(known, args)));
   const program = createProgram(context);
-  const needed = [createConfig(context, name, { [SETTINGS_FILE]: settings }), program, ...createRights(context)];
+  const needed = [
+    createConfig(context, name, { [SETTINGS_FILE]: settings }),
+    program,
+    ...createRights(context, args.repair === true),
+  ];
   createControllerPolicy(context, CONTROLLER_PORT);
   createService(context, labels);
   new k8s.apps.v1.Deployment(

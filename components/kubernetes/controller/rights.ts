@@ -17,12 +17,16 @@ const rule = (group: string, resources: string[], verbs: string[]): Rule => ({
   verbs,
 });
 
-/** Rights in the deployment's namespace. */
-const RULES: Rule[] = [
+/** Rights in the deployment's namespace to look, and to say what was found. */
+const LOOKING: Rule[] = [
   rule("", ["pods", "configmaps"], ["get", "list"]),
   rule("apps", ["statefulsets"], ["get", "list"]),
   rule("discovery.k8s.io", ["endpointslices"], ["list"]),
   rule("", ["events"], ["create"]),
+];
+
+/** Rights in the deployment's namespace to repair. */
+const REPAIRING: Rule[] = [
   rule("coordination.k8s.io", ["leases"], ["get", "create", "update"]),
   // After a repair, nodes may be in other shards, so other pods may be evicted together.
   rule("policy", ["poddisruptionbudgets"], ["get", "list", "create", "patch", "delete"]),
@@ -32,7 +36,7 @@ const RULES: Rule[] = [
 const MACHINES: Rule[] = [rule("", ["nodes"], ["get"])];
 
 /** Creates the service account with its rights. @returns the resources that the pod needs */
-export function createRights(context: DeploymentContext): pulumi.Resource[] {
+export function createRights(context: DeploymentContext, repair: boolean): pulumi.Resource[] {
   const { names, args, options } = context;
   const { rbac } = k8s;
   const name = names.controller;
@@ -43,7 +47,7 @@ export function createRights(context: DeploymentContext): pulumi.Resource[] {
   const subjects = [{ kind: "ServiceAccount", name, namespace: args.namespace }];
   return [
     new k8s.core.v1.ServiceAccount(name, { metadata, automountServiceAccountToken: false }, options),
-    new rbac.Role(name, { metadata, rules: RULES }, options),
+    new rbac.Role(name, { metadata, rules: repair ? [...LOOKING, ...REPAIRING] : LOOKING }, options),
     new rbac.RoleBinding(name, { metadata, roleRef: { apiGroup: group, kind: "Role", name }, subjects }, options),
     new rbac.ClusterRole(name, { metadata: everywhere, rules: MACHINES }, options),
     new rbac.ClusterRoleBinding(

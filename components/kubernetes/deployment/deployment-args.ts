@@ -110,18 +110,8 @@ export const DEFAULT_RESOURCES: Resources = {
  */
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
-  const {
-    proxyImage,
-    imagePullPolicy,
-    imagePullSecrets,
-    access,
-    users,
-    external,
-    metrics,
-    controller,
-    tls,
-    clusterDomain,
-  } = args;
+  const { proxyImage, imagePullPolicy, imagePullSecrets, access, users } = args;
+  const { external, metrics, controller, tls, clusterDomain } = args;
   return {
     namespace,
     image,

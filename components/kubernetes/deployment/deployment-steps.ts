@@ -28,7 +28,7 @@ import type { ServerArgs } from "../arguments";
 import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
 import { checkExternal, externalServices } from "../servers/external-services";
-import { createController } from "../controller/controller";
+import { checkController, createController } from "../controller/controller";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";
 import { objectNames } from "../names";
@@ -56,6 +56,7 @@ interface Request {
 /** Checks the plain arguments, and adds and logs the derived settings. @throws BadInput with every problem */
 export function checkArguments({ name, kind, args: given, parent }: Request): Request {
   checkExternal(name, kind, given.external);
+  checkController(name, given.controller);
   const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
   requireTag(image);
   const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources });

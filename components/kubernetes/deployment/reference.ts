@@ -22,8 +22,8 @@ export interface PodLocation {
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Expected kernel settings of the machines. Verification fails if a machine differs. @default no expectations */
   readonly tuning?: ExpectedTuning | undefined;
-  /** Whether there is a controller. @default false */
-  readonly controlled?: boolean | undefined;
+  /** Whether a controller repairs the deployment. @default false */
+  readonly repaired?: boolean | undefined;
 }
 
 /**
@@ -45,7 +45,7 @@ export function podReference(
     users = {},
     tuning,
     external = false,
-    controlled = false,
+    repaired = false,
   }: PodLocation,
 ): Omit<KubernetesReference, "kubeconfig" | "context"> {
   const { engine, isUpstreamChart = false, mode, shape, sentinel } = kind;
@@ -78,7 +78,7 @@ export function podReference(
       : { sentinel: { statefulSet: names.sentinel, port: SENTINEL_PORT, settings: sentinel } }),
     service: `${inside[0].service}.${namespace}`,
     ways,
-    ...(controlled ? { lease: names.controller } : {}),
+    ...(repaired ? { lease: names.controller } : {}),
     ...(isLed ? { lead: primaryLead(name, sentinel !== undefined, external) } : {}),
   };
 }

@@ -35,7 +35,7 @@ export function plannedReference(
       users: rules,
       tuning,
       external,
-      controlled: controller !== undefined,
+      repaired: controller?.repair === true,
     }),
     kubeconfig: access,
     context,

@@ -39,15 +39,18 @@ function named(objects: readonly KubernetesObject[], kind: string, name = NAME):
 }
 
 describe("the controller of a component", () => {
-  it("is one pod at a time with the rights to look, to hold a Lease, and to change budgets", async () => {
-    const objects = await objectsOf({});
+  it("is one pod at a time with the rights to look, and to change budgets if it repairs", async () => {
+    const objects = await objectsOf({ repair: true });
     const { spec } = named(objects, "Deployment") as Deployment;
     expect(spec).toMatchObject({ replicas: 1, strategy: { type: "Recreate" } });
     const [container] = spec.template.spec.containers;
     expect(container.securityContext).toMatchObject({ runAsNonRoot: true, readOnlyRootFilesystem: true });
-    const rights = (named(objects, "Role") as Role).rules.flatMap(({ resources, verbs }) =>
-      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
-    );
+    const rightsIn = (from: readonly KubernetesObject[]): string[] =>
+      (named(from, "Role") as Role).rules.flatMap(({ resources, verbs }) =>
+        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+      );
+    const rights = rightsIn(objects);
+    expect(rightsIn(await objectsOf({})).filter((each) => !/^(get|list) /.test(each))).toEqual(["create events"]);
     expect(rights.filter((each) => each.includes("secrets"))).toEqual([]);
     expect(rights.filter((each) => each.startsWith("delete"))).toEqual(["delete poddisruptionbudgets"]);
     expect((named(objects, "ClusterRole", `shop-${NAME}`) as Role).rules).toEqual([
@@ -58,10 +61,10 @@ describe("the controller of a component", () => {
   });
 
   it("reads settings that it refuses when somebody has edited them", async () => {
-    const objects = await objectsOf({ everySeconds: 60, repair: false });
+    const objects = await objectsOf({ everySeconds: 60, repair: true });
     const { data } = named(objects, "ConfigMap") as { readonly data: { readonly "settings.json": string } };
     const text = data["settings.json"];
-    const expected: Partial<ControllerSettings> = { everySeconds: 60, repair: false };
+    const expected: Partial<ControllerSettings> = { everySeconds: 60, repair: true };
     expect(readControllerSettings(text, checksum(text))).toMatchObject({
       ...expected,
       target: { name: "orders", lease: NAME, inside: { caFile: "/valkey/tls/ca.crt" } },
@@ -95,6 +98,12 @@ describe("the controller of a component", () => {
       "app.kubernetes.io/instance": "orders",
     };
     expect(clients?.from).toContainEqual({ podSelector: { matchLabels } });
+  });
+
+  it("looks at most every five seconds", async () => {
+    await expect(objectsOf({ everySeconds: 1 })).rejects.toThrow(
+      "controller.everySeconds: it is 1; expected at least 5",
+    );
   });
 
   it("is not there unless it is asked for", async () => {
