@@ -8,6 +8,8 @@ import { objectNames } from "../../../components/kubernetes/names";
 import type { Look } from "../../../controller/look";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import { Lease } from "../../../platforms/kubernetes/api/lease";
+import type { AnyHandler } from "../../../provider/kinds";
+import { ValkeyProvider } from "../../../provider/valkey-provider";
 import type { Connection } from "../../../valkey/connection";
 import { withConnections } from "../../../valkey/connections";
 import { issueCertificate, serverHosts } from "../../support/kubernetes/certificates";
@@ -145,6 +147,46 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
       const events = await controlled.events();
       expect(events.some((each) => each.startsWith("NotVerified: ") && each.includes("no-moves"))).toBe(true);
       expect(events.some((each) => each.startsWith("Verified: "))).toBe(true);
+    });
+
+    it("is kept out by an update, also by one that removes it", async () => {
+      const { pods } = controlled;
+      const target = { ...pods.target, lease: "held" };
+      const handler = { create: () => Promise.reject(new Error("unused")), update: () => Promise.resolve({}) };
+      const provider = new ValkeyProvider("0.0.0", () => Promise.resolve(handler as unknown as AnyHandler));
+      const urn = "urn:pulumi:test::test::valkey:index:Rollout::orders";
+      await provider.update("orders", urn, { target }, { target: pods.target });
+      const { namespace } = pods.target;
+      const own = new Lease(await openKubernetesClient(target), { namespace, lease: target.lease }, "controller");
+      expect(await own.acquire()).toMatch(/^pulumi on /);
+    });
+
+    it("waits for a minute after an update that was killed, then moves a replica back to a shard that has none", async () => {
+      const { pods } = controlled;
+      const { namespace } = pods.target;
+      const kubernetes = await openKubernetesClient(pods.target);
+      const update = new Lease(kubernetes, { namespace, lease: "orders-controller" }, "pulumi of this test");
+      expect(await update.acquire()).toBeUndefined();
+      const { shards } = (await pods.verified()).verdict;
+      const [first, second] = shards;
+      await withConnections(pods.deployment, async (connections) => {
+        const at = (name: string | undefined): Connection => {
+          const found = [...connections].find(([node]) => node.name === name);
+          if (found === undefined) throw new Error(`there is no ${name}`);
+          return found[1];
+        };
+        // Otherwise the nodes move a replica by themselves.
+        for (const connection of connections.values())
+          await connection.config("SET", "cluster-allow-replica-migration", "no");
+        const id = await at(second?.primary).call("CLUSTER", "MYID");
+        await at(first?.replicas[0]).call("CLUSTER", "REPLICATE", String(id));
+      });
+      await controlled.untilLook(60, ({ pass }) => !pass);
+      await sleep(30_000);
+      expect(await controlled.ask("/metrics")).not.toContain("valkey_repairs_total{");
+      await controlled.untilLook(120, ({ pass }) => pass);
+      expect(await controlled.ask("/metrics")).toContain('valkey_repairs_total{deployment="orders",outcome="done"} 1');
+      expect((await controlled.events()).some((each) => each.startsWith("Repaired: repaired "))).toBe(true);
     });
 
     it("leaves a pod that restarts to itself, or completes its return when it has lost its data", async () => {
