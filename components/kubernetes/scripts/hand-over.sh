@@ -28,14 +28,19 @@ best() {
   done
 }
 
-# unconnected: whether any primary does not report a connection to the replica at $address. A primary that does not know the replica
-# does not vote for it. After the failover it would refuse all clients (CLUSTERDOWN) until it learns of the replica by gossip, which
-# takes seconds.
-unconnected() {
+# unknown: whether clients or any primary would not find the replica at $address yet. Clients look up its host name. If its pod has just
+# started, each instance of CoreDNS may remember for 5 s that the name does not exist, or the pod's former address. A primary that
+# has no connection to the replica does not vote for it. After the failover it would refuse all clients (CLUSTERDOWN) until it learns
+# of the replica by gossip, which takes seconds.
+unknown() {
   view=$(echo 'CLUSTER NODES' | tell localhost 3)
   own=$(echo "$view" | awk '$3 ~ /myself/ { print $1 }')
   replica=$(echo "$view" | awk -v at="$address:" -v own="$own" 'index($2, at) == 1 && $4 == own { print $1 }')
   [ -n "$own" ] && [ -n "$replica" ] || return 0
+  host=$(echo "$view" | awk -v id="$replica" '$1 == id { split($2, field, ","); print field[2] }')
+  for _ in 1 2 3 4; do
+    [ -z "$host" ] || echo 'CLUSTER MYID' | tell "$host" 2 | grep -q "$replica" || return 0
+  done
   found=$(
     echo "$view" | awk '$3 == "master" && NF > 8 { split($2, field, ","); print field[2] }' | {
       while read -r host; do
@@ -51,7 +56,7 @@ unconnected() {
 hand_over() {
   # A replica may be restarting. If there is none for 5 s, all pods are assumed to be stopping.
   patience=$(($(now) + 5))
-  connected_by=$(($(now) + 10))
+  known_by=$(($(now) + 10))
   while serves; do
     [ "$(now)" -lt $end ] || return 1
     best
@@ -60,7 +65,7 @@ hand_over() {
       sleep 0.5
       continue
     fi
-    if [ "$(now)" -lt $connected_by ] && unconnected; then
+    if [ "$(now)" -lt $known_by ] && unknown; then
       sleep 0.2
       continue
     fi

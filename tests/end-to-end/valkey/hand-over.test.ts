@@ -57,6 +57,13 @@ function find(replica: number): void {
   const { nodes } = cluster;
   pods.find({ ...cluster, nodes: [...nodes.slice(replica, replica + 1), ...nodes] });
 }
+/** Has the script find the replica by its address only. @param instead node to which the replica's name leads */
+function findByAddress(replica: number, instead?: number): void {
+  const { nodes } = cluster;
+  const renamed = nodes.slice(replica, replica + 1).map((node) => ({ ...node, name: "unnamed" }));
+  const wrong = nodes.flatMap((node, index) => (index === instead ? [{ ...node, name: name(replica) }] : []));
+  pods.find({ ...cluster, nodes: [...renamed, ...wrong, ...nodes.filter((_node, index) => index !== replica)] });
+}
 const name = (index: number): string => cluster.nodes[index]?.name ?? "";
 
 it("hands over to a replica that has just joined when all primaries know it, so that none refuses clients", async () => {
@@ -99,6 +106,24 @@ it("hands over to a replica that has just joined when all primaries know it, so 
   await handOver;
   expect((await role(replica))[0]).toBe("master");
   expect([...states]).toEqual(["ok"]);
+});
+
+it("hands over when the replica's host name leads to the replica, so that clients find it", async () => {
+  const { replica, primary } = await firstPair();
+  const failovers = async (): Promise<string> =>
+    String(await withNode(cluster, replica, (connection) => connection.call("INFO", "commandstats")));
+  await withNode(cluster, replica, (connection) => connection.config("RESETSTAT"));
+  // DNS does not have the name yet, and then has the address of another pod.
+  findByAddress(replica);
+  const handOver = pods.run("hand-over.sh", name(primary), "30");
+  await sleep(1500);
+  findByAddress(replica, primary);
+  await sleep(1500);
+  expect(await failovers()).not.toContain("cluster|failover");
+  find(replica);
+  await handOver;
+  expect(await failovers()).toContain("cluster|failover");
+  expect((await role(replica))[0]).toBe("master");
 });
 
 it("hands a primary over, and saves a node that becomes a primary while its pod stops already", async () => {

@@ -1,6 +1,7 @@
 /**
- * Changes of running deployments by `pulumi up`, while a client writes to each of them by TLS. Where VALKEY_TEST_CHART names the
- * upstream chart, its servers restart too, for comparison.
+ * Changes of a running deployment by `pulumi up`, while a client writes to it by TLS. Each deployment is alone, because the nodes of a
+ * local Kubernetes share the cores of one machine. Where VALKEY_TEST_CHART names the upstream chart, its servers restart too, for
+ * comparison.
  */
 import { Failure, messageOf } from "../../../lib/errors";
 import { median } from "../../../lib/statistics/median";
@@ -67,38 +68,37 @@ export const change: Benchmark = {
 };
 
 async function measure({ wanted, report, emit, workbench: { signal } }: BenchmarkContext): Promise<void> {
-  const kinds = KINDS.filter(({ id }) =>
-    SUBJECTS.some((subject) => METRICS.some((metric) => wanted.has(idOf(id, subject, metric)))),
-  );
-  const seen = new Map(
-    KINDS.flatMap(({ id }) => SUBJECTS.map((subject) => [`${id} ${subject}`, [] as ObservedChange[]])),
-  );
+  const isWanted = (kind: Kind, subject: Subject): boolean =>
+    METRICS.some((metric) => wanted.has(idOf(kind.id, subject, metric)));
   const upstream: ObservedWrites[] = [];
-  for (let round = 1; round <= ROUNDS && !signal.aborted; round++) {
-    const stack = await ChangingStack.deploy(SUBJECTS, RATE, { version: "8.1.1" }, { tls: true });
-    try {
-      for (const kind of kinds) {
-        const changed = await stack.change(kind.change(round));
-        for (const [subject, observed] of changed) {
-          seen.get(`${kind.id} ${subject}`)?.push(observed);
+  const series = SUBJECTS.map((subject) => ({
+    subject,
+    kinds: KINDS.filter((kind) => isWanted(kind, subject)).map((kind) => ({ kind, seen: [] as ObservedChange[] })),
+  })).filter(({ kinds }) => kinds.length > 0);
+  for (let round = 1; round <= ROUNDS && !signal.aborted; round++)
+    for (const { subject, kinds } of series) {
+      const stack = await ChangingStack.deploy([subject], RATE, { version: "8.1.1" }, { tls: true });
+      try {
+        for (const { kind, seen } of kinds) {
+          const observed = (await stack.change(kind.change(round))).get(subject);
+          if (observed === undefined) continue;
+          seen.push(observed);
           report(`round ${round}, ${kind.id}, ${subject}: ${describeChange(observed)}`);
         }
+        if (UPSTREAM_CHART !== undefined && subject === "replication" && kinds.some(({ kind }) => kind.restarts)) {
+          upstream.push(await stack.restartUpstream(UPSTREAM_CHART, RATE));
+          report(`round ${round}, restart of the upstream chart: ${JSON.stringify(upstream.at(-1))}`);
+        }
+      } catch (error) {
+        report(`round ${round}, ${subject}, ended early: ${messageOf(error)}`);
+        if (round === 1) throw error;
+      } finally {
+        await stack.destroy();
       }
-      if (UPSTREAM_CHART !== undefined && kinds.some(({ restarts }) => restarts)) {
-        upstream.push(await stack.restartUpstream(UPSTREAM_CHART, RATE));
-        report(`round ${round}, restart of the upstream chart: ${JSON.stringify(upstream.at(-1))}`);
-      }
-    } catch (error) {
-      report(`round ${round} ended early: ${messageOf(error)}`);
-      if (round === 1) throw error;
-    } finally {
-      await stack.destroy();
     }
-  }
-  for (const kind of kinds)
-    for (const subject of SUBJECTS)
-      for (const row of rows(kind, subject, seen.get(`${kind.id} ${subject}`) ?? [], upstream))
-        if (wanted.has(row.id)) emit(row);
+  for (const { subject, kinds } of series)
+    for (const { kind, seen } of kinds)
+      for (const row of rows(kind, subject, seen, upstream)) if (wanted.has(row.id)) emit(row);
 }
 
 const NAMES: Readonly<Record<Subject, string>> = {
