@@ -20,6 +20,9 @@ import { createSupportBudget } from "./support-budget";
 /** Time limit for a Sentinel to stop, seconds. */
 const GRACE_SECONDS = 5;
 
+/** Time limit for a Sentinel to ask the others and to start, seconds. */
+const STARTUP_SECONDS = 60;
+
 /** Probe that sends PING. It accepts any certificate, because a restart would not make an invalid certificate valid. */
 function ping(tls: boolean): types.input.core.v1.Probe {
   const secure = tls ? ["--tls", "--insecure"] : [];
@@ -99,7 +102,8 @@ function sentinelContainer(context: DeploymentContext, settings: SentinelSetting
     ports: [{ name: "sentinel", containerPort: SENTINEL_PORT }],
     resources: FAILOVER_RESOURCES,
     securityContext: CONTAINER_SECURITY_CONTEXT,
-    livenessProbe: { ...probe, initialDelaySeconds: 10 },
+    startupProbe: { ...probe, periodSeconds: 1, failureThreshold: STARTUP_SECONDS },
+    livenessProbe: probe,
     readinessProbe: { ...probe, exec: { command: scriptCommand("ready-sentinel.sh") } },
     volumeMounts: [
       { name: "data", mountPath: DATA_DIRECTORY },

@@ -174,9 +174,9 @@ if [ "$link" = up ]; then
   exit
 fi
 
-# Ends attempts to connect until the next probe. A probe may take 8 s.
+# Ends attempts to connect, one each second, until the next probe. A probe may take 8 s.
 attempt=0
-while [ $attempt -lt 4 ]; do
+while [ $attempt -lt 16 ]; do
   attempt=$((attempt + 1))
   # slave HOST PORT STATE OFFSET
   # shellcheck disable=SC2046
@@ -184,12 +184,13 @@ while [ $attempt -lt 4 ]; do
   case ${4-} in
     connected) exit 0 ;;
     connecting)
+      [ $((attempt % 4)) = 1 ] || { sleep 0.25 && continue; }
       # REPLICAOF does nothing if the replica already has this host. With a final dot it is a different spelling of the same host.
       host=${PRIMARY_SERVICE:-${2%.}}
       [ "$2" != "$host" ] || host=$host.
       echo "REPLICAOF $host 6379" | tell localhost 2 >/dev/null
       ;;
   esac
-  sleep 1
+  sleep 0.25
 done
 exit 1
