@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { EKS_VERSIONS } from "../components/eks/aws/versions";
@@ -28,21 +28,24 @@ interface Workflow {
   readonly jobs: Readonly<Record<string, Job>>;
 }
 
-const workflows = readdirSync(DIRECTORY)
-  .map((name) => ({ name, text: readFileSync(join(DIRECTORY, name), "utf8") }))
+/** A workflow that users copy. */
+const EXAMPLE = join(ROOT, "examples/scheduled-up/github-workflow.yaml");
+const workflows = [...readdirSync(DIRECTORY).map((name) => join(DIRECTORY, name)), EXAMPLE]
+  .map((path) => ({ name: basename(path), text: readFileSync(path, "utf8") }))
   .map((each) => ({ ...each, workflow: parse(each.text) as Workflow }));
 const jobs = workflows.flatMap(({ name, workflow }) =>
   Object.entries(workflow.jobs).map(([job, each]) => ({ name: `${name} ${job}`, job: each })),
 );
 
 describe("workflows", () => {
-  it("may read and no more, but for tokens for AWS and npm, a comment and a release", () => {
+  it("may read and no more, but for tokens for AWS and npm, a comment, a release and an issue", () => {
     for (const { workflow } of workflows) expect(workflow.permissions).toEqual({ contents: "read" });
     expect(jobs.flatMap(({ name, job }) => (job.permissions === undefined ? [] : [[name, job.permissions]]))).toEqual([
       ["pull-request.yaml preview", { contents: "read", "id-token": "write" }],
       ["pull-request.yaml comment", { "pull-requests": "write" }],
       ["release.yaml publish", { contents: "read", "id-token": "write" }],
       ["release.yaml release", { contents: "write" }],
+      ["github-workflow.yaml up", { contents: "read", "id-token": "write", issues: "write" }],
     ]);
   });
 
@@ -106,6 +109,14 @@ describe("workflows", () => {
     expect(scriptsOf(release)).toMatch(/gh release create .*--verify-tag .*\s.*notes\.md .*\.tgz .*\.tar\.gz/);
     // npm publishes without a token from this version on.
     expect(publish?.steps[0]?.with).toEqual({ "node-version": 24 });
+  });
+
+  it("update on a clock one after the other, and say in an issue that an update has failed", () => {
+    const workflow = workflows.find(({ name }) => name === "github-workflow.yaml")?.workflow;
+    expect(workflow).toMatchObject({ concurrency: { "cancel-in-progress": false } });
+    const scripts = workflow?.jobs["up"]?.steps.map(({ run = "" }) => run).join("\n") ?? "";
+    expect(scripts).toMatch(/pulumi up -s "\$STACK" --refresh --yes [^]*exit "\$status"/);
+    expect(scripts).toMatch(/gh issue close [^]*gh issue comment [^]*gh issue create /);
   });
 
   it("hold pools to the schemas of the Karpenter that is deployed", () => {

@@ -1,6 +1,6 @@
 /** The examples in all languages, held against the schema of the components. The compiler checks those in TypeScript. */
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { describe, expect, it } from "vitest";
@@ -54,7 +54,7 @@ function outputAt(type: string, path: readonly string[]): unknown {
 }
 
 describe("every example", () => {
-  it.each(readdirSync(EXAMPLES, { withFileTypes: true }).flatMap((each) => (each.isDirectory() ? [each.name] : [])))(
+  it.each(readdirSync(EXAMPLES).filter((each) => existsSync(join(EXAMPLES, each, "Pulumi.yaml"))))(
     "names the provider by its path: %s",
     (example) => {
       const { plugins, packages } = projectOf(example);
