@@ -17,10 +17,12 @@ const FULL = 0.9;
 /** Alert threshold for a replica's lag: seconds since its last acknowledgement. */
 const MAX_LAG_SECONDS = 10;
 const SLOTS = 16_384;
+/** Alert threshold for the age of the controller's last look, seconds. */
+const STALE_LOOK_SECONDS = 300;
 
 /**
  * All alerting rules. Metrics whose names begin with redis_ come from github.com/oliver006/redis_exporter, for every
- * engine. The controller publishes valkey_verified.
+ * engine. The controller publishes metrics whose names begin with valkey_.
  * @param namespace value of the label `namespace` of the metrics
  */
 export function alertRules(namespace: string): AlertRule[] {
@@ -98,6 +100,15 @@ export function alertRules(namespace: string): AlertRule[] {
       `${here("valkey_verified")} == 0`,
       "{{ $labels.deployment }} does not pass verification",
       "The controller has found a problem for two minutes. Its Events on the StatefulSet, and `npm start -- status`, say which assertions do not hold.",
+    ),
+    rule(
+      "ValkeyNotWatched",
+      "warning",
+      "5m",
+      `max by (deployment) (last_over_time(${here("valkey_verified")}[1h])) unless on (deployment) ` +
+        `time() - ${here("valkey_last_look_timestamp_seconds")} < ${STALE_LOOK_SECONDS}`,
+      "The controller of {{ $labels.deployment }} does not look",
+      "Nobody verifies the deployment, and nothing is repaired. The servers go on without the controller. Look at the log of the pod NAME-controller.",
     ),
   ];
 }

@@ -10,10 +10,12 @@ import { Lease } from "../platforms/kubernetes/api/lease";
 import { findStatefulSet } from "../platforms/kubernetes/volumes/statefulset-volumes";
 import { inspectDeployment } from "../provider/updates/drift";
 import { repairDeployment } from "../provider/updates/repair";
+import { WANTED_NOTE, wantedNodes } from "../provider/updates/update-leases";
 import type { LookEndpoint } from "./endpoint";
 import type { HealingDecision, HealingMemory } from "./healing";
-import { decide, NO_MEMORY, remember, rememberRepair } from "./healing";
+import { decide, NO_MEMORY, remember, rememberRepair, rememberRepairEnd } from "./healing";
 import { changesOf } from "./look";
+import { historyIn, historyNote } from "./repair-history";
 import type { Look } from "./look";
 import type { RepairOutcome } from "./metrics";
 import type { ControllerSettings } from "./pod-settings";
@@ -29,6 +31,8 @@ type Repair = Extract<HealingDecision, { kind: "repair" }>;
 export class Controller {
   // There may have been a failover while no controller ran.
   #memory: HealingMemory = { ...NO_MEMORY, failoverAt: Date.now() };
+  /** Whether the memory has the repairs of former controllers of this deployment. */
+  #isInformed = false;
   /** Reason why the last problem was not repaired, so that it is printed once. */
   #waiting = "";
   // One object for the life of the process: it measures for how long another holder has not renewed the Lease.
@@ -85,8 +89,14 @@ export class Controller {
         isWarning: !look.pass,
       });
     if (!this.settings.repair) return;
-    // Repairs ask again, and say what is wrong.
-    await this.#lease.otherHolder().catch(() => undefined);
+    try {
+      await this.#lease.otherHolder();
+      if (!this.#isInformed) this.#memory = { ...this.#memory, ...historyIn(this.#lease.notes) };
+      this.#isInformed = true;
+    } catch (error) {
+      this.#waiting = this.#sayWaiting(messageOf(error));
+      return;
+    }
     this.#memory = remember(this.#memory, look);
     const decision = decide(this.#memory, look);
     this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
@@ -100,18 +110,36 @@ export class Controller {
 
   /** Repairs while no update and no other controller changes the deployment. */
   async #repairAlone(decision: Repair, signal: AbortSignal): Promise<void> {
+    const memory = rememberRepair(this.#memory, Date.now());
     try {
-      const other = await this.#lease.acquire();
-      if (other !== undefined) {
-        this.#waiting = this.#sayWaiting(`${other} holds Lease ${this.#target.lease ?? ""}`);
+      const why = await this.#whyNotAlone(memory);
+      if (why !== undefined) {
+        this.#waiting = this.#sayWaiting(why);
         return;
       }
-      await this.#lease.during(signal, (held) => this.#repair(decision, held));
+      this.#memory = memory;
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(REPAIR_MS)]);
+      await this.#lease.during(limited, (held) => this.#repair(decision, held));
+      this.#memory = rememberRepairEnd(this.#memory, Date.now());
     } catch (error) {
       this.log(`${this.#target.name}: ${messageOf(error)}`);
     } finally {
       await this.#lease.release().catch(() => undefined);
     }
+  }
+
+  /** Takes the Lease. @returns why that is not possible, or why nothing must be repaired */
+  async #whyNotAlone(memory: HealingMemory): Promise<string | undefined> {
+    const isOutdated = (): boolean => {
+      const wanted = this.#lease.notes[WANTED_NOTE];
+      return wanted !== undefined && wanted !== wantedNodes(this.#target);
+    };
+    const outdated = "an update to other nodes has not succeeded; run pulumi up again";
+    // Asked before as well, because taking the Lease counts as a repair.
+    if (isOutdated()) return outdated;
+    const other = await this.#lease.acquire(historyNote(memory));
+    if (other !== undefined) return `${other} holds Lease ${this.#target.lease ?? ""}`;
+    return isOutdated() ? outdated : undefined;
   }
 
   async #repair({ what, handOver }: Repair, signal: AbortSignal): Promise<void> {
@@ -131,7 +159,6 @@ export class Controller {
         changed ? ["done", `repaired ${why}`] : ["unneeded", `nothing had to be changed for ${why}`],
       (error: unknown): [RepairOutcome, string] => ["failed", `cannot repair ${why}: ${messageOf(error)}`],
     );
-    this.#memory = rememberRepair(this.#memory, Date.now());
     this.endpoint.recordRepair(name, outcome);
     this.log(`${name}: ${text}`);
     const isFailed = outcome === "failed";

@@ -48,8 +48,16 @@ const MAX_REPAIRS_PER_HOUR = 6;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
+/** Repairs that the controller remembers. */
+export interface RepairHistory {
+  /** Times of the repairs of the last hour, milliseconds since 1970. */
+  readonly repairs: readonly number[];
+  /** Number of repairs in a row after which the next look still found a problem. */
+  readonly inVain: number;
+}
+
 /** Memory of the controller between two looks. */
-export interface HealingMemory {
+export interface HealingMemory extends RepairHistory {
   /** The problems that the last look found; undefined if it found none. */
   readonly problems: string | undefined;
   /** Time of the first of the looks that found these problems, milliseconds since 1970. */
@@ -58,10 +66,6 @@ export interface HealingMemory {
   readonly primaries: Look["primaries"];
   /** Time of the last failover, milliseconds since 1970; undefined if none was seen. */
   readonly failoverAt: number | undefined;
-  /** Times of the repairs of the last hour, milliseconds since 1970. */
-  readonly repairs: readonly number[];
-  /** Number of repairs in a row after which the next look still found a problem. */
-  readonly inVain: number;
 }
 
 export const NO_MEMORY: HealingMemory = {
@@ -102,9 +106,14 @@ export function remember(memory: HealingMemory, look: Look): HealingMemory {
   };
 }
 
-/** The memory after a repair. */
+/** The memory when a repair begins. A controller that is killed in the middle of a repair has counted it. */
 export function rememberRepair(memory: HealingMemory, now: number): HealingMemory {
-  return { ...memory, since: now, repairs: [...memory.repairs, now], inVain: memory.inVain + 1 };
+  return { ...memory, repairs: [...memory.repairs, now], inVain: memory.inVain + 1 };
+}
+
+/** The memory when that repair has ended. */
+export function rememberRepairEnd(memory: HealingMemory, now: number): HealingMemory {
+  return { ...memory, since: now, repairs: [...memory.repairs.slice(0, -1), now] };
 }
 
 /** @param memory memory that includes this look */

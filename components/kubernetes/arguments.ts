@@ -190,7 +190,7 @@ export interface Metrics {
 export interface ControllerArgs {
   /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
   readonly image?: string | undefined;
-  /** Seconds between two looks at a deployment that passes, at least 5. @default 30 */
+  /** Seconds between two looks at a deployment that passes, from 5 to 120. @default 30 */
   readonly everySeconds?: number | undefined;
   /** Whether the controller repairs the deployment. If not, it only says what it finds. @default false */
   readonly repair?: boolean | undefined;

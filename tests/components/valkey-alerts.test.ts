@@ -29,6 +29,10 @@ const SERIES: Readonly<Record<string, { readonly metric: string; readonly fires:
       { metric: "redis_aof_last_bgrewrite_status", fires: "0x40", holds: "1x40" },
     ],
     ValkeyNotVerified: [{ metric: "valkey_verified", fires: "0x40", holds: "0x3 1x36" }],
+    ValkeyNotWatched: [
+      { metric: "valkey_last_look_timestamp_seconds", fires: "0x40", holds: "0+30x40" },
+      { metric: "valkey_last_look_timestamp_seconds", fires: "0+30x20 stale", holds: "0+30x20 stale 630+30x20" },
+    ],
   };
 const CASES = Object.entries(SERIES).flatMap(([alert, series]) => series.map((each) => ({ alert, ...each })));
 
@@ -50,6 +54,7 @@ function judge(
   const input_series = [
     { series: `${metric}${labels}`, values },
     { series: `redis_memory_max_bytes${labels}`, values: `${limit}x40` },
+    ...(alert === "ValkeyNotWatched" ? [{ series: `valkey_verified${labels}`, values: "1x40" }] : []),
   ];
   // Descriptions hold figures, which are not what this is about.
   const asked = `count(ALERTS{alertname="${alert}",alertstate="firing",severity="${rule?.labels.severity ?? ""}"}) or vector(0)`;

@@ -1,7 +1,7 @@
 /** When the controller repairs a deployment, and when it waits. */
 import { describe, expect, it } from "vitest";
 import type { HealingMemory } from "../../controller/healing";
-import { decide, NO_MEMORY, remember, rememberRepair } from "../../controller/healing";
+import { decide, NO_MEMORY, remember, rememberRepair, rememberRepairEnd } from "../../controller/healing";
 import type { AssertionLook, Look } from "../../controller/look";
 
 const START = Date.parse("2026-11-27T12:00:00.000Z");
@@ -82,7 +82,8 @@ describe("the decision to repair", () => {
       memory = remember(memory, each);
       if (decide(memory, each).kind !== "repair") continue;
       repairs.push(seconds);
-      memory = rememberRepair(memory, START + seconds * 1000);
+      const now = START + seconds * 1000;
+      memory = rememberRepairEnd(rememberRepair(memory, now), now);
     }
     const pauses = repairs.slice(1).map((at, index) => Math.floor((at - (repairs[index] ?? 0)) / 60));
     expect(pauses.slice(0, 5)).toEqual([1, 2, 4, 8, 16]);
@@ -90,5 +91,18 @@ describe("the decision to repair", () => {
     expect(most).toBeLessThanOrEqual(6);
     // A look that finds nothing forgets the repairs that did not help.
     expect(remember(memory, look(7200, [])).inVain).toBe(0);
+  });
+
+  it("waits after the end of a repair, and counts a repair in the middle of which the controller died", () => {
+    const begun = rememberRepair(after([look(0, [BROKEN]), look(20, [BROKEN])]), START + 20_000);
+    const later = look(70, [BROKEN]);
+    expect(decisionAfter([later], { ...NO_MEMORY, repairs: begun.repairs, inVain: begun.inVain })).toEqual({
+      kind: "wait",
+      why: "the deployment may recover by itself",
+    });
+    const ended = rememberRepairEnd(begun, START + 50_000);
+    expect(ended.repairs).toEqual([START + 50_000]);
+    expect(decisionAfter([later, look(100, [BROKEN])], ended).kind).toBe("wait");
+    expect(decisionAfter([later, look(110, [BROKEN])], ended).kind).toBe("repair");
   });
 });

@@ -27,6 +27,8 @@ import { createRights } from "./rights";
 const DEFAULT_EVERY_SECONDS = 30;
 /** Shortest time between two looks, seconds. A look costs every node some commands. */
 const MIN_EVERY_SECONDS = 5;
+/** Longest time between two looks, seconds. `ValkeyNotWatched` alerts when the last look is five minutes old. */
+const MAX_EVERY_SECONDS = 120;
 const SETTINGS_DIRECTORY = "/controller/settings";
 const SETTINGS_FILE = "settings.json";
 const PROGRAM_DIRECTORY = "/controller/program";
@@ -38,11 +40,11 @@ const START = [
   'module._compile(require("zlib").gunzipSync(packed).toString(), "controller.cjs")',
 ].join("; ");
 
-/** @throws BadInput when looks would be too frequent */
+/** @throws BadInput when looks would be too frequent or too rare */
 export function checkController(deployment: string, args: ControllerArgs | undefined): void {
   const { everySeconds = DEFAULT_EVERY_SECONDS } = args ?? {};
-  if (everySeconds >= MIN_EVERY_SECONDS) return;
-  const reason = `it is ${everySeconds}; expected at least ${MIN_EVERY_SECONDS} seconds`;
+  if (everySeconds >= MIN_EVERY_SECONDS && everySeconds <= MAX_EVERY_SECONDS) return;
+  const reason = `it is ${everySeconds}; expected ${MIN_EVERY_SECONDS} to ${MAX_EVERY_SECONDS} seconds`;
   throw new BadInput(deployment, [`controller.everySeconds: ${reason}`]);
 }
 

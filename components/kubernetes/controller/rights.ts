@@ -28,6 +28,8 @@ const LOOKING: Rule[] = [
 /** Rights in the deployment's namespace to repair. */
 const REPAIRING: Rule[] = [
   rule("coordination.k8s.io", ["leases"], ["get", "create", "update"]),
+  // The service account owns the Lease.
+  rule("", ["serviceaccounts"], ["get"]),
   // After a repair, nodes may be in other shards, so other pods may be evicted together.
   rule("policy", ["poddisruptionbudgets"], ["get", "list", "create", "patch", "delete"]),
 ];

@@ -2,7 +2,7 @@
  * A Lease of Kubernetes: only its holder changes the deployment. A holder that died loses the Lease after LEASE_SECONDS.
  * Whether that time has passed is measured on this machine, so clocks of machines may differ.
  */
-import type { V1Lease, V1MicroTime } from "@kubernetes/client-node";
+import type { V1Lease, V1MicroTime, V1OwnerReference } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
 import type { ReportProgress } from "../../../lib/progress";
@@ -22,12 +22,17 @@ export interface LeaseName {
   readonly lease: string;
 }
 
+/** Annotations of a Lease, by key. They stay when the holder changes. */
+export type LeaseNotes = Readonly<Record<string, string>>;
+
 /** A Lease, as seen by one process that wants to hold it. */
 export class Lease {
   /** The last renewal by another holder, and the time on this machine at which it was first seen. */
   #foreign: { readonly renewal: string; readonly seenAt: number } | undefined;
+  #notes: LeaseNotes = {};
 
   /**
+   * @param name a service account of the same name owns the Lease, so that Kubernetes deletes both together
    * @param holder identity of this process
    * @param mayTakeFrom whether the Lease may be taken from a holder before its time has passed
    * @param seconds time after its last renewal at which the Lease is free
@@ -39,6 +44,11 @@ export class Lease {
     private readonly mayTakeFrom: (holder: string) => boolean = () => false,
     private readonly seconds = LEASE_SECONDS,
   ) {}
+
+  /** Annotations of the Lease when it was last read or written. */
+  get notes(): LeaseNotes {
+    return this.#notes;
+  }
 
   /**
    * The other holder, if there is one. Call this now and then, so that the time of a holder that died has already passed
@@ -52,23 +62,24 @@ export class Lease {
 
   /**
    * Takes or renews the Lease.
+   * @param notes annotations to add or to change
    * @returns the other holder; undefined if this process holds the Lease
    * @throws Failure when the API server does not answer, or the permission is missing
    */
-  async acquire(): Promise<string | undefined> {
+  async acquire(notes: LeaseNotes = {}): Promise<string | undefined> {
     const found = await this.#read();
     const other = found && this.#otherHolder(found);
     if (other !== undefined) return other;
-    const isWritten = await this.#write(found, this.holder);
+    const isWritten = await this.#write(found, this.holder, notes);
     // Somebody else was faster.
     return isWritten ? undefined : "another process";
   }
 
   /** Waits until this process holds the Lease. @throws as `acquire`; Failure when the time is up */
-  async await(timeoutMs: number, signal: AbortSignal, report: ReportProgress): Promise<void> {
+  async await(notes: LeaseNotes, timeoutMs: number, signal: AbortSignal, report: ReportProgress): Promise<void> {
     const until = Date.now() + timeoutMs;
     const take = async (): Promise<true | undefined> => {
-      const other = await this.acquire();
+      const other = await this.acquire(notes);
       if (other === undefined) return true;
       const message = `${other} is changing the deployment (Lease ${this.name.lease} of namespace ${this.name.namespace})`;
       if (Date.now() > until) throw new Failure(message);
@@ -112,15 +123,17 @@ export class Lease {
   /** Frees the Lease, if this process holds it. @throws as `acquire` */
   async release(): Promise<void> {
     const found = await this.#read();
-    if (found?.spec?.holderIdentity === this.holder) await this.#write(found, "");
+    if (found?.spec?.holderIdentity === this.holder) await this.#write(found, "", {});
   }
 
   async #read(): Promise<Plain<V1Lease> | undefined> {
     const { namespace, lease: name } = this.name;
-    return this.kubernetes.find(
+    const found = await this.kubernetes.find(
       `reading Lease ${name} of namespace ${namespace}`,
       this.kubernetes.coordination.readNamespacedLease({ namespace, name }),
     );
+    this.#notes = found?.metadata?.annotations ?? {};
+    return found;
   }
 
   #otherHolder({ metadata, spec }: Plain<V1Lease>): string | undefined {
@@ -133,7 +146,7 @@ export class Lease {
   }
 
   /** @returns false if another process has changed the Lease since it was read */
-  async #write(found: Plain<V1Lease> | undefined, holderIdentity: string): Promise<boolean> {
+  async #write(found: Plain<V1Lease> | undefined, holderIdentity: string, added: LeaseNotes): Promise<boolean> {
     const { namespace, lease: name } = this.name;
     const { coordination } = this.kubernetes;
     // The library passes this field on as it is, whatever its type. The API server expects microseconds.
@@ -145,10 +158,18 @@ export class Lease {
       renewTime: now,
       acquireTime: former ?? now,
     };
+    const annotations = { ...this.#notes, ...added };
     const written =
       found === undefined
-        ? coordination.createNamespacedLease({ namespace, body: { metadata: { name }, spec } })
-        : coordination.replaceNamespacedLease({ namespace, name, body: { ...found, spec } });
+        ? coordination.createNamespacedLease({
+            namespace,
+            body: { metadata: { name, annotations, ownerReferences: await this.#owners() }, spec },
+          })
+        : coordination.replaceNamespacedLease({
+            namespace,
+            name,
+            body: { ...found, metadata: { ...found.metadata, annotations }, spec },
+          });
     const known = written.then(
       () => true,
       (error: unknown) => {
@@ -156,6 +177,28 @@ export class Lease {
         throw error;
       },
     );
-    return this.kubernetes.call(`writing Lease ${name} of namespace ${namespace}`, known);
+    const isWritten = await this.kubernetes.call(`writing Lease ${name} of namespace ${namespace}`, known);
+    if (isWritten) this.#notes = annotations;
+    return isWritten;
   }
+
+  async #owners(): Promise<V1OwnerReference[]> {
+    const uid = await serviceAccountUid(this.kubernetes, this.name);
+    return uid === undefined ? [] : [{ apiVersion: "v1", kind: "ServiceAccount", name: this.name.lease, uid }];
+  }
+}
+
+/**
+ * Identity of the service account that owns a Lease; undefined if there is no such account.
+ * @throws Failure when the API server does not answer, or the permission is missing
+ */
+export async function serviceAccountUid(
+  kubernetes: KubernetesClient,
+  { namespace, lease: name }: LeaseName,
+): Promise<string | undefined> {
+  const found = await kubernetes.find(
+    `reading service account ${name} of namespace ${namespace}`,
+    kubernetes.core.readNamespacedServiceAccount({ namespace, name }),
+  );
+  return found?.metadata?.uid;
 }

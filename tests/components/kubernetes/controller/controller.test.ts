@@ -101,9 +101,7 @@ describe("the controller of a component", () => {
   });
 
   it("looks at most every five seconds", async () => {
-    await expect(objectsOf({ everySeconds: 1 })).rejects.toThrow(
-      "controller.everySeconds: it is 1; expected at least 5",
-    );
+    await expect(objectsOf({ everySeconds: 1 })).rejects.toThrow("controller.everySeconds: it is 1; expected 5 to 120");
   });
 
   it("is not there unless it is asked for", async () => {

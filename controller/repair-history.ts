@@ -1,0 +1,25 @@
+/**
+ * The history of repairs as an annotation of the Lease, so that it outlives the controller's process: a pod that restarts
+ * again and again does not repair more often. Pure.
+ */
+import { z } from "zod";
+import type { LeaseNotes } from "../platforms/kubernetes/api/lease";
+import type { RepairHistory } from "./healing";
+
+const REPAIRS_NOTE = "valkey/repairs";
+
+const schema = z.object({ repairs: z.array(z.number()), inVain: z.number().min(0) });
+
+/** Annotation with the history. */
+export function historyNote({ repairs, inVain }: RepairHistory): LeaseNotes {
+  return { [REPAIRS_NOTE]: JSON.stringify({ repairs, inVain }) };
+}
+
+/** The history in the annotations; undefined if there is none, or if it cannot be read. */
+export function historyIn(notes: LeaseNotes): RepairHistory | undefined {
+  try {
+    return schema.parse(JSON.parse(notes[REPAIRS_NOTE] ?? "null"));
+  } catch {
+    return undefined;
+  }
+}
