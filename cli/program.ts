@@ -104,7 +104,16 @@ function addStatus({ program, signal, finish }: Context): void {
     )
     .argument("<stack>", "name of the stack, in the current directory's Pulumi project")
     .option("--json", "nodes and verdicts as JSON")
-    .action((stack: string, values: Values) => printStackStatus(stack, "nodes", values, { signal, finish }));
+    .option(
+      "--watch",
+      "print what the stack's controllers find, when they find it, until Ctrl-C; with --json a line for each look",
+    )
+    .action(async (stack: string, { watch, ...values }: Values) => {
+      if (watch !== true) return printStackStatus(stack, "nodes", values, { signal, finish });
+      const { watchControllers } = await import("./commands/watch-controllers.js");
+      const { deployedTargets } = await import("./targets/deployed-stack.js");
+      finish(await watchControllers(await deployedTargets(stack, process.cwd()), values["json"] === true, signal));
+    });
 }
 
 function addWatch({ program, signal, finish }: Context): void {

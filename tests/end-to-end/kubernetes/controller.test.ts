@@ -5,13 +5,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createController } from "../../../components/kubernetes/controller/controller";
 import type { ControllerArgs, Tls } from "../../../components/kubernetes/arguments";
 import { objectNames } from "../../../components/kubernetes/names";
+import { watchControllers } from "../../../cli/commands/watch-controllers";
 import type { Look } from "../../../controller/look";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import { Lease } from "../../../platforms/kubernetes/api/lease";
 import type { AnyHandler } from "../../../provider/kinds";
+import { WANTED_NOTE, wantedNodes } from "../../../provider/updates/update-leases";
 import { ValkeyProvider } from "../../../provider/valkey-provider";
 import type { Connection } from "../../../valkey/connection";
 import { withConnections } from "../../../valkey/connections";
+import { captured } from "../../support/captured";
 import { issueCertificate, serverHosts } from "../../support/kubernetes/certificates";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
@@ -149,24 +152,42 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
       expect(events.some((each) => each.startsWith("Verified: "))).toBe(true);
     });
 
-    it("is kept out by an update, also by one that removes it", async () => {
+    it("is kept out by an update, also by one that removes it, by a Lease that goes with it", async () => {
       const { pods } = controlled;
       const target = { ...pods.target, lease: "held" };
+      const account = {
+        apiVersion: "v1",
+        kind: "ServiceAccount",
+        metadata: { name: target.lease, namespace: target.namespace },
+      };
+      await pods.here.apply([account]);
       const handler = { create: () => Promise.reject(new Error("unused")), update: () => Promise.resolve({}) };
       const provider = new ValkeyProvider("0.0.0", () => Promise.resolve(handler as unknown as AnyHandler));
       const urn = "urn:pulumi:test::test::valkey:index:Rollout::orders";
       await provider.update("orders", urn, { target }, { target: pods.target });
       const { namespace } = pods.target;
-      const own = new Lease(await openKubernetesClient(target), { namespace, lease: target.lease }, "controller");
+      const kubernetes = await openKubernetesClient(target);
+      const own = new Lease(kubernetes, { namespace, lease: target.lease }, "controller");
       expect(await own.acquire()).toMatch(/^pulumi on /);
+      await provider.update("orders", urn, {}, { target });
+      await own.otherHolder();
+      expect(own.notes).toEqual({ [WANTED_NOTE]: wantedNodes(target) });
+      await pods.here.delete(account);
+      await pods.here.until(60, () =>
+        kubernetes.coordination.readNamespacedLease({ namespace, name: target.lease }).then(
+          () => "the Lease is still there",
+          () => undefined,
+        ),
+      );
     });
 
-    it("waits for a minute after an update that was killed, then moves a replica back to a shard that has none", async () => {
+    it("waits while an update to other nodes has failed, and for a minute after one that was killed, then moves a replica back to a shard that has none", async () => {
       const { pods } = controlled;
       const { namespace } = pods.target;
       const kubernetes = await openKubernetesClient(pods.target);
       const update = new Lease(kubernetes, { namespace, lease: "orders-controller" }, "pulumi of this test");
-      expect(await update.acquire()).toBeUndefined();
+      expect(await update.acquire({ [WANTED_NOTE]: "other nodes" })).toBeUndefined();
+      await update.release();
       const { shards } = (await pods.verified()).verdict;
       const [first, second] = shards;
       await withConnections(pods.deployment, async (connections) => {
@@ -182,6 +203,9 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
         await at(first?.replicas[0]).call("CLUSTER", "REPLICATE", String(id));
       });
       await controlled.untilLook(60, ({ pass }) => !pass);
+      await sleep(30_000);
+      expect(await controlled.ask("/metrics")).not.toContain("valkey_repairs_total{");
+      expect(await update.acquire({ [WANTED_NOTE]: wantedNodes(pods.target) })).toBeUndefined();
       await sleep(30_000);
       expect(await controlled.ask("/metrics")).not.toContain("valkey_repairs_total{");
       await controlled.untilLook(120, ({ pass }) => pass);
@@ -223,6 +247,23 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
       expect(Object.keys(look?.primaries ?? {})).toEqual([""]);
       const held = look?.assertions.map(({ id }) => id) ?? [];
       expect(held).toEqual(expect.arrayContaining(["clients-led", "sentinels-know", "links-up"]));
+    });
+
+    it("is shown live by status --watch, which asks only the controller's pod", async () => {
+      const { target, password } = controlled.pods;
+      const some = AbortSignal.timeout(12_000);
+      const { status, output } = await captured({}, () => watchControllers([{ target, password }], true, some));
+      const looks = output
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as Look);
+      expect(looks.length).toBeGreaterThan(1);
+      expect(looks.at(-1)).toMatchObject({ deployment: "sessions", pass: true });
+      expect(status).toBe(0);
+      const other = { ...target, name: "others" };
+      await expect(watchControllers([{ target: other, password }], false, some)).rejects.toThrow(
+        "others has no controller",
+      );
     });
   });
 });

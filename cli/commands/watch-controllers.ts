@@ -1,0 +1,104 @@
+/** `npm start -- status STACK --watch`: prints what the controllers of a stack find, when they find it. */
+import { controllerLabels } from "../../components/kubernetes/names";
+import { LOOKS_PATH } from "../../controller/endpoint";
+import type { Look } from "../../controller/look";
+import { changesOf } from "../../controller/look";
+import { CONTROLLER_PORT } from "../../controller/pod-settings";
+import { BadInput, Failure, messageOf } from "../../lib/errors";
+import { pause } from "../../lib/polling";
+import type { KubernetesReference } from "../../platforms/deployment-reference";
+import { openKubernetesClient } from "../../platforms/deployment-reference";
+import { getFromPod } from "../../platforms/kubernetes/api/pod-http";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import type { DeployedTarget } from "../targets/deployed-stack";
+import { print } from "../terminal/terminal";
+
+const EVERY_MS = 2_000;
+
+/**
+ * Prints the looks of the controllers until the signal is aborted. Each look is one request to the controller's pod.
+ * @param isJson whether each look is printed as a line of JSON
+ * @returns 0 if every deployment passed in the last look of its controller, else 1
+ * @throws BadInput when a deployment has no controller
+ */
+export async function watchControllers(
+  targets: readonly DeployedTarget[],
+  isJson: boolean,
+  signal: AbortSignal,
+): Promise<number> {
+  const sources = await Promise.all(targets.map(({ target }) => openSource(target)));
+  const problems = sources.filter((each) => typeof each === "string");
+  if (problems.length > 0) throw new BadInput("status --watch", problems);
+  if (!isJson) print(`Showing what the controllers of ${targets.map(({ target }) => target.name).join(", ")} find.`);
+  const last = await Promise.all(
+    sources.filter((each) => typeof each !== "string").map((each) => printLooks(each, isJson, signal)),
+  );
+  return last.every((look) => look?.pass === true) ? 0 : 1;
+}
+
+interface Source {
+  readonly target: KubernetesReference;
+  readonly kubernetes: KubernetesClient;
+}
+
+/** @returns a problem if the deployment has no controller */
+async function openSource(target: DeployedTarget["target"]): Promise<Source | string> {
+  const advice = "npm start -- watch STACK asks the servers itself";
+  if (target.platform !== "kubernetes")
+    return `${target.name} is not on Kubernetes, so it has no controller; ${advice}`;
+  const source = { target, kubernetes: await openKubernetesClient(target) };
+  if ((await podsOf(source)).length > 0) return source;
+  return `${target.name} has no controller: its argument \`controller\` is not set; ${advice}`;
+}
+
+/** Names of the controller's pods, the running ones first. */
+async function podsOf({ kubernetes, target: { name, namespace } }: Source): Promise<string[]> {
+  const labelSelector = Object.entries(controllerLabels(name))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
+  const { items } = await kubernetes.call(
+    `reading the pods of namespace ${namespace}`,
+    kubernetes.core.listNamespacedPod({ namespace, labelSelector }),
+  );
+  return items
+    .filter(({ metadata }) => metadata?.deletionTimestamp === undefined)
+    .sort((a, b) => Number(b.status?.phase === "Running") - Number(a.status?.phase === "Running"))
+    .flatMap(({ metadata }) => metadata?.name ?? []);
+}
+
+async function printLooks(source: Source, isJson: boolean, signal: AbortSignal): Promise<Look | undefined> {
+  const { name } = source.target;
+  let last: Look | undefined;
+  let problem = "";
+  while (!signal.aborted) {
+    try {
+      const look = await lastLook(source);
+      if (problem !== "") print(`${name}: the controller answers again`);
+      problem = "";
+      if (look !== undefined && look.at !== last?.at) {
+        const changes = changesOf(last, look);
+        if (isJson) print(JSON.stringify({ ...look, changes }));
+        else print(...changes.map((change) => `${look.at} ${change}`));
+        last = look;
+      }
+    } catch (error) {
+      const said = messageOf(error);
+      if (problem === "" && !isJson) print(`${name}: the controller does not answer: ${said}`);
+      problem = said;
+    }
+    await pause(EVERY_MS, signal).catch(() => undefined);
+  }
+  return last;
+}
+
+/** @returns undefined if the controller has not looked yet */
+async function lastLook(source: Source): Promise<Look | undefined> {
+  const { kubernetes, target } = source;
+  const [pod] = await podsOf(source);
+  if (pod === undefined) throw new Failure("its pod does not exist; Kubernetes creates a new one");
+  const { namespace } = target;
+  const looks = JSON.parse(
+    await getFromPod(kubernetes, { namespace, pod, port: CONTROLLER_PORT }, LOOKS_PATH),
+  ) as Look[];
+  return looks.find(({ deployment }) => deployment === target.name);
+}
