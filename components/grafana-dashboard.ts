@@ -126,6 +126,34 @@ function liveGraphs(namespace: string): Graph[] {
   ];
 }
 
+/** Graphs of what the controllers find. Without controllers they are empty. */
+function verifiedGraphs(namespace: string): Graph[] {
+  const only = `{namespace="${namespace}"}`;
+  return [
+    {
+      title: "Verified",
+      description: "1 if all assertions about a deployment held in the controller's last look.",
+      unit: "short",
+      queries: [[`valkey_verified${only}`, "{{deployment}}"]],
+    },
+    {
+      title: "Assertions that do not hold",
+      description: "Names of the assertions, by deployment.",
+      unit: "short",
+      queries: [[`valkey_assertion_holds${only} == 0`, "{{deployment}} {{assertion}}"]],
+    },
+    {
+      title: "Failovers and repairs",
+      description: "Per hour. A failover is a shard whose primary changed between two looks. Repairs are by outcome.",
+      unit: "short",
+      queries: [
+        [`increase(valkey_failovers_total${only}[1h])`, "{{deployment}} failovers"],
+        [`increase(valkey_repairs_total${only}[1h])`, "{{deployment}} repairs {{outcome}}"],
+      ],
+    },
+  ];
+}
+
 /** Graphs of the metrics in results.om. Each graph shows the last run before the end of the dashboard's time range. */
 function measuredGraphs(): Graph[] {
   const last = (metric: string): string => `last_over_time(valkey_measured_${metric}[90d])`;
@@ -196,6 +224,8 @@ export function grafanaDashboard(namespace: string, title = `Valkey: ${namespace
     .withVariable(new DatasourceVariableBuilder("datasource").type("prometheus").label("Data source"))
     .withRow(new RowBuilder("Servers"));
   for (const graph of liveGraphs(namespace)) builder.withPanel(panelOf(graph));
+  builder.withRow(new RowBuilder("Verified"));
+  for (const graph of verifiedGraphs(namespace)) builder.withPanel(panelOf(graph));
   builder.withRow(new RowBuilder("Measured"));
   for (const graph of measuredGraphs()) builder.withPanel(panelOf(graph));
   return builder.build();

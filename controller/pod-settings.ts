@@ -6,6 +6,11 @@ import type { KubernetesReference } from "../platforms/deployment-reference";
 
 /** Port of the metrics and of the last look. */
 export const CONTROLLER_PORT = 9_122;
+/**
+ * Time between two looks, seconds. A look costs every node some commands. At most `max`, because the alert
+ * `ValkeyNotWatched` fires when the last look is five minutes old.
+ */
+export const LOOK_SECONDS = { min: 5, max: 120, default: 30 } as const;
 /** Environment variable with the checksum of the settings' text. */
 export const CHECKSUM_VARIABLE = "SETTINGS_CHECKSUM";
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { formatOpenMetrics } from "../../benchmarks/results/formats/open-metrics";
+import { LookMetrics } from "../../controller/metrics";
 import { grafanaDashboard } from "../../components/grafana-dashboard";
 import { recordAt, results } from "../support/benchmarks/records";
 
@@ -32,6 +33,18 @@ describe("the Grafana dashboard", () => {
         for (const metric of expr.match(/redis_\w+(\{[^}]*\})?/g) ?? [])
           expect(metric).toContain('{namespace="valkey-prod"}');
       }
+  });
+
+  it("asks for what controllers find by the names that they publish", async () => {
+    const metrics = new LookMetrics();
+    const look = { deployment: "d", at: new Date(0).toISOString(), since: "", seconds: 1, pass: true, remarks: [] };
+    metrics.record({ ...look, assertions: [], primaries: {} }, undefined);
+    const text = await metrics.text();
+    const asked = graphs.flatMap(({ targets = [] }) =>
+      targets.flatMap(({ expr }) => expr.match(/valkey_(?!measured)\w+/g) ?? []),
+    );
+    expect(asked).toHaveLength(4);
+    for (const name of asked) expect(text).toContain(`# TYPE ${name} `);
   });
 
   it("has panels that lie side by side, none upon another", () => {

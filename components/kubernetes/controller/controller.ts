@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import * as pulumi from "@pulumi/pulumi";
 import { CONTROLLER_BUNDLE } from "../../../controller/bundle";
-import { CHECKSUM_VARIABLE, CONTROLLER_PORT } from "../../../controller/pod-settings";
+import { CHECKSUM_VARIABLE, CONTROLLER_PORT, LOOK_SECONDS } from "../../../controller/pod-settings";
 import type { ControllerSettings } from "../../../controller/pod-settings";
 import { checksum } from "../../../lib/checksum";
 import { BadInput } from "../../../lib/errors";
@@ -24,11 +24,6 @@ import { passwordVolume } from "../pods/volumes";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
 import { createRights } from "./rights";
 
-const DEFAULT_EVERY_SECONDS = 30;
-/** Shortest time between two looks, seconds. A look costs every node some commands. */
-const MIN_EVERY_SECONDS = 5;
-/** Longest time between two looks, seconds. `ValkeyNotWatched` alerts when the last look is five minutes old. */
-const MAX_EVERY_SECONDS = 120;
 const SETTINGS_DIRECTORY = "/controller/settings";
 const SETTINGS_FILE = "settings.json";
 const PROGRAM_DIRECTORY = "/controller/program";
@@ -42,9 +37,10 @@ const START = [
 
 /** @throws BadInput when looks would be too frequent or too rare */
 export function checkController(deployment: string, args: ControllerArgs | undefined): void {
-  const { everySeconds = DEFAULT_EVERY_SECONDS } = args ?? {};
-  if (everySeconds >= MIN_EVERY_SECONDS && everySeconds <= MAX_EVERY_SECONDS) return;
-  const reason = `it is ${everySeconds}; expected ${MIN_EVERY_SECONDS} to ${MAX_EVERY_SECONDS} seconds`;
+  const { min, max } = LOOK_SECONDS;
+  const { everySeconds = LOOK_SECONDS.default } = args ?? {};
+  if (everySeconds >= min && everySeconds <= max) return;
+  const reason = `it is ${everySeconds}; expected ${min} to ${max} seconds`;
   throw new BadInput(deployment, [`controller.everySeconds: ${reason}`]);
 }
 
@@ -86,7 +82,7 @@ export function createController(
 /** Settings of the pod. It does not inspect machines, because that needs the right to run programs in pods. */
 function settingsOf(
   { tuning: _tuning, kubeconfig: _kubeconfig, context: _context, ...target }: KubernetesReference,
-  { everySeconds = DEFAULT_EVERY_SECONDS, repair = false }: ControllerArgs,
+  { everySeconds = LOOK_SECONDS.default, repair = false }: ControllerArgs,
 ): ControllerSettings {
   const inside = target.tls === undefined ? {} : { caFile: TLS_FILES.authority };
   return {

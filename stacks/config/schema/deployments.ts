@@ -11,6 +11,7 @@ import {
   versionProblem,
 } from "../../../components/kubernetes/deployment/chart-values";
 import { wholeNumber } from "../../../lib/schema/fields";
+import { LOOK_SECONDS } from "../../../controller/pod-settings";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
 
 const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
@@ -70,6 +71,23 @@ const deploymentKeys = {
       "address of this Service to all clients.",
     fallback: "none",
   }),
+  controller: z
+    .strictObject({
+      everySeconds: wholeNumber(LOOK_SECONDS.min, LOOK_SECONDS.max).default(LOOK_SECONDS.default).meta({
+        description: "Time between two looks at a deployment that passes verification.",
+        unit: "seconds",
+      }),
+      repair: z.boolean().default(false).meta({
+        description: "Whether the controller repairs the deployment. If not, it only says what it finds.",
+      }),
+    })
+    .optional()
+    .meta({
+      description:
+        "Controller: a pod that verifies the deployment again and again (platforms `kubernetes` and `eks`, Valkey). Its looks cost " +
+        "the servers some commands, so leave it out of stacks that measure.",
+      fallback: "no controller",
+    }),
   oversubscribed: z
     .boolean()
     .default(false)

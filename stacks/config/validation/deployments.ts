@@ -7,7 +7,7 @@ import { memoryProblem } from "../../../valkey/planning/memory-plan";
 import { sentinelProblems } from "../../../valkey/sentinel/sentinel-request";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { tagOf } from "../../../valkey/settings/version";
-import { configuredShape, sentinelRequest } from "../../plan/benchmark-plans";
+import { configuredChart, configuredShape, sentinelRequest } from "../../plan/benchmark-plans";
 import { memoryDemand } from "../../plan/memory";
 import type { PodPlatform } from "../../plan/pods";
 import { deploymentZones, isPodPlatform, platformZones, podSettings } from "../../plan/pods";
@@ -27,6 +27,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
     ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : passwordProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
+    ...(platform === undefined ? [] : controllerProblems(name, deployment, platform, label)),
     ...directiveProblems(name, deployment, platform, label),
     ...valueProblems(name, deployment, serverResources(platform, deployment, machine), label),
   ]);
@@ -161,6 +162,24 @@ function reachProblems(
       : `${path()}: the platform ${platform.type} has no Services; its servers are reached only on this machine`,
     engine === "valkey" ? undefined : `${path()}: needs Valkey, but ${name} runs ${engine}`,
     ...externalProblems(external).map(({ key, reason }) => `${path(key)}: ${reason}`),
+  ]);
+}
+
+function controllerProblems(
+  name: string,
+  deployment: DeploymentConfig,
+  platform: PlatformConfig,
+  label: Label,
+): string[] {
+  const { controller, engine } = deployment;
+  if (controller === undefined) return [];
+  const path = label(["deployments", name, "controller"]);
+  return compact([
+    isPodPlatform(platform)
+      ? undefined
+      : `${path}: the platform ${platform.type} has no pods; npm start -- watch verifies its deployments again and again`,
+    engine === "valkey" ? undefined : `${path}: needs Valkey, but ${name} runs ${engine}`,
+    configuredChart(deployment) === undefined ? undefined : `${path}: cannot be set together with chart`,
   ]);
 }
 

@@ -104,6 +104,7 @@ function deployPods(
     passwordSecret: deployment.passwordSecret,
     users,
     external: deployment.external,
+    controller: deployment.controller,
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
     namespace: place.namespace.name,

@@ -89,6 +89,24 @@ describe("the stack kind under mocks", () => {
     expect(runnerPlan(secret, 1, false).imagePullSecrets).toEqual(["registry"]);
   });
 
+  it("has a controller for each deployment that asks for one", async () => {
+    const { platform, deployments } = config;
+    const { cluster } = deployments;
+    if (platform.type !== "kubernetes" || cluster === undefined) throw new Error("kind is no stack for Kubernetes");
+    const controller = { everySeconds: 10, repair: true };
+    const asked = { ...config, deployments: { ...deployments, cluster: { ...cluster, controller } } };
+    const resources = await evaluateProgram(() => deployOnKubernetes("kind", platform, asked));
+    const controllers = resources.filter(({ type }) => type === "kubernetes:apps/v1:Deployment");
+    expect(controllers.map(({ name }) => name)).toEqual(["cluster-controller"]);
+    const settings = resources.find(
+      ({ type, name }) => type === "kubernetes:core/v1:ConfigMapPatch" && name === "cluster-controller",
+    )?.inputs as { readonly data: Readonly<Record<string, string>> };
+    expect(JSON.parse(settings.data["settings.json"] ?? "")).toMatchObject({
+      ...controller,
+      target: { name: "cluster", lease: "cluster-controller" },
+    });
+  });
+
   it("names the container that the pods have", () => {
     for (const name of ["cluster", "replication"]) {
       const { spec } = find("kubernetes:apps/v1:StatefulSet", name).inputs as {

@@ -100,6 +100,30 @@ describe("what a platform cannot give", () => {
       /^valkey:deployments\.d\.passwordSecret: cannot be set together with passwordVersion/,
     ],
     [
+      "a controller on this machine",
+      { type: "host", zones: ["a", "b", "c"] },
+      cluster({ controller: {} }),
+      /^valkey:deployments\.d\.controller: the platform host has no pods; npm start -- watch verifies/,
+    ],
+    [
+      "a controller of the upstream chart",
+      kubernetes,
+      single({ replicas: 2, chart: {}, controller: {} }),
+      /^valkey:deployments\.d\.controller: cannot be set together with chart/,
+    ],
+    [
+      "a controller of another engine",
+      kubernetes,
+      single({ replicas: 2, engine: "redis", controller: {} }),
+      /^valkey:deployments\.d\.controller: needs Valkey, but d runs redis/,
+    ],
+    [
+      "looks that are too frequent",
+      kubernetes,
+      cluster({ controller: { everySeconds: 1 } }),
+      /^valkey:deployments\.d\.controller\.everySeconds is 1: expected .*5/,
+    ],
+    [
       "pods on this machine",
       { type: "host" },
       cluster({ pods: {} }),
