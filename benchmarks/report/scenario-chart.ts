@@ -1,6 +1,6 @@
 /** The timeline of a scenario. It shows the outcomes of writes above and the states of nodes below. Pure. */
 import type { EChartsOption, SeriesOption } from "echarts";
-import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
+import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import type { Chart, Width } from "./chart-base";
 import { chartBase, TEXT_COLOUR, GRID_COLOUR } from "./chart-base";
 /** Colors of Okabe and Ito, which readers with color blindness can tell apart. */

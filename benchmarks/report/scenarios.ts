@@ -8,7 +8,7 @@ import {
   OUTAGE_NOTE,
   formatTailLatencies,
 } from "../results/scenario-rows";
-import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
+import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import { formatCount } from "../../lib/units";
 import type { Chart } from "./chart-base";
 import { scenarioChart } from "./scenario-chart";

@@ -5,7 +5,7 @@
 import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatCount, formatMs } from "../../lib/units";
-import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
+import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import type { MedianInterval } from "../../lib/statistics/median";
 import { medianInterval } from "../../lib/statistics/median";
 

@@ -3,7 +3,7 @@
  * Unknown values are null, never 0.
  */
 import { z } from "zod";
-import { scenarioRecordSchema } from "../../faults/scenarios/scenario-schema";
+import { scenarioRecordSchema } from "../../faults/scenarios/record-schema";
 import { countSchema, warningSchema, measurementSchema, requestMixSchema } from "./measurement-schema";
 import { studySchema } from "./study-schema";
 import { modeSchema, topologySchema } from "../../valkey/verification/topology-record";

@@ -5,7 +5,7 @@ import { referenceLoadWarnings } from "../warnings/warnings";
 import type { Verification } from "../../valkey/verification/verify";
 import type { Artifacts } from "./artifacts";
 import { describeEnvironment } from "../results/environment";
-import type { ScenarioRecord } from "../../faults/scenarios/scenario-schema";
+import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import type { Machine } from "../../platforms/kubernetes/cluster/machine";
 import type {
   ReferenceLoadRecord,

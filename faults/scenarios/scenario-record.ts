@@ -1,7 +1,7 @@
 /** Makes the record of a scenario from the observations of its phases. Pure. */
 import type { Mode } from "../../valkey/node";
-import type { ScenarioRecord } from "./scenario-schema";
-import { MAX_LOST_WRITES_LISTED } from "./scenario-schema";
+import type { ScenarioRecord } from "./record-schema";
+import { MAX_LOST_WRITES_LISTED } from "./record-schema";
 import { formatRanges } from "../../valkey/topology/slots";
 import type { Shard } from "../../valkey/verification/shards";
 import type { WriteAccounting } from "../writes/accounting";

@@ -4,7 +4,7 @@ import type { Shape } from "../../valkey/topology/placement";
 import type { FaultInjector } from "../injectors/fault-injector";
 import type { Scenario } from "../plan/scenario";
 import type { LostWrite } from "../writes/accounting";
-import type { ScenarioRecord } from "./scenario-schema";
+import type { ScenarioRecord } from "./record-schema";
 
 /** A deployment into which faults are injected. */
 export interface FaultSubject {

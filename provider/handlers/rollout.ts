@@ -10,7 +10,7 @@ import { awaitRollout, outdatedPods } from "../../platforms/kubernetes/pods/roll
 import { forgetGone } from "../../valkey/sentinel/form-sentinels";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
-import { LostNodeRepair } from "../updates/lost-nodes";
+import { EmptyNodeRepair } from "../updates/empty-nodes";
 import { isLed, PrimaryMoves } from "../updates/primary-moves";
 import { waitOptions } from "../protocol/waiting";
 import type { StorageRequest } from "../updates/volume-refusals";
@@ -64,7 +64,7 @@ async function rollOut(
     template: storage.template,
     formerZones: [...new Set(former.flatMap(({ zones }) => zones))],
   };
-  const { step: repair } = new LostNodeRepair(kubernetes, lost, options, (event) => {
+  const { step: repair } = new EmptyNodeRepair(kubernetes, lost, options, (event) => {
     context.report(`${name}: ${event}`);
   });
   const moves = isLed(target) ? new PrimaryMoves(kubernetes, target, password, options) : undefined;

@@ -126,7 +126,7 @@ function describeClass(className: string | undefined): string {
 
 /**
  * Reason why zones cannot change. Nodes move to other zones by copying their data from other nodes: see
- * `LostNodeRepair`.
+ * `EmptyNodeRepair`.
  */
 async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promise<InputProblem | undefined> {
   const { name, shape, zones } = before.target;

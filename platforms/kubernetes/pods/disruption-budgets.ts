@@ -1,4 +1,7 @@
-/** The disruption budgets of a deployment. They limit how many of its pods may be evicted at the same time. */
+/**
+ * The disruption budgets of a deployment. They limit how many of its pods may be
+ * evicted at the same time. `valkey/topology/disruption-groups.ts` decides which pods share a budget.
+ */
 import type { V1PodDisruptionBudget, V1PodDisruptionBudgetSpec } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";

@@ -24,7 +24,7 @@ import type { WaitOptions } from "../../lib/progress";
 /** Shortest time between two checks, milliseconds. */
 const LOOK_MS = 2_000;
 
-export interface LostNodesPlan {
+export interface EmptyNodesPlan {
   readonly target: KubernetesReference;
   readonly password: string;
   /** Name of the StatefulSet's template of claims. */
@@ -37,7 +37,7 @@ export interface LostNodesPlan {
  * Deletes volumes in zones that the deployment leaves, and adds nodes that came back empty to the cluster again. Both
  * happen only while the other nodes have all data.
  */
-export class LostNodeRepair {
+export class EmptyNodeRepair {
   readonly #added: boolean;
   readonly #moves: boolean;
   #nextLook = Date.now() + LOOK_MS;
@@ -46,7 +46,7 @@ export class LostNodeRepair {
   /** @param say function that is called with a message for each node that moves */
   constructor(
     private readonly kubernetes: KubernetesClient,
-    private readonly plan: LostNodesPlan,
+    private readonly plan: EmptyNodesPlan,
     private readonly options: WaitOptions,
     private readonly say: (event: string) => void,
   ) {
