@@ -73,14 +73,15 @@ export interface KubernetesReference extends ReferenceBase {
   /** Services to which clients connect, each with the nodes that it routes to. @default Services are not verified */
   readonly ways?: readonly ClientWay[] | undefined;
   /**
-   * Objects by which clients and servers find the primary, if a pod other than the first can be the primary.
+   * Objects by which clients and servers find the primary. They exist if a pod other than the first pod can be the
+   * primary.
    * @default nothing
    */
   readonly lead?: PrimaryLead | undefined;
   /** Name of the Lease that the deployment's controller and updates share. @default no controller repairs the deployment */
   readonly lease?: string | undefined;
   /**
-   * Set by a process that runs in the Kubernetes cluster and connects to the addresses of pods.
+   * Files for a process that runs in the Kubernetes cluster. Such a process connects to the addresses of pods.
    * @default connections are port-forwards through the API server
    */
   readonly inside?: InsideAccess | undefined;
@@ -131,7 +132,7 @@ export function openKubernetesClient({ kubeconfig, context }: KubernetesReferenc
   return KubernetesClient.open({ kubeconfig, context });
 }
 
-/** Opens a deployment as `openDeployment` does. The result also has the facts that exist for pods only. */
+/** Opens a deployment as `openDeployment` does. The result also has the facts that only pods have. */
 export async function openPodDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
@@ -153,8 +154,8 @@ export async function openRunningPart(
 }
 
 /**
- * Opens the running servers, without Sentinels. It waits until every server runs or the reason why it does not run is
- * known. Then it waits until the running servers answer.
+ * Opens the running servers, without Sentinels. For each server, the function waits until the server runs, or until it
+ * is known why the server does not run. After that it waits until the running servers answer.
  * @returns undefined when no server runs
  * @throws as `openDeployment`, but not for pods that do not run
  */
@@ -213,7 +214,8 @@ async function planOf(
 }
 
 /**
- * TLS files to connect with. If the Secret is gone or cannot be read, certificates are not checked, which is reported.
+ * TLS files for connections to the servers. If the Secret does not exist or cannot be read, certificates are not
+ * checked, and a message says so.
  */
 async function serversTls(
   kubernetes: KubernetesClient,

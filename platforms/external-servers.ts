@@ -21,7 +21,7 @@ export interface ExternalServers {
   readonly platform: "external";
   readonly name: string;
   readonly mode: Mode;
-  /** Expected numbers of primaries and replicas. Verification finds a missing number from the nodes. */
+  /** Expected numbers of primaries and replicas. If a number is missing, verification reads it from the nodes. */
   readonly shape: Partial<Shape>;
   /** All nodes: primaries and replicas. */
   readonly nodes: readonly DeploymentNode[];
@@ -32,8 +32,8 @@ export interface ExternalServers {
   /** Assertions that verification skips. */
   readonly skippedAssertions: readonly OptionalAssertion[];
   /**
-   * Whether the benchmark may overwrite and delete existing keys whose names it uses. If not, and there are such keys,
-   * the benchmark is refused.
+   * Whether the benchmark may overwrite and delete existing keys that have the names of its own keys. With `false`, the
+   * benchmark is refused if there are such keys.
    */
   readonly overwriteKeys: boolean;
 }

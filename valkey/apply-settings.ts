@@ -88,7 +88,11 @@ async function setAll(connection: Connection, values: ReadonlyMap<string, string
   if (values.size > 0) await connection.call("CONFIG", "SET", ...[...values].flat());
 }
 
-/** Checks that the data fits into the new limit; otherwise the server would refuse every write. @throws Failure */
+/**
+ * Checks that the data of the server fits into the new `maxmemory`. If it did not fit, a server that evicts no keys
+ * would refuse every write.
+ * @throws Failure
+ */
 async function requireMemory(
   { name }: DeploymentNode,
   connection: Connection,

@@ -1,6 +1,6 @@
 /**
- * A connection to one node through ioredis. It neither retries nor reconnects, and its errors name the node and the
- * remedy.
+ * A connection to one node through ioredis. The connection neither retries nor reconnects. Its errors name the node and
+ * say what to do.
  */
 import { readFileSync } from "node:fs";
 import type { ConnectionOptions } from "node:tls";

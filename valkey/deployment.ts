@@ -10,7 +10,7 @@ import type { MachineSettings, ExpectedTuning } from "./machine-settings";
 export interface Deployment {
   readonly name: string;
   readonly mode: Mode;
-  /** The wanted numbers of primaries and replicas. Verification finds a missing number from the nodes. */
+  /** The wanted numbers of primaries and replicas. If a number is missing, verification reads it from the nodes. */
   readonly shape: Partial<Shape>;
   readonly nodes: readonly DeploymentNode[];
   /** The zones over which the nodes should be spread. Undefined if the platform knows zones only from its nodes. */

@@ -15,8 +15,8 @@ export type Redirect =
    */
   | { readonly kind: "MOVED" | "ASK"; readonly slot: number; readonly endpoint: Endpoint }
   /**
-   * In replication mode, the server is no longer the primary and names the new primary. It does so for clients that
-   * sent CLIENT CAPA REDIRECT (Valkey 8.0).
+   * In replication mode, the server is no longer the primary, and names the new primary. Only clients that sent CLIENT
+   * CAPA REDIRECT get this reply (Valkey 8.0).
    */
   | { readonly kind: "REDIRECT"; readonly endpoint: Endpoint }
   /**

@@ -18,7 +18,7 @@ export interface ExpectedTuning {
    * @default any CPU
    */
   readonly interruptCpus?: number | undefined;
-  /** Number of CPUs that no other server uses, for each server. @default servers share CPUs */
+  /** Number of CPUs that each server shares with no other server. @default servers share CPUs */
   readonly ownCpus?: number | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Sentinels are processes that monitor the primary of a deployment in replication mode, agree that it has failed, and
- * promote a replica. Plain data. Pure.
+ * Sentinels: processes that monitor the primary of a deployment in replication mode. If they agree that the primary has
+ * failed, they promote a replica. Plain data. Pure.
  */
 import type { DeploymentNode } from "./node";
 import { formatConfigFile } from "./settings/settings";
@@ -9,7 +9,10 @@ import { spreadOverZones } from "./topology/placement";
 
 /** How a deployment's Sentinels decide on a failover. */
 export interface SentinelSettings {
-  /** Number of Sentinels. It is odd, because one Sentinel more than an odd number tolerates no additional failure. */
+  /**
+   * Number of Sentinels. It is odd, because an even number of Sentinels tolerates no more failures than the odd number
+   * below it.
+   */
   readonly count: number;
   /**
    * Number of Sentinels that must report the primary as down before a failover. Independent of this number, a majority

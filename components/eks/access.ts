@@ -12,7 +12,7 @@ export interface AccessEntryArgs {
   readonly rights: "admin" | "view";
 }
 
-/** Access entries by name. The names are free to choose. */
+/** Access entries by name. You can choose any names. */
 export type AccessEntries = Readonly<Record<string, AccessEntryArgs>>;
 
 /**
@@ -77,8 +77,8 @@ const read = (group: string, ...resources: string[]): Rule => ({
 });
 
 /**
- * Rights that AmazonEKSViewPolicy lacks. Secrets are left out. `nodes/proxy` is left out too, because this right allows
- * running commands in pods.
+ * Rights that AmazonEKSViewPolicy does not include. The rights to read Secrets and to use `nodes/proxy` are left out,
+ * because viewers must not read Secrets, and `nodes/proxy` allows running commands in pods.
  */
 export const VIEWER_RULES: readonly Rule[] = [
   read("", "nodes", "persistentvolumes"),

@@ -40,8 +40,8 @@ export interface AccountFacts {
 /** Existing resources of the account that a stack uses. */
 export interface ExistingResources {
   /**
-   * Name of the cluster that the stack creates. An earlier stack may have left the log group of a cluster with this
-   * name.
+   * Name of the cluster that the stack creates. An earlier stack may have left the log group of an earlier cluster with
+   * the same name.
    */
   readonly clusterName: string;
   readonly keyArn: string | undefined;
@@ -111,7 +111,10 @@ export function accountProblems(
   return problems;
 }
 
-/** Hint for a list of Graviton types only: a region without Graviton offers none of them. */
+/**
+ * Hint for a message about machine types that are all Graviton types. A region without Graviton offers none of these
+ * types.
+ */
 function kindOf(types: readonly string[]): string {
   const [only, ...others] = architecturesOf(types);
   return only === "arm64" && others.length === 0 ? ", all of them Graviton" : "";
@@ -193,7 +196,10 @@ async function keyProblemOf(
   }
 }
 
-/** Reason why the secret cannot be used. The check does not read the secret's content: only ECR needs that right. */
+/**
+ * Reason why the secret cannot be used. The check does not read the content of the secret, because only ECR needs the
+ * right to read the content.
+ */
 async function secretProblemOf(
   name: string | undefined,
   region: string,

@@ -19,7 +19,10 @@ import { SystemNodes } from "./system-nodes";
 import type { EksVersions } from "./aws/versions";
 
 export interface EksClusterArgs {
-  /** Name of the cluster, a plain value because IAM conditions and tags contain it before the cluster exists. */
+  /**
+   * Name of the cluster. It is a plain value, because IAM conditions and tags contain the name before the cluster
+   * exists.
+   */
   readonly clusterName: string;
   /** AWS region, such as `us-west-2`. */
   readonly region: string;
@@ -56,8 +59,8 @@ export class EksCluster extends pulumi.ComponentResource {
   readonly clusterName: string;
   readonly provider: k8s.Provider;
   /**
-   * The control plane. It is up minutes before all resources in `ready`. A resource that needs no machine may depend on
-   * the control plane instead of `ready`.
+   * The control plane. It runs minutes before the last resource in `ready`. A resource that needs no machine can depend
+   * on the control plane instead of `ready`, so that it does not wait.
    */
   readonly controlPlane: pulumi.Resource;
   /** The security group that EKS creates for the control plane and the machines. */

@@ -41,7 +41,7 @@ export function createLogGroup(
   );
 }
 
-/** Whether the log group of an earlier cluster exists although no cluster has that name now. Asks AWS. */
+/** Whether the log group of a cluster exists although the cluster does not exist. This function asks AWS. */
 export async function hasLeftoverLogGroup(
   clusterName: string,
   opts?: { readonly provider: aws.Provider },

@@ -1,4 +1,7 @@
-/** The tier of a control plane. The cluster component of `@pulumi/eks` has no argument for it. */
+/**
+ * The tier of a control plane. The cluster component of `@pulumi/eks` has no argument for the tier, so transforms set
+ * it.
+ */
 import type * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneTier } from "../../platforms/eks/offers/control-plane";
 
@@ -6,8 +9,8 @@ import type { ControlPlaneTier } from "../../platforms/eks/offers/control-plane"
 const CLUSTER_TYPE = "aws:eks/cluster:Cluster";
 
 /**
- * Transforms that set the tier on the children of the cluster component; none for the standard tier. Since version
- * 3.113 Pulumi applies transforms also to resources that a component in another process creates.
+ * Transforms that set the tier on the children of the cluster component. The list is empty for the standard tier. Since
+ * version 3.113 Pulumi applies transforms also to resources that a component in another process creates.
  */
 export function tierTransforms(tier: ControlPlaneTier): pulumi.ResourceTransform[] {
   if (tier === "standard") return [];

@@ -1,5 +1,6 @@
 /**
- * A cache of Docker Hub's images in the account's registry. Machines pull from the cache, which pulls each image once.
+ * A cache of Docker Hub's images in the account's ECR registry. Machines pull images from the cache, and the cache
+ * pulls each image from Docker Hub once.
  */
 import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
@@ -25,7 +26,7 @@ export interface ImageCacheComponentArgs {
  * would outlive the stack, and machines would need the right to create them.
  */
 export class ImageCache extends pulumi.ComponentResource {
-  /** @param opts `dependsOn` the machines' role */
+  /** @param opts `dependsOn` must name the machines' role */
   constructor(
     name: string,
     { credentialsSecret, prefix, images, nodeRole }: ImageCacheComponentArgs,

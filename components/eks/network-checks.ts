@@ -1,4 +1,7 @@
-/** Checks of an existing network before anything is created in it. Facts are read from AWS first and then judged. */
+/**
+ * Checks of an existing network before anything is created in the network. The checks read the facts from AWS first,
+ * and then judge them.
+ */
 import * as aws from "./aws/aws-sdk";
 import { messageOf } from "../../lib/errors";
 import type { ExistingNetworkArgs } from "./network";

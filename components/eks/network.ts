@@ -1,4 +1,4 @@
-/** The network of a cluster: its own, or an existing one. */
+/** The network of a cluster. The platform creates the network, or uses an existing network. */
 import * as aws from "./aws/aws-sdk";
 import type { NatGatewayStrategy } from "@pulumi/awsx/types/enums/ec2";
 import * as pulumi from "@pulumi/pulumi";
@@ -113,7 +113,10 @@ function ownVpc(
   );
 }
 
-/** Reserves most of each private subnet for prefixes, so that single addresses never fragment that part. */
+/**
+ * Reserves most of each private subnet for address prefixes. AWS then takes single addresses from the rest of the
+ * subnet, so they do not fragment the reserved part.
+ */
 function reservePrefixes(name: string, parent: Network, vpc: aws.awsx.Vpc, { zones }: NetworkPlan): void {
   for (const [zone, { prefixCidrs }] of zones.entries()) {
     const subnetId = vpc.privateSubnetIds.apply((ids) => ids[zone] ?? "");

@@ -40,7 +40,7 @@ export interface EksPlatformArgs
     > {
   /** Settings of the network that the platform creates. @default the default of each setting */
   readonly network?: OwnNetworkSettings | undefined;
-  /** Existing network, instead of `network`. @default none */
+  /** Existing network that the platform uses instead of creating one. @default none */
   readonly existingNetwork?: ExistingNetworkArgs | undefined;
   /** Pools of machines for servers, clients and other pods. @default `servers` and `clients` with their defaults */
   readonly pools?: PoolSettings | undefined;
@@ -56,7 +56,7 @@ export interface EksPlatformArgs
   readonly publicAccess?: Partial<PublicAccess> | undefined;
 }
 
-/** A platform's plan, and its arguments with their defaults. */
+/** A platform's plan, and the arguments of the platform, completed with defaults. */
 export interface CompletePlatform {
   readonly plan: EksPlan;
   /** Pools, each with its limit of vCPUs. */
@@ -124,8 +124,8 @@ function networkProblems({ zones, network, existingNetwork }: EksPlatformArgs): 
 }
 
 /**
- * Highest number of machines that the pools' vCPU limits allow. It assumes the smallest type of its pool for each
- * machine.
+ * Highest number of machines that the pools' vCPU limits allow. The calculation uses the smallest machine type of each
+ * pool.
  */
 function mostMachines(pools: Pools): number {
   const most = ({ instanceTypes, vcpuLimit = 0 }: NonNullable<Pools[PoolName]>): number => {

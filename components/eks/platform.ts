@@ -42,7 +42,7 @@ export class EksPlatform extends pulumi.ComponentResource {
   readonly plan: EksPlan;
   /** Kubernetes provider of the cluster. */
   readonly provider: k8s.Provider;
-  /** A kubeconfig that gets a token from the AWS CLI. It holds no secret. */
+  /** A kubeconfig that gets a token from the AWS CLI. It contains no secret. */
   readonly kubeconfig: pulumi.Output<string>;
   readonly network: Network;
   readonly cluster: EksCluster;

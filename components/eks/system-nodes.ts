@@ -1,4 +1,4 @@
-/** The machines that Karpenter, CoreDNS and the volume controller run on. */
+/** The machines on which Karpenter, CoreDNS and the volume controller run. */
 import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { createNodeRole } from "./aws/node-role";
@@ -10,7 +10,7 @@ import type { EksVersions } from "./aws/versions";
 
 export interface SystemNodesArgs extends Pick<SystemPlan, "instanceType" | "machines"> {
   readonly clusterName: string;
-  /** IDs of subnets, one per zone. The node group spreads its machines over all of them. */
+  /** IDs of subnets, one for each zone. The node group spreads its machines over all these subnets. */
   readonly subnetIds: pulumi.Input<string[]>;
   readonly versions: EksVersions;
   readonly tags: Readonly<Record<string, string>>;
@@ -25,7 +25,10 @@ const SYSTEM_IMAGES: Readonly<Record<Architecture, string>> = {
   amd64: "AL2023_x86_64_STANDARD",
 };
 
-/** The system machines as a managed node group, because Karpenter cannot start the machines that it runs on. */
+/**
+ * The system machines. They are a managed node group, because Karpenter cannot start the machines on which it runs
+ * itself.
+ */
 export class SystemNodes extends pulumi.ComponentResource {
   readonly group: aws.eks.NodeGroup;
 

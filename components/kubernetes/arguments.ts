@@ -16,9 +16,9 @@ export interface ServerArgs {
   readonly image: string;
   /**
    * Time at which machines ask the registry for the image. With `Always` they ask at every start of a container. With
-   * `IfNotPresent` they ask only if they do not have the image. A tag can be pushed anew, and all nodes must run the
-   * same server, so `IfNotPresent` with a tag is only for images that were loaded onto the machines by hand
-   * (CKV_K8S_15).
+   * `IfNotPresent` they ask only if they do not have the image. A registry can get a different image under the same
+   * tag, and nodes could then run different servers. So use `IfNotPresent` with a tag only for images that were loaded
+   * onto the machines by hand (CKV_K8S_15).
    * @default "IfNotPresent" for an image with a digest, else "Always"
    */
   readonly imagePullPolicy?: PullPolicy | undefined;
@@ -29,8 +29,8 @@ export interface ServerArgs {
    */
   readonly imagePullSecrets?: readonly string[] | undefined;
   /**
-   * Password of the user `default`, for clients and between nodes. The resource `Access` sets a new password on running
-   * servers before pods get it.
+   * Password of the user `default`, with which clients and nodes log in. If the password changes, the resource `Access`
+   * first sets the new password on running servers. After that, the pods get the new password.
    */
   readonly password: pulumi.Input<string>;
   /** Users besides `default`, by name. @default none */
@@ -88,17 +88,21 @@ export type PullPolicy = "Always" | "IfNotPresent";
 /** CPU and memory of the server's container, as Kubernetes quantities such as `"1"`, `"500m"` and `"12Gi"`. */
 export interface Resources {
   readonly requests: { readonly cpu: pulumi.Input<string>; readonly memory: pulumi.Input<string> };
-  /** Limits. If they equal the requests, the pod gets the quality-of-service class Guaranteed. */
+  /**
+   * Limits of CPU and memory. If the limits equal the requests, the pod gets the quality-of-service class Guaranteed.
+   */
   readonly limits: { readonly cpu: pulumi.Input<string>; readonly memory: pulumi.Input<string> };
 }
 
 /**
- * One volume per node. It holds the data set and, in a cluster, nodes.conf, which is the node's knowledge of the other
- * nodes. Volumes can grow while servers run. A smaller size and a different storage class are refused.
+ * One volume for each node. The volume contains the data set. In a cluster it also contains nodes.conf, the file in
+ * which a node stores what it knows about the other nodes. Volumes can grow while servers run. A smaller size and a
+ * different storage class are refused.
  */
 export interface Storage {
   /**
-   * Whether the data is kept on the machine's disk instead of a volume. Then it is lost with the pod.
+   * Whether the data is on the machine's disk instead of a volume. With `true`, the data is lost when the pod is
+   * deleted.
    * @default false
    */
   readonly ephemeral?: boolean | undefined;
@@ -119,14 +123,15 @@ export interface Placement {
    */
   readonly zones: readonly string[];
   /**
-   * Whether an autoscaler such as Karpenter starts machines for these pods only. With `true`, if the nodes cannot be
-   * spread evenly, the first zones get the additional nodes, as long as machines are available there.
+   * Whether an autoscaler such as Karpenter starts machines only for these pods. With `true`, if the nodes cannot be
+   * spread evenly, the first zones in `zones` get one node more than the others, as long as machines are available in
+   * these zones.
    * @default false
    */
   readonly ownMachines?: boolean | undefined;
   /**
-   * Whether nodes of the deployment may share a machine. `required`: never. `preferred`: only if no other machine has
-   * room. `none`: there is no rule.
+   * Whether nodes of the deployment may share a machine. `required`: they never share one. `preferred`: they share one
+   * only if no other machine has room. `none`: they may share one.
    */
   readonly hostAntiAffinity: "required" | "preferred" | "none";
   /**
@@ -139,7 +144,10 @@ export interface Placement {
   readonly tolerations?: readonly types.input.core.v1.Toleration[] | undefined;
 }
 
-/** Clients that may connect. These rules have an effect only if the network plugin enforces NetworkPolicy. */
+/**
+ * Peers that may connect to the deployment. These rules have an effect only if the network plugin enforces
+ * NetworkPolicy.
+ */
 export interface NetworkAccess {
   /**
    * Peers that may connect to all ports of the servers.
@@ -162,7 +170,7 @@ export interface NetworkAccess {
  */
 export interface ExternalReach {
   /**
-   * Type of the Services. With `NodePort` clients reach a node at the address of the machine that it runs on. In
+   * Type of the Services. With `NodePort` clients reach a node at the address of the machine on which the node runs. In
    * cluster mode `NodePort` needs Valkey 9.1.
    */
   readonly type: "LoadBalancer" | "NodePort";
@@ -184,15 +192,15 @@ export interface Metrics {
 }
 
 /**
- * The controller: one small pod that verifies the deployment again and again. It publishes metrics, creates Events, and
- * repairs what is safe to repair (docs/healing.md). `{}` turns it on.
+ * The controller, a small pod that verifies the deployment at intervals. It publishes metrics and creates Events. With
+ * `repair: true` it also makes repairs that are safe (docs/healing.md). `{}` turns the controller on.
  */
 export interface ControllerArgs {
   /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
   readonly image?: string | undefined;
-  /** Seconds between two looks at a deployment that passes, from 5 to 120. @default 30 */
+  /** Seconds between two verifications while the verdict is PASS, from 5 to 120. @default 30 */
   readonly everySeconds?: number | undefined;
-  /** Whether the controller repairs the deployment. If not, it only says what it finds. @default false */
+  /** Whether the controller repairs the deployment. With `false`, it only reports what it finds. @default false */
   readonly repair?: boolean | undefined;
 }
 
@@ -204,7 +212,7 @@ export interface Tls {
   readonly secretName: string;
 }
 
-/** Source of the servers' certificate. Set exactly one of the two. */
+/** Source of the servers' certificate. Set either `secretName` or `issuer`. */
 export interface TlsSource {
   /**
    * Name of a Secret in the namespace with `tls.crt`, `tls.key` and `ca.crt`. The certificate must be valid for the DNS

@@ -17,10 +17,10 @@ export interface CostLine {
 
 export interface Cost {
   readonly region: string;
-  /** Date of the price table; undefined without one. */
+  /** Date of the price table; undefined without a price table. */
   readonly date: string | undefined;
   readonly lines: readonly CostLine[];
-  /** Sum of all lines with a price; undefined if no line has one. */
+  /** Sum of all lines with a price; undefined if no line has a price. */
   readonly usdPerHour: number | undefined;
   /** Charges that are not in the sum: lines without a price, and charges by use. */
   readonly notCounted: readonly string[];

@@ -11,8 +11,8 @@ import type { PolicyPeers } from "./scale/policy-peers";
 import type { SystemPlan } from "./scale/system-machines";
 
 /**
- * A plan as lines of text: machines by pool and zone, cost, quotas, notes. Problems are left out; the caller formats
- * them.
+ * A plan as lines of text: machines by pool and zone, cost, quotas, notes. Problems are left out, because the caller
+ * prints them.
  */
 export function describeEksPlan(plan: Omit<EksPlan, "problems">): string[] {
   const { cost, network, volumes } = plan;

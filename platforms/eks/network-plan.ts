@@ -8,7 +8,10 @@ export interface ZoneNetwork {
   readonly privateCidr: string;
   /** Subnet for NAT gateways and load balancers. */
   readonly publicCidr: string;
-  /** Parts of the private subnet that are reserved for prefixes, so that single addresses never fragment them. */
+  /**
+   * Parts of the private subnet that are reserved for address prefixes. No single addresses are taken from these parts,
+   * because they would fragment the parts.
+   */
   readonly prefixCidrs: readonly string[];
 }
 
@@ -24,8 +27,8 @@ export interface NetworkPlan {
 export const PREFIX_SIZE = 16;
 
 /**
- * Number of spare addresses of each machine (WARM_IP_TARGET). It is one address, because a spare prefix for each
- * machine would double the demand.
+ * Number of spare addresses of each machine (WARM_IP_TARGET). It is one address and not one prefix, because a spare
+ * prefix for each machine would double the demand.
  */
 export const WARM_ADDRESSES = 1;
 
@@ -104,8 +107,8 @@ export function smallestMaskFor(demand: ZoneDemand, zoneCount: number): number |
 
 /**
  * Parts of a subnet for prefixes: everything except the first sixteenth. The parts are 1/16, 1/8, 1/4 and 1/2 of the
- * subnet, because a reservation must be such a block. Prefixes get 15 times as many addresses as machines, which is
- * close to the ratio that they need.
+ * subnet, because AWS can reserve only CIDR blocks. Prefixes get 15 times as many addresses as machines, which is close
+ * to the ratio that they need.
  */
 function prefixParts(block: AddressBlock): AddressBlock[] {
   return [4, 3, 2, 1]

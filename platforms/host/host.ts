@@ -111,7 +111,7 @@ export class Host {
 
   /**
    * Sets directives on running servers and in their configuration files.
-   * @throws Failure when a server refuses a value; nothing has changed then
+   * @throws Failure when a server refuses a value; in this case no value has changed
    */
   async configure(
     deployment: Deployment,
@@ -194,7 +194,7 @@ export class Host {
     return this.#registry.list("servers", deployment).map(({ server }) => server);
   }
 
-  /** Stops every process of the run and removes its directory. Does nothing if the run is kept. */
+  /** Stops every process of the run and removes the run's directory. Does nothing if the run is kept. */
   async stop(): Promise<void> {
     if (this.run.kept) return;
     this.#launcher.expectAllExits();
@@ -224,7 +224,10 @@ export class Host {
   }
 }
 
-/** Sets the zone on each server, so that `verify` can read it later. Servers before 8.1 do not have this directive. */
+/**
+ * Sets the directive `availability-zone` on each server, so that `verify` can read the zone later. Servers before 8.1
+ * do not have this directive.
+ */
 async function setZones(deployment: Deployment): Promise<void> {
   await Promise.all(
     deployment.nodes.map(async (node) => {

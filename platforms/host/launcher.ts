@@ -86,7 +86,10 @@ export class ServerLauncher {
   }
 }
 
-/** The start of an ended server. A Sentinel keeps its state in its own file, so its plan does not change. */
+/**
+ * Description of the restart of a server that has ended. The plan of a Sentinel does not change, because a Sentinel
+ * keeps its state in its own file.
+ */
 function restartOf({ plan, port, busPort }: ServerProcess, options: RestartOptions): ServerStart {
   const { newAddresses, directives = plan.directives, replicaOf } = options;
   return {

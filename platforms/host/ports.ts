@@ -1,6 +1,6 @@
 /**
- * Finds free ports on the loopback address. It binds ports for this, and avoids the kernel's range for outgoing
- * connections.
+ * Finds free ports on the loopback address. To test whether a port is free, it binds the port. It avoids the kernel's
+ * range of ports for outgoing connections.
  */
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -20,8 +20,8 @@ const FIRST_UNPRIVILEGED = 1024;
 const LAST = 65535;
 
 /**
- * Unprivileged ports below or above the ephemeral range, whichever are more. Ports in the ephemeral range are avoided,
- * because the kernel may use such a port for an outgoing connection before a server binds it.
+ * Unprivileged ports, either below or above the ephemeral range, whichever side has more ports. Ports in the ephemeral
+ * range are avoided, because the kernel may use such a port for an outgoing connection before a server binds it.
  */
 export function portsOutside(ephemeral: PortRange): PortRange {
   const below = { low: FIRST_UNPRIVILEGED, high: Math.min(ephemeral.low - 1, LAST) };
@@ -32,7 +32,7 @@ export function portsOutside(ephemeral: PortRange): PortRange {
   return size(best) >= 1000 ? best : { low: FIRST_UNPRIVILEGED, high: LAST };
 }
 
-/** Every port of the range once. It begins at `start`, goes upwards, and continues at the lowest port. */
+/** All ports of the range, each once: from `start` upwards, and then from the lowest port. */
 export function* portsFrom(range: PortRange, start: number): Generator<number> {
   const size = range.high - range.low + 1;
   for (let offset = 0; offset < size; offset++) yield range.low + ((start - range.low + offset) % size);
@@ -70,7 +70,10 @@ export function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** The kernel's range of ports for outgoing connections. If it is unknown, IANA's range. */
+/**
+ * The kernel's range of ports for outgoing connections. If the kernel's range is unknown, the range that IANA
+ * recommends.
+ */
 function ephemeralPorts(): PortRange {
   try {
     const [low, high] = readFileSync("/proc/sys/net/ipv4/ip_local_port_range", "utf8").trim().split(/\s+/).map(Number);

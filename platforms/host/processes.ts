@@ -12,7 +12,9 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
-/** A running process. If `child` is undefined, an earlier process started it; otherwise this process did. */
+/**
+ * A running process. Either this process started it as its `child`, or an earlier process of this program started it.
+ */
 export interface RunningProcess {
   readonly name: string;
   readonly pid: number;
@@ -40,8 +42,8 @@ export function signalChildGroup({ pid, child }: RunningProcess, signal: "SIGSTO
 const ENDED_POLL_MS = 50;
 
 /**
- * Observes a process that an earlier process started. The exit status is unknown. The observation does not keep this
- * process from ending.
+ * Observes a process that an earlier process of this program started. Its exit status is unknown. The observation does
+ * not keep this program from ending.
  */
 export function adoptProcess(name: string, identity: ProcessIdentity): RunningProcess {
   const ended = new Promise<ProcessExit>((resolve) => {

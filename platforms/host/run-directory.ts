@@ -183,8 +183,8 @@ function unlessGone<T>(act: () => T, otherwise: T): T {
 }
 
 /**
- * Prevents new processes of the run from recording themselves until the run is opened again. A process starts its
- * server only after it has recorded itself.
+ * Prevents new processes of the run from recording themselves until the run is opened again. So no new server can
+ * start, because a process starts its server only after it has recorded itself.
  */
 async function closeRecords(path: string): Promise<void> {
   unlessGone(() => {

@@ -169,8 +169,8 @@ async function removeRules(rule: PartitionRule): Promise<void> {
 }
 
 /**
- * Exit status of iptables if a rule does not exist. 4 would mean that a different process has the lock, or that a
- * permission is missing.
+ * Exit status of iptables if a rule does not exist. The exit status 4 has a different meaning: another process has the
+ * lock, or a permission is missing.
  */
 const NO_SUCH_RULE = 1;
 

@@ -45,7 +45,7 @@ export interface PodDeploymentPlan {
   readonly users?: Readonly<Record<string, string>> | undefined;
   /** Expected kernel settings of the machines. @default machines are not inspected */
   readonly tuning?: ExpectedTuning | undefined;
-  /** Password and TLS files to connect with. Paths of TLS files are paths on this machine. */
+  /** Password and TLS files for connections. Paths of TLS files are paths on this machine. */
   readonly access: NodeAccess;
   /** Name of the Secret with the TLS files, in the servers' namespace. @default no TLS */
   readonly tlsSecret?: string | undefined;
@@ -78,7 +78,7 @@ export interface PodDeployment extends Deployment {
 /** Highest number of port-forwards that open at the same time. The number of open port-forwards has no limit. */
 const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
-/** Time limit for the running servers to answer after the wait for all pods, milliseconds. */
+/** Time limit for the running servers to answer, milliseconds. It begins after the wait for all pods. */
 const RUNNING_PART_MS = 15_000;
 /**
  * Time limit for servers to load the certificate of a Secret that has changed, milliseconds. Kubelets check Secrets
@@ -117,8 +117,8 @@ export async function awaitPodDeployment(
 }
 
 /**
- * Deployment of the pods that run at this moment. It may have fewer nodes than planned, and has no Sentinels. The
- * servers need not answer.
+ * Deployment that consists of the pods that run at this moment. It may have fewer nodes than planned, and it has no
+ * Sentinels. The servers need not answer.
  * @throws as `awaitPodDeployment`
  */
 export async function runningPartOf(kubernetes: KubernetesClient, plan: PodDeploymentPlan): Promise<PodDeployment> {
@@ -137,8 +137,8 @@ export interface RunningPart {
 }
 
 /**
- * Waits until every pod runs or the reason why it does not run is known. Then it waits until the running servers
- * answer.
+ * For each pod, waits until the pod runs, or until it is known why the pod does not run. After that, waits until the
+ * running servers answer.
  * @throws BadInput as `awaitPodDeployment`
  * @throws Failure when a running server does not answer
  */
@@ -278,7 +278,7 @@ async function awaitAnswer(
 }
 
 /**
- * @param certified time until which a server whose certificate is not accepted may still load a new certificate
+ * @param certified time until which a server with an outdated certificate may still load the new certificate
  * @throws Failure when the server does not answer after the deadline, or for a reason that no later attempt changes
  */
 async function answersNow(

@@ -11,8 +11,8 @@ import { DEFAULT_SENTINELS } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";
 
 /**
- * The deployment with its Sentinels. If `sentinel` is not configured, this option becomes the default Sentinels or
- * `false`.
+ * The deployment with a value for the option `sentinel`. If the option is not configured, its value becomes the default
+ * Sentinels, or `false` if the deployment gets no Sentinels.
  */
 export function withDerivedSentinels(
   name: string,
@@ -28,8 +28,8 @@ export function withDerivedSentinels(
 }
 
 /**
- * The deployment, with derived settings in place of settings that are not configured. Servers on this machine get only
- * settings that their version knows.
+ * The deployment with its configured settings, and with derived values for settings that are not configured. On the
+ * platform `host`, servers get only settings that their version knows.
  */
 export function withDerivedSettings(deployment: DeploymentConfig, platform: PlatformConfig): DeploymentConfig {
   const sized = withDerivedMemory(deployment, platform);
@@ -48,7 +48,7 @@ function withDerivedMemory(deployment: DeploymentConfig, platform: PlatformConfi
   return demand === undefined ? deployment : { ...deployment, settings: withinMemory(demand) };
 }
 
-/** Version at the beginning of an image's tag; empty if there is none. */
+/** Version at the beginning of an image's tag; an empty text if the tag does not begin with a version. */
 function imageVersion(image: string): string {
   return /:(\d+\.\d+[^/]*)$/.exec(image.split("@")[0] ?? "")?.[1] ?? "";
 }

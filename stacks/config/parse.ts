@@ -20,7 +20,8 @@ import { studyProblems } from "./validation/study";
  * @param source name of the configuration in errors, such as `stack local`
  * @param raw sections by name, from `readStackFile` or pulumi.Config
  * @param machine cores and memory of this machine, on which the platform `host` runs
- * @throws BadInput with every problem of the schema, and with every problem between fields in the valid parts
+ * @throws BadInput that lists all problems: values that the schema does not allow, and allowed values that do not fit
+ * together
  */
 export function parseConfig(
   source: string,
@@ -51,7 +52,10 @@ export function parseConfig(
   };
 }
 
-/** The sections with derived Sentinels: problems between fields depend on whether a deployment has Sentinels. */
+/**
+ * The sections with derived Sentinels. Some values fit together only if a deployment has Sentinels, so the Sentinels
+ * must be known before the validation.
+ */
 function withSentinels(sections: Sections): Sections {
   const { platform, deployments } = sections;
   if (platform === undefined) return sections;
@@ -60,7 +64,7 @@ function withSentinels(sections: Sections): Sections {
 }
 
 /**
- * The benchmark for servers without a stack file: the defaults with the options' values.
+ * The section `benchmark` for servers without a stack file: the defaults, replaced by values of command-line options.
  * @throws BadInput with every problem
  */
 export function parseBenchmark(

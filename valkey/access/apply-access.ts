@@ -1,6 +1,5 @@
 /**
- * Changes the users of a running deployment. Servers are not restarted, and connections are not closed, except those of
- * deleted users.
+ * Changes the users of a running deployment. No server restarts, and only the connections of deleted users are closed.
  */
 import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
@@ -14,8 +13,8 @@ import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf } from "./use
 
 /**
  * Makes every node accept the wanted passwords in addition to its present passwords, and gives every user the wanted
- * rules. Replication and Sentinels then use the new password. After an interruption, call it again; the result is the
- * same.
+ * rules. Replication and Sentinels then use the new password. If a call is interrupted, call this function again. The
+ * result is the same.
  * @param removed names of users to delete; their connections are closed
  * @throws Failure when a command to a node fails; passwords that were accepted before are then still accepted
  */
@@ -71,7 +70,7 @@ export async function retireOtherPasswords(deployment: Deployment, credentials: 
   });
 }
 
-/** Whether any node or Sentinel accepts a password of a user that is not the wanted password. */
+/** Whether any node or Sentinel accepts, for any user, a password other than the wanted password. */
 export async function acceptsOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<boolean> {
   const accepted = await acceptedPasswords(deployment);
   const nodesDo = everyUser(credentials).some(({ name, password }) =>
@@ -166,8 +165,8 @@ async function passwordProblem(
 }
 
 /**
- * Makes a Sentinel write its configuration file. Without this command, the Sentinel writes only some of its changes,
- * and would use the old passwords again after a restart.
+ * Makes a Sentinel write its configuration file. By itself a Sentinel writes only some changes to this file, so after a
+ * restart it would use the old passwords again.
  */
 async function keep(sentinel: Connection): Promise<void> {
   await sentinel.call("SENTINEL", "FLUSHCONFIG");

@@ -63,7 +63,10 @@ export function aclFile(
     .join("");
 }
 
-/** Whether a user that exists in both credentials has different passwords in them. */
+/**
+ * Whether the password of any user differs between the two credentials. Only users that are in both credentials are
+ * compared.
+ */
 export function passwordsDiffer(before: Credentials, after: Credentials): boolean {
   const former = new Map(everyUser(before).map(({ name, password }) => [name, password]));
   return everyUser(after).some(({ name, password }) => (former.get(name) ?? password) !== password);

@@ -31,8 +31,8 @@ import {
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
- * Valkey's default node timeout, milliseconds. It is long enough that no node is considered failed while it is busy
- * with formation.
+ * Valkey's default node timeout, milliseconds. With this timeout no node counts as failed only because it is busy with
+ * formation.
  */
 const PATIENT_TIMEOUT_MS = 15_000;
 
@@ -48,7 +48,8 @@ function formationNodeTimeoutMs(nodes: number): number {
  * Forms the cluster of a plan.
  *
  * If the cluster already serves all slots, it is resized while it serves. If it has the wanted shape, it is not
- * changed. Formation changes some settings to be faster. They are restored at the end, also after a failure.
+ * changed. To be faster, formation changes some settings of the nodes. It restores these settings at the end, also
+ * after a failure.
  * @throws Failure with the reasons that block the formation, or with the missing conditions when the time is up
  */
 export async function formCluster(

@@ -49,7 +49,10 @@ export async function formReplication(
   });
 }
 
-/** A person may have led a replica away from an empty primary, to keep its data. */
+/**
+ * Refuses to make a replica follow a primary without keys. A person may have separated the replica from this primary to
+ * keep the replica's data.
+ */
 async function refuseEmptyPrimary(primary: DeploymentNode, connections: Connections): Promise<void> {
   const connection = connections.get(primary);
   if (connection !== undefined && (await readKeyCount(connection)) > 0) return;

@@ -15,8 +15,8 @@ export interface FormationSteps {
   readonly meet: boolean;
   readonly replicate: readonly { readonly node: string; readonly primary: string }[];
   /**
-   * Primaries that increase their epoch. Each has a new replica that some nodes may know with a higher epoch than its
-   * own: see `firstEpochs`.
+   * Primaries that increase their epoch. Each of them has a new replica, and some nodes may know this replica with a
+   * higher epoch than that of the primary (see `firstEpochs`).
    */
   readonly bumpEpoch: readonly string[];
 }
@@ -32,8 +32,8 @@ export type FormationState =
  * Compares nodes with their plan.
  *
  * A cluster of the wanted shape counts as formed, whichever nodes are its primaries, because failovers may have
- * happened. A partly formed cluster is completed as planned. If it has the wanted number of primaries, but these are
- * not the planned primaries, it is completed around its present primaries.
+ * happened. A partly formed cluster is completed as planned. If a partly formed cluster has the wanted number of
+ * primaries, but not the planned primaries, it is completed around its present primaries.
  */
 export function formationState(plan: ClusterPlan, shape: Shape, states: readonly MemberState[]): FormationState {
   const reasons = [...unknownNodes(states), ...conflictingSlots(states)];

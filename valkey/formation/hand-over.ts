@@ -24,8 +24,8 @@ export interface HandOverPlan {
 }
 
 /**
- * Time for which clients are refused while a node takes over, milliseconds. If the node has not taken over by then, the
- * old primary accepts writes again for a moment.
+ * Time for which clients are refused while a node takes over, milliseconds. If the node has not taken over after this
+ * time, the old primary accepts writes again for a moment.
  */
 const REFUSED_MS = 3_000;
 const ACKNOWLEDGE_MS = 500;
@@ -33,7 +33,10 @@ const ACKNOWLEDGE_MS = 500;
 const ATTEMPTS = 5;
 const RETRY_MS = 2_000;
 const POLL_MS = 20;
-/** Bytes of the replication stream. A node receives them in far less time than clients are refused. */
+/**
+ * Highest number of bytes of the replication stream that the node may lack when clients are refused. The node receives
+ * so few bytes long before clients are accepted again.
+ */
 const CLOSE_BYTES = 1_000_000;
 /**
  * Value of `bind` with which a server listens to its own pod only. If this program stops in the middle of a hand-over,

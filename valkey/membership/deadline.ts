@@ -17,8 +17,9 @@ export interface FormationOptions {
    */
   readonly leaving?: readonly DeploymentNode[];
   /**
-   * Names of leaving nodes that do not run. The running nodes know them by their host names, and forget them if they
-   * are marked as failed and serve no slots. If a node in this list is in a different state, nothing is changed.
+   * Names of leaving nodes that do not run. The running nodes know leaving nodes by their host names, and forget a
+   * leaving node if it is marked as failed and serves no slots. If a node in this list is in a different state, nothing
+   * is changed.
    */
   readonly absent?: readonly string[];
   /** Limits for a call that only repairs a deployment that serves. @default the deployment gets the wanted shape */
@@ -27,8 +28,8 @@ export interface FormationOptions {
 }
 
 /**
- * Limits of a repair. It moves no slots, forms no new cluster, and in replication mode changes nothing while there is
- * more than one primary.
+ * Limits of a repair. A repair moves no slots and forms no new cluster. In replication mode it changes nothing while
+ * there is more than one primary.
  */
 export interface RepairLimits {
   /** Whether a replica may take over from a primary that works, for an even spread over the zones. */

@@ -131,7 +131,7 @@ export async function readDisagreement(members: readonly Member[]): Promise<stri
 }
 
 /**
- * Message until all members see the same cluster, in which all nodes are healthy and linked.
+ * Message while members see different clusters, or see a node that is not healthy or not linked.
  * @param views views in the order of the members
  * @returns undefined when all members agree
  */

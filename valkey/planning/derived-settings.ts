@@ -18,8 +18,8 @@ const MAX_BUS_BYTES_PER_NODE = 12_500_000;
  * The directive for the interval at which a node pings each other node. Valkey does not document it. Its default is
  * half the node timeout.
  *
- * Nodes also report in pings that they suspect a primary. So with the default, a majority may agree on the failure of a
- * primary as late as half a node timeout after the timeout.
+ * Nodes also report in pings that they suspect a primary. So with the default interval, a majority may agree on the
+ * failure of a primary as late as half a node timeout after the node timeout has passed.
  */
 export const PING_INTERVAL_DIRECTIVE = "cluster-ping-interval";
 /**
@@ -70,8 +70,8 @@ export function supportsPingInterval(version: string): boolean {
 }
 
 /**
- * The node timeout whose half is the interval between pings with these settings, milliseconds. If no interval is
- * configured, it is the node timeout itself.
+ * Twice the interval between pings with these settings, milliseconds. By default a node pings at half the node timeout,
+ * so if no interval is configured, the result is the node timeout itself.
  * @param settings settings in force, including derived settings
  */
 export function pingEquivalentTimeoutMs(nodeTimeoutMs: number, settings: ServerSettings): number {

@@ -18,8 +18,8 @@ export interface ClusterForecast {
   /** Resident memory of each node without keys, bytes. */
   readonly residentBytes: Prediction;
   /**
-   * Seconds to form the cluster when all nodes share the cores of the measured machine. With nodes on separate machines
-   * it takes at most as long.
+   * Seconds to form the cluster when all nodes share the cores of the measured machine. With nodes on separate
+   * machines, formation takes at most as long.
    */
   readonly formationSeconds: Prediction;
   readonly verificationSeconds: Prediction;
@@ -27,13 +27,10 @@ export interface ClusterForecast {
   readonly outageSeconds: Prediction;
 }
 
-/** Settings of the cluster to predict. */
+/** Settings of the cluster whose behavior is predicted. */
 export interface ForecastInput {
   readonly nodeTimeoutMs: number;
-  /**
-   * Node timeout whose half is the interval between pings (`pingEquivalentTimeoutMs`).
-   * @default nodeTimeoutMs
-   */
+  /** Twice the interval between pings, milliseconds (`pingEquivalentTimeoutMs`). @default nodeTimeoutMs */
   readonly pingTimeoutMs?: number;
   readonly announceHostNames: boolean;
 }

@@ -11,7 +11,7 @@ const pointSchema = z.strictObject({
   verificationSeconds: z.number().positive(),
   /** Seconds without writes to a shard after SIGKILL of its primary, with the node timeout of this measurement. */
   outageSeconds: z.number().positive(),
-  /** Seconds from this SIGKILL until every node sees that all slots are served. */
+  /** Seconds from the SIGKILL of a primary until every node sees that all slots are served again. */
   okSeconds: z.number().positive(),
   nodeTimeoutMs: z.number().positive(),
   /** Number of open files without load, on the node that has the most. */

@@ -38,15 +38,16 @@ const PROGRAM_BYTES = 16 * MIB;
 const CLIENTS = { share: 1 / 32, least: 16 * MIB } as const;
 /**
  * Memory for replication streams: the part that a synchronizing replica has not received yet, and the stream of a slot
- * that is being migrated. The server does not count it as used. All replicas share one stream, and the server always
- * keeps its replication backlog. By default, it disconnects a replica only when the stream is as large as `most`.
+ * that is being migrated. The server does not count this memory as used. All replicas share one stream, and the server
+ * always keeps its replication backlog. By default, the server disconnects a replica only when the stream is as large
+ * as `most`.
  */
 const STREAM = { share: 1 / 16, least: 16 * MIB, most: 256 * MIB } as const;
 /** Memory that the allocator needs in addition to the data, as a fraction of the data. */
 const FRAGMENTATION = 0.1;
 /**
- * Pages that clients change while a forked child reads the data, as a fraction of the data (docs/kubernetes.md,
- * Memory). A server that evicts keys needs more, because it continues to accept writes.
+ * Memory for copies of the pages that clients change while a forked child reads the data, as a fraction of the data
+ * (docs/kubernetes.md, Memory). A server that evicts keys needs more, because it continues to accept writes.
  */
 const COPY_ON_WRITE = { refusing: 0.4, evicting: 0.6 } as const;
 
@@ -78,8 +79,9 @@ const BUFFER_LIMIT = "client-output-buffer-limit";
 
 /**
  * Adds settings that keep a server within its memory limit, unless they are configured. They are `maxmemory` and the
- * buffer size at which the server disconnects a slow replica or ends a slot migration. A new buffer size restarts
- * servers. So it depends on the limit only: a new shape must not restart servers.
+ * buffer size at which the server disconnects a slow replica or ends a slot migration. A change of the buffer size
+ * restarts servers, and a change of the shape must not restart servers. So the buffer size depends only on the memory
+ * limit.
  */
 export function withinMemory(demand: MemoryDemand): ServerSettings {
   const { limitBytes, settings } = demand;

@@ -44,7 +44,7 @@ export interface Survival {
   readonly loss: Loss;
   /** `loss` as a phrase. */
   readonly lost: string;
-  /** Longest time in which clients cannot write, as a phrase. */
+  /** Longest time for which clients cannot write, as a phrase. */
   readonly out: string;
 }
 
@@ -208,7 +208,10 @@ const EVENTS: Readonly<Record<Event, string>> = {
   volume: "the volume of a primary is deleted",
 };
 
-/** `if a machine fails: clients lose writes that no replica had received; clients cannot write for about 7 s` */
+/**
+ * The event and its consequences as text, such as `if a machine fails: clients lose writes that no replica had
+ * received; clients cannot write for about 7 s`
+ */
 export function describeSurvival({ event, lost, out }: Survival): string {
   return `if ${EVENTS[event]}: clients lose ${lost}; clients cannot write ${out.startsWith("until") ? out : `for ${out}`}`;
 }

@@ -18,7 +18,7 @@ export function holdsAllData(deployment: Deployment): Promise<boolean> {
   });
 }
 
-/** Whether one of the nodes is a primary that has loaded its data. Replicas copy their data from it. */
+/** Whether one of the nodes is a primary that has loaded its data. Replicas copy the data of this primary. */
 async function hasPrimary(connections: readonly Connection[]): Promise<boolean> {
   const facts = await Promise.all(connections.map(async (connection) => parseInfo(await connection.info())));
   return facts.some((info) => hasPrimaryRole(info) && info.get("loading") === "0");

@@ -39,7 +39,7 @@ export async function supportsAtomicMigration(connection: Connection): Promise<b
 
 /** A migration that its source reports as failed or cancelled. */
 export interface Setback {
-  /** State and reason, in the words of the source. */
+  /** State of the migration and the reason for it, in the words of the source server. */
   readonly words: string;
   /** Names of the migration's jobs. Source and target use the same names. */
   readonly jobs: readonly string[];

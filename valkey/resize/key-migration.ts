@@ -15,8 +15,8 @@ import type { DatabaseSlot } from "./slot-commands";
 import { heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
 
 /**
- * Highest numbers of batches that are migrated at the same time. Several are needed, because each SETSLOT waits for
- * replicas and for a file to be written.
+ * Highest numbers of batches that are migrated at the same time, from one source and in all. Several batches save time,
+ * because each SETSLOT waits for replicas and for a file to be written.
  */
 const MAX_LANES = { perSource: 16, all: 64 };
 /** Target duration of one MIGRATE, milliseconds. During a MIGRATE, the source executes nothing else. */
@@ -186,8 +186,9 @@ class Lane {
   }
 
   /**
-   * Makes a target import slots. If an atomic migration of these slots has failed, the target may learn it late. The
-   * target then still begins that import, and refuses the slots until it has given the import up.
+   * Makes a target import slots. If an atomic migration of these slots has failed, the target may not know this yet,
+   * and may even begin the failed import late. Until it gives up the failed import, it refuses to import the slots
+   * again.
    */
   async #markImporting(slots: readonly number[], to: Member, { connection }: MigrationTarget): Promise<void> {
     await this.context.deadline.pollWhileProgressing(async () => {

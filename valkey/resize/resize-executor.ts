@@ -35,8 +35,8 @@ const KEEP_EMPTY_SHARDS: ReadonlyMap<string, string> = new Map([["cluster-allow-
 const FAILOVER_RETRY_MS = 6000;
 
 /**
- * Time in which clients learn that leaving nodes serve no slots, milliseconds. After a redirect, clients ask for the
- * slots again.
+ * Milliseconds between the migration of the last slots and the reset of leaving nodes. In this time leaving nodes
+ * redirect clients, so that clients learn the new owners of the slots.
  */
 const REDIRECTION_MS = 1000;
 
@@ -121,7 +121,8 @@ export class ResizeExecutor {
 
   /**
    * Makes all other nodes forget the named nodes, which have no slots, and then resets the named nodes. After FORGET, a
-   * server ignores announcements of the forgotten node for 60 s. In this time, all other servers can forget it as well.
+   * server ignores announcements of the forgotten node for 60 s. In this time, all other servers can forget the node
+   * too.
    */
   async forget(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;

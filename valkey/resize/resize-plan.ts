@@ -57,7 +57,10 @@ export interface ResizePlan {
 
 /** Decision on how to change a cluster. */
 export type ResizeDecision =
-  /** No change is needed: the cluster has the wanted shape, its slots are evenly distributed, and it is zone-safe. */
+  /**
+   * No change is needed: the cluster has the wanted shape, its slots are evenly distributed, and no replica is in the
+   * zone of its primary.
+   */
   | { readonly kind: "fits" }
   | { readonly kind: "resize"; readonly plan: ResizePlan }
   | { readonly kind: "refused"; readonly reasons: readonly string[] };

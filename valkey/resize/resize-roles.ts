@@ -99,7 +99,7 @@ export interface Failover {
  * Failovers that spread the primaries evenly over the zones. They are needed because earlier failovers may have moved
  * most primaries into one zone. If that zone failed, too few primaries would remain to elect new primaries. Nodes stay
  * in their shards.
- * @param nodes nodes of a cluster that has the shape and is zone-safe
+ * @param nodes nodes of a cluster that has the shape, and in which no replica is in the zone of its primary
  * @returns an empty list if the spread is already even, or if the zones of the shards' nodes do not allow an even
  *   spread
  */
@@ -180,9 +180,9 @@ class ZoneCapacity {
 
 /**
  * The shards that continue. A greedy algorithm takes shards in the order of their number of slots, largest first. It
- * skips a shard if there are not enough zones for it and the shards taken before. Differences of less than one slot
- * from an even share are ignored. Among equal shards, shards whose primary stays come first, and then shards in zones
- * with few primaries.
+ * skips a shard if the zones do not have enough room for this shard and the shards taken before. Differences of less
+ * than one slot from an even share are ignored. Among equal shards, shards whose primary stays come first, and then
+ * shards in zones with few primaries.
  */
 function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: ZoneCapacity): PresentShard[] {
   const even = SLOT_COUNT / shards.length;

@@ -57,8 +57,8 @@ function evenShares(targets: readonly string[], count: (name: string) => number)
 }
 
 /**
- * Ranges with the number of slots that a node must give away. They are the smallest ranges as a whole and a part of one
- * more range. The part is cut from an end at which the owner of the neighboring slot is below its share.
+ * Ranges with exactly the number of slots that a node must give away. They are the node's smallest ranges, and a part
+ * of one more range. The part is cut from an end at which the owner of the neighboring slot is below its share.
  * @param excess number of slots to give away
  */
 function surplusOf(slots: readonly SlotRange[], excess: number, needs: Deficits): SlotRange[] {

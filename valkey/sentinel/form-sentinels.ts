@@ -48,8 +48,8 @@ export async function formSentinels(
 }
 
 /**
- * Makes Sentinels forget replicas and Sentinels that no longer exist. Otherwise they would keep trying to reach them,
- * and the missing Sentinels would count in votes.
+ * Makes Sentinels forget replicas and Sentinels that no longer exist. Otherwise Sentinels would keep trying to reach
+ * these replicas and Sentinels, and the missing Sentinels would count in votes.
  *
  * Only one Sentinel forgets at a time, so that the others can fail over in the meantime. Before that, all Sentinels
  * must name the same primary and report no failure. If this function is interrupted, the next call does the rest.

@@ -9,8 +9,8 @@ export interface SentinelView {
   /** The address that the Sentinel reports for the primary. */
   readonly primary: Endpoint;
   /**
-   * Whether the Sentinel is in TILT mode, which it enters after a delay. In this mode, which lasts 30 s, the Sentinel
-   * starts no failover, and its report may be up to 30 s old.
+   * Whether the Sentinel is in TILT mode. A Sentinel enters this mode for 30 s when its own process was delayed. In
+   * this mode it starts no failover, and its report may be up to 30 s old.
    */
   readonly tilted: boolean;
   /**

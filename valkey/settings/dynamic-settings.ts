@@ -103,8 +103,8 @@ export function dynamicChanges(
 }
 
 /**
- * Directives that are set only if a node has the memory for a higher maxmemory. A new policy with the old limit might
- * refuse every write.
+ * Directives that are set only if a node has the memory for a higher maxmemory. With a new eviction policy but the old
+ * limit, the node might refuse every write.
  */
 export const MEMORY_DIRECTIVES: readonly string[] = ["maxmemory", "maxmemory-policy"];
 
@@ -114,8 +114,8 @@ export function memoryDirectives(directives: Readonly<Record<string, string>>): 
 }
 
 /**
- * The changes. If they raise maxmemory, they do not include the directives in MEMORY_DIRECTIVES. A maxmemory of 0 means
- * no limit.
+ * The changes of directives. If the changes raise maxmemory, the directives in MEMORY_DIRECTIVES are left out. A
+ * maxmemory of 0 means no limit.
  * @param former old values of all directives that change
  */
 export function withoutMemoryRaise(

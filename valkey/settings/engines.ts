@@ -1,4 +1,4 @@
-/** The servers that a deployment can run: Valkey, and servers with which it is compared. Pure. */
+/** The servers that a deployment can run: Valkey, and servers for comparison with Valkey. Pure. */
 
 /** Names of the servers. `redis` and `dragonfly` use Valkey's protocol, so valkey-benchmark can measure them. */
 export const ENGINES = ["valkey", "redis", "dragonfly"] as const;

@@ -17,7 +17,7 @@ export interface BusTraffic {
   readonly messageBytes: number;
   /** Messages that each node sends per second. */
   readonly messagesPerNode: number;
-  /** Bytes that each node sends per second. It receives the same number of bytes. */
+  /** Bytes that each node sends per second. Each node also receives this number of bytes per second. */
   readonly bytesPerNode: number;
   /** Bytes that all nodes together send per second. */
   readonly bytes: number;
@@ -25,8 +25,8 @@ export interface BusTraffic {
 
 /**
  * An upper limit of the traffic: each node pings each other node once in half the node timeout, and replies to as many
- * pings. Nodes that learn of another node by gossip ping it less often. In a cluster of 20 nodes, nodes of Valkey 9.1
- * sent 0.8 to 0.9 of the limit; in a cluster of 40 nodes, 0.7. Failures add traffic.
+ * pings. Nodes that learn of another node by gossip ping it less often. With Valkey 9.1, a node sent 0.8 to 0.9 times
+ * the limit in a cluster of 20 nodes, and 0.7 times the limit in a cluster of 40 nodes. Failures add traffic.
  * @param nodeTimeoutMs `cluster-node-timeout`
  */
 export function busTraffic(nodes: number, nodeTimeoutMs: number, announceHostNames: boolean): BusTraffic {

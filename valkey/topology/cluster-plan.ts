@@ -15,7 +15,7 @@ export interface ShardPlan {
 /** The shards of a new cluster. */
 export interface ClusterPlan {
   readonly shards: readonly ShardPlan[];
-  /** Descriptions of replicas that are in the zone of their primary. Empty if the plan is zone-safe. */
+  /** Descriptions of replicas that are in the zone of their primary; empty if there are no such replicas. */
   readonly warnings: readonly string[];
 }
 
@@ -31,8 +31,8 @@ export class PlanError extends Error {
  * Plans a cluster over nodes in known zones.
  *
  * Primaries are spread over the zones as evenly as possible. Every replica is in a different zone than its primary. The
- * replicas of one primary are in different zones as far as possible. If the zones do not allow this, the plan has
- * warnings that name the unsafe pairs. The same nodes always give the same plan.
+ * replicas of one primary are in different zones as far as possible. If a replica must be in the zone of its primary,
+ * the plan has a warning that names the two nodes. The same nodes always give the same plan.
  * @throws PlanError when the number of nodes does not fit the shape, or names repeat
  */
 export function planCluster(nodes: readonly PlacedNode[], shape: Shape): ClusterPlan {
@@ -93,8 +93,8 @@ function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
 }
 
 /**
- * Number of primaries for each zone, for zones that do not allow a zone-safe plan. The only limit is the size of a
- * zone.
+ * Number of primaries for each zone, if the zones cannot separate every replica from its primary. The only limit is
+ * then the number of nodes in a zone.
  */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
   const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });

@@ -18,7 +18,9 @@ export function nodeCount(shape: Shape): number {
   return shape.primaries * (1 + shape.replicasPerPrimary);
 }
 
-/** Puts node i into zone i modulo the number of zones, so that the zones differ by at most one node. */
+/**
+ * Puts node i into zone i modulo the number of zones, so that the numbers of nodes in two zones differ by at most one.
+ */
 export function spreadOverZones(names: readonly string[], zones: readonly string[]): PlacedNode[] {
   return names.map((name, index) => ({ name, zone: zones[index % zones.length] ?? "" }));
 }

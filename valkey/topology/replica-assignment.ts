@@ -22,10 +22,10 @@ const anotherZoneEach: Rule = (places, zone) =>
 const anyZone: Rule = () => true;
 
 /**
- * Gives every primary `perPrimary` of the replicas, by three rules. The strictest rule comes first: a zone with neither
- * the primary nor another replica of it; a different zone than the primary's; any zone. Each rule fills as many places
- * as possible (a matching without an augmenting path is a maximum one). So a replica shares its primary's zone only if
- * this cannot be avoided.
+ * Gives every primary `perPrimary` of the replicas, by three rules for the zone of a replica. The strictest rule comes
+ * first. Rule 1: a zone with neither the primary nor another of its replicas. Rule 2: a zone without the primary. Rule
+ * 3: any zone. Each rule fills as many places as possible (a matching without an augmenting path is a maximum one). So
+ * a replica shares its primary's zone only if this cannot be avoided.
  * @param replicas exactly `primaries.length * perPrimary` replicas
  * @param present the present replicas of each primary, by the primary's name. None of these replicas is in the zone of
  *   its primary, and no primary has more than `perPrimary` of them. They stay unless another replica would then have to

@@ -1,6 +1,6 @@
 /**
- * Facts that a verification judges. They are read from each node itself, and from all nodes at about the same time.
- * Plain data.
+ * Facts that a verification judges. Each node is asked for its own facts, and all nodes are asked at about the same
+ * time. Plain data.
  */
 import type { DeploymentNode, Mode } from "../node";
 import type { Observation } from "../observation";
@@ -44,7 +44,7 @@ export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
 export interface DeploymentFacts {
   readonly deployment: string;
   readonly mode: Mode;
-  /** The wanted numbers of primaries and replicas. Verification finds a missing number from the nodes. */
+  /** The wanted numbers of primaries and replicas. If a number is missing, verification reads it from the nodes. */
   readonly shape: Partial<Shape>;
   /** Directives that must have these values on every node. */
   readonly directives: ReadonlyMap<string, string>;

@@ -39,8 +39,8 @@ export interface SeenData {
 }
 
 /**
- * Data with which the next verification compares. It does not contain shards without replicas, and servers that do not
- * report the needed values.
+ * Data with which the next verification compares the deployment. Shards without replicas are left out, and so are
+ * shards whose servers do not report the needed values.
  */
 export function seenData({ facts, verdict }: Verification, now = new Date()): SeenData {
   const shards = verdict.shards.flatMap(({ primary, replicas }): ShardData[] => {
@@ -102,7 +102,10 @@ const offsetOf = (info: Info | undefined): number | undefined =>
 
 const keepsAppendOnlyFile = (info: Info): boolean => info.get("aof_enabled") === "1";
 
-/** Whether a shard has the same nodes as before. If not, its new nodes may have the data of the removed nodes. */
+/**
+ * Whether a shard has the same nodes as in the last verification. If it has new nodes, they may have the data of
+ * removed nodes.
+ */
 function isSame({ nodes }: ShardData, { primary, replicas }: Shard): boolean {
   const present = compact([primary, ...replicas]);
   return present.length === nodes.length && present.every((name) => nodes.includes(name));
@@ -119,7 +122,7 @@ const hasStartedIn = (info: Info, seconds: number): boolean =>
 interface Now {
   /** Seconds since the last verification saw the data. */
   readonly seconds: number;
-  /** Whether all nodes of the shard have restarted since then. */
+  /** Whether all nodes of the shard have restarted since the last verification. */
   readonly allStarted: boolean;
   /** Number of keys of the primary. */
   readonly keys: number;

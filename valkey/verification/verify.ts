@@ -65,8 +65,8 @@ export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
 ]);
 
 /**
- * Verifies until the verdict passes, or until it can no longer pass in time. It is for a deployment that has just
- * started or changed. Nodes that do not reply are asked again.
+ * Verifies until the verdict passes, or until it can no longer pass within the time limit. Use this function for a
+ * deployment that has just started or changed. Nodes that do not reply are asked again.
  */
 export async function verifyUntilPass(deployment: Deployment, settling: SettlingTime): Promise<Verification> {
   const { settlingMs, recoveryMs: limitMs = settlingMs, signal, report } = settling;

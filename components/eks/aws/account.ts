@@ -1,4 +1,4 @@
-/** The account, region and partition of a stack, and ARNs made of them. */
+/** The AWS account, region and partition of a stack, and the ARNs that contain them. */
 import * as aws from "./aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 

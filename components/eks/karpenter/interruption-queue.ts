@@ -1,4 +1,4 @@
-/** The queue through which Karpenter learns that AWS is about to take a machine away. */
+/** The queue from which Karpenter learns that AWS will soon stop or reclaim a machine. */
 import * as aws from "../aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { queuePolicy } from "./karpenter-policies";
@@ -15,7 +15,7 @@ export const INTERRUPTION_EVENTS = {
   },
 } as const satisfies Readonly<Record<string, { readonly source: string; readonly "detail-type": string }>>;
 
-/** Retention of a message, seconds. When a message is older, its machine no longer exists. */
+/** Retention of a message, seconds. The machine of an older message no longer exists. */
 const RETENTION = 300;
 
 /** A queue with the cluster's name, and the EventBridge rules that write to it. */

@@ -30,7 +30,7 @@ export class KarpenterIdentity extends pulumi.ComponentResource {
   readonly nodeRoleName: string;
   readonly queueName: pulumi.Output<string>;
 
-  /** Karpenter's rights. @param opts `dependsOn` must name the control plane, and nothing that takes longer */
+  /** Karpenter's rights. @param opts `dependsOn` must name the control plane, and no resource that is created later */
   constructor(name: string, { clusterName, spot }: KarpenterIdentityArgs, opts: pulumi.ComponentResourceOptions) {
     super("valkey:eks:KarpenterIdentity", name, {}, opts);
     this.nodeRoleName = `${clusterName}-karpenter-node`;

@@ -1,7 +1,7 @@
 /**
  * The rights of Karpenter's controller: the statements of the CloudFormation template of Karpenter 1.14. Statements for
- * unused features are left out: always for zonal shift, and for spot unless a pool uses spot machines. Every right to
- * create, change or delete is limited to resources with the cluster's own tags. Pure.
+ * features that are not used are left out. These features are zonal shift and, if no pool uses spot machines, spot.
+ * Every right to create, change or delete is limited to resources with the cluster's own tags. Pure.
  */
 
 /** A statement of an IAM policy. */
@@ -41,7 +41,10 @@ export const CONTROLLER_POLICIES = [
 ] as const;
 export type ControllerPolicy = (typeof CONTROLLER_POLICIES)[number];
 
-/** The policies of the controller's role, by name. There are several because one would be longer than AWS allows. */
+/**
+ * The policies of the controller's role, by name. There are several policies, because a single policy would be longer
+ * than AWS allows.
+ */
 export function controllerPolicies(scope: PolicyScope): Readonly<Record<ControllerPolicy, PolicyDocument>> {
   return {
     NodeLifecycle: policy(...nodeLifecycle(scope)),

@@ -80,7 +80,7 @@ export interface NodePool {
 /**
  * Disruption budget that keeps Karpenter from replacing a machine because its pool or class has changed (drift).
  * Otherwise a changed tag, tuning, volume or image would drain servers with their data, or a load generator during a
- * measurement. Empty machines are still removed, because no budget names that reason.
+ * measurement. Empty machines are still removed, because this budget applies only to the reason `Drifted`.
  */
 const KEEP_DRIFTED = { nodes: "0", reasons: ["Drifted"] };
 

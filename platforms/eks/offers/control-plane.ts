@@ -43,7 +43,7 @@ const DAEMON_PODS = 4;
 
 export interface ControlPlanePlan {
   readonly tier: ControlPlaneTier;
-  /** Lowest tier that suffices. A configured `tier` may be higher or lower. */
+  /** Lowest tier that suffices for the machines and pods. A configured `tier` may be higher or lower. */
   readonly suggested: ControlPlaneTier;
   readonly machines: number;
   /** Number of pods, including those that run on every machine. */
@@ -71,7 +71,10 @@ export function planControlPlane(
   return { tier: configured ?? suggested, suggested, machines, pods: allPods, needed };
 }
 
-/** Lowest tier that suffices. If none suffices, it is the highest tier, because AWS provides more only on request. */
+/**
+ * Lowest tier that suffices. If no tier suffices, the result is the highest tier, because AWS provides a larger control
+ * plane only on request.
+ */
 function smallestTier({ seats, podsPerSecond }: Capacity): ProvisionedTier {
   const fits = (tier: ProvisionedTier): boolean =>
     CAPACITY[tier].seats >= seats && CAPACITY[tier].podsPerSecond >= podsPerSecond;

@@ -22,7 +22,7 @@ const machineSchema = z.strictObject({
   /** CPU that the kubelet leaves for pods, thousandths of a CPU. */
   allocatableCpuMilli: positive,
   allocatableMemoryMiB: positive,
-  /** Number of network interfaces of the first network card. Only these have addresses for pods. */
+  /** Number of network interfaces of the first network card. Only these interfaces have addresses for pods. */
   interfaces: positive,
   /** Number of IPv4 addresses per interface, including the interface's own. */
   addressesPerInterface: positive,
@@ -53,8 +53,8 @@ const EC2 = z
   .parse(existing);
 
 /**
- * Reason why a type is not in the table, with alternatives. EC2 does not have the family, or the table lacks the family
- * or the size.
+ * Reason why a machine type is not in the table, with alternatives. Either EC2 does not have the family, or the table
+ * does not contain the family or the size.
  */
 export function unknownTypeProblem(name: string): string {
   const family = familyOf(name);
@@ -104,8 +104,8 @@ export interface AllocatableResources {
 }
 
 /**
- * Highest number of volumes for pods on a Nitro machine. Many types have 28 attachments. The root volume and a network
- * interface take two of them.
+ * Highest number of volumes that the pods of one Nitro machine can have. Many machine types allow 28 attachments. The
+ * root volume and a network interface use two of these attachments.
  */
 const MAX_VOLUMES = 26;
 

@@ -8,7 +8,7 @@ const price = z.number().positive();
 const priceTableSchema = z.strictObject({
   region: z.string(),
   currency: z.literal("USD"),
-  /** Date of the oldest source. */
+  /** Date of the oldest source of the table. */
   date: z.iso.date(),
   sources: z
     .array(z.strictObject({ what: z.string(), url: z.url(), date: z.iso.date(), note: z.string().optional() }))

@@ -37,8 +37,8 @@ interface GrowingSet {
   readonly instanceType: string | undefined;
   readonly pinsType: boolean;
   /**
-   * Whether groups of other owners may join. They may join only if the machine type is known, and with it the room on a
-   * machine.
+   * Whether groups of other owners may join the set. They may join only if the machine type is known, because the room
+   * on a machine depends on the type.
    */
   readonly open: boolean;
   groups: readonly PodGroup[];
@@ -54,8 +54,8 @@ export interface MachinePlan {
 
 /**
  * Plans machines for the groups, in sets (see `machine-sets.ts`). Owners are placed in the order of the configuration.
- * The groups of one owner join the first set that they can safely share. Without such a set, they get a new set. If
- * they cannot share machines with each other either, each group gets its own set.
+ * The groups of one owner join the first set that they can safely share. If there is no such set, they get a new set.
+ * If the groups of one owner cannot even share machines with each other, each group gets its own set.
  * @param prices prices of the region; undefined if there are none
  */
 export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): MachinePlan {

@@ -67,7 +67,10 @@ export interface SetLayout {
   readonly fullest: number;
 }
 
-/** Node selectors of each group's pods in addition to that of the pool, by the group's label. */
+/**
+ * Additional node selectors of each group's pods, by the group's label. The pods also have the node selector of the
+ * pool.
+ */
 export function nodeSelectorsOfMachineSets(
   sets: readonly MachineSet[],
 ): ReadonlyMap<string, Readonly<Record<string, string>>> {
@@ -169,7 +172,7 @@ function isApart({ separate, together = false }: PodGroup): boolean {
   return separate && !together;
 }
 
-/** Zones of the group. If its pods are together, it is only the zone of their machine. */
+/** Zones of the group. If all pods of the group must be on one machine, the result is only the zone of this machine. */
 function zonesOf({ zones, together = false }: PodGroup): readonly string[] {
   return together ? zones.slice(0, 1) : zones;
 }

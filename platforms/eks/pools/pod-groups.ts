@@ -9,7 +9,11 @@ export interface PodGroup {
   readonly name: string;
   /** Name of the group in labels of machines. It must be a valid label value. @default the name */
   readonly label?: string | undefined;
-  /** Owner of the group. Groups with the same owner share machines with each other first. @default the label */
+  /**
+   * Owner of the group. Groups with the same owner share machines with each other before they share machines with other
+   * groups.
+   * @default the label
+   */
   readonly owner?: string | undefined;
   readonly pool: PoolName;
   /** Pods, each with its zone. */

@@ -13,7 +13,7 @@ export type PoolName = (typeof POOLS)[number];
 export interface PoolArgs {
   /**
    * Machine types that Karpenter may start, such as `r7g.large`, which the published document "Valkey on EKS" uses.
-   * With several types Karpenter takes the cheapest one that fits. With only one type, measurements are comparable.
+   * With several types Karpenter takes the cheapest type that fits. With only one type, measurements are comparable.
    */
   readonly instanceTypes: readonly string[];
   readonly tuning: Tuning;
@@ -23,7 +23,7 @@ export interface PoolArgs {
   readonly rootVolumeGiB: number;
   /**
    * Highest total number of vCPUs of the pool, to limit cost.
-   * @default the planned vCPUs plus a reserve of a quarter, but at least of one machine
+   * @default the planned vCPUs plus a reserve, which is a quarter of the planned vCPUs but at least one machine
    */
   readonly vcpuLimit?: number | undefined;
 }

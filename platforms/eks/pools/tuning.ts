@@ -1,4 +1,6 @@
-/** Settings that the user data of a pool's machines makes, in the form that verification expects. Pure. */
+/**
+ * Settings that the boot script (user data) makes on a pool's machines, in the form that verification expects. Pure.
+ */
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { Tuning } from "../offers/machines";
 

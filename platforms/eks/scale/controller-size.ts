@@ -3,7 +3,10 @@
 export interface ControllerSize {
   /** CPU request, thousandths. Karpenter has no CPU limit. */
   readonly cpuMilli: number;
-  /** Memory request and limit. Karpenter's chart derives the soft memory limit of the Go runtime from it. */
+  /**
+   * Memory request, which is also the memory limit. Karpenter's chart derives the soft memory limit of the Go runtime
+   * from this limit.
+   */
   readonly memoryMiB: number;
 }
 

@@ -30,7 +30,9 @@ export interface ImageCacheArgs {
 export interface ImagePlan {
   /** Images of Docker Hub, sorted; empty if no machine pulls from Docker Hub. */
   readonly hubImages: readonly string[];
-  /** Number of pulls from the address that has the most. Each machine pulls each of its images once. */
+  /**
+   * Number of pulls from the IP address with the most pulls. Each machine is expected to pull each of its images once.
+   */
   readonly pulls: number;
   /** Cache that the stack creates; null without a cache. */
   readonly cache: ImageCacheArgs | null;

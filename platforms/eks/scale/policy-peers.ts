@@ -17,7 +17,10 @@ export interface PolicyPeers {
   readonly pods: number;
   /** CIDR block of the network, which policies use instead of pods; null if policies select pods. */
   readonly cidr: string | null;
-  /** Whether there are too many pods for a selection, but the CIDR block of the existing network is unknown. */
+  /**
+   * Whether there are too many pods for policies that select pods, but the CIDR block of the existing network is
+   * unknown.
+   */
   readonly unknownBlock: boolean;
 }
 

@@ -33,11 +33,11 @@ export interface SystemPlan {
   readonly dnsReplicas: number;
 }
 
-/** Family of the default type: Graviton with 4 GiB per CPU. Every region with a price table has it. */
+/** Family of the default type: Graviton with 4 GiB per CPU. Every region with a price table has this family. */
 const FAMILY = "m7g";
 /**
- * Lowest number of vCPUs. A machine with one vCPU would leave no room for more pods: it has addresses for only four
- * pods besides the DaemonSets.
+ * Lowest number of vCPUs. A machine with one vCPU is too small, because it has addresses for only four pods besides the
+ * DaemonSets.
  */
 const MIN_VCPUS = 2;
 

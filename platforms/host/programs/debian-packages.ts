@@ -35,7 +35,7 @@ interface Suite {
    * reported.
    */
   readonly pinned: string | undefined;
-  /** Suite that contains the dependencies of this suite's packages, if this suite is incomplete. */
+  /** Suite that contains the dependencies of this suite's packages, if this suite does not contain them itself. */
   readonly base?: string;
 }
 
@@ -61,7 +61,10 @@ export const programNames = (product: Product): readonly string[] =>
 /** Oldest major versions that this project deploys. Redis 7.0 is the first version with `shutdown-on-sigterm`. */
 export const MIN_MAJOR_VERSION: Readonly<Record<Product, number>> = { valkey: 8, redis: 7 };
 
-/** Small packages that satisfy a dependency. Otherwise apt would fetch all of systemd for it. */
+/**
+ * Small packages that satisfy a dependency of the servers' packages. Without these small packages, apt would fetch all
+ * of systemd for this dependency.
+ */
 const SMALL_ALTERNATIVES = ["systemd-standalone-tmpfiles", "systemd-standalone-sysusers"];
 
 /** Directories of programs that are already unpacked, newest first. */

@@ -13,7 +13,7 @@ import { findPrograms, inspectPrograms } from "./programs";
 /** Pattern of an engine in a study: `valkey`, `valkey-8.1`, `redis`, or the directory of its programs. */
 export const ENGINE_PATTERN = /^(valkey|redis)(-\d+(\.\d+){0,2})?$|^\//;
 
-/** Suite by version. If a version is not listed, it is expected in the newest suite. */
+/** Suite that contains a version, by version. A version that is not listed is expected in the newest suite. */
 const SUITES: Readonly<Record<string, string>> = {
   "valkey-8.0": "bookworm-backports",
   "valkey-8.1": "trixie",

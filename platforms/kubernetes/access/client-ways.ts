@@ -59,7 +59,9 @@ export async function readClientWays(kubernetes: KubernetesClient, plan: ClientW
   );
 }
 
-/** The ready pods by name. A pod with IPv4 and IPv6 addresses is in two slices; the result has it once. */
+/**
+ * The ready pods by name. A pod with an IPv4 and an IPv6 address is in two slices; the result contains this pod once.
+ */
 function readyPods(slices: readonly V1EndpointSlice[]): ReadyPod[] {
   // The API server answers null for a slice without endpoints.
   const ready = slices

@@ -33,8 +33,8 @@ const ANNOTATION = "valkey/primary";
 export const DESIGNATED_KEY = "pod";
 
 /**
- * Labels of the pods to which a Service of the primary routes. They are the labels of the proxies; without proxies,
- * those of `pod`.
+ * Labels of the pods to which a Service of the primary routes. They are the labels of the proxies or, if there are no
+ * proxies, the labels of `pod`.
  */
 export function leadLabels({ servers, proxies }: PrimaryLead, pod: string): Labels {
   return proxies ?? { ...servers, [POD_NAME_LABEL]: pod };
@@ -94,8 +94,9 @@ export async function leadClients(
 }
 
 /**
- * Designates a pod. Servers without Sentinels consider it the primary when they start. Running pods get an annotation,
- * with which their kubelets soon read the ConfigMap again. Without the annotation this takes about a minute.
+ * Designates a pod. Servers without Sentinels consider it the primary when they start. This function also annotates
+ * running pods, so that their kubelets soon read the changed ConfigMap. Without the annotation, kubelets read it only
+ * after about a minute.
  * @throws Failure when the ConfigMap does not exist, or may not be changed
  */
 export async function designate(

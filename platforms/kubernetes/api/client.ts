@@ -1,6 +1,6 @@
 /**
  * A client of a Kubernetes API server, configured with a kubeconfig. The client library is loaded when it is first
- * used, because loading takes a while.
+ * used, because loading takes time.
  */
 import type * as ClientNode from "@kubernetes/client-node";
 import type {

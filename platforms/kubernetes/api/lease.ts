@@ -1,6 +1,7 @@
 /**
- * A Lease of Kubernetes: only its holder changes the deployment. A holder that died loses the Lease after LEASE_SECONDS.
- * Whether that time has passed is measured on this machine, so clocks of machines may differ.
+ * A Lease of Kubernetes. Only the process that holds the Lease changes the deployment. If this process dies, other
+ * processes can take the Lease after LEASE_SECONDS. Each process measures this time on its own machine, so the clocks
+ * of machines may differ.
  */
 import type { V1Lease, V1MicroTime, V1OwnerReference } from "@kubernetes/client-node";
 import { Failure } from "../../../lib/errors";
@@ -10,10 +11,13 @@ import { statusInError } from "./api-errors";
 import type { KubernetesClient } from "./client";
 import type { Plain } from "./plain";
 
-/** Seconds after its last renewal at which a Lease is free. */
+/** Seconds without a renewal after which a Lease is free. */
 export const LEASE_SECONDS = 60;
 const RENEW_MS = 5_000;
-/** Time without a renewal after which a holder stops, so that it has stopped when another process takes the Lease. */
+/**
+ * Milliseconds without a renewal after which the holder stops its work. This is shorter than LEASE_SECONDS, so that the
+ * holder has stopped before another process takes the Lease.
+ */
 const STOP_MS = 40_000;
 const POLL_MS = 2_000;
 
@@ -25,17 +29,17 @@ export interface LeaseName {
 /** Annotations of a Lease, by key. They stay when the holder changes. */
 export type LeaseNotes = Readonly<Record<string, string>>;
 
-/** A Lease, as seen by one process that wants to hold it. */
+/** A Lease, for one process that wants to hold it. */
 export class Lease {
-  /** The last renewal by another holder, and the time on this machine at which it was first seen. */
+  /** The last renewal by another holder, and the time at which this process first saw this renewal. */
   #foreign: { readonly renewal: string; readonly seenAt: number } | undefined;
   #notes: LeaseNotes = {};
 
   /**
    * @param name a service account of the same name owns the Lease, so that Kubernetes deletes both together
    * @param holder identity of this process
-   * @param mayTakeFrom whether the Lease may be taken from a holder before its time has passed
-   * @param seconds time after its last renewal at which the Lease is free
+   * @param mayTakeFrom whether the Lease may be taken from a holder before the holder's time has passed
+   * @param seconds time without a renewal after which the Lease is free
    */
   constructor(
     private readonly kubernetes: KubernetesClient,
@@ -51,8 +55,8 @@ export class Lease {
   }
 
   /**
-   * The other holder, if there is one. Call this now and then, so that the time of a holder that died has already passed
-   * when the Lease is needed.
+   * The other process that holds the Lease, if there is one. Call this method at intervals: it starts to measure the
+   * time without renewal, so that the time of a dead holder has passed when the Lease is needed.
    * @throws as `acquire`
    */
   async otherHolder(): Promise<string | undefined> {
@@ -90,7 +94,7 @@ export class Lease {
   }
 
   /**
-   * Renews the Lease until the work ends.
+   * Does the work, and renews the Lease until the work ends.
    * @param work gets a signal that is aborted if another process takes the Lease
    */
   async during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-/** Diagnoses why pods do not run. Each cause is a sentence that says what to do about it. Pure. */
+/** Finds the reasons why pods do not run. Each reason is a sentence that also says what to do. Pure. */
 import type {
   CoreV1Event,
   V1ContainerStateTerminated,
@@ -25,19 +25,19 @@ export interface PodEvidence {
   readonly lastWords: ReadonlyMap<string, string>;
 }
 
-/** A cause why pods do not run. */
+/** One reason why pods do not run. */
 export interface PodDiagnostic {
   /** Names of the pods, or of the StatefulSet or Job that creates them. */
   readonly names: readonly string[];
   readonly cause: string;
   /**
-   * Whether waiting is useless. It is useless if an image is missing, for example, but not if an autoscaler may add
-   * machines.
+   * Whether waiting is useless. For example, waiting is useless if an image is missing, but not if an autoscaler may
+   * add machines.
    */
   readonly permanent: boolean;
 }
 
-/** The causes why pods do not run. Pods with the same cause share one diagnostic. */
+/** The reasons why pods do not run. Pods with the same reason share one diagnostic. */
 export function diagnosePods(seen: PodEvidence): PodDiagnostic[] {
   const causes = [...seen.pods.flatMap((pod) => diagnosePod(pod, seen)), ...makerDiagnostics(seen)];
   const merged = new Map<string, PodDiagnostic>();
@@ -188,8 +188,8 @@ function pullError(message: string | undefined): string | undefined {
 }
 
 /**
- * Problems with volume claims. A claim that waits for its pod is not a problem, because it is bound when the pod is
- * scheduled.
+ * Problems with volume claims. A claim that waits for its pod is not a problem, because the claim is bound when the pod
+ * is scheduled.
  */
 function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvidence): PodDiagnostic[] {
   const names = (pod.spec?.volumes ?? []).flatMap(

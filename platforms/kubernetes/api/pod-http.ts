@@ -11,7 +11,7 @@ const ANSWER_MS = 10_000;
 
 /**
  * The body of a pod's answer to GET.
- * @throws Failure when the pod does not answer, or not with status 200
+ * @throws Failure when the pod does not answer, or answers with a status other than 200
  */
 export async function getFromPod(kubernetes: KubernetesClient, target: PodPort, path: string): Promise<string> {
   const stream = await openPortForward(kubernetes, target);

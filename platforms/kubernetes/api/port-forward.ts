@@ -16,7 +16,7 @@ import { explainApiError, explainStatus, parseStatus } from "./api-errors";
  */
 const PROTOCOL = "v4.channel.k8s.io";
 const DATA = 0;
-/** Length of the port number, with which the first frame of each channel begins. */
+/** Length of the port number at the beginning of each channel's first frame. */
 const PORT_BYTES = 2;
 /** Time limit for opening a port-forward, milliseconds. */
 const OPEN_TIMEOUT_MS = 15_000;

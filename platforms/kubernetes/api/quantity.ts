@@ -24,7 +24,7 @@ export function parseQuantity(text: string): number {
 }
 
 /**
- * The shortest text of the same quantity, in the form that the API server prints: `1Gi` for `1024Mi`, but `1500Mi` for
+ * The shortest text of a quantity, in the form that the API server prints: `1Gi` for `1024Mi`, but `1500Mi` for
  * `1500Mi`. A text that is not a quantity is returned unchanged.
  */
 export function canonicalQuantity(text: string): string {

@@ -57,7 +57,10 @@ function machineOf(machine: V1Node): MachineSchedulingFacts {
   };
 }
 
-/** Whether Karpenter has a pool or the cluster autoscaler runs. If this may not be read, the result is true. */
+/**
+ * Whether Karpenter has a pool or the cluster autoscaler runs. If this program may not read these facts, the result is
+ * true.
+ */
 async function autoscales({ core, custom }: KubernetesClient): Promise<boolean> {
   const [pools, status] = await Promise.all([
     readable(
@@ -77,7 +80,7 @@ async function mayForwardPorts({ authorization }: KubernetesClient, namespace: s
   return (await readable(authorization.createSelfSubjectAccessReview({ body })))?.status?.allowed;
 }
 
-/** The answer; null if the object does not exist, undefined if it may not be read. */
+/** The answer; null if the object does not exist, undefined if this program may not read it. */
 async function readable<T>(answer: Promise<T>): Promise<T | null | undefined> {
   try {
     return await answer;

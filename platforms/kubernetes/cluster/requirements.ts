@@ -28,8 +28,8 @@ export interface KubernetesRequirements {
   readonly storageClasses: readonly (string | null)[];
   readonly servers: readonly ServerRequirements[];
   /**
-   * Machines for load generators that must not share machines with servers. Undefined if they may share machines, or if
-   * nothing is measured.
+   * Machines for load generators that must not share machines with servers. Undefined if load generators may share
+   * machines with servers, or if nothing is measured.
    */
   readonly runner?: MachineSelection | undefined;
 }
@@ -92,7 +92,10 @@ function namespaceProblems(
   ];
 }
 
-/** Problems with machines. The list is empty if the cluster autoscales, because it then adds machines. */
+/**
+ * Problems with machines. The list is empty if the Kubernetes cluster autoscales, because the autoscaler adds the
+ * missing machines.
+ */
 function machineProblems(
   { zones, servers, runner }: KubernetesRequirements,
   { machines, autoscales }: KubernetesFacts,

@@ -22,7 +22,8 @@ const POLL_MS = 250;
 /** Time between checks why the pod does not run, milliseconds. */
 const EXPLAIN_MS = 2_000;
 /**
- * Milliseconds after which a problem counts as permanent. Before that it is ignored, because a registry may fail once.
+ * Milliseconds after which a problem counts as permanent. Before that a problem is ignored, because a registry may fail
+ * once.
  */
 const PATIENCE_MS = 10_000;
 /**

@@ -1,4 +1,4 @@
-/** Finds pods, waits until they run, and explains why they do not. */
+/** Finds pods, waits until the pods run, and explains why pods do not run. */
 import type { CoreV1Event, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
@@ -41,15 +41,15 @@ const POLL_MS = 250;
 /** Time between two diagnoses, milliseconds. */
 const EXPLAIN_MS = 2_000;
 /**
- * Milliseconds after which a problem counts as permanent. Before that it is ignored, because the caches of the API
- * server may be outdated.
+ * Milliseconds after which a problem counts as permanent. Before that a problem is ignored, because the caches of the
+ * API server may be outdated.
  */
 const PATIENCE_MS = 20_000;
 const LAST_LINES = 5;
 /** Text that a kubelet returns instead of a log that no longer exists. */
 const NO_LOG = /^(unable to retrieve container logs|failed to try resolving symlinks)/;
 
-/** Failure of pods that do not run in time, or cannot run. */
+/** Failure: pods do not run within the time limit, or cannot run at all. */
 export class PodsNotRunning extends Failure {}
 
 /**
@@ -75,7 +75,7 @@ export async function readPodLabels(
   return labels;
 }
 
-/** The StatefulSet, or its copy if the StatefulSet is deleted while its pods run. */
+/** The StatefulSet, or its copy if the StatefulSet has been deleted and its pods still run. */
 async function findStatefulSetOrCopy(
   kubernetes: KubernetesClient,
   set: StatefulSetName,

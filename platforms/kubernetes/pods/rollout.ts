@@ -1,6 +1,6 @@
 /**
- * Waits until all pods of a StatefulSet are ready and have its newest template. The StatefulSet was created or changed
- * before. Either the StatefulSet or this program restarts the pods.
+ * Waits until all pods of a StatefulSet are ready and have the newest template of the StatefulSet. Either the
+ * StatefulSet or this program restarts the pods.
  */
 import type { V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import { BadInput, Failure } from "../../../lib/errors";
@@ -151,11 +151,11 @@ export function isPodReady({ metadata, status }: V1Pod): boolean {
  * This is needed because a StatefulSet with ordered pods waits forever for a pod that cannot start
  * (kubernetes/kubernetes#67250), although the new template may fix the pod.
  *
- * Meanwhile the strategy is OnDelete. With it, the StatefulSet creates every pod with the newest template, and replaces
- * no pod by itself. With RollingUpdate, it would recreate a deleted pod with the old template until the turn of this
- * pod has come.
+ * During the roll-out the strategy is OnDelete. With OnDelete, the StatefulSet creates every pod with the newest
+ * template, and replaces no pod by itself. With RollingUpdate, the StatefulSet would recreate a deleted pod with the
+ * old template until the turn of this pod has come.
  *
- * @returns false when nothing is left to do; true also when this is not known yet
+ * @returns false when nothing is left to do; true if something is left to do, or if this is not known yet
  */
 async function release(
   kubernetes: KubernetesClient,

@@ -1,6 +1,6 @@
 /**
- * Pods that cannot start again after the zones of their deployment changed. Their volumes are in zones in which the
- * pods may not run.
+ * Pods that cannot start again after a change of the deployment's zones, because their volumes are in zones in which
+ * the pods may not run.
  */
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
@@ -31,8 +31,8 @@ export interface StrandedPod {
   readonly pod: string;
   readonly zone: string;
   /**
-   * Claim of the pod's volume. Undefined for a pod whose machine is gone; the volume of such a pod is handled when the
-   * pod is back.
+   * Claim of the pod's volume. Undefined for a pod whose machine no longer exists. The volume of such a pod is deleted
+   * later, with the pod that replaces it.
    */
   readonly claim: string | undefined;
 }

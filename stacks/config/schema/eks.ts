@@ -1,4 +1,7 @@
-/** The platform `eks`: the stack creates network, cluster, storage and machines. This file loads no SDK of a cloud. */
+/**
+ * The platform `eks`: the stack creates network, cluster, storage and machines. This file does not load the SDKs of
+ * AWS.
+ */
 import { publicAccessProblem } from "../../../platforms/eks/public-access";
 import { z } from "zod";
 import { planNetwork } from "../../../platforms/eks/network-plan";
@@ -12,7 +15,7 @@ import { wholeNumber } from "../../../lib/schema/fields";
 import { resourceQuantities, clientFields, instanceType, podFields, quantity, resources } from "./pods";
 
 /**
- * A region, such as `us-west-2`. China and GovCloud are refused, because they are other partitions with different ARNs.
+ * AWS region, such as `us-west-2`. Regions of China and GovCloud are refused, because their ARNs have a different form.
  */
 const region = z
   .string()
@@ -35,8 +38,8 @@ const arn = (service: string, resource: string): z.ZodString =>
     );
 
 /**
- * Name of the cluster, at most 38 characters. Names of roles begin with it, and AWS allows 64 characters for the name
- * of a role.
+ * Name of the cluster, at most 38 characters. The names of roles begin with this name, and AWS allows 64 characters for
+ * the name of a role.
  */
 const clusterName = z
   .string()
@@ -237,7 +240,10 @@ const tagText = (start: RegExp, min: number, max: number): z.ZodString =>
       "expected letters, digits, spaces and _.:/=+-@, and a key that does not begin with aws:",
     );
 
-/** Highest number of tags. AWS allows 50 per resource, and Karpenter, EKS and this program add some. */
+/**
+ * Highest number of configured tags. AWS allows 50 tags for each resource, and Karpenter, EKS and this program add tags
+ * of their own.
+ */
 const MAX_TAGS = 40;
 
 /** The platform `eks`. */

@@ -6,7 +6,7 @@ import { wholeNumber } from "../../../lib/schema/fields";
 
 const seconds = z.number().min(0).max(3600);
 
-/** Fallback text of directives that a scenario does not set. */
+/** Default in the reference for directives that a scenario does not set. */
 const UNCHANGED = "the deployment's";
 
 const settingsSchema = z.strictObject({

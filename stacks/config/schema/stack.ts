@@ -27,7 +27,7 @@ export interface StackConfig {
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
   /** Fault scenarios by name. `npm start -- break` runs them. */
   readonly failures: Readonly<Record<string, ScenarioConfig>>;
-  /** Whether the stack's Pulumi program measures its deployments. `npm start` always measures them. */
+  /** Whether the Pulumi program of the stack measures the deployments. `npm start` always measures the deployments. */
   readonly measures: boolean;
   /** Search for the capacity. It runs after the measurements. */
   readonly capacity?: CapacityConfig | undefined;

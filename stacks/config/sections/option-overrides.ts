@@ -8,14 +8,14 @@ type Values = Readonly<Record<string, unknown>>;
  * instead of the path in the file.
  */
 export interface OptionOverrides {
-  /** Values by name of the option in the section `benchmark`. */
+  /** Values for the section `benchmark`, by name of the section's option. */
   readonly benchmark: Values;
   /**
    * Mixed workload from the command line. It replaces all workloads of the stack. It also replaces the stack's tests,
    * unless command-line options name tests.
    */
   readonly workload?: Values;
-  /** Command-line options by name of the configuration's option, such as `dataSize` → `--datasize`. */
+  /** Command-line option for each option of the configuration, such as `--datasize` for `dataSize`. */
   readonly options: Readonly<Record<string, string>>;
 }
 
@@ -34,9 +34,9 @@ export function withBenchmarkOptions(section: Values, overrides: Values): Record
 }
 
 /**
- * The sections with the workload of the command line, which is named after its load generator. The number of keys and
- * the value size in the file still apply unless command-line options set them, because the servers have room for that
- * much data.
+ * The sections of the stack file, with the workload from the command line. The workload gets the name of its load
+ * generator. The number of keys and the value size of the stack file still apply unless command-line options set them,
+ * because the servers have room for this amount of data.
  */
 export function withWorkloadOption(raw: Values, workload: Values): Record<string, unknown> {
   const { benchmark } = raw;

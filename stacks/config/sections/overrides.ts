@@ -37,7 +37,8 @@ export function applyOverrides(raw: Values, assignments: readonly string[]): Val
 }
 
 /**
- * A copy with the value at the path. Only maps and lists on the path are copied, because YAML aliases may share them.
+ * A copy of `inside` with the value at the path. Maps and lists on the path are copied, not changed, because YAML
+ * aliases may use the same map or list in other places.
  */
 function put(inside: unknown, [key, ...rest]: readonly string[], value: unknown, way: readonly string[]): unknown {
   if (key === undefined) return value;

@@ -96,8 +96,8 @@ export class SectionParser {
   }
 
   /**
-   * Parses the section `benchmark` with the values of command-line options. If there are workloads, the default is no
-   * tests.
+   * Parses the section `benchmark` with the values of command-line options. If the stack has workloads, no tests run by
+   * default.
    */
   benchmark(): BenchmarkConfig | undefined {
     const section = this.#raw["benchmark"] ?? {};

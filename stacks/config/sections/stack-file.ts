@@ -13,7 +13,7 @@ export const EDITOR_LINE = "# yaml-language-server: $schema=schema.json";
 
 const FILE = /^Pulumi\.(.+)\.yaml$/;
 
-/** Names of all stacks that have a file. */
+/** Names of all stacks that have a stack file in the directory. */
 export function stackNames(directory: string): string[] {
   return existsSync(directory)
     ? readdirSync(directory)
@@ -45,8 +45,8 @@ export function readStackFile(directory: string, stack: string): Record<string, 
 }
 
 /**
- * The sentence about the purpose of a stack: the first line of its file after the line for editors. Empty if that line
- * is not a comment.
+ * Sentence that says what a stack is for. It is the comment in the first line of the stack file, not counting the line
+ * for editors. Empty if this line is not a comment.
  */
 export function headline(directory: string, stack: string): string {
   const lines = readFileSync(join(directory, `Pulumi.${stack}.yaml`), "utf8").split("\n");

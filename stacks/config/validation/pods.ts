@@ -20,7 +20,7 @@ import type { PlatformConfig } from "../schema/platform";
 import type { WorkloadConfig } from "../../../benchmarks/workloads/mixed-workload-schema";
 import type { Named } from "../sections/section-parser";
 
-/** Loads for which load generators are planned. */
+/** Tests and mixed workloads for which load generators are planned. */
 export interface PlannedLoad {
   readonly benchmark: BenchmarkConfig | undefined;
   readonly workloads: readonly Named<WorkloadConfig>[];
@@ -29,12 +29,12 @@ export interface PlannedLoad {
 type PodsConfig = NonNullable<DeploymentConfig["pods"]>;
 
 /**
- * Settings that have a schema, but that Dragonfly does not support here. Dragonfly has no flags for them, or they
- * concern data on disk.
+ * Settings of the schema that deployments with Dragonfly must not have. Dragonfly has no flag for such a setting, or
+ * the setting is about data on disk.
  */
 const NOT_IN_DRAGONFLY: readonly string[] = Object.keys(settingsSchema.shape).filter((name) => name !== "maxmemory");
 
-/** Problems with deployments whose demands their platform cannot meet. */
+/** Problems with deployments that their platform cannot run. */
 export function podPlatformProblems(
   platform: PlatformConfig,
   deployments: readonly Named<DeploymentConfig>[],

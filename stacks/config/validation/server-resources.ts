@@ -9,7 +9,10 @@ import type { MachineFacts } from "./types";
 /** Part of a machine's or a pod's memory that servers may use. The system and the load generator need the rest. */
 export const MEMORY_SHARE = 0.9;
 
-/** Resources of a server: the limits of its pod, or those of this machine, which all servers share. */
+/**
+ * Cores and memory that a server may use. For a pod they are the pod's limits. On the platform `host` they are the
+ * cores and the memory of this machine, which all servers share.
+ */
 export interface ServerResources {
   readonly cores: number;
   readonly memoryBytes: number;
