@@ -106,7 +106,7 @@ function addStatus({ program, signal, finish }: Context): void {
     .option("--json", "nodes and verdicts as JSON")
     .option(
       "--watch",
-      "print what the stack's controllers find, when they find it, until Ctrl-C; with --json a line for each look",
+      "print the findings of the stack's controllers as they appear, until Ctrl-C; with --json, print one line for each look",
     )
     .action(async (stack: string, { watch, ...values }: Values) => {
       if (watch !== true) return printStackStatus(stack, "nodes", values, { signal, finish });
@@ -120,7 +120,7 @@ function addWatch({ program, signal, finish }: Context): void {
   const command = program
     .command("watch")
     .description(
-      "Verify servers that exist already, or a stack that Pulumi has deployed, again and again, and print what changes. " +
+      "Keep verifying servers that exist already, or a stack that Pulumi has deployed, and print what changes. " +
         "Ctrl-C ends it; the exit status is that of the last look: 0 if everything passed, else 1",
     )
     .argument("[stack]", "name of a deployed stack (default: the servers of the options)");

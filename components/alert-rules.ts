@@ -17,12 +17,15 @@ const FULL = 0.9;
 /** Alert threshold for a replica's lag: seconds since its last acknowledgement. */
 const MAX_LAG_SECONDS = 10;
 const SLOTS = 16_384;
-/** Alert threshold for the age of the controller's last look, seconds. */
+/** Alert threshold for the end of a certificate, days. cert-manager renews a certificate of 90 days when 30 are left. */
+const CERTIFICATE_DAYS = 14;
+/** Alert threshold for the age of the controller's last look, seconds. Looks are at most 120 s apart. */
 const STALE_LOOK_SECONDS = 300;
 
 /**
  * All alerting rules. Metrics whose names begin with redis_ come from github.com/oliver006/redis_exporter, for every
- * engine. The controller publishes metrics whose names begin with valkey_.
+ * engine. The controller publishes metrics whose names begin with valkey_, and
+ * kube-state-metrics those that begin with kube_.
  * @param namespace value of the label `namespace` of the metrics
  */
 export function alertRules(namespace: string): AlertRule[] {
@@ -99,16 +102,24 @@ export function alertRules(namespace: string): AlertRule[] {
       "2m",
       `${here("valkey_verified")} == 0`,
       "{{ $labels.deployment }} does not pass verification",
-      "The controller has found a problem for two minutes. Its Events on the StatefulSet, and `npm start -- status`, say which assertions do not hold.",
+      "For two minutes the controller has found a problem, or could not ask the servers. Its Events on the StatefulSet, and `npm start -- status`, say which assertions do not hold.",
+    ),
+    rule(
+      "ValkeyCertificateEnds",
+      "warning",
+      "5m",
+      `${here("valkey_certificate_expires_timestamp_seconds")} - time() < ${CERTIFICATE_DAYS} * 86400`,
+      "A certificate of {{ $labels.deployment }} ends in {{ $value | humanizeDuration }}",
+      "Clients will refuse to connect. Give the Secret a new certificate: servers load it without a restart.",
     ),
     rule(
       "ValkeyNotWatched",
       "warning",
       "5m",
-      `max by (deployment) (last_over_time(${here("valkey_verified")}[1h])) unless on (deployment) ` +
-        `time() - ${here("valkey_last_look_timestamp_seconds")} < ${STALE_LOOK_SECONDS}`,
-      "The controller of {{ $labels.deployment }} does not look",
-      "Nobody verifies the deployment, and nothing is repaired. The servers go on without the controller. Look at the log of the pod NAME-controller.",
+      `time() - ${here("valkey_last_look_timestamp_seconds")} > ${STALE_LOOK_SECONDS} or ` +
+        `kube_deployment_status_replicas_unavailable{namespace="${namespace}",deployment=~".+-controller"} > 0`,
+      "{{ $labels.deployment }}: the controller does not look",
+      "Nobody verifies the deployment, and nothing is repaired. The servers go on without the controller. Look at the Deployment NAME-controller and at the log of its pod. Without kube-state-metrics this alert does not see that the pod is missing.",
     ),
   ];
 }

@@ -7,10 +7,13 @@ import type { KubernetesClient } from "../platforms/kubernetes/api/client";
 import type { EventText } from "../platforms/kubernetes/api/events";
 import { createEvent } from "../platforms/kubernetes/api/events";
 import { Lease } from "../platforms/kubernetes/api/lease";
+import { PodChanges } from "../platforms/kubernetes/pods/pod-changes";
 import { findStatefulSet } from "../platforms/kubernetes/volumes/statefulset-volumes";
+import type { Inspection } from "../provider/updates/drift";
 import { inspectDeployment } from "../provider/updates/drift";
 import { repairDeployment } from "../provider/updates/repair";
 import { WANTED_NOTE, wantedNodes } from "../provider/updates/update-leases";
+import { firstCertificateEnd } from "./certificates";
 import type { LookEndpoint } from "./endpoint";
 import type { HealingDecision, HealingMemory } from "./healing";
 import { decide, NO_MEMORY, remember, rememberRepair, rememberRepairEnd } from "./healing";
@@ -23,6 +26,8 @@ import { watch } from "./watch";
 
 /** Time between two looks while the deployment does not pass, milliseconds. */
 const FAILING_EVERY_MS = 5_000;
+/** Time between two readings of the ends of the certificates, milliseconds. */
+const CERTIFICATES_EVERY_MS = 600_000;
 /** Time limit of a repair, milliseconds. */
 const REPAIR_MS = 300_000;
 
@@ -33,6 +38,8 @@ export class Controller {
   #memory: HealingMemory = { ...NO_MEMORY, failoverAt: Date.now() };
   /** Whether the memory has the repairs of former controllers of this deployment. */
   #isInformed = false;
+  /** Time at which the ends of the certificates were last read, milliseconds since 1970. */
+  #certificatesAt = 0;
   /** Reason why the last problem was not repaired, so that it is printed once. */
   #waiting = "";
   // One object for the life of the process: it measures for how long another holder has not renewed the Lease.
@@ -60,22 +67,44 @@ export class Controller {
   /** Looks until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { everySeconds } = this.settings;
+    const { namespace, statefulSet } = this.#target;
+    const say = (line: string): void => {
+      this.log(`${this.#target.name}: ${line}`);
+    };
+    const pods = PodChanges.watch(this.kubernetes, { namespace, statefulSet }, say, signal);
     await watch(
       {
         name: this.#target.name,
-        inspect: async () =>
-          this.#password().then(
-            (password) => inspectDeployment(this.#target, password, { signal }),
-            (error: unknown) => ({ verification: undefined, drift: [messageOf(error)] }),
-          ),
+        inspect: () => this.#inspect(signal),
       },
       {
         everyMs: everySeconds * 1000,
         failingEveryMs: Math.min(FAILING_EVERY_MS, everySeconds * 1000),
+        untilChange: (until) => pods.next(until),
         signal,
         onLook: (look, former) => this.#onLook(look, former, signal),
       },
     );
+  }
+
+  async #inspect(signal: AbortSignal): Promise<Inspection> {
+    let password: string;
+    try {
+      password = await this.#password();
+    } catch (error) {
+      return { verification: undefined, drift: [messageOf(error)] };
+    }
+    const inspection = await inspectDeployment(this.#target, password, { signal });
+    const { name, tls } = this.#target;
+    if (tls !== undefined && Date.now() - this.#certificatesAt >= CERTIFICATES_EVERY_MS) {
+      const endpoints = inspection.verification?.facts.nodes.map(({ node }) => node.endpoint) ?? [];
+      const end = await firstCertificateEnd(endpoints);
+      if (end !== undefined) {
+        this.endpoint.recordCertificateEnd(name, end);
+        this.#certificatesAt = Date.now();
+      }
+    }
+    return inspection;
   }
 
   async #onLook(look: Look, former: Look | undefined, signal: AbortSignal): Promise<void> {
@@ -89,6 +118,7 @@ export class Controller {
         isWarning: !look.pass,
       });
     if (!this.settings.repair) return;
+    this.#memory = remember(this.#memory, look);
     try {
       await this.#lease.otherHolder();
       if (!this.#isInformed) this.#memory = { ...this.#memory, ...historyIn(this.#lease.notes) };
@@ -97,7 +127,6 @@ export class Controller {
       this.#waiting = this.#sayWaiting(messageOf(error));
       return;
     }
-    this.#memory = remember(this.#memory, look);
     const decision = decide(this.#memory, look);
     this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
     if (decision.kind === "repair") await this.#repairAlone(decision, signal);
@@ -119,12 +148,12 @@ export class Controller {
       }
       this.#memory = memory;
       const limited = AbortSignal.any([signal, AbortSignal.timeout(REPAIR_MS)]);
-      await this.#lease.during(limited, (held) => this.#repair(decision, held));
-      this.#memory = rememberRepairEnd(this.#memory, Date.now());
+      const hasSucceeded = await this.#lease.during(limited, (held) => this.#repair(decision, held));
+      this.#memory = rememberRepairEnd(this.#memory, Date.now(), hasSucceeded);
     } catch (error) {
       this.log(`${this.#target.name}: ${messageOf(error)}`);
     } finally {
-      await this.#lease.release().catch(() => undefined);
+      await this.#lease.release(historyNote(this.#memory)).catch(() => undefined);
     }
   }
 
@@ -134,7 +163,7 @@ export class Controller {
       const wanted = this.#lease.notes[WANTED_NOTE];
       return wanted !== undefined && wanted !== wantedNodes(this.#target);
     };
-    const outdated = "an update to other nodes has not succeeded; run pulumi up again";
+    const outdated = "an update that changes the nodes of the deployment has not succeeded; run pulumi up again";
     // Asked before as well, because taking the Lease counts as a repair.
     if (isOutdated()) return outdated;
     const other = await this.#lease.acquire(historyNote(memory));
@@ -142,27 +171,26 @@ export class Controller {
     return isOutdated() ? outdated : undefined;
   }
 
-  async #repair({ what, handOver }: Repair, signal: AbortSignal): Promise<void> {
+  /** @returns whether it succeeded */
+  async #repair({ what, handOver }: Repair, signal: AbortSignal): Promise<boolean> {
     const { name } = this.#target;
     const why = what.join(", ");
     this.log(`${name}: repairing ${why}${handOver ? "" : ", without a hand-over"}`);
     const report: ReportProgress = (line, passing) => {
       if (passing !== true) this.log(`${name}: ${line}`);
     };
-    const [outcome, text] = await repairDeployment(
-      this.#target,
-      await this.#password(),
-      { handOver },
-      { timeoutMs: REPAIR_MS, signal, report },
-    ).then(
+    const repair = async (): Promise<boolean> =>
+      repairDeployment(this.#target, await this.#password(), { handOver }, { timeoutMs: REPAIR_MS, signal, report });
+    const [outcome, text] = await repair().then(
       (changed): [RepairOutcome, string] =>
-        changed ? ["done", `repaired ${why}`] : ["unneeded", `nothing had to be changed for ${why}`],
+        changed ? ["done", `repaired ${why}`] : ["unneeded", `no change was needed to repair ${why}`],
       (error: unknown): [RepairOutcome, string] => ["failed", `cannot repair ${why}: ${messageOf(error)}`],
     );
     this.endpoint.recordRepair(name, outcome);
     this.log(`${name}: ${text}`);
     const isFailed = outcome === "failed";
     await this.#tell({ reason: isFailed ? "RepairFailed" : "Repaired", message: text, isWarning: isFailed });
+    return !isFailed;
   }
 
   /** Creates an Event about the StatefulSet. An Event that cannot be created stops nothing. */

@@ -48,6 +48,11 @@ export class LookEndpoint {
     this.#metrics.record(look, former);
   }
 
+  /** @param end earliest end of the servers' certificates, milliseconds since 1970 */
+  recordCertificateEnd(deployment: string, end: number): void {
+    this.#metrics.recordCertificateEnd(deployment, end);
+  }
+
   recordRepair(deployment: string, outcome: RepairOutcome): void {
     this.#metrics.recordRepair(deployment, outcome);
   }

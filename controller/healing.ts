@@ -54,6 +54,8 @@ export interface RepairHistory {
   readonly repairs: readonly number[];
   /** Number of repairs in a row after which the next look still found a problem. */
   readonly inVain: number;
+  /** Whether the last repair has not succeeded. It may have left the disruption budgets of a cluster tight. */
+  readonly isUnfinished: boolean;
 }
 
 /** Memory of the controller between two looks. */
@@ -75,6 +77,7 @@ export const NO_MEMORY: HealingMemory = {
   failoverAt: undefined,
   repairs: [],
   inVain: 0,
+  isUnfinished: false,
 };
 
 /** Decision after a look. */
@@ -94,9 +97,10 @@ export type HealingDecision =
 /** The memory after a look. */
 export function remember(memory: HealingMemory, look: Look): HealingMemory {
   const now = Date.parse(look.at);
-  const problems = describeProblems(look);
+  const problems = describeProblems(memory, look);
   const isBroken = problems !== undefined;
   return {
+    ...memory,
     problems,
     since: problems === memory.problems ? memory.since : now,
     primaries: { ...memory.primaries, ...look.primaries },
@@ -108,17 +112,17 @@ export function remember(memory: HealingMemory, look: Look): HealingMemory {
 
 /** The memory when a repair begins. A controller that is killed in the middle of a repair has counted it. */
 export function rememberRepair(memory: HealingMemory, now: number): HealingMemory {
-  return { ...memory, repairs: [...memory.repairs, now], inVain: memory.inVain + 1 };
+  return { ...memory, repairs: [...memory.repairs, now], inVain: memory.inVain + 1, isUnfinished: true };
 }
 
 /** The memory when that repair has ended. */
-export function rememberRepairEnd(memory: HealingMemory, now: number): HealingMemory {
-  return { ...memory, since: now, repairs: [...memory.repairs.slice(0, -1), now] };
+export function rememberRepairEnd(memory: HealingMemory, now: number, hasSucceeded: boolean): HealingMemory {
+  return { ...memory, since: now, repairs: [...memory.repairs.slice(0, -1), now], isUnfinished: !hasSucceeded };
 }
 
 /** @param memory memory that includes this look */
 export function decide(memory: HealingMemory, look: Look): HealingDecision {
-  const what = problemsOf(look);
+  const what = problemsOf(memory, look);
   if (what.length === 0) return { kind: "none" };
   const now = Date.parse(look.at);
   const wait = (why: string): HealingDecision => ({ kind: "wait", why });
@@ -126,23 +130,26 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
   if (missing[0] !== undefined) return wait(`${missing[0].id} does not hold`);
   if (now - memory.since < STEADY_SECONDS * 1000) return wait("the deployment may recover by itself");
   if (memory.repairs.length >= MAX_REPAIRS_PER_HOUR)
-    return wait(`${MAX_REPAIRS_PER_HOUR} repairs in the last hour are the most that are made`);
+    return wait(`the limit of ${MAX_REPAIRS_PER_HOUR} repairs in one hour is reached`);
   const last = memory.repairs.at(-1);
   const pauseMs = Math.min(2 ** (memory.inVain - 1), LONGEST_WAIT_MINUTES) * MINUTE_MS;
   if (last !== undefined && memory.inVain > 0 && now - last < pauseMs)
-    return wait(`the last repair did not help; the next is ${pauseMs / MINUTE_MS} min after it`);
+    return wait(
+      `the last repair did not help; the next repair can start ${pauseMs / MINUTE_MS} min after the last one`,
+    );
   const handOver = memory.failoverAt === undefined || now - memory.failoverAt >= QUIET_MINUTES * MINUTE_MS;
-  if (!handOver && look.pass) return wait(`a failover was less than ${QUIET_MINUTES} min ago`);
+  if (!handOver && look.remarks.length > 0) return wait(`a failover was less than ${QUIET_MINUTES} min ago`);
   return { kind: "repair", what, handOver };
 }
 
-/** Names of assertions that a repair can make hold again. If all assertions hold, the remarks. */
-function problemsOf({ pass, assertions, remarks }: Look): readonly string[] {
-  return pass ? remarks : assertions.filter(isRepairable).map(({ id }) => id);
+/** Names of assertions that a repair can make hold again. If all assertions hold, what else there is to do. */
+function problemsOf({ isUnfinished }: HealingMemory, { pass, assertions, remarks }: Look): readonly string[] {
+  if (!pass) return assertions.filter(isRepairable).map(({ id }) => id);
+  return remarks.length === 0 && isUnfinished ? ["the end of a repair that did not succeed"] : remarks;
 }
 
-function describeProblems(look: Look): string | undefined {
-  const problems = problemsOf(look);
+function describeProblems(memory: HealingMemory, look: Look): string | undefined {
+  const problems = problemsOf(memory, look);
   return problems.length === 0 ? undefined : problems.join("; ");
 }
 

@@ -22,6 +22,11 @@ export class LookMetrics {
     "deployment",
   );
   readonly #duration = this.#gauge("valkey_look_duration_seconds", "Duration of the last look", "deployment");
+  readonly #certificate = this.#gauge(
+    "valkey_certificate_expires_timestamp_seconds",
+    "Earliest end of the servers' certificates",
+    "deployment",
+  );
   readonly #failovers = new Counter({
     name: "valkey_failovers_total",
     help: "Shards whose primary changed since the previous look",
@@ -49,6 +54,11 @@ export class LookMetrics {
     this.#at.set({ deployment }, Date.parse(at) / 1000);
     this.#duration.set({ deployment }, seconds);
     this.#failovers.inc({ deployment }, failoversBetween(former?.primaries ?? {}, look.primaries));
+  }
+
+  /** @param end milliseconds since 1970 */
+  recordCertificateEnd(deployment: string, end: number): void {
+    this.#certificate.set({ deployment }, end / 1000);
   }
 
   recordRepair(deployment: string, outcome: RepairOutcome): void {

@@ -8,11 +8,11 @@ import type { RepairHistory } from "./healing";
 
 const REPAIRS_NOTE = "valkey/repairs";
 
-const schema = z.object({ repairs: z.array(z.number()), inVain: z.number().min(0) });
+const schema = z.object({ repairs: z.array(z.number()), inVain: z.number().min(0), isUnfinished: z.boolean() });
 
 /** Annotation with the history. */
-export function historyNote({ repairs, inVain }: RepairHistory): LeaseNotes {
-  return { [REPAIRS_NOTE]: JSON.stringify({ repairs, inVain }) };
+export function historyNote({ repairs, inVain, isUnfinished }: RepairHistory): LeaseNotes {
+  return { [REPAIRS_NOTE]: JSON.stringify({ repairs, inVain, isUnfinished }) };
 }
 
 /** The history in the annotations; undefined if there is none, or if it cannot be read. */

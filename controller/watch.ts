@@ -17,6 +17,11 @@ export interface WatchOptions {
   readonly everyMs: number;
   /** Time between two looks while the deployment does not pass, milliseconds. @default `everyMs` */
   readonly failingEveryMs?: number | undefined;
+  /**
+   * Waits until something has changed since its last call. The next look then comes early, but at least
+   * `failingEveryMs` after the last look. @default looks come by the clock only
+   */
+  readonly untilChange?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Ends the watching. */
   readonly signal: AbortSignal;
   /** Called after every look; the next look waits for it. @param former the look before; undefined for the first look */
@@ -25,7 +30,7 @@ export interface WatchOptions {
 
 /** Looks until the signal is aborted. @returns the last look; undefined if the first one was not finished */
 export async function watch({ name, inspect }: Watched, options: WatchOptions): Promise<Look | undefined> {
-  const { everyMs, failingEveryMs = everyMs, signal, onLook } = options;
+  const { everyMs, failingEveryMs = everyMs, untilChange, signal, onLook } = options;
   let former: Look | undefined;
   for (;;) {
     const at = new Date();
@@ -37,7 +42,27 @@ export async function watch({ name, inspect }: Watched, options: WatchOptions): 
     const look = lookOf(name, inspection, { at, seconds: elapsedMs / 1000, former });
     await onLook(look, former);
     former = look;
-    const untilNextMs = (look.pass && look.remarks.length === 0 ? everyMs : failingEveryMs) - elapsedMs;
-    await pause(Math.max(0, untilNextMs), signal).catch(() => undefined);
+    const shortestMs = Math.max(0, failingEveryMs - elapsedMs);
+    const isHealthy = look.pass && look.remarks.length === 0;
+    const longestMs = isHealthy ? Math.max(0, everyMs - elapsedMs) : shortestMs;
+    await pauseUntilChange({ shortestMs, longestMs, untilChange, signal });
   }
+}
+
+async function pauseUntilChange({
+  shortestMs,
+  longestMs,
+  untilChange,
+  signal,
+}: Pick<WatchOptions, "untilChange" | "signal"> & {
+  readonly shortestMs: number;
+  readonly longestMs: number;
+}): Promise<void> {
+  await pause(shortestMs, signal).catch(() => undefined);
+  const ended = new AbortController();
+  const rest = AbortSignal.any([signal, ended.signal]);
+  const waits = [pause(longestMs - shortestMs, rest).catch(() => undefined)];
+  if (untilChange !== undefined) waits.push(untilChange(rest));
+  await Promise.race(waits);
+  ended.abort();
 }

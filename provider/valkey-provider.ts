@@ -27,7 +27,9 @@ const logLine = (urn: string, line: string): void => {
 /** The provider. One process serves all resources of an update. */
 export class ValkeyProvider implements provider.Provider {
   readonly #cancelled = new AbortController();
-  readonly #leases = new UpdateLeases();
+  readonly #leases = new UpdateLeases((why) => {
+    this.#cancelled.abort(why);
+  });
 
   /**
    * @param version version of this package
@@ -75,7 +77,7 @@ export class ValkeyProvider implements provider.Provider {
     const handler = await this.#handler(urn);
     const { values, secrets } = plainValues(inputs);
     const context = this.#context(urn);
-    const work = this.#leases.hold(values, true, context).then(() => handler.create(values, context));
+    const work = this.#leases.hold(values, values, context).then(() => handler.create(values, context));
     const { id, outputs } = await this.#untilCancelled(work);
     return { id, outs: withSecrets(handler, { ...values, ...outputs }, secrets) };
   };
@@ -87,7 +89,7 @@ export class ValkeyProvider implements provider.Provider {
     const { state, attempts } = takeAttempts(before.values);
     const context = this.#context(urn);
     // The controller works by the former inputs until the update has replaced it.
-    for (const inputs of [state, values]) await this.#leases.hold(inputs, inputs === values, context);
+    for (const inputs of [state, values]) await this.#leases.hold(inputs, values, context);
     const work =
       handler.update === undefined
         ? handler.create(values, context).then(({ outputs }) => outputs)
@@ -109,7 +111,7 @@ export class ValkeyProvider implements provider.Provider {
     if (handler.delete === undefined) return;
     const context = this.#context(urn);
     // What is to be deleted may be gone, and the Lease with it.
-    await this.#leases.hold(state, false, context).catch(() => undefined);
+    await this.#leases.hold(state, undefined, context).catch(() => undefined);
     await this.#untilCancelled(handler.delete(id, state, context));
   };
 

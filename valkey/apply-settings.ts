@@ -105,7 +105,7 @@ async function requireMemory(
   const used = infoNumber(parseInfo(await connection.info("memory")), "used_memory") ?? 0;
   if (used <= limit) return;
   throw new Failure(
-    `${name} uses ${used} bytes, which is more than the new maxmemory of ${limit}, so it would refuse every write. ` +
+    `${name} uses ${used} bytes, which is more than the new maxmemory of ${limit} bytes, so ${name} would refuse every write. ` +
       "Nothing has changed; delete data, add shards, or set a maxmemory-policy that evicts keys",
   );
 }

@@ -152,7 +152,7 @@ const MAX_ANOMALIES = 5;
 export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow): string[] {
   const where = `${scenario} on ${deployment}`;
   const count = (holds: (record: ScenarioRecord) => boolean): number => records.filter(holds).length;
-  const of = (number: number): string => (records.length === 1 ? "" : ` in ${number} of ${records.length}`);
+  const of = (number: number): string => (records.length === 1 ? "" : ` in ${number} of ${records.length} repeats`);
   const assisted = count((record) => record.assisted);
   const repaired = count((record) => record.repaired);
   const unreadReason = records.find((record) => record.unreadReason !== null)?.unreadReason ?? "";

@@ -124,6 +124,6 @@ async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: numb
 
 function describeWindow({ deployment, acknowledged, seconds, failed, unknown, samples }: SoakWindow): string {
   const residentBytes = samples.reduce((sum, sample) => sum + (sample.residentBytes ?? 0), 0);
-  const errors = failed + unknown > 0 ? `, ${failed} failed and ${unknown} without reply` : "";
+  const errors = failed + unknown > 0 ? `, ${failed} requests failed and ${unknown} got no reply` : "";
   return `${deployment} ${Math.round(acknowledged / seconds)}/s, ${formatBytes(residentBytes)} resident${errors}`;
 }

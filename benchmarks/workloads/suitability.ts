@@ -117,7 +117,7 @@ function rateProblems([name, workload]: NamedWorkload, label: Label): string[] {
   if (workload.loadGenerator !== "memtier" || workload.rate === undefined || workload.rate % workload.clients === 0)
     return [];
   const path = label(["workloads", name, "rate"]);
-  const rule = `memtier_benchmark needs a multiple of its ${workload.clients} connections`;
+  const rule = `memtier_benchmark needs a rate that is a multiple of ${workload.clients}, the number of its connections`;
   return [`${path} is ${workload.rate}: ${rule}; nearest values: ${multiplesAround(workload.rate, workload.clients)}`];
 }
 
@@ -130,7 +130,7 @@ function readingProblems(
   const path = label(["workloads", name, "readFrom"]);
   if (workload.loadGenerator === "valkey-benchmark" && (workload.reads < 1 || mode !== "cluster")) {
     const rule = "valkey-benchmark reads from replicas only in cluster mode and with reads: 1";
-    const found = mode === "cluster" ? "" : ` (${deployment} is replication)`;
+    const found = mode === "cluster" ? "" : ` (${deployment} is in replication mode)`;
     return [`${path}: ${rule}${found}; the load generator open-loop reads from replicas in both modes`];
   }
   if (workload.readFrom === "any" || shape.replicasPerPrimary !== 0) return [];

@@ -200,7 +200,7 @@ class StackRun {
         const programs: Programs = await findPrograms(packagesDirectory(), report, this.interruption);
         this.collector.setPrograms(programs);
         this.#host = new Host(RunDirectory.create(runsDirectory(), this.options.stack), programs);
-        return `Valkey ${programs.version} from ${programs.source}${ended > 0 ? `; ${ended} processes of a killed run stopped` : ""}`;
+        return `Valkey ${programs.version} from ${programs.source}${ended > 0 ? `; stopped ${ended} processes of a killed run` : ""}`;
       },
     };
   }
@@ -213,7 +213,7 @@ class StackRun {
       run: async () => {
         const host = this.#ready();
         this.#deployments.push(...(await Promise.all(plans.map((plan) => host.start(plan, this.#signal())))));
-        return `${servers} servers in ${this.config.platform.zones.length} zones run`;
+        return `${servers} servers run in ${this.config.platform.zones.length} zones`;
       },
     };
   }

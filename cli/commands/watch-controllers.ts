@@ -43,7 +43,7 @@ interface Source {
 
 /** @returns a problem if the deployment has no controller */
 async function openSource(target: DeployedTarget["target"]): Promise<Source | string> {
-  const advice = "npm start -- watch STACK asks the servers itself";
+  const advice = "use npm start -- watch STACK, which asks the servers directly";
   if (target.platform !== "kubernetes")
     return `${target.name} is not on Kubernetes, so it has no controller; ${advice}`;
   const source = { target, kubernetes: await openKubernetesClient(target) };

@@ -20,7 +20,11 @@ export function addBreakOptions(command: Command): Command {
     ...value.split(","),
   ];
   return command
-    .option("--scenario <names>", "scenarios, with commas or several times (default: all)", collectNames)
+    .option(
+      "--scenario <names>",
+      "names of scenarios, separated by commas; may be repeated (default: all)",
+      collectNames,
+    )
     .option("--repeats <n>", "repeats of each scenario (default: the stack's)", parseNumber)
     .option("--rate <n>", "offered rate, writes per second (default: the stack's)", parseNumber)
     .option("--output <dir>", "directory of the results (default: results/TIME)")

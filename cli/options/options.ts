@@ -41,7 +41,7 @@ const LOAD_OPTIONS: readonly BenchmarkOption[] = [
   { key: "pipeline", flags: "--pipeline <n>", help: "requests in flight per connection", parse: parseNumber },
   { key: "dataSize", flags: "--datasize <bytes>", help: "value size", parse: parseNumber },
   { key: "threads", flags: "--threads <n>", help: "threads of the load generator", parse: parseNumber },
-  { key: "tests", flags: "--tests <list>", help: "tests of valkey-benchmark, with commas", parse: text },
+  { key: "tests", flags: "--tests <list>", help: "tests of valkey-benchmark, separated by commas", parse: text },
   { key: "keySpace", flags: "--keyspace-len <n>", help: "distinct keys", parse: parseNumber },
   { key: "rate", flags: "--rate <rps>", help: "offered rate, requests per second", parse: parseNumber },
   { key: "workloadName", flags: "--workload-name <name>", help: "name of the workload in the results", parse: text },

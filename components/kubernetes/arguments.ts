@@ -202,6 +202,12 @@ export interface ControllerArgs {
   readonly everySeconds?: number | undefined;
   /** Whether the controller repairs the deployment. With `false`, it only reports what it finds. @default false */
   readonly repair?: boolean | undefined;
+  /**
+   * Ports of the API server to which the pod may connect. Some network plugins compare the port of the API server's
+   * endpoint with the policy, for example 8443 or 16443.
+   * @default [443, 6443]
+   */
+  readonly apiServerPorts?: readonly number[] | undefined;
 }
 
 export interface Tls {

@@ -144,7 +144,7 @@ export function createControllerPolicy(context: DeploymentContext, port: number)
         ingress: [{ from: [...(args.access?.monitoring ?? [{ namespaceSelector: {} }])], ports: [tcp(port)] }],
         egress: [
           { to: [...(args.access?.nodes ?? deployed)], ports: [tcp(CLIENT_PORT), tcp(SENTINEL_PORT)] },
-          { ports: API_SERVER_PORTS.map(tcp) },
+          { ports: (args.controller?.apiServerPorts ?? API_SERVER_PORTS).map(tcp) },
           DNS,
         ],
       },

@@ -82,7 +82,7 @@ async function openFormerNodes(
     if (unknownNodes(states).length > 0 && !ownAllSlots(states))
       throw new Failure(
         `${target.name}: some slots belong to nodes that do not run, and no other node has the data of these slots. Start ${listNames(absent)} again, ` +
-          `or undo the change of the shape (${why ?? "they do not run"})`,
+          `or undo the change of the shape${why === undefined ? "" : `. Why these nodes do not run: ${why}`}`,
       );
   }
   return { deployment, absent };

@@ -75,7 +75,9 @@ async function setOnNodes(
   }
   if (needsAll) throw appendOnlyRefusal(target.name, part.why);
   await applySettings(part.deployment, changes, options, mayRaise);
-  context.report(`${target.name}: some servers do not run; they read their settings when they start (${part.why})`);
+  context.report(
+    `${target.name}: some servers do not run; these servers read their settings when they start. Why they do not run: ${part.why}`,
+  );
   return { pending: true, drift: [] };
 }
 
@@ -87,7 +89,7 @@ function appendOnlyRefusal(name: string, why: string): Failure {
   return new Failure(
     `${name}: ${APPEND_ONLY} can change only while every server runs: a server that starts with ${APPEND_ONLY} on does not read its ` +
       "snapshot, and a server that starts without it does not read its append-only file. Nothing has changed. Undo the change of " +
-      `${APPEND_ONLY}, or run the update again when all servers run (${why})`,
+      `${APPEND_ONLY}, or run the update again when all servers run. Present state of the servers: ${why}`,
   );
 }
 

@@ -11,7 +11,7 @@ import { inspectOrReport } from "../protocol/preview";
 import type { InputProblem, ResourceHandler } from "../protocol/resource-handler";
 import { waitOptions } from "../protocol/waiting";
 import type { StoredDeployment } from "../updates/volume-refusals";
-import { volumeRefusals, volumesOf, zoneChange } from "../updates/volume-refusals";
+import { volumeRefusals, volumesOf, zoneChange, zoneList } from "../updates/volume-refusals";
 
 export interface VolumesInputs extends StoredDeployment {
   /** Time limit for volumes to grow, seconds. */
@@ -36,8 +36,8 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
     const { lost, gained } = zoneChange(before.zones, target.zones);
     const grows = parseQuantity(storage.size) !== parseQuantity(had.size);
     const leaving = compact([
-      lost.length > 0 ? `zones lose ${lost.join(", ")}: nodes there` : undefined,
-      gained.length > 0 ? `zones gain ${gained.join(", ")}: nodes of fuller zones` : undefined,
+      lost.length > 0 ? `${areZones(lost)} removed: nodes there` : undefined,
+      gained.length > 0 ? `${areZones(gained)} added: nodes in fuller zones` : undefined,
     ]);
     return compact([
       grows
@@ -76,3 +76,7 @@ export const handler: ResourceHandler<VolumesInputs, object> = {
       await deleteOrphans(kubernetes, volumesOf({ target, storage }), storage.onDestroy === "delete");
   },
 };
+
+function areZones(zones: readonly string[]): string {
+  return `${zoneList(zones)} ${zones.length === 1 ? "is" : "are"}`;
+}

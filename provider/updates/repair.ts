@@ -1,4 +1,5 @@
 /** Repairs a deployment that serves, by the same steps as an update. */
+import { Failure } from "../../lib/errors";
 import type { WaitOptions } from "../../lib/progress";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
@@ -15,7 +16,7 @@ const SETTLING_MS = 15_000;
  * Repairs a deployment whose servers all reply. If a repair is stopped or killed at any point, the next one continues
  * from there.
  * @returns whether anything had to be changed
- * @throws Failure when the deployment must not be changed, or is not repaired in time
+ * @throws Failure when the deployment must not be changed, or does not pass verification afterwards
  */
 export async function repairDeployment(
   target: DeploymentReference,
@@ -27,6 +28,8 @@ export async function repairDeployment(
   await tightenBudgets(target);
   const { changed } = await form(deployment, target.shape, { ...waiting, signal, repair: limits });
   const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
-  if (verification.verdict.pass) await loosenBudgets(target, verification);
+  const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
+  if (failed.length > 0) throw new Failure(failed.map(({ id, found }) => `${id}: ${found}`).join("; "));
+  await loosenBudgets(target, verification);
   return changed;
 }

@@ -1,14 +1,14 @@
 /** Leases of deployments with a controller: an update holds them, so that no controller changes the deployment too. */
 import { hostname } from "node:os";
 import { checksum } from "../../lib/checksum";
+import { Failure } from "../../lib/errors";
 import type { DeploymentReference, KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
-import { Lease, LEASE_SECONDS, serviceAccountUid } from "../../platforms/kubernetes/api/lease";
+import { Lease, serviceAccountUid } from "../../platforms/kubernetes/api/lease";
 import type { HandlerContext } from "../protocol/resource-handler";
 
 /** First word of the holder's name. One update takes over from another, because Pulumi runs one update at a time. */
 const UPDATE = "pulumi";
-const RENEW_MS = (LEASE_SECONDS * 1000) / 4;
 /** Time limit for a controller to finish a repair, milliseconds. */
 const PATIENCE_MS = 360_000;
 /** Annotation of the Lease: checksum of the nodes that the last update wanted. */
@@ -24,31 +24,39 @@ export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReferenc
   return checksum(JSON.stringify([mode, shape.primaries, shape.replicasPerPrimary, zones, settings]));
 }
 
+type Inputs = Readonly<Record<string, unknown>>;
+
 /**
  * The Leases that this process holds. It renews them until it ends, because the update may still change objects after
- * the last handler. Then the controller goes on after LEASE_SECONDS.
+ * the last handler. When nobody renews a Lease any more, the controller goes on after 60 s.
  */
 export class UpdateLeases {
   readonly #held = new Map<string, Promise<Lease | undefined>>();
 
+  /** @param onLost called if this process loses a Lease, for example while its machine sleeps: the update must stop */
+  constructor(private readonly onLost: (why: Failure) => void) {}
+
   /**
    * Takes the Lease of the deployment, if it has one, and waits while a controller repairs the deployment.
-   * @param inputs inputs of a resource
-   * @param isWanted whether the update wants these inputs; false for the inputs of the former update
+   * @param inputs inputs of a resource: those of the former update, or those of this update
+   * @param wanted inputs of this update; undefined if it deletes the resource
    * @throws Failure when the API server refuses, or the controller does not finish in time
    */
-  async hold(inputs: Readonly<Record<string, unknown>>, isWanted: boolean, context: HandlerContext): Promise<void> {
+  async hold(inputs: Inputs, wanted: Inputs | undefined, context: HandlerContext): Promise<void> {
     const target = inputs["target"] as DeploymentReference | undefined;
     if (target?.platform !== "kubernetes" || target.lease === undefined) return;
     const key = `${target.namespace}/${target.lease}`;
-    const taken = this.#held.get(key) ?? take(target, target.lease, context);
+    const taken = this.#held.get(key) ?? take(target, target.lease, context, this.onLost);
     this.#held.set(key, taken);
     // A failed attempt is not kept, so that the next handler tries again.
     taken.catch(() => this.#held.delete(key));
     const lease = await taken;
-    const wanted = wantedNodes(target);
-    if (isWanted && lease !== undefined && lease.notes[WANTED_NOTE] !== wanted)
-      await lease.await({ [WANTED_NOTE]: wanted }, PATIENCE_MS, context.signal, context.report);
+    const future = wanted?.["target"] as DeploymentReference | undefined;
+    // An update that removes the controller also says what it wants: if it fails, the controller is still there.
+    if (lease === undefined || future?.platform !== "kubernetes") return;
+    const nodes = wantedNodes(future);
+    if (lease.notes[WANTED_NOTE] !== nodes)
+      await lease.await({ [WANTED_NOTE]: nodes }, PATIENCE_MS, context.signal, context.report);
   }
 }
 
@@ -57,6 +65,7 @@ async function take(
   target: KubernetesReference,
   lease: string,
   { signal, report }: HandlerContext,
+  onLost: (why: Failure) => void,
 ): Promise<Lease | undefined> {
   const kubernetes = await openKubernetesClient(target);
   const name = { namespace: target.namespace, lease };
@@ -64,7 +73,9 @@ async function take(
   const holder = `${UPDATE} on ${hostname()}, process ${process.pid}`;
   const own = new Lease(kubernetes, name, holder, (other) => other.startsWith(`${UPDATE} `));
   await own.await({}, PATIENCE_MS, signal, report);
-  // A renewal that fails is tried again. Without any, the controller takes over.
-  setInterval(() => void own.acquire().catch(() => undefined), RENEW_MS).unref();
+  own.keep((why) => {
+    // The Lease goes with the controller, which the update may have removed.
+    if (why !== "gone") onLost(new Failure(`${why}, so the update stops; run pulumi up again`));
+  });
   return own;
 }

@@ -49,6 +49,11 @@ export function zoneChange(before: readonly string[], after: readonly string[]):
   };
 }
 
+/** Zones as text: `zone a`, or `zones a, b`. */
+export function zoneList(zones: readonly string[]): string {
+  return `${zones.length === 1 ? "zone" : "zones"} ${zones.join(", ")}`;
+}
+
 /** Claims of the servers' StatefulSet. */
 export function volumesOf({
   target: { namespace, statefulSet },
@@ -141,12 +146,12 @@ async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promis
   // A node without replicas would lose its data.
   const mayNotMove = shape.replicasPerPrimary === 0 ? [...there, ...tooMany] : [];
   if (mayNotMove.length === 0) return undefined;
-  const change = there.length > 0 ? `lose ${lost.join(", ")}` : `gain ${gained.join(", ")}`;
+  const change = there.length > 0 ? `${zoneList(lost)} cannot be removed` : `${zoneList(gained)} cannot be added`;
   return {
     property: "target.zones",
     reason:
-      `zones cannot ${change}: nodes of ${name} would have to move, and no replica could take over from them (${listNames(mayNotMove)}): ` +
-      `a pod can run only in the zone of its volume. Keep the zones; add replicas first; or ${ANOTHER_WAY}`,
+      `${change}: a pod can run only in the zone of its volume, so nodes of ${name} would have to move, ` +
+      `and no replica could take over from them (volumes: ${listNames(mayNotMove)}). Keep the zones; add replicas first; or ${ANOTHER_WAY}`,
   };
 }
 
@@ -184,8 +189,8 @@ async function whyFixedSize({ kubernetes, claims }: Change): Promise<string | un
     if (found === undefined) return `the cluster has no storage class ${name} any more`;
     if (found.allowVolumeExpansion !== true)
       return (
-        `storage class ${name} does not set allowVolumeExpansion: true. Set it, if its driver can grow volumes ` +
-        `(kubectl patch storageclass ${name} -p '{"allowVolumeExpansion":true}')`
+        `storage class ${name} does not set allowVolumeExpansion: true. If the driver of this class can grow volumes, set ` +
+        `allowVolumeExpansion (kubectl patch storageclass ${name} -p '{"allowVolumeExpansion":true}')`
       );
   }
   return undefined;

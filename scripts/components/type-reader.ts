@@ -98,7 +98,7 @@ export class TypeReader {
     if (type.types.every(isObject)) return this.#formsOf(type, path, name);
     if (type.types.filter(isObject).length > 1) {
       this.problems.push(
-        `${path}: a union of values and several objects; use one object with a property for each form`,
+        `${path}: the union mixes values with several object types; use one object type that has a property for each alternative of the union`,
       );
       return { kind: "any" };
     }
@@ -139,7 +139,9 @@ export class TypeReader {
   #formsOf(type: ts.UnionType, path: string, ownName: string): Shape {
     const by = this.#discriminator(type.types);
     if (by === undefined) {
-      this.problems.push(`${path}: a union of objects without a property that tells them apart`);
+      this.problems.push(
+        `${path}: the object types of the union have no property that tells them apart; give each of them a property with a different fixed value`,
+      );
       return { kind: "any" };
     }
     const name = type.aliasSymbol?.name ?? ownName;
@@ -152,7 +154,9 @@ export class TypeReader {
       for (const property of forms.flatMap(({ properties }) => properties)) {
         const first = merged.get(property.name);
         if (first !== undefined && property.name !== by && !isSame(first, property))
-          this.problems.push(`${path}.${property.name}: has different types in the forms of ${name}`);
+          this.problems.push(
+            `${path}.${property.name}: has different types in the alternatives of the union ${name}; use the same type in all of them`,
+          );
         const isRequired = forms.every(({ properties }) =>
           properties.some((each) => each.name === property.name && each.isRequired),
         );

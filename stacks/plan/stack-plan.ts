@@ -256,8 +256,8 @@ function notesOf(
   }
   const workload = measurement?.workload ?? benchmark;
   if (workload.clients !== benchmark.clients || workload.threads !== benchmark.threads) {
-    const wanted = `${benchmark.clients} on ${benchmark.threads}`;
-    const rule = "because the primaries of every cluster can share this number evenly";
+    const wanted = `${benchmark.clients} clients on ${benchmark.threads} threads`;
+    const rule = "because the primaries of every cluster can share these numbers evenly";
     notes.push(`${workload.clients} clients on ${workload.threads} threads instead of ${wanted}, ${rule}`);
   }
   for (const { name, survives } of deployments) {

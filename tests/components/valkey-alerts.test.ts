@@ -29,9 +29,12 @@ const SERIES: Readonly<Record<string, { readonly metric: string; readonly fires:
       { metric: "redis_aof_last_bgrewrite_status", fires: "0x40", holds: "1x40" },
     ],
     ValkeyNotVerified: [{ metric: "valkey_verified", fires: "0x40", holds: "0x3 1x36" }],
+    ValkeyCertificateEnds: [
+      { metric: "valkey_certificate_expires_timestamp_seconds", fires: "1209600x40", holds: "1300000x40" },
+    ],
     ValkeyNotWatched: [
       { metric: "valkey_last_look_timestamp_seconds", fires: "0x40", holds: "0+30x40" },
-      { metric: "valkey_last_look_timestamp_seconds", fires: "0+30x20 stale", holds: "0+30x20 stale 630+30x20" },
+      { metric: "kube_deployment_status_replicas_unavailable", fires: "1x40", holds: "0x40" },
     ],
   };
 const CASES = Object.entries(SERIES).flatMap(([alert, series]) => series.map((each) => ({ alert, ...each })));
@@ -48,13 +51,12 @@ function judge(
   onTestFinished(() => {
     rmSync(directory, { recursive: true });
   });
-  const labels = `{namespace="${namespace}",pod="orders-1",slave_ip="orders-2"}`;
+  const labels = `{namespace="${namespace}",pod="orders-1",slave_ip="orders-2",deployment="orders-controller"}`;
   const rule = RULES.find((each) => each.alert === alert);
   writeFileSync(join(directory, "rules.json"), JSON.stringify({ groups: [{ name: "valkey", rules: RULES }] }));
   const input_series = [
     { series: `${metric}${labels}`, values },
     { series: `redis_memory_max_bytes${labels}`, values: `${limit}x40` },
-    ...(alert === "ValkeyNotWatched" ? [{ series: `valkey_verified${labels}`, values: "1x40" }] : []),
   ];
   // Descriptions hold figures, which are not what this is about.
   const asked = `count(ALERTS{alertname="${alert}",alertstate="firing",severity="${rule?.labels.severity ?? ""}"}) or vector(0)`;

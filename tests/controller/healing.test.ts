@@ -83,7 +83,7 @@ describe("the decision to repair", () => {
       if (decide(memory, each).kind !== "repair") continue;
       repairs.push(seconds);
       const now = START + seconds * 1000;
-      memory = rememberRepairEnd(rememberRepair(memory, now), now);
+      memory = rememberRepairEnd(rememberRepair(memory, now), now, true);
     }
     const pauses = repairs.slice(1).map((at, index) => Math.floor((at - (repairs[index] ?? 0)) / 60));
     expect(pauses.slice(0, 5)).toEqual([1, 2, 4, 8, 16]);
@@ -93,14 +93,24 @@ describe("the decision to repair", () => {
     expect(remember(memory, look(7200, [])).inVain).toBe(0);
   });
 
+  it("repeats a repair that did not succeed, even if all assertions hold, until it has succeeded", () => {
+    const failed = rememberRepairEnd(rememberRepair(NO_MEMORY, START), START, false);
+    const looks = [look(60, []), look(90, [])];
+    expect(decisionAfter(looks, failed)).toEqual({
+      ...{ kind: "repair", what: ["the end of a repair that did not succeed"], handOver: true },
+    });
+    expect(decisionAfter(looks, rememberRepairEnd(failed, START, true))).toEqual({ kind: "none" });
+  });
+
   it("waits after the end of a repair, and counts a repair in the middle of which the controller died", () => {
     const begun = rememberRepair(after([look(0, [BROKEN]), look(20, [BROKEN])]), START + 20_000);
     const later = look(70, [BROKEN]);
-    expect(decisionAfter([later], { ...NO_MEMORY, repairs: begun.repairs, inVain: begun.inVain })).toEqual({
+    const restarted = { ...NO_MEMORY, repairs: begun.repairs, inVain: begun.inVain };
+    expect(decisionAfter([look(45, [BROKEN]), later], restarted)).toEqual({
       kind: "wait",
-      why: "the deployment may recover by itself",
+      why: "the last repair did not help; the next repair can start 1 min after the last one",
     });
-    const ended = rememberRepairEnd(begun, START + 50_000);
+    const ended = rememberRepairEnd(begun, START + 50_000, true);
     expect(ended.repairs).toEqual([START + 50_000]);
     expect(decisionAfter([later, look(100, [BROKEN])], ended).kind).toBe("wait");
     expect(decisionAfter([later, look(110, [BROKEN])], ended).kind).toBe("repair");

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { historyIn, historyNote } from "../../controller/repair-history";
 
 it("comes back from the Lease as it was written", () => {
-  const history = { repairs: [1_000, 2_000], inVain: 2 };
+  const history = { repairs: [1_000, 2_000], inVain: 2, isUnfinished: true };
   expect(historyIn({ other: "note", ...historyNote(history) })).toEqual(history);
 });
 

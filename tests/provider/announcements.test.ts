@@ -93,7 +93,7 @@ describe("a preview", () => {
   it("says that another image is looked at before pods are replaced", () => {
     const inputs = { target: target(), password: "p", image: "valkey:8.1.1", pod: {}, timeoutSeconds: 60 };
     expect(imageCheck.describeChange?.(inputs, { ...inputs, image: "valkey:9.1.2" })).toEqual([
-      "image valkey:8.1.1 becomes valkey:9.1.2; one pod runs the new image first, and if the image is not Valkey, nothing changes",
+      "image valkey:8.1.1 becomes valkey:9.1.2; one pod runs the new image first, and if the new image is not Valkey, nothing changes",
     ]);
     expect(imageCheck.describeChange?.(inputs, { ...inputs, password: "q" })).toEqual([]);
   });
@@ -144,8 +144,8 @@ describe("a preview", () => {
     const inputs = { target: within(["a", "b", "c"]), storage: storage("1Gi"), timeoutSeconds: 60 };
     const how =
       "one after the other, with new volumes; each node copies its data from other nodes before the next node moves";
-    const left = `zones lose c: nodes there move to other zones, ${how}`;
-    const gained = `zones gain d: nodes of fuller zones move to other zones, ${how}`;
+    const left = `zone c is removed: nodes there move to other zones, ${how}`;
+    const gained = `zone d is added: nodes in fuller zones move to other zones, ${how}`;
     expect(volumes.describeChange?.(inputs, { target: within(["a", "b"]) })).toEqual([left]);
     expect(volumes.describeChange?.(inputs, { target: within(["a", "b", "c", "d"]) })).toEqual([gained]);
     expect(volumes.describeChange?.(inputs, { target: within(["d", "a", "b"]) })).toEqual([left, gained]);

@@ -8,8 +8,10 @@ import { drain } from "./rows/drain";
 import { failure } from "./rows/failure";
 import { spuriousFailovers } from "./rows/spurious-failovers";
 import { formation } from "./rows/formation";
+import { heal } from "./rows/heal";
 import { kubernetes } from "./rows/kubernetes";
 import { largeClusters } from "./rows/large-clusters";
+import { leftAlone } from "./rows/left-alone";
 import { largeLimit } from "./rows/large-limit";
 import { memory } from "./rows/memory";
 import { openLoop } from "./rows/open-loop";
@@ -33,6 +35,8 @@ export const BENCHMARKS: readonly Benchmark[] = [
   openLoop,
   failure,
   crash,
+  heal,
+  leftAlone,
   drain,
   memory,
   spuriousFailovers,

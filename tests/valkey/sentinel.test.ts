@@ -81,7 +81,7 @@ describe("the verdict on Sentinels", () => {
     [
       "a zone holds the majority",
       { sentinels: [sentinel(0, {}, "a"), sentinel(1, {}, "a"), sentinel(2, {}, "b")] },
-      { "sentinels-zones": "after the loss of a, 1 would remain" },
+      { "sentinels-zones": "after the loss of zone a, 1 Sentinel would remain" },
     ],
   ])("fails where %s", (_what, changes, found) => {
     expect(failing(changes)).toEqual(found);

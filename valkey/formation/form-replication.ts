@@ -56,7 +56,7 @@ export async function formReplication(
 async function refuseEmptyPrimary(primary: DeploymentNode, connections: Connections): Promise<void> {
   const connection = connections.get(primary);
   if (connection !== undefined && (await readKeyCount(connection)) > 0) return;
-  throw new Failure(`no replica is led to ${primary.name}, because ${primary.name} holds no keys`);
+  throw new Failure(`no node becomes a replica of ${primary.name}, because ${primary.name} holds no keys`);
 }
 
 async function isReplicaOf(connection: Connection, { host, port }: Endpoint): Promise<boolean> {
@@ -68,7 +68,7 @@ async function refuseKeys(node: DeploymentNode, connection: Connection, primary:
   const [keys, info] = await Promise.all([readKeyCount(connection), connection.info("replication")]);
   if (keys === 0 || parseInfo(info).get("role") === "slave") return;
   throw new Failure(
-    `${node.name} cannot become a replica of ${primary.name}, because it would lose the ${keys} keys that it holds`,
+    `${node.name} cannot become a replica of ${primary.name}, because ${node.name} would lose the ${keys} keys that it holds`,
   );
 }
 

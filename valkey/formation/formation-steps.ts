@@ -140,7 +140,7 @@ function replicasWithKeys(shards: readonly TargetShard[], states: readonly Membe
       const state = byName.get(name);
       if (state === undefined || selfEntry(state).role === "replica" || state.keys === 0) return [];
       return [
-        `${name} cannot become a replica of ${primary}, because it would lose the ${state.keys} keys that it holds`,
+        `${name} cannot become a replica of ${primary}, because ${name} would lose the ${state.keys} keys that it holds`,
       ];
     }),
   );

@@ -1,5 +1,6 @@
 /** The nodes of a cluster that is formed or resized, with the commands that are sent to them and their reports. */
 import { Failure, messageOf } from "../../lib/errors";
+import { counted } from "../../lib/units";
 import type { Connection } from "../connection";
 import { readKeyCount } from "../databases";
 import type { DeploymentNode } from "../node";
@@ -143,11 +144,11 @@ export function describeDisagreement(members: readonly Member[], views: readonly
     });
   const seeing = withView(({ unhealthy }) => unhealthy.length > 0);
   if (seeing.length > 0)
-    return `nodes that see an unhealthy node: ${seeing.length}, for example ${seeing[0]?.node.name ?? ""}`;
+    return `${counted(seeing.length, "node reports", "nodes report")} an unhealthy node; one of the reporting nodes is ${seeing[0]?.node.name ?? ""}`;
   // On a busy machine, a bus link may break. The nodes soon restore it, but learn nothing over it until then.
   const unlinked = withView((view) => view.unlinked.length > 0);
   if (unlinked.length > 0) {
-    return `nodes that lack a bus link to a different node: ${unlinked.length}, for example ${unlinked[0]?.node.name ?? ""}`;
+    return `${counted(unlinked.length, "node lacks", "nodes lack")} a bus link to at least one other node; one node that lacks a link is ${unlinked[0]?.node.name ?? ""}`;
   }
   const different = new Set(views.map(({ topology }) => topology.fingerprint)).size;
   return different === 1 ? undefined : `the nodes have ${different} different views of the cluster`;

@@ -14,9 +14,9 @@ import { awaitMigrations } from "./atomic-migration";
 import { readMemoryUse } from "./memory-use";
 import { finishOpenMigrations, openMigrations } from "./open-migrations";
 import { ResizeExecutor } from "./resize-executor";
-import { halfJoinedNodes, lostIdentities, resizeBlockers, resizeNodes } from "./resize-facts";
+import { formerIdentities, halfJoinedNodes, lostIdentities, resizeBlockers, resizeNodes } from "./resize-facts";
 import type { ResizePlan } from "./resize-plan";
-import { failbackPlan, planResize, repairRefusals } from "./resize-plan";
+import { failbackPlan, planResize, repairRefusals, withoutBalancing } from "./resize-plan";
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
 /**
@@ -130,14 +130,31 @@ class Resize {
   }
 
   async #resetHalfJoined(): Promise<"agree"> {
+    if (this.options.repair !== undefined) await this.#forgetFormer();
     const { states, executor } = this.#last();
     const names = halfJoinedNodes(states, this.#leaving);
+    // A reset drops the data of a replica, which may be the only second copy.
+    const withKeys = states.filter(({ name, keys }) => names.includes(name) && keys !== 0).map(({ name }) => name);
+    if (this.options.repair !== undefined && withKeys.length > 0)
+      throw this.#refusal([`${withKeys.join(", ")} would be reset, but may have keys`]);
+    if (names.length === 0) return "agree";
     // Resetting gives staying nodes new node IDs. No member was told to forget these new IDs.
     this.options.report?.(`resetting nodes that only some of the other nodes know: ${names.join(", ")}`);
     await executor.forget(names);
     this.#changed = true;
     await this.#read();
     return "agree";
+  }
+
+  /** Makes nodes forget former IDs of other nodes. A repair does this before it resets a node that remembers such an ID. */
+  async #forgetFormer(): Promise<void> {
+    const { states, executor } = this.#last();
+    const ids = formerIdentities(states);
+    if (ids.length === 0) return;
+    this.options.report?.(`forgetting former identities of nodes: ${ids.join(", ")}`);
+    await executor.forgetIds(ids);
+    this.#changed = true;
+    await this.#read();
   }
 
   async #agree(): Promise<"awaitMigrations"> {
@@ -178,11 +195,15 @@ class Resize {
     if (decision.kind === "refused") throw this.#refusal(decision.reasons);
     // After other changes, primaries are not moved: the others may still look for a new node at its former address.
     const mayHandOver = !this.#changed && this.options.repair?.handOver !== false;
-    const plan = decision.kind === "resize" ? decision.plan : mayHandOver ? failbackPlan(nodes, this.shape) : undefined;
+    const { repair } = this.options;
+    const resize = decision.kind === "resize" ? decision.plan : undefined;
+    const limited = resize && repair !== undefined ? withoutBalancing(resize) : resize;
+    const plan = limited ?? (mayHandOver ? failbackPlan(nodes, this.shape) : undefined);
     if (plan === undefined) return "fitted";
-    this.#refuse(this.options.repair === undefined ? [] : repairRefusals(plan, this.options.repair));
+    this.#refuse(repair === undefined ? [] : repairRefusals(plan, repair));
     if (this.#plansCarriedOut === MAX_PLANS) {
-      const why = this.#setbacks.length > 0 ? this.#setbacks.join("; ") : "the cluster changed after each plan";
+      const slots = `slots were not migrated ${this.#setbacks.join("; ")}`;
+      const why = this.#setbacks.length > 0 ? slots : "the cluster changed after each plan";
       throw new Failure(`${this.deployment.name} is not resized after ${MAX_PLANS} plans: ${why}`);
     }
     this.#inspection = { states, executor: this.#executorOf(members, states) };

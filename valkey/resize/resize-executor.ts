@@ -249,7 +249,7 @@ export class ResizeExecutor {
     const used = await Promise.all(sources.map((name) => readUsedMemory(this.#member(name).connection)));
     const bytesOf = (source: string): number => used[sources.indexOf(source)] ?? 0;
     const setbacks = await migrateSlots(transfers, bytesOf, this.migrationContext);
-    for (const setback of setbacks) this.options.report?.(`slots were not migrated: ${setback}`);
+    for (const setback of setbacks) this.options.report?.(`slots were not migrated ${setback}`);
     await this.#waitUntilStable();
     return setbacks;
   }

@@ -61,6 +61,14 @@ export function halfJoinedNodes(states: readonly MemberState[], leaving: Readonl
   return [...new Set([...halfJoined, ...replicas].map(({ name }) => name))];
 }
 
+/** Node IDs that members without slots remember, and that other nodes had before a reset. */
+export function formerIdentities(states: readonly MemberState[]): string[] {
+  const found = states.flatMap((state) =>
+    [...state.view.topology.nodes.values()].filter((known) => isFormerIdentity(states, state, known)),
+  );
+  return [...new Set(found.map(({ id }) => id))];
+}
+
 /** Whether a node knows no other node and is unknown to all other nodes. */
 function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
   return state.view.topology.nodes.size === 1 && states.every((other) => other === state || !knows(other, state));

@@ -100,12 +100,23 @@ export function failbackPlan(nodes: readonly ResizeNode[], shape: Shape): Resize
   return { meet: [], failOver, attach: [], promote: [], reattach: [], migrate: [], reassign: [], forget: [] };
 }
 
+/**
+ * The plan without the moves of slots that only make their numbers even. A repair leaves an uneven spread as it is,
+ * because somebody may have chosen it. Undefined if nothing else is to be done.
+ */
+export function withoutBalancing(plan: ResizePlan): ResizePlan | undefined {
+  const changesShards = [plan.promote, plan.reassign, plan.forget].some(({ length }) => length > 0);
+  if (changesShards) return plan;
+  const rest = { ...plan, migrate: [] };
+  return Object.values(rest).some(({ length }) => length > 0) ? rest : undefined;
+}
+
 /** Reasons why a repair must not carry out a plan. */
 export function repairRefusals({ migrate, failOver }: ResizePlan, { handOver }: RepairLimits): string[] {
   return compact([
-    migrate.length > 0 ? "slots would move between shards, which only an update does" : undefined,
+    migrate.length > 0 ? "slots would move between shards; only an update may move slots" : undefined,
     failOver.length > 0 && !handOver
-      ? `${failOver[0]?.to ?? ""} would take over from a primary that works, which this repair must not do`
+      ? `this repair must not replace a working primary, but ${failOver[0]?.to ?? ""} would take over from one`
       : undefined,
   ]);
 }

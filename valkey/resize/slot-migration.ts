@@ -100,7 +100,7 @@ async function migrateInPortions(
     context.signal?.throwIfAborted();
     const { from, to, ranges } = next;
     const setback = await migrateAtomically(next, context);
-    const words = `${from} to ${to}: ${setback?.words ?? ""}`;
+    const words = `from ${from} to ${to}: ${setback?.words ?? ""}`;
     if (setback !== undefined && !(await arePrimaries([from, to], context))) return words;
     if (setback === undefined || (await isTaken(next, setback, context))) {
       onMigrated(countSlots(ranges));

@@ -32,8 +32,10 @@ export async function formSentinels(
   options: FormationOptions = {},
 ): Promise<boolean> {
   const deadline = deadlineOf(deployment, sentinels, options);
-  const primary = await announcedEndpoint(deployment, await awaitSolePrimary(deployment, deadline));
-  return withSentinels(deployment, sentinels, deadline, async (connections) => {
+  const isRepair = options.repair !== undefined;
+  return withSentinels(deployment, sentinels, isRepair ? undefined : deadline, async (connections) => {
+    // Read only now: while this function waited for Sentinels, a replica may have been promoted.
+    const primary = await announcedEndpoint(deployment, await awaitSolePrimary(deployment, deadline));
     const reconfigured = await Promise.all(
       [...connections.values()].map((connection) => monitorPrimary(connection, deployment, primary, sentinels)),
     );
@@ -70,14 +72,16 @@ export function forgetGone(
 /**
  * Connects to all Sentinels, and waits for Sentinels that do not answer yet. A Sentinel that has just started looks up
  * names that DNS may not know yet. It does not answer until this lookup has failed.
+ * @param deadline undefined if all Sentinels must answer at once
  */
 async function withSentinels<T>(
   deployment: Deployment,
   sentinels: Sentinels,
-  deadline: Deadline,
+  deadline: Deadline | undefined,
   use: (connections: Connections) => Promise<T>,
 ): Promise<T> {
-  const connections = await deadline.find(() => openConnections(sentinelsAsDeployment(deployment, sentinels)));
+  const open = (): Promise<Connections> => openConnections(sentinelsAsDeployment(deployment, sentinels));
+  const connections = await (deadline === undefined ? open() : deadline.find(open));
   try {
     return await use(connections);
   } finally {

@@ -81,7 +81,7 @@ function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
   }
   if (problems.length === 0 && nodes.length !== nodeCount(shape)) {
     problems.push(
-      `${nodes.length} nodes: ${primaries} primaries with ${replicasPerPrimary} replicas each need ${nodeCount(shape)}`,
+      `${nodes.length} nodes: ${primaries} primaries with ${replicasPerPrimary} replicas each need ${nodeCount(shape)} nodes`,
     );
   }
   const seen = new Set<string>();

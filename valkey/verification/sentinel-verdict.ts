@@ -1,4 +1,5 @@
 /** The assertions about the Sentinels of a replication deployment. Pure. */
+import { counted } from "../../lib/units";
 import type { Endpoint } from "../node";
 import { formatEndpoint } from "../node";
 import type { Assertion, Violation } from "./assertion";
@@ -36,13 +37,13 @@ export function sentinelAssertions(input: SentinelVerdictInput): Assertion[] {
     assertion(
       "sentinels-watch",
       "every Sentinel monitors the primary, and does not report it as failed",
-      `${settings.count} of ${primary}`,
+      `${settings.count} Sentinels, primary ${primary}`,
       [...wrongCount, ...violationsOf((view) => monitoringProblem(view, nodeAt(view.primary), input.primary))],
     ),
     assertion(
       "sentinels-know",
       "every Sentinel knows all other Sentinels and all replicas, and sees them as healthy",
-      `${others} others, ${replicas} replicas`,
+      `${others} other Sentinels, ${replicas} replicas`,
       violationsOf((view) => knowledgeProblem(view, others, replicas)),
     ),
     assertion(
@@ -78,7 +79,8 @@ function knowledgeProblem(
   expectedReplicas: number,
 ): string | undefined {
   return (
-    healthProblem("others", otherSentinels, expectedOthers) ?? healthProblem("replicas", replicas, expectedReplicas)
+    healthProblem("other Sentinels", otherSentinels, expectedOthers) ??
+    healthProblem("replicas", replicas, expectedReplicas)
   );
 }
 
@@ -101,9 +103,11 @@ function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: Sentin
   const zones = [...new Set(sentinels.map(({ node }) => node.zone ?? ""))].sort();
   const violations = zones.flatMap((zone): Violation[] => {
     const left = sentinels.filter(({ node }) => (node.zone ?? "") !== zone).length;
-    const lost = zone === "" ? "unknown zones" : zone;
-    return left >= needed ? [] : [{ node: "", problem: `after the loss of ${lost}, ${left} would remain` }];
+    const lost = zone === "" ? "unknown zones" : `zone ${zone}`;
+    return left >= needed
+      ? []
+      : [{ node: "", problem: `after the loss of ${lost}, ${counted(left, "Sentinel")} would remain` }];
   });
   const what = "after the loss of any zone, the remaining Sentinels can still fail over";
-  return assertion("sentinels-zones", what, `${needed} of ${count}`, violations, `${zones.length} zones`);
+  return assertion("sentinels-zones", what, `${needed} of ${count} Sentinels`, violations, `${zones.length} zones`);
 }

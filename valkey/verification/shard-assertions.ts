@@ -43,7 +43,9 @@ export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): 
   return assertion(
     "replicas",
     "every primary has as many replicas as wanted",
-    replicasPerPrimary === undefined ? `the same number for each primary, at least 1 (${inferred})` : String(wanted),
+    replicasPerPrimary === undefined
+      ? `the same number for each primary, at least 1 (here ${inferred})`
+      : String(wanted),
     [...unobservedViews(facts), ...wrong, ...astray],
     `${wanted} each`,
   );

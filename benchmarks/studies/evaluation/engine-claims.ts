@@ -110,7 +110,7 @@ function memoryClaims(basis: ClaimBasis): Claim[] {
   const max = Math.max(...rounds.map((each) => each.max));
   const contains = min <= DOCUMENT_BYTES.max && max >= DOCUMENT_BYTES.min;
   const range = `bytes per entry vary by ${percentOver(max, min)} % with the number of keys`;
-  const measured = `${min.toFixed(0)} to ${max.toFixed(0)} while the table grows: ${range}`;
+  const measured = `${min.toFixed(0)} to ${max.toFixed(0)} bytes while the table grows: ${range}`;
   return [
     contains ? own.supported(measured) : own.contradicted(measured),
     dragonflys.inconclusive(

@@ -19,7 +19,8 @@ const rule = (group: string, resources: string[], verbs: string[]): Rule => ({
 
 /** Rights in the deployment's namespace to look, and to say what was found. */
 const LOOKING: Rule[] = [
-  rule("", ["pods", "configmaps"], ["get", "list"]),
+  rule("", ["pods"], ["get", "list", "watch"]),
+  rule("", ["configmaps"], ["get", "list"]),
   rule("apps", ["statefulsets"], ["get", "list"]),
   rule("discovery.k8s.io", ["endpointslices"], ["list"]),
   rule("", ["events"], ["create"]),
@@ -44,7 +45,8 @@ export function createRights(context: DeploymentContext, repair: boolean): pulum
   const name = names.controller;
   const metadata = objectMetadata(context, name, "controller");
   // Objects of the whole Kubernetes cluster: deployments of the same name may exist in several namespaces.
-  const everywhere = { name: pulumi.interpolate`${args.namespace}-${name}`, labels: metadata.labels };
+  // A colon occurs in neither name, so that names of two deployments never meet.
+  const everywhere = { name: pulumi.interpolate`${args.namespace}:${name}`, labels: metadata.labels };
   const group = "rbac.authorization.k8s.io";
   const subjects = [{ kind: "ServiceAccount", name, namespace: args.namespace }];
   return [

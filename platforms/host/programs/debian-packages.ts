@@ -151,7 +151,7 @@ async function fetchFrom(
   if (Number.parseInt(upstream, 10) < oldest)
     throw new Failure(`it has ${product} ${version}, but ${oldest}.0 or newer is required`);
   if (product === "valkey" && suite.pinned !== undefined && version !== suite.pinned)
-    report(`${suite.suite} now has ${version}; this project is tested with ${suite.pinned}`);
+    report(`the suite ${suite.suite} now has Valkey ${version}; this project is tested with Valkey ${suite.pinned}`);
 
   const target = join(packages, `${product}_${upstream}_${suite.suite}`);
   if (existsSync(target)) return join(target, "bin");

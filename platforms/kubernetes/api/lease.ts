@@ -71,7 +71,22 @@ export class Lease {
    * @throws Failure when the API server does not answer, or the permission is missing
    */
   async acquire(notes: LeaseNotes = {}): Promise<string | undefined> {
+    return this.#take(await this.#read(), notes);
+  }
+
+  /**
+   * Renews the Lease. It does not create the Lease: one that was deleted with its service account must not come back.
+   * @returns the other holder, or that the Lease is gone; undefined if this process holds the Lease
+   * @throws as `acquire`
+   */
+  async renew(): Promise<{ readonly other: string } | "gone" | undefined> {
     const found = await this.#read();
+    if (found === undefined) return "gone";
+    const other = await this.#take(found, {});
+    return other === undefined ? undefined : { other };
+  }
+
+  async #take(found: Plain<V1Lease> | undefined, notes: LeaseNotes): Promise<string | undefined> {
     const other = found && this.#otherHolder(found);
     if (other !== undefined) return other;
     const isWritten = await this.#write(found, this.holder, notes);
@@ -95,39 +110,62 @@ export class Lease {
 
   /**
    * Does the work, and renews the Lease until the work ends.
-   * @param work gets a signal that is aborted if another process takes the Lease
+   * @param work gets a signal that is aborted if another process takes the Lease, or if the Lease is gone
    */
   async during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const lost = new AbortController();
+    const stop = this.keep((why) => {
+      lost.abort(new Failure(why === "gone" ? "the Lease is gone" : why));
+    });
+    try {
+      return await work(AbortSignal.any([signal, lost.signal]));
+    } finally {
+      stop();
+    }
+  }
+
+  /**
+   * Renews the Lease at intervals. The timer does not keep the process alive.
+   * @param onLost called once with the reason: another process has the Lease, no renewal has succeeded for 40 s, or the
+   *   Lease is `gone`
+   * @returns a function that ends the renewals
+   */
+  keep(onLost: (why: string) => void): () => void {
     let renewedAt = performance.now();
     let isRenewing = false;
+    const lose = (why: string): void => {
+      stop();
+      onLost(why);
+    };
     const renew = async (): Promise<void> => {
-      if (performance.now() - renewedAt > STOP_MS) lost.abort(new Failure("the Lease could not be renewed"));
+      if (performance.now() - renewedAt > STOP_MS) {
+        lose(`Lease ${this.name.lease} could not be renewed for ${STOP_MS / 1000} s`);
+        return;
+      }
       if (isRenewing) return;
       isRenewing = true;
       try {
         const began = performance.now();
-        const other = await this.acquire();
-        if (other === undefined) renewedAt = began;
-        else lost.abort(new Failure(`${other} has taken over`));
+        const renewal = await this.renew();
+        if (renewal === undefined) renewedAt = began;
+        else lose(renewal === "gone" ? renewal : `${renewal.other} has taken Lease ${this.name.lease}`);
       } catch {
         // The API server may not answer for a moment.
       } finally {
         isRenewing = false;
       }
     };
-    const timer = setInterval(() => void renew(), RENEW_MS);
-    try {
-      return await work(AbortSignal.any([signal, lost.signal]));
-    } finally {
+    const timer = setInterval(() => void renew(), RENEW_MS).unref();
+    const stop = (): void => {
       clearInterval(timer);
-    }
+    };
+    return stop;
   }
 
-  /** Frees the Lease, if this process holds it. @throws as `acquire` */
-  async release(): Promise<void> {
+  /** Frees the Lease, if this process holds it. @param notes annotations to add or to change @throws as `acquire` */
+  async release(notes: LeaseNotes = {}): Promise<void> {
     const found = await this.#read();
-    if (found?.spec?.holderIdentity === this.holder) await this.#write(found, "", {});
+    if (found?.spec?.holderIdentity === this.holder) await this.#write(found, "", notes);
   }
 
   async #read(): Promise<Plain<V1Lease> | undefined> {

@@ -211,7 +211,7 @@ function claimDiagnostics(pod: V1Pod, { claims, events, storageClasses }: PodEvi
     const failed = events.findLast((event) => event.involvedObject.name === claimName && event.type === "Warning");
     if (failed === undefined) return [];
     const reason = failed.message ?? failed.reason ?? "";
-    return found(`storage class ${wanted} provisions no volume for it: ${reason}`, /not found/.test(reason));
+    return found(`storage class ${wanted} provisions no volume for the pod: ${reason}`, /not found/.test(reason));
   });
 }
 

@@ -131,7 +131,7 @@ export class PodWatch {
     if (running === count && pods.length === count) return { pods, run: true };
     const late = Date.now() - this.#began > this.#timeoutMs;
     if (late || Date.now() > this.#explainAt)
-      await this.#explain(pods, `${running} of ${count} pods (${this.#selector}) of namespace ${namespace} run`, late);
+      await this.#explain(pods, `${running} of ${count} pods run in namespace ${namespace} (${this.#selector})`, late);
     return { pods, run: false };
   }
 

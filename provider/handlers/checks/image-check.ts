@@ -55,8 +55,8 @@ function refusal(name: string, running: readonly string[], to: string): string |
   const from = running.find((version) => cannotReadDataOf(version, to));
   if (from === undefined) return undefined;
   return (
-    `${name} runs Valkey ${from}, and Valkey ${to} may be unable to read the data files of ${from}. ` +
-    `Stay on ${from} or newer; or deploy a second stack with ${to}, and copy the keys`
+    `${name} runs Valkey ${from}, and Valkey ${to} may be unable to read the data files of Valkey ${from}. ` +
+    `Stay on Valkey ${from} or newer; or deploy a second stack with Valkey ${to}, and copy the keys`
   );
 }
 
@@ -99,7 +99,7 @@ export const handler: ResourceHandler<ImageCheckInputs, object> = {
     after === undefined || after === before
       ? []
       : [
-          `image ${before} becomes ${after}; one pod runs the new image first, and if the image is not Valkey, nothing changes`,
+          `image ${before} becomes ${after}; one pod runs the new image first, and if the new image is not Valkey, nothing changes`,
         ],
   // Servers that do not exist yet have no data to lose.
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),

@@ -113,7 +113,7 @@ describe("npm start", () => {
         place.output("second"),
       ]);
       expect(status, output).toBe(0);
-      expect(output).toMatch(/\d+ processes of a killed run stopped/);
+      expect(output).toMatch(/stopped \d+ processes of a killed run/);
       expect(left.filter((pid) => identifyProcess(pid) !== undefined)).toEqual([]);
       expect(identifyProcess(bystander.pid ?? 0)).toBeDefined();
     } finally {

@@ -1,10 +1,6 @@
 /** The controller's pod: it looks at a real deployment, says what it finds, and repairs it. */
 import { setTimeout as sleep } from "node:timers/promises";
-import * as pulumi from "@pulumi/pulumi";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createController } from "../../../components/kubernetes/controller/controller";
-import type { ControllerArgs, Tls } from "../../../components/kubernetes/arguments";
-import { objectNames } from "../../../components/kubernetes/names";
 import { watchControllers } from "../../../cli/commands/watch-controllers";
 import type { Look } from "../../../controller/look";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
@@ -16,92 +12,20 @@ import type { Connection } from "../../../valkey/connection";
 import { withConnections } from "../../../valkey/connections";
 import { captured } from "../../support/captured";
 import { issueCertificate, serverHosts } from "../../support/kubernetes/certificates";
+import { never } from "../../support/valkey/real";
+import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
-import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
-import { renderObjects } from "../../support/kubernetes/kubernetes-objects";
-import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
-import { plainServers } from "../../support/valkey/servers";
+import { KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
 
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 2000, failoverTimeoutMs: 10_000 };
-const EVERYWHERE = new Set(["ClusterRole", "ClusterRoleBinding"]);
-
-/** A deployment with its controller. */
-class Controlled {
-  private constructor(
-    readonly pods: DeployedPods,
-    private readonly objects: readonly KubernetesObject[],
-  ) {}
-
-  static async open(pods: DeployedPods, args: ControllerArgs, tls?: Tls): Promise<Controlled> {
-    const { target, here } = pods;
-    const { name, namespace, zones } = target;
-    const context = {
-      deployment: name,
-      names: objectNames(name),
-      args: {
-        ...{ ...plainServers, namespace, imagePullPolicy: "IfNotPresent" as const, tls },
-        placement: { zones, hostAntiAffinity: "preferred" as const },
-      },
-      options: {},
-    };
-    const objects = await renderObjects(() => {
-      createController(context, pulumi.output({ ...target, lease: context.names.controller }), args);
-    });
-    await here.apply(objects);
-    const controlled = new Controlled(pods, objects);
-    await here.untilReady(controlled.#labels, 1, 120);
-    return controlled;
-  }
-
-  get #labels(): Record<string, string> {
-    return { ...podLabels(this.pods.target.name), "app.kubernetes.io/name": "valkey-controller" };
-  }
-
-  /** The last look, as the controller's pod publishes it. */
-  async look(): Promise<Look | undefined> {
-    const [look] = JSON.parse(await this.ask("/looks")) as Look[];
-    return look;
-  }
-
-  async ask(path: string): Promise<string> {
-    const [pod] = (await this.pods.here.pods(this.#labels)).filter(isReady);
-    const script = `node -e 'fetch("http://localhost:9122${path}").then((r) => r.text()).then(console.log)'`;
-    return this.pods.here.run(pod?.metadata?.name ?? "", "controller", script);
-  }
-
-  /** Waits until a look has begun after this call and has this verdict. */
-  async untilLook(seconds: number, isWanted: (look: Look) => boolean): Promise<void> {
-    const asked = Date.now();
-    await this.pods.here.until(seconds, async () => {
-      const look = await this.look();
-      return look !== undefined && Date.parse(look.at) > asked && isWanted(look)
-        ? undefined
-        : JSON.stringify(look ?? "no look");
-    });
-  }
-
-  async events(): Promise<string[]> {
-    const { here, target } = this.pods;
-    const { items } = await here.core.listNamespacedEvent({ namespace: target.namespace });
-    return items
-      .filter(({ source }) => source?.component === "valkey-controller")
-      .map(({ reason, message }) => `${reason ?? ""}: ${message ?? ""}`);
-  }
-
-  async close(): Promise<void> {
-    for (const object of this.objects.filter(({ kind }) => EVERYWHERE.has(kind))) await this.pods.here.delete(object);
-    await this.pods.close();
-  }
-}
-
 describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 300_000 }, () => {
   describe("of a cluster without volumes", () => {
-    let controlled: Controlled;
+    let controlled: ControlledPods;
     beforeAll(async () => {
       const here = await ThrowAway.open();
       const kind = { mode: "cluster" as const, shape: { primaries: 3, replicasPerPrimary: 1 } };
       const pods = await DeployedPods.open("orders", kind, { settings: {}, ephemeral: true }, here);
-      controlled = await Controlled.open(pods, { everySeconds: 5, repair: true });
+      controlled = await ControlledPods.open(pods, { everySeconds: 5, repair: true });
     });
     afterAll(() => controlled.close(), 200_000);
 
@@ -119,7 +43,8 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
       const open = (holder: string, mayTakeFrom?: (other: string) => boolean): Lease =>
         new Lease(kubernetes, name, holder, mayTakeFrom, 3);
       const [first, second] = [open("first"), open("second")];
-      expect(await Promise.all([first.acquire(), open("third", () => false).acquire()])).toContain(undefined);
+      const both = await Promise.all([first.acquire(), open("third", () => false).acquire()]);
+      expect(both.filter((other) => other === undefined)).toHaveLength(1);
       expect(await open("pulumi b", () => true).acquire()).toBeUndefined();
       expect(await second.acquire()).toBe("pulumi b");
       // Its holder renews it no more.
@@ -169,9 +94,17 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
       const kubernetes = await openKubernetesClient(target);
       const own = new Lease(kubernetes, { namespace, lease: target.lease }, "controller");
       expect(await own.acquire()).toMatch(/^pulumi on /);
-      await provider.update("orders", urn, {}, { target });
-      await own.otherHolder();
+      // The update has no controller any more, but if it fails the former one is still there.
       expect(own.notes).toEqual({ [WANTED_NOTE]: wantedNodes(target) });
+      // While its machine slept, the controller took the Lease.
+      const taken = new Lease(kubernetes, { namespace, lease: target.lease }, "controller", () => true);
+      expect(await taken.acquire()).toBeUndefined();
+      await pods.here.until(30, () =>
+        provider.update("orders", urn, { target }, { target }).then(
+          () => "the update goes on",
+          (error: unknown) => (String(error).includes("controller has taken Lease held") ? undefined : String(error)),
+        ),
+      );
       await pods.here.delete(account);
       await pods.here.until(60, () =>
         kubernetes.coordination.readNamespacedLease({ namespace, name: target.lease }).then(
@@ -226,7 +159,7 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
   });
 
   describe("of replication with Sentinels and TLS", () => {
-    let controlled: Controlled;
+    let controlled: ControlledPods;
     beforeAll(async () => {
       const here = await ThrowAway.open();
       const { namespace } = here;
@@ -237,7 +170,7 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
       const kind = { mode: "replication" as const, shape, sentinel: SENTINEL };
       const tls = { secretName: "certificate" };
       const pods = await DeployedPods.open("sessions", kind, { settings: {}, ephemeral: true, tls }, here);
-      controlled = await Controlled.open(pods, { everySeconds: 5 }, tls);
+      controlled = await ControlledPods.open(pods, { everySeconds: 120 }, tls);
     });
     afterAll(() => controlled.close(), 200_000);
 
@@ -247,21 +180,36 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
       expect(Object.keys(look?.primaries ?? {})).toEqual([""]);
       const held = look?.assertions.map(({ id }) => id) ?? [];
       expect(held).toEqual(expect.arrayContaining(["clients-led", "sentinels-know", "links-up"]));
+      const [, end = "0"] =
+        /certificate_expires_timestamp_seconds\{deployment="sessions"\} (\d+)/.exec(await controlled.ask("/metrics")) ??
+        [];
+      const days = (Number(end) - Date.now() / 1000) / 86_400;
+      expect(days).toBeGreaterThan(0.9);
+      expect(days).toBeLessThan(1);
     });
 
-    it("is shown live by status --watch, which asks only the controller's pod", async () => {
-      const { target, password } = controlled.pods;
-      const some = AbortSignal.timeout(12_000);
-      const { status, output } = await captured({}, () => watchControllers([{ target, password }], true, some));
+    it("is shown live by status --watch, which asks only the controller's pod, and looks at once when a pod changes", async () => {
+      const { target, password, here } = controlled.pods;
+      const stop = new AbortController();
+      const shown = captured({}, () => watchControllers([{ target, password }], true, stop.signal));
+      await sleep(5000);
+      const [primary] = await controlled.pods.primaries();
+      const replica = ["sessions-0", "sessions-1", "sessions-2"].find((name) => name !== primary) ?? "";
+      await here.core.deleteNamespacedPod({ namespace: target.namespace, name: replica });
+      await controlled.untilLook(60, ({ pass }) => !pass);
+      await controlled.untilLook(60, ({ pass }) => pass);
+      await sleep(5000);
+      stop.abort();
+      const { status, output } = await shown;
       const looks = output
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line) as Look);
-      expect(looks.length).toBeGreaterThan(1);
+      expect(looks.map(({ pass }) => pass)).toContain(false);
       expect(looks.at(-1)).toMatchObject({ deployment: "sessions", pass: true });
       expect(status).toBe(0);
       const other = { ...target, name: "others" };
-      await expect(watchControllers([{ target: other, password }], false, some)).rejects.toThrow(
+      await expect(watchControllers([{ target: other, password }], false, never)).rejects.toThrow(
         "others has no controller",
       );
     });

@@ -68,7 +68,8 @@ describe.skipIf(KUBECONFIG === undefined)(`another image${WHERE}`, { timeout: 12
   });
 
   it("is refused where it is older, in a preview by its tag and else by its server", async () => {
-    const reason = /shop runs Valkey 9\.1\.2, and Valkey 8\.1\.1 may be unable to read the data files of 9\.1\.2/;
+    const reason =
+      /shop runs Valkey 9\.1\.2, and Valkey 8\.1\.1 may be unable to read the data files of Valkey 9\.1\.2/;
     expect(await handler.check?.(inputs(IMAGE), inputs(OLD_IMAGE), HANDLER_CONTEXT)).toEqual([
       { property: "image", reason: expect.stringMatching(reason) as string },
     ]);

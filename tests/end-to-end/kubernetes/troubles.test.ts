@@ -35,7 +35,7 @@ describe.skipIf(KUBECONFIG === undefined)(
       [
         "an image that cannot be pulled",
         { name: "image", image: "registry.invalid/nothing:1" },
-        /0 of 3 pods .* run after \d+ s: image-0, image-1, image-2: image registry\.invalid\/nothing:1 cannot be pulled .*; name an image that the machines can pull/,
+        /0 of 3 pods run .* after \d+ s: image-0, image-1, image-2: image registry\.invalid\/nothing:1 cannot be pulled .*; name an image that the machines can pull/,
       ],
       [
         "no such storage class",

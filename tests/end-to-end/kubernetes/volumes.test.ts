@@ -210,7 +210,7 @@ describe.skipIf(KUBECONFIG === undefined)(`volumes of a StatefulSet${WHERE}`, { 
       {
         property: "target.zones",
         reason: expect.stringContaining(
-          `zones cannot lose ${own}: nodes of grows would have to move, and no replica could take over from them (data-grows-0)`,
+          `zone ${own} cannot be removed: a pod can run only in the zone of its volume, so nodes of grows would have to move, and no replica could take over from them (volumes: data-grows-0)`,
         ) as string,
       },
     ]);

@@ -1,11 +1,28 @@
 /** Repairs of real servers, without an update: what they put right, and what they leave alone. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { awaitCondition } from "../../../lib/polling";
 import type { DeploymentReference } from "../../../platforms/deployment-reference";
 import { repairDeployment } from "../../../provider/updates/repair";
 import { verify } from "../../../valkey/verification/verify";
 import { never, realPrograms, withNode } from "../../support/valkey/real";
+import type { RepairOrder } from "../../support/valkey/repair-child";
 import { ResizableCluster, shape } from "../../support/valkey/resizable-cluster";
+
+/** Begins a repair in another process, and kills the process. */
+async function killedAfter(milliseconds: number, order: RepairOrder): Promise<void> {
+  const child = spawn(process.execPath, ["--import", "tsx", join(__dirname, "../../support/valkey/repair-child.ts")]);
+  const closed = once(child, "close");
+  child.stdin.end(JSON.stringify(order));
+  await once(child.stdout, "data");
+  await sleep(milliseconds);
+  // It may have ended already.
+  child.kill("SIGKILL");
+  await closed;
+}
 
 describe("a repair", () => {
   let cluster: ResizableCluster;
@@ -47,6 +64,51 @@ describe("a repair", () => {
     expect(repaired.verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
     expect(repaired.verdict.shards.map(({ primary }) => primary)).toEqual(verdict.shards.map(({ primary }) => primary));
     expect(await repair()).toBe(false);
+  });
+
+  it("is completed by the next one wherever it is killed, and loses no key", async () => {
+    const { deployment } = cluster;
+    const keys = async (): Promise<number> => {
+      const { facts } = await verify(deployment);
+      return facts.nodes.reduce((sum, { keys: each }) => sum + (each.known ? each.value : NaN), 0);
+    };
+    const before = (await verify(deployment)).verdict;
+    await withNode(deployment, indexOf(before.shards[1]?.primary), async (connection) => {
+      const slots = before.shards[1]?.slots[0];
+      for (let key = 0, set = 0; set < 200; key++) {
+        const slot = Number(await connection.call("CLUSTER", "KEYSLOT", `key:${key}`));
+        if (slots === undefined || slot < slots.from || slot > slots.to) continue;
+        await connection.set(`key:${key}`, "value");
+        set++;
+      }
+      await connection.call("WAIT", "2", "1000");
+    });
+    const expected = await keys();
+    expect(expected).toBe(600);
+    for (const milliseconds of [0, 30, 100, 200, 400, 800]) {
+      const { shards } = (await verify(deployment)).verdict;
+      const moved = indexOf(shards[1]?.replicas[0]);
+      const id = await withNode(deployment, indexOf(shards[0]?.primary), (each) => each.call("CLUSTER", "MYID"));
+      await withNode(deployment, moved, async (connection) => {
+        if (milliseconds > 100) await connection.call("CLUSTER", "RESET", "HARD");
+        else await connection.call("CLUSTER", "REPLICATE", String(id));
+      });
+      await killedAfter(milliseconds, { target, password: deployment.access.password ?? "" });
+      await awaitCondition(
+        "the next repair succeeds",
+        () =>
+          repair().then(
+            () => true,
+            () => false,
+          ),
+        {
+          timeoutMs: 60_000,
+          intervalMs: 500,
+        },
+      );
+      expect((await verify(deployment)).verdict.assertions.filter(({ pass }) => !pass)).toEqual([]);
+      expect(await keys()).toBe(expected);
+    }
   });
 
   it("leaves a slot migration alone that somebody may be working on", async () => {

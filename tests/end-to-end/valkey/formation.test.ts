@@ -234,7 +234,7 @@ describe("formation of replication", () => {
     const deployment = await sandbox.replication("owner", 1);
     for (const index of [0, 1]) await withNode(deployment, index, (connection) => connection.set(`key:${index}`, "1"));
     await expect(form(deployment, { primaries: 1, replicasPerPrimary: 1 })).rejects.toThrow(
-      /owner-1 cannot become a replica of owner-0, because it would lose the 1 keys/,
+      /owner-1 cannot become a replica of owner-0, because owner-1 would lose the 1 keys/,
     );
   });
 

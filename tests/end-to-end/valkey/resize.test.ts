@@ -120,7 +120,7 @@ describe("resizing", () => {
     const { deployment, leaving } = without(3);
     await expect(form(deployment, shape(2, 2), { leaving })).rejects.toThrow(/2 primaries: a cluster needs at least 3/);
     await expect(form(deployment, shape(4, 1), { leaving })).rejects.toThrow(
-      /6 nodes: 4 primaries with 1 replicas each need 8/,
+      /6 nodes: 4 primaries with 1 replicas each need 8 nodes/,
     );
     await expect(form(deployment, shape(3, 1))).rejects.toThrow(
       /cluster cannot be resized: cluster-0 knows a node that is not part of this deployment/,

@@ -60,8 +60,8 @@ describe("replication with Sentinels", () => {
         .filter(({ id }) => id.startsWith("sentinels-"))
         .map(({ id, found, pass }) => `${id} ${pass ? found : "fails"}`),
     ).toEqual([
-      "sentinels-watch 3 of watched-0",
-      "sentinels-know 2 others, 1 replicas",
+      "sentinels-watch 3 Sentinels, primary watched-0",
+      "sentinels-know 2 other Sentinels, 1 replicas",
       "sentinels-quorum quorum 2",
       "sentinels-zones 3 zones",
     ]);

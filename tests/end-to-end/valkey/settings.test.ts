@@ -75,7 +75,7 @@ describe("settings of running servers", () => {
 
   it("are refused where the data would not fit", async () => {
     await expect(applySettings(deployment, new Map([["maxmemory", "1000"]]), LIMITS)).rejects.toThrow(
-      /^changing-[01] uses \d+ bytes, which is more than the new maxmemory of 1000, so it would refuse every write/,
+      /^changing-([01]) uses \d+ bytes, which is more than the new maxmemory of 1000 bytes, so changing-\1 would refuse every write/,
     );
     expect(await valuesOf("maxmemory")).not.toContain("1000");
   });

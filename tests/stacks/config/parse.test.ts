@@ -393,7 +393,7 @@ describe("a stack's configuration", () => {
     [
       "a rate that memtier cannot share",
       workload({ loadGenerator: "memtier", clients: 51, keySpace: 98_304, rate: 1000 }),
-      "valkey:workloads.w.rate is 1000: memtier_benchmark needs a multiple of its 51 connections; nearest values: 969 or 1020",
+      "valkey:workloads.w.rate is 1000: memtier_benchmark needs a rate that is a multiple of 51, the number of its connections; nearest values: 969 or 1020",
     ],
     [
       "workers that share clients unevenly",

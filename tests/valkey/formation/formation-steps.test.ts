@@ -133,7 +133,7 @@ describe("formationState", () => {
         true,
         { "n-5": 12 },
       ),
-      /n-5 cannot become a replica of n-\d, because it would lose the 12 keys that it holds/,
+      /n-5 cannot become a replica of n-\d, because n-5 would lose the 12 keys that it holds/,
     ],
     ["one node ID twice", [...fresh.slice(0, 5), { ...(fresh[0] as MemberState), name: "n-5" }], /same node ID/],
   ])("with %s is blocked, with that reason", (_what, nodes, message) => {

@@ -52,7 +52,7 @@ describe("nodes that meet", () => {
       ),
     ).toBe("the nodes have 3 different views of the cluster");
     expect(describeDisagreement(members, [view("x"), view("x", ["a"]), view("x"), view("y")])).toContain(
-      "for example b",
+      "one node that lacks a link is b",
     );
   });
 });

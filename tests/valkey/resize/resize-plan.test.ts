@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Shape } from "../../../valkey/topology/placement";
 import { groupByZone, nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
 import type { ResizeNode, ResizePlan } from "../../../valkey/resize/resize-plan";
-import { failbackPlan, planResize } from "../../../valkey/resize/resize-plan";
+import { failbackPlan, planResize, repairRefusals, withoutBalancing } from "../../../valkey/resize/resize-plan";
 import { countSlots, SLOT_COUNT } from "../../../valkey/topology/slots";
 import { FakeCluster } from "../../support/valkey/fake-cluster";
 
@@ -232,6 +232,26 @@ describe("planResize", () => {
     expect(plan).toMatchObject({ meet: [], attach: [], promote: [], migrate: [], reassign: [], forget: [] });
     carryOut(cluster, plan);
     expectFits(cluster, shape(3, 2));
+  });
+
+  it("moves no slots for an even spread when it only repairs, and changes shards only when an update asks for it", () => {
+    const none = {
+      meet: [],
+      failOver: [],
+      attach: [],
+      promote: [],
+      reattach: [],
+      migrate: [],
+      reassign: [],
+      forget: [],
+    };
+    const migrate = [{ from: "n-0", to: "n-1", ranges: [{ from: 0, to: 9 }] }];
+    const attach = [{ node: "n-5", primary: "n-1" }];
+    expect(withoutBalancing({ ...none, migrate })).toBeUndefined();
+    expect(withoutBalancing({ ...none, attach, migrate })).toEqual({ ...none, attach });
+    const growing = { ...none, promote: ["n-5"], migrate };
+    expect(withoutBalancing(growing)).toEqual(growing);
+    expect(repairRefusals(growing, { handOver: true }).join()).toMatch(/slots would move/);
   });
 
   it("hands back after failovers, so that no zone has more primaries than an even spread gives it", () => {

@@ -193,7 +193,7 @@ describe("the study io-threads", () => {
   it("names the fewest threads that no other number beats, and the step to as many threads as cores", () => {
     const { findings } = at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 8);
     expect(findings).toContain(
-      "SET: the best number is 2, the lowest number for which no other number is shown to be faster",
+      "SET: the best number of io-threads is 2, the lowest number that no other number is shown to beat",
     );
     expect(findings.find((finding) => finding.includes("step"))).toMatch(
       /the step from 4 to 8 threads on 8 cores multiplies throughput by 0\.50 \(/,
@@ -335,7 +335,7 @@ describe("the study engines", () => {
 
   it("judges bytes per entry of Dragonfly head-to-head over all rounds at its value size, and not those of Dragonfly", () => {
     expect(said(64, 138, 156)).toEqual([
-      expect.stringMatching(/^supported: 138 to 158 while the table grows/),
+      expect.stringMatching(/^supported: 138 to 158 bytes while the table grows/),
       expect.stringMatching(/^inconclusive: the study does not measure Dragonfly/),
     ]);
     expect(said(64, 110, 140)[0]).toMatch(/^contradicted: 110 to 142/);

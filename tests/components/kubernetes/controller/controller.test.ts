@@ -50,10 +50,10 @@ describe("the controller of a component", () => {
         resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
       );
     const rights = rightsIn(objects);
-    expect(rightsIn(await objectsOf({})).filter((each) => !/^(get|list) /.test(each))).toEqual(["create events"]);
+    expect(rightsIn(await objectsOf({})).filter((each) => !/^(get|list|watch) /.test(each))).toEqual(["create events"]);
     expect(rights.filter((each) => each.includes("secrets"))).toEqual([]);
     expect(rights.filter((each) => each.startsWith("delete"))).toEqual(["delete poddisruptionbudgets"]);
-    expect((named(objects, "ClusterRole", `shop-${NAME}`) as Role).rules).toEqual([
+    expect((named(objects, "ClusterRole", `shop:${NAME}`) as Role).rules).toEqual([
       { apiGroups: [""], resources: ["nodes"], verbs: ["get"] },
     ]);
     const tls = spec.template.spec.volumes.find(({ name }) => name === "tls");
@@ -102,6 +102,20 @@ describe("the controller of a component", () => {
 
   it("looks at most every five seconds", async () => {
     await expect(objectsOf({ everySeconds: 1 })).rejects.toThrow("controller.everySeconds: it is 1; expected 5 to 120");
+  });
+
+  it("may connect to the API server at the given ports", async () => {
+    interface Policy {
+      readonly spec: {
+        readonly egress: readonly { readonly to?: unknown; readonly ports: { readonly port: number }[] }[];
+      };
+    }
+    const portsIn = async (args: ControllerArgs): Promise<(number | undefined)[][]> =>
+      (named(await objectsOf(args), "NetworkPolicy", NAME) as Policy).spec.egress
+        .filter(({ to }) => to === undefined)
+        .map(({ ports }) => ports.map(({ port }) => port));
+    expect(await portsIn({})).toContainEqual([443, 6443]);
+    expect(await portsIn({ apiServerPorts: [8443] })).toContainEqual([8443]);
   });
 
   it("is not there unless it is asked for", async () => {

@@ -67,7 +67,7 @@ describe("pods that do not run", () => {
 
   it("do not name storage classes where those may not be read", () => {
     expect(diagnosePods({ ...seen("storage-class"), storageClasses: undefined }).map(formatDiagnostic)).toEqual([
-      'valkey-0, valkey-1: storage class nope provisions no volume for it: storageclass.storage.k8s.io "nope" not found',
+      'valkey-0, valkey-1: storage class nope provisions no volume for the pod: storageclass.storage.k8s.io "nope" not found',
     ]);
   });
 

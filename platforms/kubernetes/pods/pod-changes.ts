@@ -1,0 +1,120 @@
+/** Notices at once when pods come, go, get another address, or become ready or unready. */
+import type { V1Pod } from "@kubernetes/client-node";
+import { messageOf } from "../../../lib/errors";
+import { pause } from "../../../lib/polling";
+import type { KubernetesClient } from "../api/client";
+import { formatLabelSelector, readPodLabels } from "./pods";
+import { isPodReady } from "./rollout";
+
+/** Time after which the API server ends a watch, seconds. It is short, because a watch can hang without an error. */
+const WATCH_SECONDS = 300;
+/** Time after which a watch counts as hanging, milliseconds. */
+const HANGING_MS = (WATCH_SECONDS + 30) * 1000;
+/** Time until a watch that ended is opened again, milliseconds. */
+const REOPEN_MS = 5_000;
+/** The same after a watch that could not be opened. */
+const REFUSED_MS = 60_000;
+
+interface WatchedSet {
+  readonly namespace: string;
+  readonly statefulSet: string;
+}
+
+export class PodChanges {
+  /** The known state of each pod, by its identity. */
+  readonly #known = new Map<string, string>();
+  #hasChanged = false;
+  #wake: (() => void) | undefined;
+  #open: AbortController | undefined;
+  #problem = "";
+
+  private constructor(
+    private readonly kubernetes: KubernetesClient,
+    private readonly set: WatchedSet,
+    private readonly log: (line: string) => void,
+  ) {}
+
+  /**
+   * Watches the pods of a StatefulSet until the signal is aborted. Meanwhile the API server may be away.
+   * @param log prints a line: why the pods cannot be watched
+   */
+  static watch(
+    kubernetes: KubernetesClient,
+    set: WatchedSet,
+    log: (line: string) => void,
+    signal: AbortSignal,
+  ): PodChanges {
+    const changes = new PodChanges(kubernetes, set, log);
+    signal.addEventListener("abort", () => changes.#open?.abort(), { once: true });
+    void changes.#watch(signal);
+    return changes;
+  }
+
+  /** Waits for the next change. A change since the last call counts, so that none is missed. */
+  async next(signal: AbortSignal): Promise<void> {
+    if (!this.#hasChanged)
+      await new Promise<void>((resolve) => {
+        const end = (): void => {
+          resolve();
+        };
+        this.#wake = end;
+        signal.addEventListener("abort", end, { once: true });
+      });
+    this.#hasChanged = false;
+  }
+
+  async #watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const problem = await this.#watchOnce(signal).then(
+        () => "",
+        (error: unknown) => messageOf(error),
+      );
+      if (problem !== "" && problem !== this.#problem) this.log(`pods are not watched: ${problem}`);
+      this.#problem = problem;
+      await pause(problem === "" ? REOPEN_MS : REFUSED_MS, signal).catch(() => undefined);
+    }
+  }
+
+  /** @throws when the API server refuses the watch or cannot be reached */
+  async #watchOnce(signal: AbortSignal): Promise<void> {
+    const { namespace, statefulSet } = this.set;
+    const { Watch } = await import("@kubernetes/client-node");
+    const labels = await readPodLabels(this.kubernetes, namespace, { statefulSet });
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
+    const query = { labelSelector: formatLabelSelector(labels), timeoutSeconds: WATCH_SECONDS };
+    const see = (phase: string, pod: V1Pod): void => {
+      this.#see(phase, pod);
+    };
+    const ended = new AbortController();
+    const watching = new Promise<void>((resolve, reject) => {
+      const end = (error: unknown): void => {
+        if (error === null || error === undefined) resolve();
+        else reject(error instanceof Error ? error : new Error(messageOf(error)));
+      };
+      new Watch(this.kubernetes.config).watch(path, query, see, end).then((open) => {
+        this.#open = open;
+        if (signal.aborted || ended.signal.aborted) open.abort();
+      }, end);
+    });
+    const hanging = pause(HANGING_MS, AbortSignal.any([signal, ended.signal])).catch(() => undefined);
+    try {
+      await Promise.race([watching, hanging]);
+    } finally {
+      ended.abort();
+      this.#open?.abort();
+      this.#open = undefined;
+      watching.catch(() => undefined);
+    }
+  }
+
+  #see(phase: string, pod: V1Pod): void {
+    const { uid = "", deletionTimestamp } = pod.metadata ?? {};
+    const isGone = phase === "DELETED";
+    const seen = isGone ? "" : [pod.status?.podIP, isPodReady(pod), deletionTimestamp !== undefined].join(" ");
+    if (this.#known.get(uid) === seen) return;
+    if (isGone) this.#known.delete(uid);
+    else this.#known.set(uid, seen);
+    this.#hasChanged = true;
+    this.#wake?.();
+  }
+}

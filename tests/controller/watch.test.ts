@@ -1,0 +1,43 @@
+/** When looks come: by the clock, and early when something has changed. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, it } from "vitest";
+import { watch } from "../../controller/watch";
+import type { Inspection } from "../../provider/updates/drift";
+
+const passing = (pass: boolean): Inspection =>
+  ({ verification: { verdict: { pass, assertions: [], shards: [] } }, drift: [] }) as unknown as Inspection;
+
+/** Times of the looks within 500 ms, milliseconds since the first. */
+async function looks(pass: boolean, changesAfterMs?: number): Promise<number[]> {
+  const stop = AbortSignal.timeout(500);
+  const times: number[] = [];
+  const untilChange =
+    changesAfterMs === undefined
+      ? undefined
+      : (signal: AbortSignal) => sleep(changesAfterMs, undefined, { signal }).catch(() => undefined);
+  await watch(
+    { name: "orders", inspect: () => Promise.resolve(passing(pass)) },
+    {
+      everyMs: 10_000,
+      failingEveryMs: 200,
+      untilChange,
+      signal: stop,
+      onLook: () => void times.push(performance.now()),
+    },
+  );
+  return times.map((each) => each - (times[0] ?? 0));
+}
+
+it("come more often while the deployment does not pass", async () => {
+  expect(await looks(true)).toHaveLength(1);
+  expect((await looks(false)).length).toBeGreaterThan(1);
+});
+
+it("come early when something has changed, but not more often than while the deployment does not pass", async () => {
+  const [, second, ...others] = await looks(true, 0);
+  expect(second).toBeGreaterThan(150);
+  expect(others.length).toBeLessThanOrEqual(1);
+  // The change comes after the shortest time.
+  const [, late] = await looks(true, 100);
+  expect(late).toBeGreaterThan(250);
+});

@@ -1,0 +1,82 @@
+/** A deployment of pods with its controller, whose looks and metrics can be read. */
+import * as pulumi from "@pulumi/pulumi";
+import { createController } from "../../../components/kubernetes/controller/controller";
+import type { ControllerArgs, Tls } from "../../../components/kubernetes/arguments";
+import { objectNames } from "../../../components/kubernetes/names";
+import type { Look } from "../../../controller/look";
+import { plainServers } from "../valkey/servers";
+import type { DeployedPods } from "./deployed-pods";
+import { podLabels } from "./deployed-pods";
+import type { KubernetesObject } from "./kubernetes-objects";
+import { renderObjects } from "./kubernetes-objects";
+import { isReady } from "./throw-away";
+
+const EVERYWHERE = new Set(["ClusterRole", "ClusterRoleBinding"]);
+
+export class ControlledPods {
+  private constructor(
+    readonly pods: DeployedPods,
+    private readonly objects: readonly KubernetesObject[],
+  ) {}
+
+  static async open(pods: DeployedPods, args: ControllerArgs, tls?: Tls): Promise<ControlledPods> {
+    const { target, here } = pods;
+    const { name, namespace, zones } = target;
+    const context = {
+      deployment: name,
+      names: objectNames(name),
+      args: {
+        ...{ ...plainServers, namespace, imagePullPolicy: "IfNotPresent" as const, tls },
+        placement: { zones, hostAntiAffinity: "preferred" as const },
+      },
+      options: {},
+    };
+    const objects = await renderObjects(() => {
+      createController(context, pulumi.output({ ...target, lease: context.names.controller }), args);
+    });
+    await here.apply(objects);
+    const controlled = new ControlledPods(pods, objects);
+    await here.untilReady(controlled.#labels, 1, 120);
+    return controlled;
+  }
+
+  get #labels(): Record<string, string> {
+    return { ...podLabels(this.pods.target.name), "app.kubernetes.io/name": "valkey-controller" };
+  }
+
+  /** The last look, as the controller's pod publishes it. */
+  async look(): Promise<Look | undefined> {
+    const [look] = JSON.parse(await this.ask("/looks")) as Look[];
+    return look;
+  }
+
+  async ask(path: string): Promise<string> {
+    const [pod] = (await this.pods.here.pods(this.#labels)).filter(isReady);
+    const script = `node -e 'fetch("http://localhost:9122${path}").then((r) => r.text()).then(console.log)'`;
+    return this.pods.here.run(pod?.metadata?.name ?? "", "controller", script);
+  }
+
+  /** Waits until a look has begun after this call and has this verdict. */
+  async untilLook(seconds: number, isWanted: (look: Look) => boolean): Promise<void> {
+    const asked = Date.now();
+    await this.pods.here.until(seconds, async () => {
+      const look = await this.look();
+      return look !== undefined && Date.parse(look.at) > asked && isWanted(look)
+        ? undefined
+        : JSON.stringify(look ?? "no look");
+    });
+  }
+
+  async events(): Promise<string[]> {
+    const { here, target } = this.pods;
+    const { items } = await here.core.listNamespacedEvent({ namespace: target.namespace });
+    return items
+      .filter(({ source }) => source?.component === "valkey-controller")
+      .map(({ reason, message }) => `${reason ?? ""}: ${message ?? ""}`);
+  }
+
+  async close(): Promise<void> {
+    for (const object of this.objects.filter(({ kind }) => EVERYWHERE.has(kind))) await this.pods.here.delete(object);
+    await this.pods.close();
+  }
+}
