@@ -24,7 +24,7 @@ export interface BenchmarkCapacityArgs extends SearchArgs {
 
 /** Arguments of a `BenchmarkJob`. All have defaults except the targets. */
 export interface BenchmarkJobArgs extends MeasuringArgs {
-  /** Names of valkey-benchmark tests. @default set, get and incr; none if there are `workloads` */
+  /** Names of valkey-benchmark tests. @default set, get and incr; no tests if there are `workloads` */
   readonly tests?: readonly string[] | undefined;
   /** Name of the workload in the results. @default the deployment's name */
   readonly workloadName?: string | undefined;
@@ -44,11 +44,11 @@ export interface BenchmarkJobArgs extends MeasuringArgs {
   readonly adjustLoad?: boolean | undefined;
   /** Number of distinct keys of the tests; a multiple of 16384 if a target is a cluster. @default 1000000 */
   readonly keySpace?: number | undefined;
-  /** Duration of each measurement, seconds. Give either this or `requests`. @default 10 */
+  /** Duration of each measurement, seconds. Set either `duration` or `requests`. @default 10 */
   readonly duration?: number | undefined;
-  /** Number of requests of each measurement, in place of a duration. @default `duration` applies */
+  /** Number of requests of each measurement. Set either `requests` or `duration`. @default `duration` applies */
   readonly requests?: number | undefined;
-  /** Duration of the load before each measurement, seconds. Its requests are not counted. @default 1 */
+  /** Duration of the load before each measurement, seconds. The requests of this load are not counted. @default 1 */
   readonly warmup?: number | undefined;
   /** Number of rounds. A confidence interval of 95 % needs six rounds. @default 3 */
   readonly repeats?: number | undefined;
@@ -56,7 +56,10 @@ export interface BenchmarkJobArgs extends MeasuringArgs {
   readonly rate?: number | undefined;
   /** Mixed workloads by name, measured after the tests. @default none */
   readonly workloads?: Readonly<Record<string, MixedWorkloadArgs>> | undefined;
-  /** Search for the highest load that meets a latency objective, after everything else. @default no search */
+  /**
+   * Search for the highest load that meets a latency objective. It runs after all other measurements. @default no
+   * search
+   */
   readonly capacity?: BenchmarkCapacityArgs | undefined;
 }
 

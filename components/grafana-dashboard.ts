@@ -126,7 +126,7 @@ function liveGraphs(namespace: string): Graph[] {
   ];
 }
 
-/** Graphs of what the controllers find. Without controllers they are empty. */
+/** Graphs of what the controllers find. Without controllers, these graphs are empty. */
 function verifiedGraphs(namespace: string): Graph[] {
   const only = `{namespace="${namespace}"}`;
   return [

@@ -20,7 +20,7 @@ export class HostDeployment extends pulumi.ComponentResource {
   /** Password of the user `default`. Secret. */
   readonly password: pulumi.Output<string>;
   readonly reference: pulumi.Output<DeploymentReference>;
-  /** Time from running servers to a deployment that serves, milliseconds. */
+  /** Milliseconds between the time when all servers run and the time when the deployment serves. */
   readonly formationMs: pulumi.Output<number>;
   /** Result of the last verification, with every assertion of the verdict. */
   readonly topology: pulumi.Output<TopologyRecord>;

@@ -20,8 +20,9 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
    */
   readonly url: pulumi.Output<string>;
   /**
-   * `HOST:PORT` for clients outside the Kubernetes cluster. In cluster mode there is one for each node; in replication
-   * mode the first one is for the primary and the second one for all nodes. Empty without `external`.
+   * `HOST:PORT` for clients outside the Kubernetes cluster. In cluster mode, the list has one entry for each node. In
+   * replication mode, the first entry is for the primary, and the second entry is for all nodes. Empty without
+   * `external`.
    */
   protected readonly externalEndpoints: pulumi.Output<readonly string[]>;
   /** URL for clients outside the Kubernetes cluster; undefined without `external`. Secret. */
@@ -35,8 +36,8 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   /** Time of the last verification, ISO 8601. */
   readonly verifiedAt: pulumi.Output<string>;
   /**
-   * Time from running pods to a cluster that serves, milliseconds; null in replication mode, which has no formation
-   * step.
+   * Milliseconds between the time when all pods run and the time when the cluster serves. Null in replication mode,
+   * which has no formation step.
    */
   readonly formationMs: pulumi.Output<number | null>;
   /** For each kind of failure: the data that can be lost, and the time during which clients cannot write. */
@@ -44,7 +45,9 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */
   readonly reference: pulumi.Output<KubernetesReference>;
 
-  /** @param createServers declares the servers as children of this component; they wait for `options.dependsOn` */
+  /**
+   * @param createServers declares the servers as children of this component; the servers wait for `options.dependsOn`
+   */
   constructor(
     type: string,
     name: string,
@@ -94,7 +97,7 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   }
 }
 
-/** @param secret known when it exists */
+/** @param secret ID of the Secret with the certificate; not known before this Secret exists */
 function authorityOf(
   name: string,
   secret: pulumi.Output<string | null>,

@@ -21,7 +21,10 @@ export interface LoadCapacityArgs extends MeasuringArgs, SearchArgs {
   readonly workload?: OpenLoopArgs | undefined;
   /** Duration of each offered load, seconds. @default 10 */
   readonly duration?: number | undefined;
-  /** Duration of the load before each offered load, seconds. Its requests are not counted. @default 1 */
+  /**
+   * Duration of the load before each offered load, seconds. The requests of this earlier load are not counted. @default
+   * 1
+   */
   readonly warmup?: number | undefined;
   /**
    * Whether the number of connections is adjusted if the primaries of a cluster cannot share it evenly. With `false`, a

@@ -73,7 +73,7 @@ export interface UpstreamChartArgs extends Pick<DeploymentArgs, ChartArguments> 
   readonly version?: string | undefined;
   /**
    * Source of the chart: the URL of a repository that has a chart named `valkey`, an address that begins with `oci://`,
-   * or a directory. For a directory `version` is ignored: the directory contains the version.
+   * or a directory. For a directory, `version` is ignored, because the directory contains the version.
    * @default "https://valkey.io/valkey-helm/"
    */
   readonly source?: string | undefined;
@@ -92,7 +92,7 @@ export interface UpstreamChartArgs extends Pick<DeploymentArgs, ChartArguments> 
    * component decides itself are refused here: `auth`, `tls`, `clusterDomain`, `image`, `resources`, `valkeyConfig`,
    * `fullnameOverride`, `nameOverride`, `service.port`, `replica.enabled`, `replica.replicas`, `replica.service` and
    * `replica.replicationUser`.
-   * @default those that follow from other arguments
+   * @default the values that follow from other arguments
    */
   readonly values?: ChartValues | undefined;
 }

@@ -14,7 +14,7 @@ export interface ValkeyDashboardArgs {
   readonly title?: pulumi.Input<string> | undefined;
   /** Labels by which Grafana's sidecar finds the ConfigMap. @default `grafana_dashboard: "1"` */
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** Annotations of the ConfigMap, such as the one that tells Grafana's sidecar the folder. @default none */
+  /** Annotations of the ConfigMap, such as the annotation with the folder for Grafana's sidecar. @default none */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** The HTTP endpoint of a watching process: metrics for Prometheus, and the last looks as JSON. */
+/**
+ * The HTTP endpoint of a watching process: metrics for Prometheus, and the results of the last looks at deployments, as
+ * JSON.
+ */
 import { once } from "node:events";
 import type { Server } from "node:http";
 import { createServer } from "node:http";
@@ -28,7 +31,10 @@ export class LookEndpoint {
     });
   }
 
-  /** Starts to listen. @param at without a host: every address. @throws Failure when the address cannot be used */
+  /**
+   * Starts to listen. @param at address to listen at; without a host, every address of the machine. @throws Failure
+   * when the address cannot be used
+   */
   static async open(at: Pick<Endpoint, "port"> & Partial<Endpoint>): Promise<LookEndpoint> {
     const endpoint = new LookEndpoint();
     try {
@@ -42,7 +48,7 @@ export class LookEndpoint {
     return endpoint;
   }
 
-  /** @param former the look before; undefined for the first look */
+  /** @param former the previous look; undefined for the first look */
   record(look: Look, former: Look | undefined): void {
     this.#looks.set(look.deployment, look);
     this.#metrics.record(look, former);

@@ -21,9 +21,9 @@ export interface Look {
   /** Duration of the look, seconds. */
   readonly seconds: number;
   readonly pass: boolean;
-  /** Time since which all looks have had this `pass`, ISO 8601. */
+  /** Time since which `pass` has had its present value, ISO 8601. */
   readonly since: string;
-  /** All assertions of the verdict. If no node replied, only `reachable` with the reason. */
+  /** All assertions of the verdict. If no node replied, the list contains only `reachable`, with the reason. */
   readonly assertions: readonly AssertionLook[];
   /** Sentences about a deployment that passes, such as an uneven spread of primaries. */
   readonly remarks: readonly string[];
@@ -31,7 +31,7 @@ export interface Look {
   readonly primaries: Readonly<Record<string, string>>;
 }
 
-/** @param former the look before; undefined for the first look */
+/** @param former the previous look; undefined for the first look */
 export function lookOf(
   deployment: string,
   { verification, drift }: Inspection,
@@ -58,7 +58,10 @@ export function lookOf(
   };
 }
 
-/** Differences between two looks, one line each. For the first look: its verdict and every failed assertion. */
+/**
+ * Differences between two looks, one line each. For the first look, the lines are its verdict and every failed
+ * assertion.
+ */
 export function changesOf(former: Look | undefined, look: Look): string[] {
   const { deployment } = look;
   const said = new Set(former?.remarks);
@@ -76,8 +79,8 @@ export function changesOf(former: Look | undefined, look: Look): string[] {
 }
 
 /**
- * Assertions that fail now and did not fail before, and assertions that hold again. If a node cannot be reached, many
- * assertions fail for the same reason.
+ * Assertions that fail now and did not fail before, and assertions that failed before and hold now. If a node cannot be
+ * reached, many assertions fail for the same reason.
  */
 function describeFailures(former: Look | undefined, { assertions }: Look): (string | undefined)[] {
   const failedBefore = new Set(former?.assertions.flatMap(({ id, holds }) => (holds ? [] : [id])));
@@ -96,7 +99,7 @@ function describeFailures(former: Look | undefined, { assertions }: Look): (stri
   ];
 }
 
-/** The new verdict, with the time that the former one lasted. */
+/** The new verdict, with the duration of the former verdict. */
 function describeVerdict(former: Look | undefined, { pass, assertions, at }: Look): string {
   const failing = assertions.filter(({ holds }) => !holds).length;
   const verdict = pass
@@ -107,7 +110,10 @@ function describeVerdict(former: Look | undefined, { pass, assertions, at }: Loo
   return `${verdict}, after ${formatDuration(seconds)} of ${former.pass ? "PASS" : "FAIL"}`;
 }
 
-/** Number of shards whose primary changed. @param former primaries by slots; shards that are not in it do not count */
+/**
+ * Number of shards whose primary changed. @param former primaries by slots; shards without a former primary do not
+ * count
+ */
 export function failoversBetween(former: Look["primaries"], primaries: Look["primaries"]): number {
   return Object.entries(primaries).filter(([slots, primary]) => {
     const before = former[slots];

@@ -1,4 +1,4 @@
-/** Program of the controller's pod. Its argument is the file with its settings. */
+/** Program of the controller's pod. The argument of the program is the file with its settings. */
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { messageOf } from "../lib/errors";

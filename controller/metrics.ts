@@ -1,9 +1,9 @@
-/** Results of looks as metrics for Prometheus. */
+/** Results of looks at deployments, as metrics for Prometheus. */
 import { Counter, Gauge, Registry } from "prom-client";
 import { failoversBetween } from "./look";
 import type { Look } from "./look";
 
-/** Result of a repair. `unneeded` if nothing had to be changed any more. */
+/** Result of a repair. The result is `unneeded` if nothing had to be changed any more. */
 export type RepairOutcome = "done" | "unneeded" | "failed";
 
 /** Metrics of the deployments that one process watches. */
@@ -45,7 +45,7 @@ export class LookMetrics {
     return this.#registry.contentType;
   }
 
-  /** Sets the metrics to the result of a look. @param former the look before; undefined for the first look */
+  /** Sets the metrics to the result of a look. @param former the previous look; undefined for the first look */
   record(look: Look, former: Look | undefined): void {
     const { deployment, pass, assertions, at, seconds } = look;
     this.#verified.set({ deployment }, Number(pass));

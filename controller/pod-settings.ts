@@ -7,8 +7,8 @@ import type { KubernetesReference } from "../platforms/deployment-reference";
 /** Port of the metrics and of the last look. */
 export const CONTROLLER_PORT = 9_122;
 /**
- * Time between two looks, seconds. A look costs every node some commands. At most `max`, because the alert
- * `ValkeyNotWatched` fires when the last look is five minutes old.
+ * Time between two looks at the deployment, seconds. Each look sends some commands to every node. The time is at most
+ * `max`, because the alert `ValkeyNotWatched` fires when the last look is five minutes old.
  */
 export const LOOK_SECONDS = { min: 5, max: 120, default: 30 } as const;
 /** Environment variable with the checksum of the settings' text. */
@@ -26,7 +26,7 @@ export type ControllerSettings = z.infer<typeof schema>;
 /**
  * Reads the settings.
  * @param expected checksum of the text that `up` wrote
- * @throws BadInput when the text is not the one that `up` wrote
+ * @throws BadInput when the text differs from the text that `up` wrote
  */
 export function readControllerSettings(text: string, expected: string | undefined): ControllerSettings {
   if (checksum(text) !== expected) {

@@ -1,6 +1,6 @@
 /**
- * The history of repairs as an annotation of the Lease, so that it outlives the controller's process: a pod that restarts
- * again and again does not repair more often. Pure.
+ * The history of repairs as an annotation of the Lease, so that the history outlives the controller's process. A pod
+ * that restarts again and again therefore does not repair more often. Pure.
  */
 import { z } from "zod";
 import type { LeaseNotes } from "../platforms/kubernetes/api/lease";
@@ -15,7 +15,9 @@ export function historyNote({ repairs, inVain, isUnfinished }: RepairHistory): L
   return { [REPAIRS_NOTE]: JSON.stringify({ repairs, inVain, isUnfinished }) };
 }
 
-/** The history in the annotations; undefined if there is none, or if it cannot be read. */
+/**
+ * The history in the annotations; undefined if the annotations contain no history, or if the history cannot be read.
+ */
 export function historyIn(notes: LeaseNotes): RepairHistory | undefined {
   try {
     return schema.parse(JSON.parse(notes[REPAIRS_NOTE] ?? "null"));

@@ -1,5 +1,5 @@
 /**
- * Awaits all of the promises. It is meant for requests that end by themselves.
+ * Awaits all of the promises. The function is meant for requests that end by themselves.
  * @throws the error of the first failed promise in the order of the list, even if a later promise failed earlier. So a
  *   message that names a node is the same in every run
  */

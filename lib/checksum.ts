@@ -1,4 +1,4 @@
-/** Checksums of texts, to see whether they changed. */
+/** Checksums of texts, to see whether the texts changed. */
 import { createHash } from "node:crypto";
 
 /** Checksum of a text, 32 hexadecimal digits. */

@@ -25,7 +25,7 @@ export class Failure extends Error {
   }
 }
 
-/** Whether an error or any of its causes is of a class. */
+/** Whether an error or any of its causes is an instance of a class. */
 export function isCausedBy(error: unknown, kind: new (...values: never) => Error): boolean {
   if (error instanceof kind) return true;
   if (error instanceof AggregateError) return error.errors.some((each: unknown) => isCausedBy(each, kind));

@@ -15,11 +15,14 @@ export interface CumulativeCount {
 /** The longest latency that a histogram records, microseconds. Longer latencies count as an hour. */
 const MAX_US = 3_600_000_000;
 const DIGITS = 3;
-/** Steps of `tailSteps`, which go down to one request in a million. */
+/** Number of steps of `tailSteps`. The steps go down to one request in a million. */
 const STEPS = 200;
 const DECADES = 6;
 
-/** Counts of latencies from 1 µs to an hour, in buckets no wider than a thousandth of their value. Counts are exact. */
+/**
+ * Counts of latencies from 1 µs to an hour, in buckets. The width of a bucket is at most a thousandth of its latencies.
+ * Counts are exact.
+ */
 export class Histogram {
   private constructor(private readonly hdr: HdrHistogram) {}
 
@@ -45,8 +48,8 @@ export class Histogram {
   }
 
   /**
-   * A histogram of a cumulative distribution. Each request counts with the latency of its step, which is its upper
-   * bound.
+   * A histogram of a cumulative distribution. Each request counts with the latency of its step, which is an upper bound
+   * of the request's latency.
    */
   static fromCumulative(counts: readonly CumulativeCount[]): Histogram {
     const histogram = Histogram.empty();

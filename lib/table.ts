@@ -2,7 +2,7 @@
 
 /**
  * Pads each column to its widest cell, with two spaces between columns. Lines do not end with spaces.
- * @param align a letter for each column; `r` aligns it to the right
+ * @param align a letter for each column; the letter `r` aligns the column to the right
  */
 export function textTable(rows: readonly (readonly string[])[], align = ""): string[] {
   const widths: number[] = [];

@@ -37,7 +37,7 @@ export interface TypeSpec {
     readonly valkey?: {
       /** Forms of the type. @default the properties of all objects are the same */
       readonly forms?: FormsSpec;
-      /** Names in TypeScript by name in the schema, for names that differ. */
+      /** Names of properties in TypeScript, by their names in the schema. Only names that differ are listed. */
       readonly names?: Readonly<Record<string, string>>;
     };
   };

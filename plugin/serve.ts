@@ -1,5 +1,6 @@
 /**
- * The process that Pulumi starts: the provider `valkey` with its components. It prints the port on which it listens.
+ * The process that Pulumi starts: the provider `valkey` with its components. The process prints the port on which it
+ * listens.
  */
 import { main } from "@pulumi/pulumi/provider";
 import { runtime } from "@pulumi/pulumi";

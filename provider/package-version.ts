@@ -1,7 +1,7 @@
 /**
  * Version of this package in the program that declares a resource. The program sends the version to the provider with
- * the inputs. The provider removes it from the inputs, so it is not in the state. Programs in other languages do not
- * use this package and send no version.
+ * the inputs. The provider removes the version from the inputs, so the state does not contain the version. Programs in
+ * other languages do not use this package and send no version.
  */
 import { VERSION } from "../lib/system/package";
 import type { Values } from "./protocol/engine-values";
@@ -16,8 +16,8 @@ export function withPackageVersion<T extends object>(inputs: T): T {
 }
 
 /**
- * Inputs without the version. If the program's package has a different version than this provider, there is also a
- * problem.
+ * Inputs without the version. If the program's package has a different version than this provider, the result also
+ * contains a problem.
  */
 export function takePackageVersion(
   inputs: Values,

@@ -1,6 +1,6 @@
 /**
- * The custom resources of the provider `valkey`, for Pulumi programs to declare. Their inputs and outputs are those of
- * their handlers.
+ * The custom resources of the provider `valkey`, for Pulumi programs to declare. Their inputs and outputs are the
+ * inputs and outputs of their handlers.
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { AccessInputs, AccessOutputs } from "./handlers/access";
@@ -62,7 +62,7 @@ export const Password = resource<PasswordInputs, PasswordOutputs>("Password", { 
 
 /**
  * Check of an existing Kubernetes cluster: whether it has room for the stack. The check runs in previews, if the
- * cluster answers, and before anything is created. It runs again when an input changes.
+ * cluster answers, and before anything is created. The check runs again when an input changes.
  */
 export const ClusterCheck = resource<ClusterCheckInputs>("ClusterCheck", {});
 
@@ -94,9 +94,9 @@ export const Access = resource<AccessInputs, AccessOutputs>("Access", { changedA
 export const ImageCheck = resource<ImageCheckInputs>("ImageCheck", {});
 
 /**
- * Check of the certificate. Without TLS this resource does nothing. It waits until the Secret exists, and fails if the
- * servers cannot use it. Previews refuse an existing Secret that servers cannot use. Previews also refuse to switch TLS
- * on or off without `allowDowntime`.
+ * Check of the certificate. Without TLS this resource does nothing. This resource waits until the Secret with the
+ * certificate exists, and fails if the servers cannot use this certificate. Previews refuse an existing Secret that
+ * servers cannot use. Previews also refuse to switch TLS on or off without `allowDowntime`.
  */
 export const TlsCheck = resource<TlsCheckInputs, TlsCheckOutputs>("TlsCheck", { secret: undefined });
 
@@ -108,9 +108,9 @@ export const TlsCheck = resource<TlsCheckInputs, TlsCheckOutputs>("TlsCheck", { 
 export const ScaleIn = resource<ScaleInInputs, ScaleInOutputs>("ScaleIn", { emptiedAt: undefined });
 
 /**
- * Settings that servers accept while they run. In a new deployment this resource does nothing, because servers read
- * their files. Pulumi updates this resource before the servers' files. The update sets the directives on all running
- * servers or on none. If a server refuses a value, the update fails before anything has changed.
+ * Settings that servers accept while they run. In a new deployment this resource does nothing, because servers read the
+ * settings from their files. Pulumi updates this resource before the servers' files. The update sets the directives on
+ * all running servers or on none. If a server refuses a value, the update fails before anything has changed.
  */
 export const Settings = resource<SettingsInputs, SettingsOutputs>("Settings", { pending: undefined, drift: undefined });
 
@@ -123,8 +123,8 @@ export const Settings = resource<SettingsInputs, SettingsOutputs>("Settings", { 
 export const Volumes = resource<VolumesInputs>("Volumes", {});
 
 /**
- * Roll-out of the servers. It is complete when all pods run the StatefulSet's newest revision and are ready. This
- * resource replaces Pulumi's own waiting, which does not report why pods do not run.
+ * Roll-out of the servers. The roll-out is complete when all pods run the StatefulSet's newest revision and are ready.
+ * This resource replaces Pulumi's own waiting, which does not report why pods do not run.
  */
 export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
   rolledOutAt: undefined,
@@ -132,15 +132,15 @@ export const Rollout = resource<RolloutInputs, RolloutOutputs>("Rollout", {
 });
 
 /**
- * A higher maxmemory. In a new deployment the servers have it from the start. This resource is updated after the
- * roll-out, because servers may use more memory only after their pods have a higher limit. `Settings` sets a lower
- * maxmemory before the roll-out.
+ * A higher maxmemory. In a new deployment, the servers have the right maxmemory from the start. This resource is
+ * updated after the roll-out, because servers may use more memory only after their pods have a higher limit. `Settings`
+ * sets a lower maxmemory before the roll-out.
  */
 export const Maxmemory = resource<MaxmemoryInputs>("Maxmemory", {});
 
 /**
- * Addresses for clients outside the Kubernetes cluster. Without `external` this resource does nothing. It is complete
- * when the Services have addresses and, in cluster mode, the nodes announce these addresses to clients.
+ * Addresses for clients outside the Kubernetes cluster. Without `external` this resource does nothing. This resource is
+ * complete when the Services have addresses and, in cluster mode, the nodes announce these addresses to clients.
  */
 export const ExternalAddresses = resource<ExternalAddressesInputs, ExternalAddressesOutputs>("ExternalAddresses", {
   endpoints: undefined,
@@ -149,8 +149,8 @@ export const ExternalAddresses = resource<ExternalAddressesInputs, ExternalAddre
 });
 
 /**
- * Formation of a cluster. It is complete when all nodes agree on the topology and every replica is linked to its
- * primary.
+ * Formation of a cluster. The formation is complete when all nodes agree on the topology and every replica is linked to
+ * its primary.
  */
 export const Formation = resource<FormationInputs, FormationOutputs>("Formation", {
   milliseconds: undefined,
@@ -159,8 +159,8 @@ export const Formation = resource<FormationInputs, FormationOutputs>("Formation"
 
 /**
  * Revocation of former passwords. In a new deployment this resource does nothing. Pulumi updates it after the servers'
- * files. The update waits for the time in which both passwords are valid. Then it makes servers refuse the former
- * passwords. If the update is interrupted, the next update waits again.
+ * files. The update waits for the time in which both passwords are valid. Then the update makes servers refuse the
+ * former passwords. If the update is interrupted, the next update waits again.
  */
 export const PasswordRetirement = resource<PasswordRetirementInputs>("PasswordRetirement", {});
 
@@ -175,7 +175,10 @@ export const DeploymentVerification = resource<DeploymentVerificationInputs, Dep
   },
 );
 
-/** A measurement. Its results are kept in the state. It is repeated only when an input changes. */
+/**
+ * A measurement. The state contains the results of the measurement. The measurement is repeated only when an input
+ * changes.
+ */
 export const Measurement = resource<MeasurementInputs, MeasurementOutputs>("Measurement", {
   results: undefined,
   comparison: undefined,

@@ -62,8 +62,8 @@ export function searchPlan({ initialRate, maxRate, precision, confirmations }: C
 }
 
 /**
- * The search of a section `capacity`. It uses the workload that the section names, or else the first of the given
- * workloads. Undefined if there are no workloads.
+ * The search that a section `capacity` describes. Its load is the workload that the section names. If the section names
+ * no workload, the load is the first of the given workloads. Undefined if no workloads are given.
  */
 export function searchOf(capacity: CapacityConfig, workloads: readonly OpenLoopWorkload[]): CapacitySearch | undefined {
   const workload = workloads.find(({ name }) => name === (capacity.workload ?? name));

@@ -37,19 +37,19 @@ export interface CapacityMeasurement extends CapacitySearch {
 /** The load driver of a capacity measurement. */
 export interface CapacityDrivers {
   readonly openLoop: LoadDriver<OpenLoopRun>;
-  /** Signal that ends the measurement when it is aborted. */
+  /** Abort signal that ends the measurement. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Factor by which the connections increase in half of the confirmations. Probes with more connections show whether the
- * clients or the servers are the limit.
+ * Factor by which the number of connections is multiplied in half of the confirmations. Probes with more connections
+ * show whether the clients or the servers are the limit.
  */
 const MORE_CONNECTIONS = 2;
 
 /**
  * Measures the capacity of one deployment.
- * @throws the errors of the session and of the load driver; the signal's reason
+ * @throws the errors of the session and of the load driver; the signal's reason if the signal is aborted
  */
 export async function measureCapacity(
   measurement: CapacityMeasurement,

@@ -11,15 +11,18 @@ import type { CapacityRecord, MeasurementRecord, Warning } from "../results/sche
 import type { Objective } from "./objective";
 import type { ProbeOutcome } from "./search";
 
-/** Lowest share of the offered requests that must be answered, whatever the percentile of the objective. */
+/**
+ * Share of the offered requests. If a smaller share is answered, a load misses its objective, whatever the percentile
+ * of the objective.
+ */
 const MIN_ANSWERED = 0.999;
 /**
- * Factor by which the objective is multiplied for the last replies. They may come later than the last intended time by
- * this product plus a share of the probe's duration. If they come even later, a queue was growing.
+ * Multiple of the objective's latency. The last reply may arrive this long after the last intended time, plus a share
+ * of the probe's duration. If the last reply arrives even later, a queue was growing.
  */
 const OVERRUN_FACTOR = 2;
 const OVERRUN_SHARE = 0.01;
-/** Multiple of the capacity. Warnings of failed probes count up to this rate. */
+/** Multiple of the capacity. The warnings of a failed probe count only if its rate is at most this multiple. */
 const NEAR_CAPACITY = 1.2;
 
 /** A probe with its measurement record. */
@@ -50,7 +53,7 @@ export function judgeProbe(record: MeasurementRecord, rate: number, objective: O
 }
 
 /**
- * A failed probe at the lowest failed rate. This is the lowest rate above the capacity that missed the objective in at
+ * A failed probe at the lowest failed rate above the capacity. A rate counts as failed if it missed the objective in at
  * least half of its probes.
  */
 export function lowestFailing(probes: readonly Probe[], capacity: number): Probe | undefined {
@@ -69,8 +72,9 @@ function answeredShare(records: readonly MeasurementRecord[]): number {
 }
 
 /**
- * A percentile of all offered requests. Requests without an answer count as slower than all others. If the percentile
- * falls on such a request, the result is the longest measured latency, because the real latency is at least as long.
+ * A percentile of all offered requests. Requests without an answer count as slower than all answered requests. If the
+ * percentile falls on a request without an answer, the result is the longest measured latency, because the real latency
+ * is at least as long.
  */
 function offeredPercentile(histogram: Histogram, answered: number, quantile: number): number {
   return histogram.percentileMs(answered <= quantile ? 1 : quantile / answered);
@@ -98,16 +102,21 @@ export function loadLatencyPoints(probes: readonly Probe[], quantile: number): C
   });
 }
 
-/** Number of probes in which a load met the objective, over the usual number of connections and over twice as many. */
+/**
+ * Numbers of probes in which a load met the objective: with the usual number of connections, and with twice as many.
+ */
 export interface Confirmation {
   readonly sameConnections: number;
   readonly moreConnections: number;
-  /** Number of probes with each number of connections. */
+  /**
+   * Number of probes that were made with the usual number of connections. As many probes were made with twice as many
+   * connections.
+   */
   readonly of: number;
 }
 
 /**
- * The bottleneck at the lowest rate that failed. If the load meets the objective with more connections only, the
+ * The bottleneck at the lowest rate that failed. If the load meets the objective only with more connections, the
  * bottleneck is the client.
  */
 export function capacityBottleneck(

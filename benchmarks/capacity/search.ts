@@ -1,6 +1,7 @@
 /**
- * Searches for the highest load that meets an objective. The rate is doubled until it fails. After that, the gap
- * between passed and failed rates is halved repeatedly, and both ends are confirmed. Pure except for the probes.
+ * Searches for the highest load that meets an objective. The search doubles the rate until a rate misses the objective.
+ * After that, it repeatedly halves the gap between the rates that met the objective and the rates that missed it. At
+ * the end, it confirms both ends of the gap. Pure except for the probes.
  */
 
 /** A rate that was offered for some time, and whether it met the objective. */
@@ -20,7 +21,7 @@ export interface SearchPlan {
   readonly precision: number;
   /**
    * Highest number of times that the resulting rate is offered again. The rate must meet the objective in more than
-   * half of these probes. The next higher rate must miss it in at least half of its probes.
+   * half of these probes. The next higher rate must miss the objective in at least half of its probes.
    */
   readonly confirmations: number;
 }
@@ -34,16 +35,17 @@ export interface SearchResult<P extends ProbeOutcome> {
   readonly probes: readonly P[];
 }
 
-/** Fraction of the initial rate at which the search gives up. */
+/** Fraction of the initial rate. The search gives up when the rate to offer falls below this fraction. */
 const MIN_FRACTION = 1 / 64;
 
 /**
  * Searches for the capacity. A single probe may be wrong in both directions: a stall of the machine makes a sustainable
  * load fail, and a lucky second makes an unsustainable load pass. Therefore:
  * - a load that fails is offered again, and counts as failed if two of three probes fail;
- * - at the end the lowest failed load is offered again. If most of these probes pass, the search continues above it;
- * - the result must pass most of its confirmations, and the probe that found it does not count. Until a rate passes,
- *   the search steps down by its precision.
+ * - at the end the lowest failed load is offered again. If most of these probes pass, the search continues above this
+ *   load;
+ * - the result must pass most of its confirmations, and the probe that found the result is not a confirmation. Until a
+ *   rate passes, the search steps down by its precision.
  * @param probe offers a rate
  */
 export async function searchCapacity<P extends ProbeOutcome>(
@@ -91,7 +93,7 @@ async function highestPassing(
   }
 }
 
-/** Whether more than half of the answers are yes. It stops asking when the result is certain. */
+/** Whether more than half of the answers are yes. The function stops asking when the result is certain. */
 async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
   const enough = Math.floor(of / 2) + 1;
   let held = 0;

@@ -13,7 +13,9 @@ export interface ComparedCapacity {
   readonly workload: string;
   readonly before: CapacityRecord;
   readonly after: CapacityRecord;
-  /** Differences between the objectives or loads of the two searches. If the list is not empty, there is no ratio. */
+  /**
+   * Differences between the objectives or loads of the two searches. If the list is not empty, no ratio is computed.
+   */
   readonly workDifferences: readonly Change[];
   /**
    * Ratio with its bounds. If every rate of one search met the objective, `high` is infinite or `low` is 0. Undefined
@@ -87,9 +89,10 @@ export function judgeCapacities(
 }
 
 /**
- * Whether the change of the machine's own speed can explain a ratio: the ratio is at least as close to 1 as the ratio
- * of the reference loads.
- * @param referenceLoad rate of the reference load in the second run divided by its rate in the first run
+ * Whether the change of the machine's own speed can explain a ratio. It can explain the ratio if the ratio is at least
+ * as close to 1 as the ratio of the reference loads.
+ * @param referenceLoad rate of the reference load in the second run, divided by the rate of the reference load in the
+ *   first run
  */
 export function isWithinDrift(referenceLoad: Ratio | undefined, ratio: number): boolean {
   const ends = [referenceLoad?.low ?? referenceLoad?.ratio ?? 1, referenceLoad?.high ?? referenceLoad?.ratio ?? 1];

@@ -77,7 +77,9 @@ export function environmentChanges(before: Environment, after: Environment): Cha
   );
 }
 
-/** Whether both runs used the same machine. If not, ratios include the difference between the machines. */
+/**
+ * Whether both runs used the same machine. If the machines differ, ratios include the difference between the machines.
+ */
 export function isSameMachine(before: Environment, after: Environment): boolean {
   return !environmentChanges(before, after).some(
     ({ what }) => what === "machine" || what === "machines of the cluster",
@@ -183,8 +185,8 @@ function differing(what: string, before: string, after: string): Change[] {
 }
 
 /**
- * Pairs the deployments of two runs by name. If the other run lacks a name, the deployment is paired by mode, provided
- * that each run has only one deployment with this mode.
+ * Pairs the deployments of two runs by name. If the other run has no deployment with the same name, a deployment is
+ * paired by mode, provided that each run has only one deployment with this mode.
  */
 export function matchDeployments(
   before: Results,

@@ -41,8 +41,8 @@ export interface ComparedRow {
   /** Compared metric: throughput at full speed, or p99 at an offered rate. */
   readonly metric: "throughput" | "p99";
   /**
-   * Value in the run. Throughput is the median of the repeats, in requests per second. The p99 is the p99 of all
-   * repeats together, in milliseconds.
+   * Value of the metric in the first run and in the second run. The throughput is the median of all repeats, in
+   * requests per second. The p99 is computed from all repeats together, in milliseconds.
    */
   readonly valueBefore: number;
   readonly valueAfter: number;
@@ -63,7 +63,7 @@ export interface RunComparison {
   readonly referenceLoad: Ratio | undefined;
   readonly rows: readonly ComparedRow[];
   readonly capacities: readonly (ComparedCapacity & { readonly judgement: Judgement })[];
-  /** Results that the other run lacks. */
+  /** Results that only one of the two runs has. */
   readonly unmatched: readonly string[];
 }
 

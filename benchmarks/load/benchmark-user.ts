@@ -1,6 +1,6 @@
 /**
  * The user with which load generators authenticate. Each run creates its own user, which may only read and write keys,
- * and deletes it afterwards. It does not use an existing user, because valkey-benchmark takes the password on its
+ * and deletes it afterwards. A run does not use an existing user, because valkey-benchmark takes the password on its
  * command line, where every user of the machine can read it.
  */
 import { createHash, randomBytes } from "node:crypto";
@@ -47,8 +47,8 @@ const RULES = [
 ];
 
 /**
- * Rules for servers whose ACL has no subcommands (Dragonfly). They do not allow CONFIG GET, and valkey-benchmark works
- * without it.
+ * Rules for servers whose ACL has no subcommands (Dragonfly). These rules do not allow CONFIG GET. valkey-benchmark
+ * works without CONFIG GET.
  */
 const PLAIN_RULES = ["~*", "+@READ", "+@WRITE", "+@CONNECTION", "+PING", "+INFO"];
 

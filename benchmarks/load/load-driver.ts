@@ -10,8 +10,8 @@ import type { LoadReport } from "./load-report";
 export interface LoadDriver<R> {
   /**
    * Number of load generators that run side by side. Each has the clients, the pipeline and the threads of the
-   * workload. The requests or the rate are divided among them. The first has the seed of the run, and each further load
-   * generator has the next higher number.
+   * workload. The requests or the rate are divided among them. The first load generator has the seed of the run, and
+   * each further load generator has the next higher number.
    */
   readonly count: number;
   /**
@@ -26,7 +26,10 @@ export interface LoadDriver<R> {
 export interface LoadObserver {
   /** Called when everything is ready. The driver awaits it before it sends the measured load. */
   readonly begin: () => Promise<void>;
-  /** Called when all requests have been sent and answered, and then awaited. It is not called if a run fails. */
+  /**
+   * The driver calls and awaits it when all requests have been sent and answered. If a run fails, the driver does not
+   * call it.
+   */
   readonly end: () => Promise<void>;
 }
 
@@ -75,7 +78,7 @@ export interface LoadGeneratorOutput {
   readonly text: string;
 }
 
-/** Error of a load generator that failed. Its output is written to raw.txt nevertheless. */
+/** Error of a load generator that failed. The output of this load generator is written to raw.txt nevertheless. */
 export class LoadGeneratorFailure extends Failure {
   /** Whether the load generator hung and was killed. */
   readonly hung: boolean;
@@ -96,5 +99,8 @@ export class LoadGeneratorFailure extends Failure {
   }
 }
 
-/** Seconds that are added to the planned duration of a load generator. It must end within the sum. */
+/**
+ * Seconds that are added to the planned duration of a load generator. The load generator must have ended within the
+ * sum.
+ */
 export const TIMEOUT_MARGIN_SECONDS = 10;

@@ -25,8 +25,8 @@ const MIN_SECONDS = 1;
 const EARLY_END = 0.98;
 
 /**
- * Whether the connections of a load must be checked: it is a closed loop at full speed that ran long enough, and CPU
- * use does not explain its rate.
+ * Whether the connections of a load must be checked. They must be checked if the load is a closed loop at full speed,
+ * ran long enough, and has a rate that CPU use does not explain.
  */
 export function needsConnectionCheck(record: BottleneckEvidence): boolean {
   if (record.rate !== null || record.offering !== null) return false;
@@ -55,7 +55,7 @@ export function connectionWarnings(rate: number, checked: number): Warning[] {
  * of a load is the same in every round.
  */
 export class ConnectionChecks {
-  /** Requests per second with more connections, by deployment and test. */
+  /** Rates over more connections, requests per second, by deployment and test. */
   readonly #rates = new Map<string, number>();
 
   constructor(private readonly progress: ReportProgress) {}

@@ -16,8 +16,8 @@ export interface CounterSample {
   readonly misses: number;
   readonly evictions: number;
   /**
-   * CPU seconds of the whole process and of its main thread. The value of the main thread exists if the server reports
-   * it, which it does on Linux.
+   * CPU seconds of the whole process and of its main thread. The value of the main thread exists only if the server
+   * reports it. Servers on Linux report it.
    */
   readonly cpuSeconds: number;
   readonly mainThreadSeconds: number | undefined;
@@ -158,8 +158,8 @@ export interface NodeCounts {
  * The work of one node in an interval.
  *
  * Calls are counted from the first sample, which is before the interval, to the last sample, which is after it. This is
- * correct because nothing is sent outside the interval. CPU is counted only between samples inside the interval,
- * because a server also uses CPU outside it.
+ * correct because nothing is sent outside the interval. CPU use is counted only between samples inside the interval,
+ * because a server also uses CPU outside the interval.
  */
 export function countsWithin(samples: readonly CounterSample[], interval: MeasuredInterval): NodeCounts {
   const first = samples[0];

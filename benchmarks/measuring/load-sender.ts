@@ -22,7 +22,7 @@ export interface Sending<R> {
   readonly warmUp: R | undefined;
   readonly commands: CountedCommands;
   readonly runner: LoadDriver<R>;
-  /** Nodes whose counters are read. @default all nodes of the deployment */
+  /** Nodes whose counters are read during the run. @default all nodes of the deployment */
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
 
@@ -31,11 +31,11 @@ export interface ValkeyBenchmarkSending {
   readonly run: ValkeyBenchmarkRun;
   /** Load that is sent before the measured load and is not measured. @default no warm-up */
   readonly warmUp?: ValkeyBenchmarkRun | undefined;
-  /** Nodes whose counters are read. @default no nodes */
+  /** Nodes whose counters are read during the run. @default no nodes */
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
 
-/** Sends loads. It gives each run new seeds, repeats runs that hang, and passes all output on. */
+/** Sends loads. The sender gives each run new seeds, repeats runs that hang, and passes all output on. */
 export class LoadSender {
   readonly #firstSeed = randomInt(1, 1_000_000_000);
   #seedsTaken = 0;
@@ -45,7 +45,10 @@ export class LoadSender {
     private readonly listener: Pick<MeasurementListener, "progress" | "raw">,
   ) {}
 
-  /** The first seed of the next run. Each load generator of the run has its own seed, counted up from this one. */
+  /**
+   * The seed of the first load generator in the next run. Each further load generator of this run has the next higher
+   * seed.
+   */
   nextSeed(): number {
     const seed = this.#firstSeed + this.#seedsTaken;
     this.#seedsTaken += this.runners.valkeyBenchmark.count;
@@ -67,8 +70,8 @@ export class LoadSender {
   }
 
   /**
-   * Sends a load. If a machine of the load generators is taken away, the interrupted run is discarded and the load is
-   * sent once more.
+   * Sends a load. If a machine of the load generators is lost, the interrupted run is discarded and the load is sent
+   * once more.
    * @param label name of the run, for progress and raw output
    * @throws the errors of `measure`
    */
@@ -87,8 +90,8 @@ export class LoadSender {
   }
 
   /**
-   * Sends a load with valkey-benchmark. If valkey-benchmark hangs, the load is sent once more. The output is always
-   * passed on.
+   * Sends a load with valkey-benchmark. If valkey-benchmark hangs, the load is sent once more. The output of both
+   * attempts is passed on.
    * @throws LoadGeneratorFailure with the label; the errors of `measure`
    */
   async sendByValkeyBenchmark(label: string, session: Session, sending: ValkeyBenchmarkSending): Promise<MeasuredLoad> {

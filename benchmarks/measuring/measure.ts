@@ -24,7 +24,7 @@ export interface MeasuredLoad extends LoadOutcome {
 /** Milliseconds between two samples of a node. */
 const SAMPLE_INTERVAL_MS = { primary: 200, replica: 500 } as const;
 
-/** Commands that count as calls of a load, by the role of the node. The names are those in INFO commandstats. */
+/** Commands that count as calls of a load, by the role of the node. The names are the names in INFO commandstats. */
 export interface CountedCommands {
   readonly primary: readonly string[];
   /** Commands that clients send to replicas. Commands that a replica receives from its primary do not count. */
@@ -32,8 +32,8 @@ export interface CountedCommands {
 }
 
 /**
- * Commands that a run of valkey-benchmark sends. It reads from replicas only if `readFrom` says so, and such a run
- * writes nothing.
+ * Commands that a run of valkey-benchmark sends. The run reads from replicas only if `readFrom` says so. A run that
+ * reads from replicas writes nothing.
  */
 export function countedCommands({ test, readFrom = "primary" }: ValkeyBenchmarkRun): CountedCommands {
   const commands = commandsOfTest(test);

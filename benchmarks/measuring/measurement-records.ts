@@ -170,8 +170,8 @@ function serverCpu(counts: Counts): MeasurementRecord["cpu"]["servers"] {
 }
 
 /**
- * Values from the servers' counters. On replicas, only calls of clients that read from replicas are counted. Shares are
- * shares of the primaries.
+ * Values from the servers' counters. On replicas, only calls of clients that read from replicas are counted. Each share
+ * is the share of one primary.
  */
 function serverFigures(
   counts: Counts,

@@ -18,7 +18,7 @@ export interface MeasurementSeries {
   /** Number of rounds. With 0, only the reference load is measured. */
   readonly repeats: number;
   /**
-   * Requests per second of the latest reference load. A study sets this value, because it measures reference loads
+   * Requests per second of the latest reference load. A study sets this value, because a study measures reference loads
    * itself.
    * @default the series measures a reference load before each round and after the last round
    */
@@ -32,7 +32,7 @@ export interface LoadDrivers {
   readonly openLoop?: LoadDriver<OpenLoopRun> | undefined;
   /** Driver for workloads with the load generator `memtier`. A series without such workloads does not need it. */
   readonly memtier?: LoadDriver<MemtierRun> | undefined;
-  /** Signal that ends the series when it is aborted. */
+  /** Abort signal that ends the series. */
   readonly signal: AbortSignal;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Measures a named test of valkey-benchmark. It writes the keys of the test, sends the load, and removes the keys that
- * the test changed.
+ * Measures a named test of valkey-benchmark. The measurement writes the keys of the test, sends the load, and removes
+ * the keys that the test changed.
  */
 import { effectiveLength } from "../load/valkey-benchmark/arguments";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
@@ -21,8 +21,8 @@ import type { Session } from "./session";
  */
 const TRIAL_REQUESTS = 400_000;
 /**
- * Margin for the number of elements before a test that removes them. Without the margin, it would be the number of
- * requests that the reference load sends in the same time.
+ * Factor for the number of elements that exist before a test that removes elements. The number of elements is this
+ * factor times the number of requests that the reference load sends in the time of the test.
  */
 const STOCK_MARGIN = 1.2;
 /** Seconds that a run may last longer than planned. */
@@ -99,7 +99,9 @@ export class NamedTestMeasurement {
     return Math.ceil(referenceRate * STOCK_MARGIN * (length.seconds + warmup + OVERRUN_SECONDS));
   }
 
-  /** The warm-up of a run, as a separate run before it. `valkeyBenchmarkArguments` says why. */
+  /**
+   * The warm-up of a run. It is a separate run before the measured run. `valkeyBenchmarkArguments` gives the reason.
+   */
   #warmUp(run: ValkeyBenchmarkRun): ValkeyBenchmarkRun | undefined {
     const { warmup } = this.workload;
     if (warmup === 0 || !this.sender.runners.valkeyBenchmark.features.duration) return undefined;

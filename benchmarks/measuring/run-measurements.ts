@@ -19,8 +19,8 @@ import { interleave } from "./schedule";
 import { Session } from "./session";
 
 /**
- * Measures every test and every mixed workload on every deployment, `repeats` times. If it throws, the listener has
- * received all earlier results.
+ * Measures every test and every mixed workload on every deployment, `repeats` times. If this function throws, the
+ * listener has received all earlier results.
  * @throws BadInput if a load generator cannot send a workload; LoadGeneratorFailure; Failure; the signal's reason if
  *   the signal is aborted
  */
@@ -84,8 +84,8 @@ class SeriesRun {
   }
 
   /**
-   * Sends the reference load to the first deployment. It is always the same deployment, because other servers serve a
-   * different rate.
+   * Sends the reference load to the first deployment. Every reference load goes to this deployment, because different
+   * servers would serve a different rate.
    */
   async #referenceLoad(round: number): Promise<void> {
     if (this.series.referenceRate !== undefined) return;

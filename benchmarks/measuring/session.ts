@@ -151,7 +151,8 @@ export class Session {
 }
 
 /**
- * Whether both describe the same keys. Sizes of stocks are not compared, because a stock is removed after each test.
+ * Whether both values describe the same keys. Sizes of stocks are not compared, because a stock is removed after each
+ * test.
  */
 function isSameKeys(one: WrittenKeys, other: WrittenKeys): boolean {
   const identity = ({ what, size }: WrittenKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);

@@ -8,14 +8,14 @@ import type { CapacityLoad, CapacityRecord, Results } from "../results/schema";
 export interface MeasuredCapacity {
   /** Lower end of the interval: requests per second of one primary at full speed. */
   readonly perPrimary: number;
-  /** Upper end of the interval, in the same unit. */
+  /** Upper end of the interval: requests per second of one primary at full speed. */
   readonly perPrimaryHigh: number;
   /** Origin of the rate, such as `GET of cluster, 20261121-090000`. */
   readonly source: string;
   readonly mode: Results["topologies"][number]["mode"];
   /** Pipeline of the clients. */
   readonly pipeline: number;
-  /** True if the servers were not the bottleneck. Their capacity is then at least this rate. */
+  /** True if the servers were not the bottleneck. The servers' capacity is then at least the measured rate. */
   readonly isLowerBound: boolean;
   readonly ioThreads: number;
   readonly primaries: number;
@@ -78,8 +78,8 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
 }
 
 /**
- * Capacity for a mix of reads and writes. It is computed from the time of one read and one write, because times can be
- * added and rates cannot.
+ * Capacity for a mix of reads and writes. It is computed from the time that one read takes and the time that one write
+ * takes, because times can be added and rates cannot.
  * @param reads fraction of the requests that are reads, 0 to 1
  * @returns undefined if a needed capacity was not measured
  */
@@ -123,8 +123,9 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 /**
  * The highest rate at which 99 % of the requests met the same objective or a stricter one.
  *
- * It prefers, in this order: searches with a recorded load that is similar to the needed load; searches during which
- * the reference load did not change; and random arrivals, because evenly spaced arrivals make queues shorter.
+ * The function prefers, in this order: searches with a recorded load that is similar to the needed load; searches
+ * during which the reference load did not change; and random arrivals, because evenly spaced arrivals make queues
+ * shorter.
  * @returns undefined if no search fits
  */
 export function sustainedRate(all: readonly Results[], need: ComparableLoad): SustainedRate | undefined {

@@ -37,8 +37,8 @@ export function chooseCapacities(
 }
 
 /**
- * Capacities with the needed pipeline. If some of them have enough rounds and values of a similar size, only these are
- * returned.
+ * Capacities with the needed pipeline. If some of these capacities have enough rounds and values of a similar size, the
+ * function returns only those capacities.
  */
 function fitting(
   kind: "reads" | "writes",
@@ -54,8 +54,9 @@ function fitting(
 const dataSizeOf = ({ records: [first] }: MeasuredCapacity["row"]): number => first?.dataSize ?? 0;
 
 /**
- * The highest capacity, with the fewest io-threads if several numbers of io-threads are equally fast. Fewer threads are
- * better, because idle threads spin and need a larger machine. For each number of threads, the highest capacity counts.
+ * The highest capacity. If several numbers of io-threads are equally fast, it is the capacity with the fewest
+ * io-threads. Fewer threads are better, because idle threads spin and need a larger machine. For each number of
+ * threads, the highest capacity counts.
  */
 function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
   const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);
@@ -80,7 +81,7 @@ const commandFor = (test: string, pipeline: number): string => `${COMMAND} --tes
 
 /**
  * Pipelines and numbers of io-threads of the existing measurements, as text: `; measurements exist at pipeline 16`. The
- * text is empty if there are none.
+ * text is empty if no measurements exist.
  */
 function otherConditions(kind: "reads" | "writes", pipeline: number, all: readonly Results[]): string {
   const conditions = measuredCapacities(all, kind).map((each) =>

@@ -64,7 +64,7 @@ function explainObjective({ need: { p99Ms, pipeline }, capacity, sustained }: Ba
   return lines;
 }
 
-/** Explains the memory for the working set. @param bytes memory including all overhead, bytes */
+/** Explains the memory for the working set. @param bytes memory for the working set including all overhead, bytes */
 export function explainMemory({ workingSet, valueSize }: Requirements, bytes: number): string {
   const gib = (value: number): string => `${(value / 1024 ** 3).toFixed(1)} GiB`;
   return (

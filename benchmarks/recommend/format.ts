@@ -4,8 +4,8 @@ import { textTable } from "../../lib/table";
 import type { Recommendation } from "./recommendation";
 
 /**
- * The recommended deployment with alternatives, arithmetic and assumptions. If data are missing, a list of what is
- * missing.
+ * The recommended deployment with alternatives, arithmetic and assumptions. If measurements are missing, the lines list
+ * the missing measurements instead.
  */
 export function formatRecommendation({ options, arithmetic, assumptions, missing }: Recommendation): string[] {
   const [best] = options;

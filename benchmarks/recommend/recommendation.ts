@@ -40,12 +40,12 @@ export interface DeploymentOption {
   readonly utilisation: number;
 }
 
-/** Options with the arithmetic behind them. Without options, a list of what is missing. */
+/** Options with the arithmetic that leads to them. If there are no options, it lists what is missing. */
 export interface Recommendation {
   /** Options, cheapest first; empty if data are missing or no machine fits. */
   readonly options: readonly DeploymentOption[];
   readonly arithmetic: readonly string[];
   readonly assumptions: readonly string[];
-  /** Reasons why the list of options is empty. */
+  /** Missing data, or other reasons why there are no options. */
   readonly missing: readonly string[];
 }

@@ -41,7 +41,7 @@ export interface Basis {
 
 /**
  * Deployments that meet the requirements, cheapest first, one for each machine type that fits.
- * @param measured results; machine types with the same architecture as in the results are preferred
+ * @param measured results of the measurements. Machine types with the architecture of these results are preferred
  */
 export function sizeDeployments(
   basis: Basis,
@@ -54,8 +54,8 @@ export function sizeDeployments(
 }
 
 /**
- * Machine types whose architecture was measured, because a primary's capacity depends on the architecture. If there are
- * no such types, all machine types.
+ * Machine types whose architecture was measured, because a primary's capacity depends on the architecture. If no such
+ * types exist, the function returns all machine types.
  */
 function similarOffers(
   offers: readonly PricedMachine[],
@@ -75,7 +75,10 @@ function architectureOf(platform: string): string {
   return /(amd64|x64)$/.test(platform) ? "amd64" : platform;
 }
 
-/** Requests per second that each primary may get: the measured rate that met the objective, or else a modelled rate. */
+/**
+ * Requests per second that each primary may get: the measured rate that met the objective. If no rate was measured, it
+ * is a modelled rate.
+ */
 export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: Basis): number {
   const free = USE * capacity;
   if (p99Ms === undefined) return free;

@@ -1,5 +1,6 @@
 /**
- * Chart of latency over offered load. It shows the objective, and the capacity and the knee of each deployment. Pure.
+ * Chart of latency over offered load. The chart shows the objective, and for each deployment the capacity and the knee.
+ * Pure.
  */
 import type { EChartsOption, SeriesOption } from "echarts";
 import { formatObjective } from "../capacity/objective";

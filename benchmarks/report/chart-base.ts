@@ -2,8 +2,8 @@
 import type { EChartsOption } from "echarts";
 
 /**
- * Width of the screen. The report contains a drawing of each chart for every width, and its style sheet shows the
- * drawing that fits.
+ * Width of the reader's screen. For each chart, the report contains one drawing for each of these widths. The style
+ * sheet of the report shows the drawing that fits.
  */
 export type Width = "wide" | "narrow";
 

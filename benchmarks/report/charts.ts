@@ -94,8 +94,8 @@ function describeMedian(confidence: number): string {
 }
 
 /**
- * Error bars: a vertical line with two caps over the bar of the same series. They are drawn here, because ECharts does
- * not have them.
+ * Error bars: a vertical line with two caps over the bar of the same series. This file draws the error bars itself,
+ * because ECharts has no error bars.
  */
 function intervals(
   rows: readonly (ResultRow | undefined)[],

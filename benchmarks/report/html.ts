@@ -7,7 +7,7 @@ export class Html {
 
 type Content = Html | string | number | undefined | readonly Content[];
 
-/** A template. It escapes values that are not `Html`, joins lists, and omits undefined values. */
+/** An HTML template. It escapes values that are not `Html`, joins lists, and omits undefined values. */
 export function html(strings: TemplateStringsArray, ...values: readonly Content[]): Html {
   return new Html(
     strings.reduce((text, string, index) => text + string + (index < values.length ? render(values[index]) : ""), ""),

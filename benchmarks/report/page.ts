@@ -73,7 +73,7 @@ function header(results: Results): Html {
 }
 
 /**
- * The comparison of deployments, or the sections of a study. Empty for a run that measured capacities or faults only.
+ * The comparison of deployments, or the sections of a study. Empty for a run that measured only capacities or faults.
  */
 function firstSections(
   results: Results,
@@ -86,7 +86,7 @@ function firstSections(
     : [comparison(table, notes)];
 }
 
-/** Sections that are folded behind a summary line, because a study has many similar ones. */
+/** Sections that are folded behind a summary line, because a study has many similar sections. */
 function folded(title: string, sections: readonly Html[]): Html {
   return html`<details>
     <summary>${title}</summary>

@@ -5,7 +5,7 @@ import { axisLabel, chartBase, GRID_COLOUR, lineOfWidth } from "./chart-base";
 
 /** Width of the column with names of treatments, pixels. */
 const NAMES: Readonly<Record<Width, number>> = { wide: 260, narrow: 132 };
-/** Reserved width, pixels. It is needed because browser fonts may be wider than the font of the layout. */
+/** Pixels of reserved width for text, because browser fonts may be wider than the font of the layout. */
 const FONT_SLACK = 44;
 
 /** A chart of horizontal rows with room for long names. */

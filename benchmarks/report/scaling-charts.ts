@@ -10,7 +10,7 @@ type Point = [shards: number, value: number];
 
 /** Points of treatments, and the fitted line. */
 interface Scaling {
-  /** Points of the treatments in the fit. */
+  /** Points of the treatments that the fit includes. */
   readonly taken: readonly Point[];
   readonly excluded: readonly Point[];
   /** Both ends of the fitted line; empty if there is no exponent. */

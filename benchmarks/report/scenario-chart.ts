@@ -46,7 +46,7 @@ function captionOf({ round, events }: ScenarioRecord): string {
   return `Writes per second by outcome, and the state of each node, over the seconds since the fault${which}. ${listed.join(" · ")}`;
 }
 
-/** All nodes. If there are more than `MOST_NODES`, only nodes whose state changed. */
+/** All nodes. If there are more than `MOST_NODES` nodes, the list contains only the nodes whose state changed. */
 function shownNodes({ states }: ScenarioRecord): string[] {
   const names = [...new Set(states.map(({ node }) => node))];
   if (names.length <= MAX_NODES) return names.sort(byNumber);

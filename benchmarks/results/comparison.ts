@@ -4,7 +4,9 @@ import { rowCost, storageCost } from "./cost";
 import { compareDeployments } from "./rows";
 import type { Results } from "./schema";
 
-/** A median with its confidence interval. The true median is between `low` and `high` with this confidence. */
+/**
+ * A median with its confidence interval. The true median is between `low` and `high` with the probability `confidence`.
+ */
 const interval = z.strictObject({ median: z.number(), low: z.number(), high: z.number(), confidence: z.number() });
 
 export const comparisonSchema = z.strictObject({
@@ -20,8 +22,9 @@ export const comparisonSchema = z.strictObject({
       /** Fraction of reads that found their key, 0 to 1; null if unknown. */
       hitRatio: z.number().nullable(),
       /**
-       * Cost of the servers' machines, dollars; null if unknown. `usdPerMillion` is per million operations. The value
-       * after it is per month and GiB of maxmemory; servers without maxmemory count their requested memory instead.
+       * Cost of the servers' machines, dollars; null if unknown. `usdPerMillion` is per million operations.
+       * `usdPerGibMonth` is per month and GiB of maxmemory. For servers without maxmemory, the requested memory counts
+       * instead.
        */
       usdPerMillion: z.number().nullable(),
       usdPerGibMonth: z.number().nullable(),
@@ -30,8 +33,8 @@ export const comparisonSchema = z.strictObject({
     }),
   ),
   /**
-   * Requests per second of the last deployment divided by those of the first deployment; null if there are fewer than
-   * two.
+   * Requests per second of the last deployment divided by the requests per second of the first deployment; null if
+   * there are fewer than two deployments.
    */
   speedUp: interval.nullable(),
 });

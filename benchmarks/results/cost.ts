@@ -12,7 +12,10 @@ export function rowCost(
   return cost === undefined ? null : (usdPerMillionOperations(cost.usdPerHour, rps.median) ?? null);
 }
 
-/** Limit of a server's data. It is maxmemory if that is set, otherwise the memory request of the server's pod. */
+/**
+ * Limit of a server's data. The limit is maxmemory if maxmemory is set. Otherwise it is the memory request of the
+ * server's pod.
+ */
 export type DataLimit = "maxmemory" | "requested memory";
 
 /** The limit that applies to a deployment. */

@@ -4,7 +4,7 @@ import { Histogram } from "../../lib/histogram";
 
 /** The latencies of a load, milliseconds, with counts. */
 interface LatencyCounts {
-  /** Number of requests for each latency, at percentiles and at the steps of a distribution. */
+  /** Cumulative numbers of requests by latency: at percentiles, and at the steps of a distribution. */
   readonly percentiles: readonly CumulativeCount[];
   readonly cumulative: readonly CumulativeCount[];
   readonly p50Ms: number;
@@ -13,7 +13,10 @@ interface LatencyCounts {
   readonly maxMs: number;
 }
 
-/** A histogram of the latencies of a load. Each request counts at the lowest known upper limit of its latency. */
+/**
+ * A histogram of the latencies of a load. The exact latency of a request is unknown, so each request counts at the
+ * lowest known upper limit of its latency.
+ */
 export function latencyHistogram({ percentiles, cumulative, p50Ms, p95Ms, p99Ms, maxMs }: LatencyCounts): Histogram {
   const counted = Math.max(0, ...[...percentiles, ...cumulative].map(({ count }) => count));
   const at = (ms: number, quantile: number): CumulativeCount => ({ ms, count: Math.ceil(quantile * counted) });

@@ -54,8 +54,8 @@ export function measuredCosts(
 }
 
 /**
- * The region of a zone, such as `us-west-2` for `us-west-2a`. A zone in a different format is returned unchanged; no
- * prices are known for it.
+ * The region of a zone, such as `us-west-2` for `us-west-2a`. A zone in a different format is returned unchanged, and
+ * no prices are known for this zone.
  */
 function regionOf(zone: string): string {
   return zone.replace(/[a-z]$/, "");

@@ -27,7 +27,7 @@ export const WARNING_CODES = [
   "reference-load-moved",
 ] as const;
 
-/** A reason not to trust a result: a sentence with the values that show it. */
+/** A reason not to trust a result, as a sentence. The sentence contains the values that led to the warning. */
 export const warningSchema = z.strictObject({ code: z.enum(WARNING_CODES), text: z.string() });
 export type Warning = z.infer<typeof warningSchema>;
 
@@ -60,26 +60,35 @@ const kinds = z.record(z.string(), countSchema);
 
 const offeringSchema = z.strictObject({
   /**
-   * Number of requests whose intended time has passed. The next two fields are the numbers of these requests that were
-   * sent, and that were answered without an error.
+   * Number of requests whose intended time has passed. Of these requests, the next field counts those that were sent,
+   * and the field after it counts those that were answered without an error.
    */
   offered: countSchema,
   sent: countSchema,
   acknowledged: countSchema,
-  /** Requests that were answered with an error or never sent. They were certainly not executed. */
+  /**
+   * Numbers of requests that were answered with an error or never sent, by error. The servers certainly did not execute
+   * these requests.
+   */
   failed: kinds,
-  /** Requests that were sent but never answered. The servers may or may not have executed them. */
+  /**
+   * Numbers of requests that were sent but never answered, by reason. The servers may or may not have executed these
+   * requests.
+   */
   unknown: kinds,
-  /** Redirects that were followed. */
+  /** Numbers of redirects that were followed, by kind. */
   redirects: kinds,
   reconnects: countSchema,
-  /** Highest number of requests that were offered but not settled at the same moment. */
+  /** Highest number of requests that were offered but not settled, counted at one moment. */
   mostInFlight: countSchema,
-  /** Delay with which the generator noticed intended times, milliseconds. Latencies include it. */
+  /** Delay with which the generator noticed intended times, milliseconds. Latencies include this delay. */
   lagP50Ms: countSchema,
   lagP99Ms: countSchema,
   lagMaxMs: countSchema,
-  /** Complete distribution of the delay with which the generator noticed intended times, as an encoded histogram. */
+  /**
+   * Complete distribution of the delay with which the generator noticed intended times. The text is an encoded
+   * histogram.
+   */
   lag: z.string(),
   /** Used cores: the sum of the busy fractions of all workers. */
   busy: countSchema,
@@ -92,7 +101,7 @@ export const measurementSchema = z.strictObject({
   round: z.int().min(1),
   deployment: z.string(),
   mode: modeSchema,
-  /** Name of the workload, as a tag of the results. */
+  /** Name of the workload, which results carry as a tag. */
   workload: z.string(),
   test: z.string(),
   title: z.string(),
@@ -110,7 +119,7 @@ export const measurementSchema = z.strictObject({
   dataSize: countSchema,
   threads: countSchema,
   keySpace: countSchema,
-  /** Offered requests per second; null for full speed. */
+  /** Offered requests per second; null if the load was sent at full speed. */
   rate: countSchema.nullable(),
   warmupSeconds: countSchema,
   /** Values by the load generator's clock. With a pipeline, a latency is the time of a whole batch. */
@@ -161,7 +170,10 @@ export const measurementSchema = z.strictObject({
     servers: z.array(
       z.strictObject({ node: z.string(), role: roleSchema, cores: countSchema, mainThread: countSchema.nullable() }),
     ),
-    /** Cores that this program itself used on a machine of the load generators. 0 if this program runs elsewhere. */
+    /**
+     * Cores that this program itself used on a machine of the load generators. The value is 0 if this program runs on a
+     * different machine.
+     */
     program: countSchema,
     serversHere: z.boolean(),
     /** Cores in use on all machines of the load generators. */

@@ -7,7 +7,7 @@ import { resultsSchema, SCHEMA_VERSION } from "./schema";
 
 /**
  * Reads results.
- * @param paths paths of results.json, or of directories that contain one
+ * @param paths paths of results.json, or of directories that contain results.json
  * @throws BadInput with all files that cannot be read, and the reasons
  */
 export function readResultFiles(paths: readonly string[]): { readonly path: string; readonly results: Results }[] {

@@ -19,7 +19,7 @@ export interface ResultRow {
   readonly repeats: number;
   /** Requests per second, by the load generator's clock. */
   readonly rps: MedianInterval;
-  /** Requests per second, by the primaries' counters; null if a repeat lacks them. */
+  /** Requests per second, by the primaries' counters; null if a repeat has no such counters. */
   readonly serverRps: number | null;
   /** Average latency of all repeats together. */
   readonly avgMs: number;
@@ -41,7 +41,7 @@ export interface ResultRow {
    * Number of requests for each latency, cumulative, over all repeats. Such counts can be added; percentiles cannot.
    */
   readonly latencies: readonly CumulativeCount[];
-  /** Warnings. If several have the same code, only the first of them. */
+  /** Warnings of all repeats. If several warnings have the same code, the list contains only the first of them. */
   readonly warnings: readonly Warning[];
   /** The records in the order of the rounds. */
   readonly records: readonly MeasurementRecord[];
@@ -63,8 +63,8 @@ export interface DeploymentComparison {
 }
 
 /**
- * The results of all tests for each deployment. Deployments in replication mode come first, so that the speed-up is
- * that of a cluster.
+ * The results of all tests for each deployment. Deployments in replication mode come first, so that the speed-up is the
+ * speed-up of a cluster over replication mode.
  */
 export function compareDeployments(results: Pick<Results, "records" | "topologies">): DeploymentComparison {
   const modes = new Map([...results.topologies, ...results.records].map(({ deployment, mode }) => [deployment, mode]));
@@ -158,7 +158,7 @@ function medianOfAll(
   return values.length === records.length ? median(values) : null;
 }
 
-/** The speed-up. Undefined at an offered rate, because all deployments then have this rate. */
+/** The speed-up. Undefined at an offered rate, because all deployments then serve the same rate. */
 function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): MedianInterval | undefined {
   if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));

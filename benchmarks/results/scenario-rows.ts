@@ -9,9 +9,11 @@ import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import type { MedianInterval } from "../../lib/statistics/median";
 import { medianInterval } from "../../lib/statistics/median";
 
-/** A time, over all repeats of a scenario. */
+/** A time that was measured in every repeat of a scenario. */
 export interface RepeatSpread {
-  /** Milliseconds in the repeats that reached the state; undefined if no repeat reached it. */
+  /**
+   * Milliseconds until the state was reached, in the repeats that reached it. Undefined if no repeat reached the state.
+   */
   readonly finished: (MedianInterval & { readonly min: number; readonly max: number }) | undefined;
   /** Number of repeats that never reached the state. */
   readonly unfinished: number;
@@ -133,7 +135,7 @@ export function formatScenarios(scenarios: readonly ScenarioRecord[]): string[] 
   ];
 }
 
-/** The p99 before, during and after the fault, milliseconds. Each is the highest value of all repeats. */
+/** The p99 before, during and after the fault, milliseconds. Each of the three values is the highest of all repeats. */
 export function formatTailLatencies({ records }: ScenarioRow): string {
   const most = (phase: "before" | "during" | "after"): string => {
     const all = records.flatMap(({ latency }) => latency[phase].p99Ms ?? []);

@@ -12,7 +12,7 @@ import { machineSchema } from "../../platforms/kubernetes/cluster/machine";
 export { WARNING_CODES, measurementSchema } from "./measurement-schema";
 export type { Warning, MeasurementRecord, OpenLoopCounts } from "./measurement-schema";
 
-/** Version of the format. It increases when programs for an older version could misread a newer file. */
+/** Version of the format. The version increases when a program for an older version could misread a newer file. */
 export const SCHEMA_VERSION = 1;
 
 /** The highest offered load that met an objective, with the loads that were tried. */
@@ -21,13 +21,13 @@ const capacitySchema = z.strictObject({
   mode: modeSchema,
   workload: z.string(),
   /**
-   * Number of the reference load before the search. The reference load after the search has the next number. Older
-   * results lack this field.
+   * Number of the reference load that was sent before the search. The reference load after the search has the next
+   * number. Older results do not contain this field.
    */
   round: z.int().min(1).nullable().default(null),
   /**
-   * The load, apart from its rate, which differs between probes. Clients and workers are numbers for each runner. Older
-   * results lack this field.
+   * The load of the search without its rate, which differs between probes. The numbers of clients and workers are per
+   * runner. Older results do not contain this field.
    */
   load: z
     .strictObject({
@@ -53,7 +53,7 @@ const capacitySchema = z.strictObject({
     z.strictObject({
       rate: countSchema,
       probes: countSchema,
-      /** Number of probes that met the objective. */
+      /** Number of probes at this rate that met the objective. */
       held: countSchema,
       /** Answered requests per second. */
       achieved: countSchema,
@@ -67,7 +67,7 @@ const capacitySchema = z.strictObject({
   ),
   /** The rate above which latency rises faster than load; null if no such rate was found. */
   knee: countSchema.nullable(),
-  /** The bottleneck at the lowest rate that missed the objective; null if every rate met it. */
+  /** The bottleneck at the lowest rate that missed the objective; null if every rate met the objective. */
   bottleneck: z
     .strictObject({ at: z.enum(["client", "server", "machine", "none"]), text: z.string().optional() })
     .nullable(),
@@ -76,7 +76,7 @@ const capacitySchema = z.strictObject({
 export type CapacityRecord = z.infer<typeof capacitySchema>;
 export type CapacityLoad = NonNullable<CapacityRecord["load"]>;
 
-/** The fixed load before each round and after the last round. */
+/** The reference load: a fixed load that is sent before each round and after the last round. */
 export const referenceLoadSchema = z.strictObject({
   round: z.int().min(1),
   rps: countSchema,
@@ -119,13 +119,13 @@ const environmentSchema = z.strictObject({
 });
 export type Environment = z.infer<typeof environmentSchema>;
 
-/** Cost of a deployment's servers. It exists if the prices of all their machines are known. */
+/** Cost of a deployment's servers. The cost exists only if the prices of all machines of these servers are known. */
 const costSchema = z.strictObject({
   deployment: z.string(),
   usdPerHour: countSchema,
   /** Memory request of each server's pod, bytes. Absent if servers are not pods, or if the request is unknown. */
   memoryBytes: countSchema.optional(),
-  /** Number of machines of each type. If other servers share a machine, it counts as a fraction. */
+  /** Number of machines of each type. A machine on which other servers run as well counts as a fraction. */
   machines: z.array(z.strictObject({ type: z.string(), count: countSchema })),
   region: z.string(),
   /** Date of the prices. */
@@ -139,7 +139,7 @@ export const resultsSchema = z.strictObject({
   /** Time of the run, UTC, such as `20261121-090000`. */
   timestamp: z.string().regex(/^\d{8}-\d{6}$/),
   stack: z.string(),
-  /** False if a requested result is missing. `reason` then says why. */
+  /** False if a requested result is missing. `reason` then says why it is missing. */
   complete: z.boolean(),
   reason: z.string().nullable(),
   configuration: z.unknown(),

@@ -13,10 +13,11 @@ export type TableGrowth = z.infer<typeof tableGrowthSchema>;
 const sliceCountsSchema = z.strictObject({
   /** Number of answered requests, by the servers' own counters. */
   requests: count,
-  /** Total duration of the slices, seconds. */
+  /** Seconds in which this treatment received load: the total duration of its slices. */
   seconds: count,
   /**
-   * CPU seconds, in older results only. They include pausing and resuming, so they do not show the cost of a request.
+   * CPU seconds, in older results only. They include the CPU time of pausing and resuming, so they do not show the cost
+   * of a request.
    */
   cpuSeconds: count.optional(),
 });
@@ -36,10 +37,11 @@ const cellSchema = z.strictObject({
   /** Level of each factor. */
   levels: z.record(z.string(), z.union([z.string(), z.number()])),
   /**
-   * Description of CPUs that servers share with load generators. Null if their CPUs are separate or nothing is pinned.
+   * Description of the CPUs that servers share with load generators. Null if servers and load generators have separate
+   * CPUs, or if nothing is pinned.
    */
   shared: z.string().nullable(),
-  /** Reason why the treatment was given up; null if it was not. */
+  /** Reason why the treatment was given up; null if the treatment was not given up. */
   failed: z.string().nullable(),
 });
 
@@ -72,7 +74,7 @@ const fitSchema = z.strictObject({
   metric: metricSchema,
   /** Title of the fit: `throughput against shards, 1 CPU each`. */
   what: z.string(),
-  /** Exponent of the power law; null if there are too few points. */
+  /** Exponent of the power law; null if there are too few points for a fit. */
   exponent: intervalSchema.nullable(),
   /** Value of the metric with a single shard. */
   factor: z.number().nullable(),
@@ -107,8 +109,8 @@ export const studySchema = z.strictObject({
   /** Names of all measurements in the order in which they were made, such as `3 cluster` and `3 reference load 1`. */
   order: z.array(z.string()),
   /**
-   * Whether any reference load differed from the median of all reference loads by more than the limit. The speed of the
-   * machine then changed during the study.
+   * Whether any reference load differed from the median of all reference loads by more than the limit. If so, the speed
+   * of the machine changed during the study.
    */
   referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),

@@ -16,8 +16,9 @@ export interface MeasuredLoads {
 }
 
 /**
- * The same loads with key spaces that are possible on every deployment.
- * @param adjustLoad whether to adjust connections and threads as well, if primaries cannot share them evenly
+ * The given loads with key spaces that are possible on every deployment.
+ * @param adjustLoad whether to adjust connections and threads as well, if primaries cannot share connections and
+ *   threads evenly
  */
 export function adjustLoads(
   { workload, mixes, capacity }: MeasuredLoads,
@@ -48,8 +49,8 @@ export function adjustLoads(
 }
 
 /**
- * Reasons why deployments cannot serve adjusted loads, one sentence each. The sentences name options as a benchmark
- * does.
+ * Reasons why deployments cannot serve adjusted loads, one sentence each. The sentences name options as the user of a
+ * benchmark writes them.
  */
 export function loadProblems(
   { workload, mixes = [], capacity }: MeasuredLoads,

@@ -142,8 +142,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * A directory that does not exist yet. If the name is taken by a run that started in the same second, a number is
- * appended.
+ * A directory that does not exist yet. If the wanted name is taken by a run that started in the same second, a number
+ * is appended.
  */
 function unusedDirectory(wanted: string): string {
   for (let number = 1; ; number++) {
@@ -153,14 +153,14 @@ function unusedDirectory(wanted: string): string {
 }
 
 /**
- * A time as text, UTC, such as `20261121-090000`. The format is that of the published document "Valkey on EKS"
+ * A time as text, UTC, such as `20261121-090000`. The format is the format of the published document "Valkey on EKS"
  * (docs/sources.md).
  */
 export function timestampOf(date: Date): string {
   return date.toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 }
 
-/** The path relative to the working directory. A path outside that directory is returned unchanged. */
+/** The path relative to the working directory. A path outside the working directory is returned unchanged. */
 export function shortPath(path: string): string {
   const short = relative(process.cwd(), path);
   return short === "" || short.startsWith("..") ? path : short;

@@ -1,4 +1,7 @@
-/** Collects the results of a run. It writes all results after each record, so that a crash loses no measurement. */
+/**
+ * Collects the results of a run. The collector writes all results after each record, so that a crash loses no
+ * measurement.
+ */
 import { asMeasuredTopology } from "../results/topology";
 import type { MeasurementListener } from "../measuring/measurement-series";
 import { referenceLoadWarnings } from "../warnings/warnings";

@@ -28,7 +28,8 @@ export interface CapacitiesPlan extends CapacitySearch {
 
 /**
  * Measures everything, and verifies the deployments again at the end.
- * @throws the errors of `runMeasurements` and `findCapacities`; the collector has the results up to the error
+ * @throws the errors of `runMeasurements` and `findCapacities`; the collector then has all results from before the
+ *   error
  */
 export async function measureAll(
   plan: BenchmarkPlan,
@@ -66,7 +67,7 @@ export async function measureAll(
 /**
  * Measures the capacity of one deployment after the other. A reference load is sent before each deployment and after
  * the last deployment. After a failure, capacities that were already found are kept.
- * @param firstRound number of the first reference load; it continues the rounds of the other measurements
+ * @param firstRound number of the first reference load. It follows the last round of the other measurements
  */
 export async function findCapacities(
   plan: CapacitiesPlan,

@@ -1,4 +1,4 @@
-/** The checkpoint log of a soak, soak.jsonl. It has a header, and then one line for each window. */
+/** The checkpoint log of a soak, soak.jsonl. The first line is a header. After it, each window has one line. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
@@ -15,7 +15,7 @@ const headerSchema = z.strictObject({
   seconds: z.number().positive(),
   /** Duration of a window, seconds. */
   windowSeconds: z.number().positive(),
-  /** Requests per second to each deployment. */
+  /** Requests per second that each deployment receives. */
   rate: z.number().positive(),
   /** Share of the requests that are reads. */
   reads: z.number(),
@@ -32,15 +32,15 @@ export type SoakHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
   /**
-   * The servers were started. This happens at the beginning, and when a soak is resumed whose servers have ended. `run`
-   * is the run directory of the servers.
+   * The servers were started. Servers are started at the beginning of a soak, and when the soak is resumed after its
+   * servers have ended. `run` is the run directory of the servers.
    */
   z.strictObject({ kind: z.literal("servers"), run: z.string(), version: z.string(), at: z.string() }),
   z.strictObject({
     kind: z.literal("window"),
     deployment: z.string(),
     at: z.string(),
-    /** Duration of the load, seconds. */
+    /** Seconds for which load was offered in the window. */
     seconds: z.number(),
     offered: z.number(),
     acknowledged: z.number(),

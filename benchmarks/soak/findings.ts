@@ -23,7 +23,7 @@ export interface SoakFindings {
   readonly deployment: string;
   /** Number of windows. */
   readonly windows: number;
-  /** Duration of the load, seconds. */
+  /** Seconds for which load was offered, over all windows. */
   readonly seconds: number;
   /** Number of offered requests. */
   readonly offered: number;
@@ -82,8 +82,8 @@ function tailRatioOf(histograms: readonly Histogram[]): number {
 }
 
 /**
- * Bytes of the replication stream that the slowest replica has not received yet. A replica may appear to be ahead of
- * its primary, because it was sampled later.
+ * Bytes of the replication stream that the slowest replica has not received yet. A replica that was sampled later than
+ * its primary may appear to be ahead of the primary.
  */
 export function maxReplicaLag(samples: readonly NodeSample[]): number {
   const primaries = samples.filter(({ role }) => role === "primary");

@@ -1,6 +1,6 @@
 /**
- * Runs the windows of a soak one after the other. In each window, all deployments receive load. Afterwards every node
- * and the disk are sampled.
+ * Runs the windows of a soak one after the other. In each window, all deployments receive load. After each window,
+ * every node and the disk are sampled.
  */
 import { join } from "node:path";
 import type { Deployment } from "../../valkey/deployment";
@@ -29,12 +29,12 @@ export interface SoakContext {
 }
 
 /**
- * Remaining time at which a soak counts as complete, seconds. It is above zero because windows do not end exactly in
- * time.
+ * A soak counts as complete if at most this many seconds remain. The limit is above zero because windows do not end
+ * exactly in time.
  */
 const MIN_WINDOW_SECONDS = 0.5;
 
-/** Seconds of load so far. All deployments have received load for the same time. */
+/** Seconds of load in all windows so far. All deployments have received load for the same time. */
 export function soakedSeconds(windows: readonly SoakWindow[]): number {
   const [first] = windows;
   const ofOne = windows.filter(({ deployment }) => deployment === first?.deployment);
@@ -43,7 +43,8 @@ export function soakedSeconds(windows: readonly SoakWindow[]): number {
 
 /**
  * Runs windows until the soak has lasted as long as the header of its log requires.
- * @throws Failure when a server cannot be reached or the servers' files exceed their limit; the signal's reason
+ * @throws Failure when a server cannot be reached or the servers' files exceed their limit; the signal's reason if the
+ *   signal is aborted
  */
 export async function runSoak(log: SoakCheckpointLog, context: SoakContext): Promise<void> {
   const { header } = log;

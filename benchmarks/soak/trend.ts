@@ -5,13 +5,14 @@ import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
 
 /**
- * Share of the windows at the beginning in which the deployment is filled and warms up. Trends ignore these windows.
+ * Share of the windows, counted from the beginning. In these windows the deployment is filled and warms up, so trends
+ * ignore them.
  */
 const WARM_UP = 0.25;
 const CONFIDENCE = 0.95;
 /**
- * Relative growth per hour that is reported. Lower growth is ignored, because the allocator's memory use varies as
- * much.
+ * Lowest growth per hour that is reported, relative to the value. Lower growth is ignored, because the allocator's
+ * memory use varies by as much.
  */
 const MIN_RELATIVE_GROWTH = 0.01;
 const MIN_POINTS = 4;
@@ -30,11 +31,11 @@ export interface Trend {
   readonly high: number;
   /** Growth per hour divided by the mean of the values. */
   readonly relativePerHour: number;
-  /** Whether the whole confidence interval is above zero and growth is at least 1 % per hour. */
+  /** Whether the whole confidence interval is above zero and the growth is at least 1 % per hour. */
   readonly grows: boolean;
 }
 
-/** A value of a node over time. Samples without the value are omitted. */
+/** A series with one value of a node over time. Samples that lack the value are omitted. */
 export function nodeSeries(
   node: string,
   windows: readonly SoakWindow[],

@@ -1,4 +1,4 @@
-/** The log of a study, checkpoints.jsonl. It has one line for each finished step. */
+/** The log of a study, checkpoints.jsonl. Each finished step has one line. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
@@ -18,7 +18,7 @@ const headerSchema = z.strictObject({
   seed: z.int(),
   /** Start time, UTC, in the format of results. */
   timestamp: z.string(),
-  /** Identity of the machine. A study can be resumed on the same machine only. */
+  /** Identity of the machine. A study can be resumed only on the same machine. */
   machine: z.string(),
 });
 export type StudyLogHeader = z.infer<typeof headerSchema>;
@@ -31,14 +31,14 @@ const entrySchema = z.discriminatedUnion("kind", [
     rps: count,
     startedAt: z.iso.datetime(),
     seconds: count,
-    /** Versions by engine. The default engine has an empty name. */
+    /** Versions of the servers, by engine. The default engine has an empty name. */
     versions: z.record(z.string(), z.string()).optional(),
   }),
   z.strictObject({
     kind: z.literal("treatment"),
     round: z.int(),
     treatment: z.string(),
-    /** Time from the start of the treatment's servers to their end, seconds. */
+    /** Seconds from the start of the treatment's servers until their end. */
     seconds: count,
     records: z.array(measurementSchema),
     topology: topologySchema,

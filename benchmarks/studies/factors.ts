@@ -46,7 +46,7 @@ export interface Levels {
 /** A setting that a study varies. */
 export type Factor = keyof Levels;
 
-/** Levels of each factor that varies. The first level of a factor is the baseline. */
+/** Levels of each factor that the study varies. The first level of a factor is the baseline. */
 export type Variation = { readonly [F in Factor]?: readonly NonNullable<Levels[F]>[] };
 
 /** A deployment before any factor is varied. */
@@ -69,7 +69,7 @@ export interface Treatment {
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /** Engine of the servers; undefined for the first Valkey that is found. */
+  /** Engine of the servers; undefined stands for the first Valkey that is found. */
   readonly engine: string | undefined;
   /** Number of CPUs of each server; undefined if servers are not pinned. */
   readonly cpus: number | undefined;
@@ -78,8 +78,8 @@ export interface Treatment {
 }
 
 /**
- * Every combination of levels on every deployment. They are ordered by deployment and then by level, and the last
- * factor changes first. The first treatment is the baseline.
+ * Every combination of levels on every deployment. The combinations are ordered by deployment and then by level, and
+ * the last factor changes first. The first treatment is the baseline.
  */
 export function treatmentsOf(
   bases: readonly BaseDeployment[],

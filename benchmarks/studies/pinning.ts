@@ -10,14 +10,15 @@ export interface Pinning {
   readonly servers: readonly string[];
   readonly clients: string;
   /**
-   * Description of CPUs that servers share with load generators, for a warning; undefined if their CPUs are separate.
+   * Description of CPUs that servers share with load generators, for a warning; undefined if servers and load
+   * generators have separate CPUs.
    */
   readonly sharedCpus: string | undefined;
 }
 
 /**
- * Plans the CPUs. Each server gets its own CPUs, beginning with the first CPU, and load generators get the rest. If the
- * machine has too few CPUs, servers share CPUs in rotation, and load generators share all CPUs.
+ * Plans the CPUs. Each server gets its own CPUs, beginning with the first CPU, and load generators get the remaining
+ * CPUs. If the machine has too few CPUs, servers share CPUs in rotation, and load generators share all CPUs.
  * @param cpus CPUs of the machine, at least one
  * @param servers number of servers
  * @param each number of CPUs of each server
@@ -62,8 +63,8 @@ export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly numbe
 }
 
 /**
- * CPUs that this process may use. There are at most as many as the CPU quota allows. On systems other than Linux, they
- * are numbered from 0.
+ * CPUs that this process may use. The list has at most as many CPUs as the CPU quota allows. On systems other than
+ * Linux, the CPUs are numbered from 0.
  * @param cores CPU quota: see `availableCores`
  */
 export function availableCpus(cores: number): number[] {

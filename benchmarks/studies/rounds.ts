@@ -7,8 +7,8 @@ import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
 /**
- * Lowest number of rounds, if the budget allows them. With fewer rounds the spread is hardly visible. See
- * `STOPPING_CONFIDENCE`.
+ * Lowest number of rounds, if the budget allows so many. With fewer rounds, the spread of the results is hardly
+ * visible. See `STOPPING_CONFIDENCE`.
  */
 export const MIN_ROUNDS = 6;
 
@@ -59,7 +59,7 @@ export interface StudyProgress {
   readonly rounds: number;
   /** Seconds spent on measuring. The time between an interruption and the resumption is not counted. */
   readonly elapsed: number;
-  /** The deciding ratios, as measured so far. */
+  /** The ratios that decide when the study ends, as measured so far. */
   readonly ratios: readonly Ratio[];
 }
 
@@ -67,7 +67,7 @@ export interface StudyProgress {
 export interface StudyLimits {
   /** Target relative precision; 0.05 means 5 %. */
   readonly precision: number;
-  /** Budget: longest time for measuring, seconds. */
+  /** Budget of the study: greatest number of seconds that it may spend on measuring. */
   readonly budget: number;
 }
 
@@ -83,8 +83,8 @@ export type NextDecision =
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };
 
 /**
- * Decides whether a study stops. After at least six rounds, it stops if every deciding ratio has the target precision.
- * It also stops if one more round would exceed the budget. The first round is always measured.
+ * Decides whether a study stops. After at least six rounds, the study stops if every deciding ratio has the target
+ * precision. The study also stops if one more round would exceed the budget. The first round is always measured.
  */
 export function decideNext(
   { rounds, elapsed, ratios }: StudyProgress,

@@ -4,7 +4,7 @@ import type { Treatment } from "./factors";
 import type { StudyLimits } from "./rounds";
 
 /**
- * Kinds of studies. Each kind tests the claims of a published document (docs/sources.md). The exception is
+ * Kinds of studies. Each kind tests the claims of a published document (docs/sources.md). The exception is the kind
  * `comparison`, which tests no claims.
  */
 export const STUDY_KINDS = ["topologies", "io-threads", "engines", "density", "billion", "comparison"] as const;
@@ -25,13 +25,13 @@ export interface Study extends StudyLimits {
   /** Treatments. The first treatment is the baseline of comparisons. */
   readonly treatments: readonly Treatment[];
   readonly seed: number;
-  /** Plan for measuring table growth on every treatment in every round; undefined if it is not measured. */
+  /** Plan for measuring table growth on every treatment in every round; undefined if table growth is not measured. */
   readonly tableGrowth: TableGrowthPlan | undefined;
 }
 
 /**
- * Version of the method by which treatments are compared. It changes with the method, so that a log of an older method
- * is not resumed.
+ * Version of the method by which treatments are compared. The version changes with the method, so that a study does not
+ * resume a log of an older method.
  */
 const METHOD = "interleaved 3";
 

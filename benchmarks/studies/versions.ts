@@ -15,7 +15,7 @@ export function recordedVersions(found: Found): Record<string, string> {
 /**
  * Engines whose version has changed.
  * @param found the present versions
- * @returns a sentence for each engine whose version differs from a recorded one
+ * @returns a sentence for each engine whose present version differs from a recorded version
  */
 export function changedVersions(entries: readonly StudyLogEntry[], found: Found): string[] {
   return [...found].flatMap(([engine, { version }]) => {

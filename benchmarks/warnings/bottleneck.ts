@@ -1,6 +1,6 @@
 /**
- * Finds the bottleneck of a load. It uses the CPU use of the load generator and of the servers, and the number of
- * requests in flight. Pure. Every limit is a named constant in this file.
+ * Finds the bottleneck of a load. The search uses the CPU use of the load generator and of the servers, and the number
+ * of requests in flight. Pure. Every limit is a named constant in this file.
  */
 import { formatPercent } from "../../lib/units";
 import type { MeasurementRecord } from "../results/schema";
@@ -22,15 +22,17 @@ export type BottleneckEvidence = Pick<
   "cpu" | "offering" | "client" | "clients" | "pipeline" | "rate"
 >;
 
-/** Share of the time in which a thread must be busy to count as being at its limit. Scheduling takes the rest. */
+/**
+ * A thread is at its limit if it is busy for at least this share of the time. Scheduling takes the rest of the time.
+ */
 const BUSY_THREAD = 0.9;
-/** Share of its CPU that a machine must use to count as being at its limit. */
+/** A machine is at its limit if it uses at least this share of its CPU. */
 const BUSY_MACHINE = 0.95;
 /**
  * Share of a closed loop's possible requests that are in flight, by Little's law: rate × mean latency / (connections ×
  * pipeline). A lower share means that the load generator is the bottleneck. We measured 0.89 to 0.93 with the server as
- * the bottleneck, and 0.71 to 0.78 with the generator as the bottleneck, where replies wait to be read. This limit is
- * used only if the CPU use of the generator is unknown.
+ * the bottleneck, and 0.71 to 0.78 with the generator as the bottleneck. Replies then wait until the generator reads
+ * them. This limit is used only if the CPU use of the generator is unknown.
  */
 const IN_FLIGHT = 0.8;
 
@@ -77,7 +79,8 @@ function mainThreadOfPrimary({ role, mainThread }: MeasurementRecord["cpu"]["ser
 
 /**
  * Cores that the load generator needed for its work, and cores that it used while it waited. An open loop polls its
- * clock while it waits. Other processes can use the cores of this waiting, so only the work counts.
+ * clock while it waits. Other processes can use the cores on which the generator only waits, so only the cores for work
+ * count.
  */
 function generatorCpu({ cpu, offering }: BottleneckEvidence): {
   readonly working: number | null;
@@ -89,8 +92,8 @@ function generatorCpu({ cpu, offering }: BottleneckEvidence): {
 }
 
 /**
- * Share of a closed loop's possible requests that are in flight. It is 1 for an offered rate, where the number of
- * requests in flight shows nothing.
+ * Share of a closed loop's possible requests that are in flight. The share is 1 for a load at an offered rate, because
+ * the number of requests in flight then says nothing about a bottleneck.
  */
 function inFlightShare({ client, clients, pipeline, rate, offering }: BottleneckEvidence): number {
   if (rate !== null || offering !== null) return 1;

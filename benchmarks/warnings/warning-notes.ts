@@ -8,7 +8,7 @@ import type { Warning } from "../results/schema";
 /** A footnote. */
 export interface WarningNote {
   readonly code: Warning["code"];
-  /** Text of the warning of the first result that has it. */
+  /** Text of the warning. It comes from the first result that has the warning. */
   readonly text: string;
   /** Results that have the warning, such as `GET of cluster`. */
   readonly where: readonly string[];

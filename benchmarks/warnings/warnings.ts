@@ -1,5 +1,5 @@
 /**
- * Reasons not to trust a measurement, found with values that were measured during it. Pure. The limit of
+ * Reasons not to trust a measurement, found with values that were measured at the same time. Pure. The limit of
  * `few-connections` is in `connection-check.ts`.
  */
 import { formatCount, formatPercent } from "../../lib/units";
@@ -12,7 +12,7 @@ import { bottleneckOf } from "./bottleneck";
  * Greatest relative difference between the rate that the load generator reports and the rate that the servers report.
  */
 const CLOCK_DISAGREEMENT_LIMIT = 0.01;
-/** Greatest share of reads that do not find their key, although a prefill wrote it. */
+/** Greatest share of reads that may miss a key that a prefill wrote. */
 const MISS_LIMIT = 0.001;
 /** Greatest relative difference between a primary's share of the calls and its expected share. */
 const SHARE_LIMIT = 0.05;
@@ -25,8 +25,8 @@ export const REFERENCE_LOAD_LIMIT = 0.1;
 /** Share of the offered rate that a load must reach. */
 const RATE_LIMIT = 0.98;
 /**
- * Greatest lateness of an open loop at its 99th percentile. Lateness must exceed both this share of the latency and the
- * number of milliseconds below to be a warning.
+ * Greatest lateness of an open loop at its 99th percentile, as a share of the latency. There is a warning only if the
+ * lateness exceeds both this share and the number of milliseconds below.
  */
 const LATE_SHARE = 0.1;
 const LATE_MS = 0.1;
@@ -36,15 +36,15 @@ const UNANSWERED_LIMIT = 0.001;
 const MIN_SECONDS = 1;
 /** Share of MIN_SECONDS that is long enough, because a measurement may end a little early. */
 const EARLY_END = 0.98;
-/** Greatest share of the measured time that one tick of the clock may be. */
+/** Greatest share of the measured time that one tick of the load generator's clock may take. */
 const TICK_LIMIT = 0.01;
 
 /** Inputs of warnings: a record that has no warnings yet, and facts that only the measurement knows. */
 export interface WarningEvidence {
   readonly record: Omit<MeasurementRecord, "warnings">;
   /**
-   * Whether the load generator sent a fixed number of requests and read its clock only at intervals. Its measured time
-   * is then rounded up to a tick.
+   * Whether the load generator sent a fixed number of requests and read its clock only at intervals. If so, the
+   * measured time is rounded up to the next tick of its clock.
    */
   readonly isTicked: boolean;
   /** Whether every request of the test should find its key. */
@@ -101,9 +101,10 @@ function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warn
 }
 
 /**
- * Warnings about an offered rate that was not reached. An open loop is compared with the requests that it offered,
- * because the number of random arrivals differs a little from the rate. An open loop that falls behind still answers
- * all requests, but after the end of the time in which it offered them.
+ * Warnings about an offered rate that was not reached. In a closed loop, the reached rate is compared with the
+ * configured rate. In an open loop, random arrivals may be a little fewer than the configured rate demands. In this
+ * case the reached rate is compared with the requests that the open loop did offer. An open loop that falls behind
+ * still answers all requests, but it answers the last of them after the time in which it offered them.
  */
 function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: WarningEvidence): Warning[] {
   if (rate === null) return [];
@@ -118,7 +119,10 @@ function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: Wa
   ];
 }
 
-/** Warnings about lateness of the open loop, which adds to the latencies, and about requests without a latency. */
+/**
+ * Warnings about an open loop: about its lateness, which is part of all latencies, and about requests without a
+ * latency.
+ */
 function openLoopWarnings({ record: { offering, client } }: WarningEvidence): Warning[] {
   if (offering === null) return [];
   return [...latenessWarnings(offering, client.p99Ms), ...unansweredWarnings(offering)];
@@ -163,8 +167,8 @@ function workWarnings({ record: { servers, title }, reads, ranEmpty }: WarningEv
 }
 
 /**
- * Warnings about a bottleneck outside the servers. They apply to loads at full speed, and to offered rates that were
- * not reached.
+ * Warnings about a bottleneck outside the servers. These warnings apply to loads at full speed, and to offered rates
+ * that were not reached.
  */
 function bottleneckWarnings({ record }: WarningEvidence): Warning[] {
   const { rate, client } = record;

@@ -28,8 +28,8 @@ const tests = z
   });
 
 /**
- * The options of a benchmark. They say how named tests are sent, how long each measurement takes, and how often it is
- * repeated.
+ * The options of a benchmark. These options say how named tests are sent, how long each measurement takes, and how
+ * often each measurement is repeated.
  */
 export const benchmarkFields = {
   workloadName: recordName.optional().meta({
@@ -96,7 +96,7 @@ export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "du
   return duration === undefined || requests === undefined;
 }
 
-/** Problem of a benchmark with two lengths. It is reported even if there are other problems. */
+/** Problem of a benchmark with two lengths. This problem is reported even if there are other problems. */
 export const TWO_LENGTHS = {
   path: ["requests"],
   message: "expected a duration or a number of requests, not both",

@@ -14,7 +14,7 @@ export interface PrefillSize {
   readonly keySpace: number;
   /** Size of one value, bytes. */
   readonly dataSize: number;
-  /** Number of elements that a `stock` must have, the sum over all primaries. */
+  /** Number of elements that a prefill of the kind `stock` must have on all primaries together. */
   readonly stock: number;
 }
 
@@ -40,7 +40,7 @@ export interface KeySlice {
 export interface KeyExtent {
   readonly kind: "numbered" | "sorted-sets" | "list" | "set" | "hash" | "zset" | "any";
   readonly family: string;
-  /** Number of keys or elements with the same infix. They are numbered from 0 to count − 1. */
+  /** Number of keys or elements with the same infix. These keys or elements are numbered from 0 to count − 1. */
   readonly count: number;
   readonly value: string;
   /**
@@ -48,7 +48,7 @@ export interface KeyExtent {
    * leading zeros.
    */
   readonly isUntagged: boolean;
-  /** Sizes of the values, which numbered keys use in turn. If set, they replace the size of `value`. */
+  /** Sizes of the values. The numbered keys use these sizes in turn. If set, the sizes replace the size of `value`. */
   readonly valueSizes?: readonly number[] | undefined;
 }
 
@@ -89,8 +89,8 @@ export function keyExtent(what: Exclude<Prefill, { kind: "functions" }>, size: P
 }
 
 /**
- * Number of keys on the primary after the prefill. Undefined for keys without a hash tag: only their sum over all
- * primaries is known.
+ * Number of keys on the primary after the prefill. Undefined for keys without a hash tag, because only their number on
+ * all primaries together is known.
  */
 export function expectedKeys(extent: KeyExtent, slots: Slots): number | undefined {
   if (extent.isUntagged) return undefined;
@@ -131,17 +131,17 @@ function isNumbered({ kind }: KeyExtent): boolean {
   return kind === "numbered" || kind === "sorted-sets";
 }
 
-/** Factor by which the share of the fastest primary in the removals may exceed an equal share. */
+/** Multiple of an equal share of the removals. The fastest primary receives at most this multiple. */
 const FASTER_SHARE = 1.25;
 /**
- * −ln of the probability that one given tag has too few elements. With 16384 tags, one run in a million then has too
- * few elements for a tag.
+ * −ln of the probability that one given tag has too few elements. With this probability and 16384 tags, one run in a
+ * million has too few elements for some tag.
  */
 const RARITY = 24;
 
 /**
  * Number of elements for each tag. Removals choose tags at random. Bernstein's inequality gives an upper limit for the
- * removals from one tag, even if their mean is small.
+ * removals from one tag, even if the mean number of removals is small.
  */
 function stockPerInfix(stock: number, infixes: number): number {
   if (infixes === 1) return stock;
@@ -151,7 +151,7 @@ function stockPerInfix(stock: number, infixes: number): number {
 
 /**
  * Fraction of all slots that the primary serves, but at least a tenth. The minimum limits the keys of other primaries
- * that a call inspects to ten times its own keys, because each of them costs server time.
+ * that a call inspects to ten times its own keys, because each inspected key costs server time.
  */
 function servedFraction(slots: Slots): number {
   if (slots === undefined) return 1;

@@ -4,8 +4,8 @@ import type { SlotRange } from "../../valkey/topology/slots";
 import { slotTags } from "../../valkey/topology/slot-tags";
 
 /**
- * Texts that follow the family in the keys of one primary. In a cluster they are hash tags such as `:{06S}`, one for
- * each slot; in replication mode the text is empty. A tag with two letters has two closing braces, because
+ * Texts that follow the family in the keys of one primary. In a cluster, the texts are hash tags such as `:{06S}`, one
+ * for each slot. In replication mode, the only text is empty. A tag with two letters has two closing braces, because
  * valkey-benchmark fills a field of three characters.
  */
 export function keyInfixes(slots: readonly SlotRange[] | undefined): string[] {

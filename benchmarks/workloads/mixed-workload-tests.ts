@@ -18,12 +18,12 @@ interface NeededKeys {
   readonly size: PrefillSize;
 }
 
-/** Number of sizes that represent a distribution when keys are written. */
+/** Number of sampled value sizes. When keys are written, these sizes represent the distribution of sizes. */
 const SAMPLED_SIZES = 64;
 /** Seed for the sampled sizes. It is constant, so that every run writes the same keys. */
 const SIZES_SEED = 1;
 
-/** The keys that must exist before a mixed workload is sent. They do not depend on the seed of the run. */
+/** The keys that must exist before a mixed workload is sent. These keys do not depend on the seed of the run. */
 export function prefillForMixed(mixed: MixedWorkload): NeededKeys {
   const { keySpace, data } = mixed;
   if (mixed.loadGenerator === "memtier") {
@@ -50,7 +50,7 @@ function sampledSizes({
 /** Highest number of commands in a sequence. */
 const MAX_COMMANDS = 100;
 
-/** The smallest whole numbers of reads and writes that have this share of reads, to within 1 %. */
+/** The smallest whole numbers of reads and writes whose share of reads is within 1 % of the given share. */
 export function wholeRatio(reads: number): { readonly reads: number; readonly writes: number } {
   for (let commands = 1; commands < MAX_COMMANDS; commands++) {
     const whole = Math.round(reads * commands);

@@ -16,7 +16,7 @@ export type DataKind = (typeof DATA_KINDS)[number];
 /** Beginning of the keys of each kind. */
 export const KEY_FAMILIES = { strings: "key", "sorted-sets": "zset" } as const satisfies Record<DataKind, string>;
 
-/** Beginning of memtier_benchmark's keys. A number from 1 follows it, without a hash tag. */
+/** Beginning of memtier_benchmark's keys. It is followed by a number that starts at 1, without a hash tag. */
 export const MEMTIER_FAMILY = "memtier-";
 
 /**
@@ -103,9 +103,9 @@ export interface OpenLoopWorkload extends CommonWorkload {
   readonly keys: KeyDistribution;
   readonly values: ValueSizes;
   readonly readFrom: ReadFrom;
-  /** Number of threads of the generator. Each has its share of the rate and of the clients. */
+  /** Number of threads of the generator. Each thread has its share of the rate and of the clients. */
   readonly workers: number;
-  /** Milliseconds after which a request is given up. Its outcome is then unknown. */
+  /** Milliseconds after which a request is given up. The outcome of a request that was given up is unknown. */
   readonly timeoutMs: number;
   /**
    * Number of requests of all workers that may wait for a free connection. Further requests are counted but not sent.
@@ -123,7 +123,7 @@ export interface RequestMix {
   readonly data: DataKind;
   readonly reads: number;
   readonly readFrom: ReadFrom;
-  /** Key distribution as text: `uniform`, `zipfian theta=0.99`. */
+  /** Key distribution as text, such as `uniform` or `zipfian theta=0.99`. */
   readonly keys: string;
   /** Value sizes as text: `fixed bytes=256`; empty for sorted sets, whose members all have the same size. */
   readonly values: string;
@@ -158,7 +158,8 @@ export function hasSkewedKeys(mixed: MixedWorkload): boolean {
 }
 
 /**
- * Mean size of a value, bytes. For a log-normal distribution it ignores the limit `max`, so it is a little too high.
+ * Mean size of a value, bytes. For a log-normal distribution, the computed mean ignores the limit `max`, so the result
+ * is a little too high.
  */
 export function meanValueBytes(values: ValueSizes): number {
   switch (values.sizes) {

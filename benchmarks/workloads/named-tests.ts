@@ -1,6 +1,6 @@
 /**
- * The named tests of valkey-benchmark: the commands that each test sends, and the keys that must exist before. Plain
- * data.
+ * The named tests of valkey-benchmark: the commands that each test sends, and the keys that must exist before the test.
+ * Plain data.
  */
 import { compact } from "../../lib/compact";
 
@@ -9,11 +9,14 @@ import { compact } from "../../lib/compact";
  * replication mode, it is a single key.
  */
 export type Prefill =
-  /** `key:N` for every number N of the key space. Values have the workload's size, or these sizes in turn. */
+  /**
+   * `key:N` for every number N of the key space. Values have the workload's size. If `sizes` is set, values have these
+   * sizes in turn instead.
+   */
   | { readonly kind: "strings"; readonly family: "key"; readonly sizes?: readonly number[] }
   /**
-   * `memtier-N` without hash tags, for the numbers from 1 to the size of the key space. They are strings or sorted
-   * sets; all sorted sets have the same few members.
+   * `memtier-N` without hash tags, for the numbers from 1 to the size of the key space. The keys are strings or sorted
+   * sets. All sorted sets have the same few members.
    */
   | { readonly kind: "plain"; readonly family: "memtier-"; readonly type: "string" | "zset" }
   /** `zset:N` for every number N of the key space. All sorted sets have the same few members. */
@@ -26,14 +29,14 @@ export type Prefill =
   | { readonly kind: "list"; readonly family: "mylist"; readonly length: number }
   /** Collections with more elements than the test can remove. */
   | { readonly kind: "stock"; readonly family: "mylist" | "myset" | "myzset"; readonly type: "list" | "set" | "zset" }
-  /** Collections that the test itself creates. They must not exist before it. */
+  /** Collections that the test itself creates. These collections must not exist before the test. */
   | { readonly kind: "grown"; readonly family: "mylist" | "mystream" }
   /** A function library on every primary. */
   | { readonly kind: "functions" };
 
-/** One test. */
+/** One named test of valkey-benchmark, or one sequence of commands in the same form. */
 export interface NamedTest {
-  /** Title in results. For a test of valkey-benchmark it is valkey-benchmark's title. */
+  /** Title in results. A test of valkey-benchmark has the title that valkey-benchmark prints. */
   readonly title: string;
   /** Name of the command. In INFO commandstats it follows `cmdstat_`. */
   readonly command: string;
@@ -49,11 +52,11 @@ export interface NamedTest {
   readonly send:
     { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
   readonly prefill: Prefill | undefined;
-  /** Whether every request should find its key. A request that misses its key is less work for the server. */
+  /** Whether every request should find its key. A request that does not find its key is less work for the server. */
   readonly reads: boolean;
   /**
-   * Whether the number of elements is the same after the test as before. If it is not, it depends on the speed of the
-   * test, and the elements are removed afterwards.
+   * Whether the number of elements is the same after the test as before. If the number changes, the new number depends
+   * on the speed of the test, and the elements are removed afterwards.
    */
   readonly leaves: "same" | "more" | "less";
 }
@@ -211,8 +214,8 @@ export const TEST_ALIASES: Readonly<Record<string, readonly TestName[]>> = {
 };
 
 /**
- * The tests that these names and aliases stand for, without repetition. Upper and lower case are equal. Names that do
- * not exist are returned in `unknown`.
+ * The tests that these names and aliases stand for, without repetition. Upper and lower case make no difference. Names
+ * that do not exist are returned in `unknown`.
  */
 export function resolveTests(names: readonly string[]): { tests: TestName[]; unknown: string[] } {
   const tests = new Set<TestName>();

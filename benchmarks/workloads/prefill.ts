@@ -26,18 +26,18 @@ export interface PrimaryNode {
 }
 
 /**
- * Number of script calls in flight to one primary. Several are needed, because a call over a port-forward may take 100
- * ms.
+ * Number of script calls in flight to one primary. Several calls in flight are needed, because a call over a
+ * port-forward may take 100 ms.
  */
 const CALLS_IN_FLIGHT = 4;
-/** Number of keys in flight to one primary. In each round trip, this number of keys is written. */
+/** Number of keys in flight to one primary. Each round trip writes this number of keys. */
 export const KEYS_IN_FLIGHT = SLICE_KEYS * CALLS_IN_FLIGHT;
 const REPLICATION_TIMEOUT_MS = 60_000;
 
 const SCRIPT = readFileSync(join(__dirname, "prefill.lua"), "utf8");
 /**
  * The script for a cluster, where one call covers many slots of its node. Without a cluster the plain script is used,
- * because some engines reject this flag.
+ * because some engines reject the flag `allow-cross-slot-keys`.
  */
 const CLUSTER_SCRIPT = `#!lua flags=allow-cross-slot-keys\n${SCRIPT}`;
 
@@ -148,8 +148,8 @@ async function runSlices(
 }
 
 /**
- * Returns the reply.
- * @throws Failure that names the primary and the likely cause
+ * Returns the reply, or explains the error.
+ * @throws Failure that names the primary and the likely cause of the error
  */
 async function explained<T>(primary: PrimaryNode, reply: Promise<T>): Promise<T> {
   try {
@@ -161,7 +161,7 @@ async function explained<T>(primary: PrimaryNode, reply: Promise<T>): Promise<T>
   }
 }
 
-/** Waits until the replicas have all keys. @throws Failure if this takes longer than a minute */
+/** Waits until the replicas have all keys. @throws Failure if the replicas do not have all keys after a minute */
 async function awaitReplicas({ name, connection, replicas }: PrimaryNode): Promise<void> {
   if (replicas === 0) return;
   const began = Date.now();

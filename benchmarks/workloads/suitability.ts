@@ -17,7 +17,7 @@ import { dataBytes, adjustKeySpace, unevenSettings } from "./workload";
 export interface LoadedDeployment {
   readonly name: string;
   readonly mode: Mode;
-  /** Numbers of primaries and replicas. A number that is unknown is not checked. */
+  /** Numbers of primaries and replicas. If a number is unknown, it is not checked. */
   readonly shape: Partial<Shape>;
   /** Value of maxmemory, bytes; undefined or 0 if there is no limit. */
   readonly maxmemory?: number | undefined;
@@ -88,8 +88,8 @@ function threadsOf(workload: WorkloadConfig | MixedWorkload): number {
 }
 
 /**
- * Problems of connections that cannot be shared evenly. With unequal numbers of connections per primary or thread, some
- * keys would get more requests than others.
+ * Problems of connections that cannot be shared evenly. If primaries or threads had unequal numbers of connections,
+ * some keys would get more requests than others.
  */
 function sharingProblems(
   [name, workload]: NamedWorkload,

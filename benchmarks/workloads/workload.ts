@@ -69,13 +69,16 @@ export function unevenSettings(clients: number, threads: number, primaries: numb
   return uneven;
 }
 
-/** Limits for changing the number of connections, as factors, so that primaries can share the connections evenly. */
+/**
+ * Limits for changing the number of connections, as factors of the given number. Within these limits, the number is
+ * changed so that primaries can share the connections evenly.
+ */
 const FIT = { min: 0.75, max: 1.5 };
 
 /**
- * The nearest numbers of connections and threads that the primaries of all clusters can share evenly. It keeps as many
- * threads as possible, and then chooses the nearest number of connections. If the given numbers are already even, or no
- * near numbers are, it returns the given numbers.
+ * The nearest numbers of connections and threads that the primaries of all clusters can share evenly. The function
+ * keeps as many threads as possible, and then chooses the nearest number of connections. It returns the given numbers
+ * if primaries can already share them evenly, or if no near numbers can be shared evenly.
  * @param primaries number of primaries of each cluster
  */
 export function adjustedLoad(
@@ -106,8 +109,8 @@ function multiplesAround(value: number, unit: number): number[] {
 }
 
 /**
- * The multiple of all units that is nearest to a value. An example is the nearest number of connections that all
- * clusters can share evenly.
+ * The multiple of all units that is nearest to a value. For example, it finds the nearest number of connections that
+ * all clusters can share evenly.
  */
 export function nearestMultiple(value: number, units: readonly number[]): number {
   const unit = units.reduce(leastCommonMultiple, 1);
@@ -121,13 +124,13 @@ function leastCommonMultiple(a: number, b: number): number {
 
 /** Bytes of an entry without its value: the key, the object, the entry and the table. */
 const BYTES_PER_ENTRY = 24 + 90;
-/** Factor by which the need for memory varies when hash tables double. */
+/** Factor by which the memory per key varies, because hash tables double as they grow. */
 const TABLE_GROWTH = 1.13;
 
 /**
  * Memory for a workload's keys on a node with this share of the keys, bytes. Each key needs 16 to 24 bytes for its
- * name, the size of its value, and about 90 bytes for the object, the entry and the hash table. The memory varies by 13
- * % when hash tables double.
+ * name, the size of its value, and about 90 bytes for the object, the entry and the hash table. This memory varies by
+ * 13 % when hash tables double.
  */
 export function dataBytes(workload: Pick<Workload, "keySpace" | "dataSize">, families: number, share: number): number {
   return Math.ceil(workload.keySpace * share * families * (BYTES_PER_ENTRY + workload.dataSize) * TABLE_GROWTH);

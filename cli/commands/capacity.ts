@@ -18,7 +18,7 @@ import { describeIssues } from "../../lib/schema/problems";
 import { parseNumber } from "../options/options";
 import type { Step } from "../terminal/steps";
 
-/** Options of `capacity`. They override the stack's section `capacity`. */
+/** Options of `capacity`. These options override the stack's section `capacity`. */
 export interface CapacityOptions {
   readonly objective?: Objective | undefined;
   readonly search: Partial<SearchPlan>;
@@ -52,8 +52,8 @@ export function capacityOptions(values: Readonly<Record<string, unknown>>): Capa
 
 /**
  * The stack's search, overridden by the command line. Its workload is the workload that the stack names. Without such a
- * name, it is the stack's first open-loop workload. If there is none, it is an open loop with defaults and the stack's
- * number of keys and value size.
+ * name, it is the stack's first open-loop workload. If the stack has no open-loop workload, it is an open loop with
+ * defaults and the stack's number of keys and value size.
  * @throws BadInput if neither the stack nor the command line names an objective
  */
 export function requestedCapacitySearch(config: StackConfig, requested: CapacityOptions): CapacitySearch {
@@ -88,7 +88,8 @@ function standardMix(config: StackConfig): OpenLoopWorkload {
 export interface CapacityStep {
   readonly wanted: CapacitySearch;
   /**
-   * Returns the deployments to search. It is called when the step runs, because deployments are not verified earlier.
+   * Returns the deployments to search. This function is called when the step runs, because deployments are not verified
+   * earlier.
    */
   readonly deployments: () => readonly VerifiedDeployment[];
   readonly runners: () => Promise<LoadDrivers>;

@@ -7,10 +7,10 @@ import { print } from "../terminal/terminal";
 
 /**
  * Prints the comparison.
- * @param paths paths of results.json files, or of directories that contain one; at least two
- * @param precision smallest relevant difference between two figures, as a part
+ * @param paths paths of results.json files, or of directories that contain results.json; at least two paths
+ * @param precision smallest relevant difference between two results, as a fraction: 0.05 is 5 %
  * @returns 0
- * @throws BadInput when a file cannot be read, or has nothing that can be compared with the first file
+ * @throws BadInput when a file cannot be read, or contains nothing that can be compared with the first file
  */
 export function compareResults(paths: readonly string[], precision: number | undefined): number {
   if (paths.length < 2)

@@ -146,7 +146,10 @@ async function measureServers(
   }
 }
 
-/** Refuses an uneven load. It is called after verification, because the number of primaries is not known earlier. */
+/**
+ * Refuses an uneven load. The function is called after verification, because the number of primaries is not known
+ * earlier.
+ */
 function refuseUnevenness({ clients, threads }: BenchmarkConfig, primaries: number): void {
   const faults = unevenSettings(clients, threads, primaries);
   if (faults.length > 0)

@@ -52,7 +52,7 @@ const TEXTS: readonly string[] = ["workingSet", "region"];
 /**
  * Prints a recommendation.
  * @param values option values from commander
- * @returns 0 with a recommendation, 1 if there is not enough data
+ * @returns 0 with a recommendation, 1 if there are too few measurements for a recommendation
  * @throws BadInput with every option that cannot be used
  */
 export function recommendDeployment(paths: readonly string[], values: Readonly<Record<string, unknown>>): number {

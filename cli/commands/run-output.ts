@@ -1,4 +1,4 @@
-/** Output of commands that measure, and their last steps. */
+/** Output and last steps of the commands that measure. */
 import type { BenchmarkPlan } from "../../benchmarks/run/measure-all";
 import type { ResultsCollector } from "../../benchmarks/run/collector";
 import type { Results } from "../../benchmarks/results/schema";
@@ -32,7 +32,7 @@ export function formatRounds(count: number): string {
 /**
  * Ends a command: stops its servers and then writes the results, even if the servers cannot be stopped.
  * @param reason reason why the results are incomplete; null if they are complete
- * @param say prints the results; it is not called if there are none
+ * @param say prints the results; it is not called if there are no results
  */
 export async function stopAndWrite(
   stop: () => Promise<void>,

@@ -47,7 +47,7 @@ import { COMMAND, IS_PACKAGE } from "../../lib/system/package";
 export interface RunOptions {
   readonly stack: string;
   readonly overrides: OptionOverrides;
-  /** Mode of the deployments to run; undefined for all. */
+  /** Mode of the deployments to run; undefined to run the deployments of all modes. */
   readonly mode: string | undefined;
   /** Options of the search for capacities. If set, the search replaces the stack's measurements. */
   readonly capacity?: CapacityOptions | undefined;

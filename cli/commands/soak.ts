@@ -77,7 +77,7 @@ export async function soakStack(options: SoakOptions, interruption: AbortSignal)
   return run.troubled ? 1 : 0;
 }
 
-/** Writes the report of the finished windows, if any. @returns whether there are problems */
+/** Writes the report of the finished windows, if there are finished windows. @returns whether there are problems */
 function report(
   directory: string,
   checkpoints: SoakCheckpointLog,
@@ -200,8 +200,8 @@ class SoakRun {
 
   /**
    * Continues the deployments of a killed soak.
-   * @returns whether all servers of the plans run. Password files are missing if the soak was killed before it had
-   * started all servers
+   * @returns whether all servers of the plans run. If the soak was killed before it had started all servers, password
+   *   files are missing
    */
   async #adopt(host: Host, plans: readonly HostDeploymentPlan[]): Promise<boolean> {
     this.#host = host;

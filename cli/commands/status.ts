@@ -14,7 +14,7 @@ export type Detail = "nodes" | "verdict" | "json";
 
 /**
  * Prints the nodes and the verdict of every deployment of a stack.
- * @returns 0 when all pass, 1 otherwise
+ * @returns 0 when all deployments pass verification, 1 otherwise
  * @throws as `deployedTargets`
  */
 export async function printStatus(stack: string, detail: Detail, signal: AbortSignal): Promise<number> {
@@ -32,7 +32,7 @@ export async function printStatus(stack: string, detail: Detail, signal: AbortSi
 }
 
 /**
- * Refuses options that name servers, because a stack is named too.
+ * Refuses options that name servers, because the command line names a stack as well.
  * @param others problems of the command's other options
  * @throws BadInput with these problems and with every option that names servers
  */

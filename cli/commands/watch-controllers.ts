@@ -51,7 +51,7 @@ async function openSource(target: DeployedTarget["target"]): Promise<Source | st
   return `${target.name} has no controller: its argument \`controller\` is not set; ${advice}`;
 }
 
-/** Names of the controller's pods, the running ones first. */
+/** Names of the controller's pods. The pods that run come first. */
 async function podsOf({ kubernetes, target: { name, namespace } }: Source): Promise<string[]> {
   const labelSelector = Object.entries(controllerLabels(name))
     .map(([key, value]) => `${key}=${value}`)

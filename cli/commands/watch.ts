@@ -14,12 +14,12 @@ import { externalDeployment } from "../targets/external";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
 
-/** Shortest time between two looks, seconds. A look costs every node some commands. */
+/** Shortest time between two looks, seconds. Each look sends some commands to every node. */
 const SHORTEST_SECONDS = 1;
 const DEFAULT_HOST = "127.0.0.1";
 const EXPECTED_ADDRESS = "expected [HOST:]PORT with a port from 1 to 65535, such as 9121 or 0.0.0.0:9121";
 
-/** Options of the command itself, beside those that name servers. */
+/** Options of the command itself, without the options that name servers. */
 export const watchSchema = z.object({
   every: z.coerce
     .number("expected seconds")
@@ -36,9 +36,9 @@ export const watchSchema = z.object({
 
 /**
  * Watches the deployments of a stack, or servers that exist already, until the signal is aborted.
- * @param stack undefined for the servers of the options
- * @returns 0 if every deployment passed in its last look, else 1
- * @throws BadInput with every problem of the options, before anything is asked
+ * @param stack undefined to watch the servers that the options name
+ * @returns 0 if every deployment passed verification in the last look at it, else 1
+ * @throws BadInput with every problem of the options, before any server is asked
  */
 export async function watchDeployments(
   stack: string | undefined,

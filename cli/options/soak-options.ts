@@ -25,7 +25,7 @@ export interface SoakOptions {
   readonly output: string | undefined;
 }
 
-/** Highest number of windows of a soak. It limits the size of the record, regardless of the duration. */
+/** Highest number of windows of a soak. This number limits the size of the record, regardless of the duration. */
 const MAX_WINDOWS = 1000;
 /** Shortest window, seconds. A shorter window would have too few requests for tail latencies. */
 const MIN_WINDOW_SECONDS = 10;

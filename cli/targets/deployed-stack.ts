@@ -10,7 +10,7 @@ export interface DeployedTarget {
   readonly password: string;
 }
 
-/** Type of a deployment's last resource. Its inputs contain the reference and the password. */
+/** Type of a deployment's last resource. The inputs of this resource contain the reference and the password. */
 const CHECK = "valkey:index:DeploymentVerification";
 /** Maximum size of a state, bytes. The state of a stack with thousands of nodes has many megabytes. */
 const MAX_STATE_BYTES = 2 ** 30;

@@ -39,7 +39,8 @@ export interface ExternalDeployment {
 
 /**
  * The deployment that the options describe. The password comes from the variable VALKEY_PASSWORD, never from an option.
- * @param others problems of a command's other options, which are reported together with the problems found here
+ * @param others problems of a command's other options, which are reported together with the problems that this function
+ *   finds
  * @throws BadInput with every problem
  */
 export function externalDeployment(

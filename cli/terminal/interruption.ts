@@ -5,7 +5,7 @@ import { Interrupted } from "../../lib/errors";
 export interface Interruption {
   /** Signal that is aborted, with Interrupted as its reason, at the first request to stop. */
   readonly signal: AbortSignal;
-  /** Stops listening to signals. Even after that a broken pipe does not end the process. */
+  /** Stops listening to signals. Even after that, a broken pipe does not end the process. */
   readonly dispose: () => void;
 }
 
@@ -13,7 +13,7 @@ const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /**
  * Turns signals into an abort, so that the running command can clean up.
- * @param onSecond function that is called at the second request to stop. It must not return
+ * @param onSecond function that is called at the second request to stop. This function must not return
  */
 export function listenForInterruption(onSecond: () => void): Interruption {
   const controller = new AbortController();

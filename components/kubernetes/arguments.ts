@@ -58,7 +58,7 @@ export interface ServerArgs {
   readonly controller?: ControllerArgs | undefined;
   /** TLS for all connections, with these files. @default plain TCP */
   readonly tls?: Tls | undefined;
-  /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
+  /** Domain at the end of all DNS names in the Kubernetes cluster. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
 }
 
@@ -131,7 +131,7 @@ export interface Placement {
   readonly ownMachines?: boolean | undefined;
   /**
    * Whether nodes of the deployment may share a machine. `required`: they never share one. `preferred`: they share one
-   * only if no other machine has room. `none`: they may share one.
+   * only if no other machine has room. `none`: they may always share one.
    */
   readonly hostAntiAffinity: "required" | "preferred" | "none";
   /**
@@ -170,15 +170,15 @@ export interface NetworkAccess {
  */
 export interface ExternalReach {
   /**
-   * Type of the Services. With `NodePort` clients reach a node at the address of the machine on which the node runs. In
-   * cluster mode `NodePort` needs Valkey 9.1.
+   * Type of the Services. With `NodePort`, clients reach a node at the address of the machine on which the node runs.
+   * In cluster mode, `NodePort` needs Valkey 9.1.
    */
   readonly type: "LoadBalancer" | "NodePort";
-  /** Annotations of the Services, for the controller that creates load balancers. @default none */
+  /** Annotations of the Services. The Kubernetes controller that creates load balancers reads them. @default none */
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   /**
    * CIDR blocks from which load balancers accept connections. In cluster mode clients inside the Kubernetes cluster use
-   * the load balancers too. If there are such clients, include the addresses of pods and machines.
+   * the load balancers too. If clients run inside the Kubernetes cluster, include the addresses of pods and machines.
    * @default any
    */
   readonly sourceRanges?: readonly string[] | undefined;
@@ -187,13 +187,13 @@ export interface ExternalReach {
 export interface Metrics {
   /** Image of oliver006/redis_exporter. @default `EXPORTER_IMAGE` */
   readonly image?: string | undefined;
-  /** Whether a ServiceMonitor is created. It needs the Prometheus operator. @default false */
+  /** Whether a ServiceMonitor is created. A ServiceMonitor needs the Prometheus operator. @default false */
   readonly serviceMonitor?: boolean | undefined;
 }
 
 /**
  * The controller, a small pod that verifies the deployment at intervals. It publishes metrics and creates Events. With
- * `repair: true` it also makes repairs that are safe (docs/healing.md). `{}` turns the controller on.
+ * `repair: true`, it also makes repairs that are safe (docs/healing.md). `{}` turns the controller on.
  */
 export interface ControllerArgs {
   /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */

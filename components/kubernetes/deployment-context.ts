@@ -16,8 +16,8 @@ export interface DeploymentContext {
 
 /**
  * Annotations for Pulumi. Pulumi waits only until an object exists, because `Rollout` waits for the pods of the object.
- * Pulumi also waits for deletions. It takes over fields that others, for example `Rollout`, have changed, without a
- * conflict.
+ * Pulumi also waits for deletions. If others, for example `Rollout`, have changed fields of an object, Pulumi takes
+ * over these fields without a conflict.
  */
 export const ENGINE_ANNOTATIONS = {
   "pulumi.com/waitFor": "jsonpath={.metadata.uid}",

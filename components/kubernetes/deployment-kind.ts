@@ -8,7 +8,7 @@ import type { Shape } from "../../valkey/topology/placement";
 export interface DeploymentKind {
   /** Engine of the servers. @default "valkey" */
   readonly engine?: Engine | undefined;
-  /** Whether the pods are those of the upstream chart. @default false */
+  /** Whether the upstream chart creates the pods. @default false */
   readonly isUpstreamChart?: boolean | undefined;
   readonly mode: Mode;
   readonly shape: Shape;

@@ -14,14 +14,18 @@ export const ENGINE_PROGRAMS: Readonly<
   redis: { server: "redis-server", client: "redis-cli", primaryPassword: "masterauth" },
 };
 
-/** Engine with directives. @throws Error for Dragonfly, which reads flags; callers handle Dragonfly before this call */
+/**
+ * The engine, which must be an engine with directives. @throws Error for Dragonfly, which reads flags; callers handle
+ * Dragonfly before this call
+ */
 export function directiveEngine(engine: Engine | undefined): DirectiveEngine {
   if (engine === "dragonfly") throw new Error("Dragonfly reads flags, not directives");
   return engine ?? "valkey";
 }
 
 /**
- * File in the Secret with Dragonfly's password flags. They are not on the command line, which other users could read.
+ * File in the Secret with Dragonfly's password flags. The flags are not on the command line, because other users could
+ * read the command line.
  */
 export const DRAGONFLY_FLAGS_FILE = "flags";
 

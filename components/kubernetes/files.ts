@@ -1,8 +1,9 @@
 /**
  * Files for pods to read, in ConfigMaps and in a Secret. When the data of such an object changes, Pulumi's Kubernetes
- * provider by default deletes the object and creates it again. Pods that start meanwhile would wait for it, and would
- * keep waiting if the update is interrupted. So the object is created empty, and a patch resource holds the data. The
- * patch changes the data in place by server-side apply, whatever the options of the provider are.
+ * provider by default deletes the object and creates it again. Pods that start while the object does not exist would
+ * wait for it. If the update were interrupted at this time, the pods would keep waiting. So the object is created
+ * empty, and a patch resource holds the data. The patch changes the data in place by server-side apply, whatever the
+ * options of the provider are.
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "./deployment-context";
@@ -13,7 +14,10 @@ import type { SecretFiles } from "./server-config";
 /** Text of each file, by name. */
 export type Files = pulumi.Input<Readonly<Record<string, pulumi.Input<string>>>>;
 
-/** Creates a ConfigMap with files. @returns the resource that others depend on; it is complete when the files exist */
+/**
+ * Creates a ConfigMap with files. @returns the resource on which other resources depend. This resource is complete when
+ * the files exist
+ */
 export function createConfigMap(
   name: string,
   metadata: FileMetadata,
@@ -26,7 +30,7 @@ export function createConfigMap(
 
 /**
  * Creates a ConfigMap of a deployment.
- * @returns the resource that others depend on; it is complete when the files exist
+ * @returns the resource on which other resources depend. This resource is complete when the files exist
  */
 export function createConfig(context: DeploymentContext, name: string, files: Files): k8s.core.v1.ConfigMapPatch {
   return createConfigMap(name, objectMetadata(context, name), files, context.options);
@@ -35,7 +39,7 @@ export function createConfig(context: DeploymentContext, name: string, files: Fi
 /**
  * Creates the deployment's Secret with users and passwords, in the format that each reader needs. Pulumi encrypts this
  * data in the state, whether or not the given password is marked as secret.
- * @returns the resource that others depend on; it is complete when the files exist
+ * @returns the resource on which other resources depend. This resource is complete when the files exist
  */
 export function createSecret(context: DeploymentContext, files: SecretFiles): k8s.core.v1.SecretPatch {
   const { names, args, options } = context;
@@ -54,7 +58,7 @@ export function createSecret(context: DeploymentContext, files: SecretFiles): k8
 
 type FileMetadata = k8s.types.input.meta.v1.ObjectMeta & { readonly name: pulumi.Input<string> };
 
-/** Metadata of a patch, with the annotation that lets it take over fields that others have changed. */
+/** Metadata of a patch. An annotation lets the patch take over fields that others have changed. */
 const patched = (metadata: FileMetadata): k8s.types.input.meta.v1.ObjectMetaPatch => ({
   ...metadata,
   annotations: pulumi.output(metadata.annotations ?? {}).apply((own) => ({ ...own, "pulumi.com/patchForce": "true" })),

@@ -2,7 +2,7 @@
 import { DESIGNATED_KEY } from "../../platforms/kubernetes/access/primary-lead";
 
 export const CLIENT_PORT = 6379;
-/** Port of the cluster bus. Servers expect it at the client port + 10000. */
+/** Port of the cluster bus. Servers expect the cluster bus at the client port + 10000. */
 export const BUS_PORT = 16_379;
 export const METRICS_PORT = 9121;
 export const SENTINEL_PORT = 26_379;
@@ -36,17 +36,17 @@ export const CHANGED_BY_SHARDS = ["spec"];
 /** Time limit for a primary to hand over its slots before its pod stops, seconds. */
 export const HAND_OVER_SECONDS = 30;
 /**
- * Seconds that a primary with a snapshot on its disk waits for silent replicas before it starts. These replicas may be
- * starting too, with newer data.
+ * Seconds that a primary with a snapshot on its disk waits for silent replicas before it starts. Such replicas may be
+ * starting as well, and may have newer data.
  */
 export const ASK_SECONDS = 20;
 /**
- * Longest wait of a primary before it starts, seconds. It waits while a replica may have newer data or the only copy of
- * the data.
+ * Longest wait of a primary before it starts, seconds. The primary waits while a replica may have newer data or the
+ * only copy of the data.
  */
 export const ASK_PATIENCE_SECONDS = 120;
 /**
- * Time limit for a pod to stop, seconds. In this time it hands over its slots and, with `save` rules, writes a
+ * Time limit for a pod to stop, seconds. In this time the pod hands over its slots and, with `save` rules, writes a
  * snapshot.
  */
 export const TERMINATION_GRACE_SECONDS = 180;

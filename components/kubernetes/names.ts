@@ -13,23 +13,26 @@ export interface ObjectNames {
   readonly client: string;
   /** ConfigMap with the name of the primary's pod. For Redis and Dragonfly it is a Service, which routes to pod 0. */
   readonly primary: string;
-  /** Service for reads, which routes to every ready pod; in replication mode only. */
+  /** Service for reads, which routes to every ready pod. It exists only in replication mode. */
   readonly read: string;
   /** Service of the primary for clients outside the Kubernetes cluster. */
   readonly external: string;
   /** Service for reads by clients outside the Kubernetes cluster, which routes to every ready pod. */
   readonly externalRead: string;
-  /** ConfigMap with the addresses that nodes announce to clients, one file per pod; in cluster mode only. */
+  /** ConfigMap with the addresses that nodes announce to clients, one file per pod. It exists only in cluster mode. */
   readonly announced: string;
   readonly metrics: string;
-  /** StatefulSet, Service and other objects of the Sentinels; in replication mode with Sentinels only. */
+  /** StatefulSet, Service and other objects of the Sentinels. They exist only in replication mode with Sentinels. */
   readonly sentinel: string;
   /** Proxies in front of the primary. */
   readonly proxy: string;
   readonly config: string;
   readonly scripts: string;
   readonly secret: string;
-  /** Secret that exists while two passwords are valid. In pods its files replace files of the same name in `secret`. */
+  /**
+   * Secret that exists while two passwords are valid. In pods, the files of this Secret replace the files with the same
+   * names in `secret`.
+   */
   readonly overlap: string;
   readonly serviceAccount: string;
   readonly disruptionBudget: string;
@@ -39,8 +42,8 @@ export interface ObjectNames {
 }
 
 /**
- * The longest name, in characters. Kubernetes puts the StatefulSet's name, a hyphen and a revision hash of 10
- * characters into a label, and a label has at most 63.
+ * Length of the longest allowed name, characters. Kubernetes puts the StatefulSet's name, a hyphen and a revision hash
+ * of 10 characters into a label, and a label has at most 63 characters.
  */
 const LONGEST = 52;
 

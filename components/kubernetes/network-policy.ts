@@ -1,6 +1,6 @@
 /**
- * Network policies: the allowed connections to and from a deployment's pods. They have an effect only if the network
- * plugin enforces policies.
+ * Network policies: the allowed connections to and from a deployment's pods. The policies have an effect only if the
+ * network plugin enforces policies.
  */
 import { compact } from "../../lib/compact";
 import * as k8s from "./kubernetes-sdk";
@@ -100,7 +100,8 @@ export function createFailoverPolicies(context: DeploymentContext): void {
 }
 
 /**
- * Creates the network policy of load generators. They accept no connections, and they may connect only to servers.
+ * Creates the network policy of load generators. Load generators accept no connections, and may connect only to
+ * servers.
  * @param servers @default every pod of the namespace
  */
 export function createLoadGeneratorPolicy(
@@ -125,8 +126,8 @@ export function createLoadGeneratorPolicy(
 }
 
 /**
- * Creates the network policy of the controller. Prometheus may connect to it. It may connect to servers, Sentinels and
- * proxies, and to the API server, whose address no policy can name.
+ * Creates the network policy of the controller. Prometheus may connect to the controller. The controller may connect to
+ * servers, Sentinels, proxies and the API server. No policy can name the address of the API server.
  */
 export function createControllerPolicy(context: DeploymentContext, port: number): void {
   const { deployment, names, args, options } = context;
@@ -153,20 +154,23 @@ export function createControllerPolicy(context: DeploymentContext, port: number)
   );
 }
 
-/** The controller, if there is one. It connects to servers, Sentinels and proxies like a client. */
+/**
+ * The controller, if the deployment has a controller. The controller connects to servers, Sentinels and proxies like a
+ * client.
+ */
 function controllerPeers({ deployment, args }: DeploymentContext): Peer[] {
   return args.controller === undefined ? [] : [{ podSelector: { matchLabels: controllerLabels(deployment) } }];
 }
 
 /**
- * Rule that allows connections from anywhere, if there are clients outside the Kubernetes cluster. Their connections
- * come from the address of the machine that forwards them, so no policy can name the clients.
+ * Rule that allows connections from anywhere, if there are clients outside the Kubernetes cluster. The connections of
+ * these clients come from the address of the machine that forwards them, so no policy can name the clients.
  */
 function outside({ args }: DeploymentContext, port: number): k8s.types.input.networking.v1.NetworkPolicyIngressRule[] {
   return args.external === undefined ? [] : [{ ports: [tcp(port)] }];
 }
 
-/** Peers without duplicates: the same block of addresses may be given for several kinds of pods. */
+/** Peers without duplicates. There are duplicates if the same block of addresses is given for several kinds of pods. */
 function unique(peers: readonly Peer[]): Peer[] {
   return [...new Map(peers.map((peer) => [JSON.stringify(peer), peer])).values()];
 }

@@ -16,7 +16,7 @@ export const PASSWORD_CONFIG = "password.conf";
 /** File in the Secret that contains only the password, for tools. */
 export const PASSWORD_FILE = "password";
 
-/** Last line of every valkey.conf. It is last so that the directives in the Secret override all others. */
+/** Last line of every valkey.conf. It is last so that the directives in the Secret override all other directives. */
 export const ACCESS_INCLUDE = formatConfigFile(new Map([["include", `${SECRET_DIRECTORY}/${PASSWORD_CONFIG}`]]));
 
 /** Files of the TLS Secret. Their names are the keys that cert-manager writes. */
@@ -63,9 +63,9 @@ function tlsDirectives(): (readonly [string, string])[] {
 }
 
 /**
- * The directives, and one more with the number of replicas. A primary then sends its data as soon as all replicas have
- * asked for it, and at the latest after `repl-diskless-sync-delay`. A change of the number of replicas restarts no
- * server.
+ * The given directives, and one additional directive that contains the number of replicas. With this directive, a
+ * primary sends its data as soon as all replicas have asked for the data, and at the latest after
+ * `repl-diskless-sync-delay`. A change of the number of replicas restarts no server.
  */
 export function withReplicaCount(directives: Directives, replicas: number): Directives {
   return new Map([["repl-diskless-sync-max-replicas", String(replicas)], ...directives]);

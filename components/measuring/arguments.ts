@@ -15,7 +15,8 @@ export interface MeasurementTarget {
   /** Password of the user `default`. Secret. */
   readonly password: pulumi.Input<string>;
   /**
-   * Time from running servers to a deployment that serves, milliseconds. It is kept in the results.
+   * Milliseconds between the time when all servers run and the time when the deployment serves. The results contain
+   * this number.
    * @default null: not known
    */
   readonly formationMs?: pulumi.Input<number | null> | undefined;
@@ -55,9 +56,9 @@ export interface ExternalTarget {
   readonly mode: Mode;
   /** All nodes: every primary and every replica. */
   readonly nodes: readonly ExternalNode[];
-  /** Number of primaries that verification expects. @default the number that exists */
+  /** Number of primaries that verification expects. @default the number of primaries that exist */
   readonly primaries?: number | undefined;
-  /** Number of replicas of each primary that verification expects. @default the number that exists */
+  /** Number of replicas of each primary that verification expects. @default the number of replicas that exist */
   readonly replicasPerPrimary?: number | undefined;
   /** Name of the user that logs in. @default the user `default` */
   readonly username?: pulumi.Input<string> | undefined;
@@ -68,16 +69,16 @@ export interface ExternalTarget {
   /** Assertions that verification skips, such as `settings` if the servers forbid CONFIG. @default none */
   readonly skippedAssertions?: readonly OptionalAssertion[] | undefined;
   /**
-   * Whether existing keys with the benchmark's names (`key:…`, `mylist` …) may be overwritten. They are deleted after
-   * the measurement.
+   * Whether existing keys with the benchmark's names (`key:…`, `mylist` …) may be overwritten. The benchmark's keys are
+   * deleted after the measurement.
    * @default false: the measurement is refused if such keys exist
    */
   readonly overwriteKeys?: boolean | undefined;
 }
 
 /**
- * Placement and number of load generators. Load generators for deployments in Kubernetes are pods. All others are
- * processes on the machine of the Pulumi program.
+ * Placement and number of load generators. Load generators for deployments in Kubernetes are pods. Load generators for
+ * all other deployments are processes on the machine of the Pulumi program.
  */
 export interface LoadGeneratorArgs extends Partial<Omit<RunnerPlan, "namespace">> {
   /**
@@ -90,14 +91,14 @@ export interface LoadGeneratorArgs extends Partial<Omit<RunnerPlan, "namespace">
 /** Arguments of every measuring component. */
 export interface MeasuringArgs {
   /**
-   * Deployments to measure. Either all are in the same Kubernetes cluster, or none is in Kubernetes. At least one
-   * target or external target is needed.
+   * Deployments to measure. Either all deployments are in the same Kubernetes cluster, or all are outside Kubernetes.
+   * At least one target or external target is needed.
    * @default none
    */
   readonly targets?: readonly MeasurementTarget[] | undefined;
   /**
-   * Existing servers to measure that this package did not deploy. They cannot be measured together with deployments in
-   * Kubernetes.
+   * Existing servers that are measured although this package did not deploy them. They cannot be measured together with
+   * deployments in Kubernetes.
    * @default none
    */
   readonly externalTargets?: readonly ExternalTarget[] | undefined;

@@ -1,4 +1,4 @@
-/** Base class of all measuring components. They measure verified deployments. */
+/** Base class of all measuring components. Measuring components measure verified deployments. */
 import * as pulumi from "@pulumi/pulumi";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { CapacitySearch } from "../../benchmarks/capacity/measure-capacity";
@@ -69,7 +69,10 @@ export abstract class MeasuringComponent extends pulumi.ComponentResource {
   }
 }
 
-/** Options that make a measurement wait until its targets are verified, as far as the targets are components. */
+/**
+ * Options that make a measurement wait for its targets. The measurement starts when all targets that are components are
+ * verified.
+ */
 function measuredAfter(
   parent: pulumi.Resource,
   targets: readonly MeasurementTarget[],

@@ -1,6 +1,6 @@
 /**
  * Mixed workloads as arguments of a component. All load generators share one type, so that every Pulumi language can
- * express it.
+ * express these workloads.
  */
 import type { Arrivals, DataKind, LoadGeneratorName, ReadFrom } from "../../benchmarks/workloads/mixed-workload";
 
@@ -31,7 +31,7 @@ export interface WeightedSizeArgs {
 export interface ValueSizesArgs {
   /**
    * Kind of distribution. `fixed`: one size. `uniform`: every size between two bounds is equally likely. `lognormal`:
-   * many small values and few large ones. `weighted`: sizes from a list.
+   * many small values and few large values. `weighted`: sizes from a list.
    */
   readonly sizes: "fixed" | "uniform" | "lognormal" | "weighted";
   /** For `fixed`: the size, bytes. */
@@ -116,6 +116,9 @@ export interface SearchArgs {
   readonly maxRate?: number | undefined;
   /** Relative precision of the capacity: 0.1 is 10 %. @default 0.1 */
   readonly precision?: number | undefined;
-  /** Highest number of repeats of the capacity, and of the next higher load, to confirm the result. @default 3 */
+  /**
+   * Highest number of times that the capacity and the next higher load are offered again, to confirm the result.
+   * @default 3
+   */
   readonly confirmations?: number | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The directives of a scenario. They are set on all running nodes and on nodes that start later. After the scenario
- * they are reset.
+ * The directives of a scenario. The directives are set on all running nodes, and on nodes that start during the
+ * scenario. After the scenario, the directives are reset.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../../valkey/connections";
@@ -30,7 +30,8 @@ export async function setDirectives(injector: FaultInjector, settings: ReadonlyM
 }
 
 /**
- * Resets each directive of the scenario to the value that the deployment sets, or else to Valkey's default.
+ * Resets each directive of the scenario to the value that the deployment sets. If the deployment does not set the
+ * directive, it is reset to Valkey's default.
  * @throws Failure that names the node that refuses a directive
  */
 export async function resetDirectives(

@@ -18,8 +18,8 @@ export interface FaultContext extends Polling {
 }
 
 /**
- * @throws Failure naming the node if it does not exist, cannot be reached or refuses a command; the signal's reason if
- *   it is aborted
+ * @throws Failure that names the node if the node does not exist, cannot be reached or refuses a command; the signal's
+ *   reason if the signal is aborted
  */
 export async function withNode(
   name: string,

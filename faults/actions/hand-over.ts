@@ -13,23 +13,23 @@ import { withNode } from "./fault-context";
 import { resumeSentinels } from "./rejoin";
 
 /**
- * Time after which CLUSTER FAILOVER is requested again, milliseconds. It is longer than the five seconds after which
- * servers give up a manual failover without an error (CLUSTER_MF_TIMEOUT).
+ * Time after which CLUSTER FAILOVER is requested again, milliseconds. This time is longer than the five seconds after
+ * which servers give up a manual failover without an error (CLUSTER_MF_TIMEOUT).
  */
 const MANUAL_FAILOVER_MS = 6_000;
 /**
- * Time after which FAILOVER is requested again, milliseconds. It is needed because FAILOVER may wait for as long as
- * repl-timeout, if a host name still has the address of a pod that no longer exists.
+ * Time after which FAILOVER is requested again, milliseconds. The repeat is needed because FAILOVER may wait as long as
+ * `repl-timeout`. This happens if a host name still has the address of a pod that no longer exists.
  */
 const PROMOTION_MS = 8_000;
 /** Time after which a refused failover is requested again, milliseconds. */
 const RETRY_MS = 200;
-/** Time in which clients are redirected before the old primary ends, milliseconds. */
+/** Milliseconds between the redirection of clients and the end of the old primary. */
 const DRAIN_MS = 500;
 
 /**
- * Makes a replica the primary, and waits until every other node follows it. If the primary has no linked replica, it
- * returns at once.
+ * Makes a replica the primary, and waits until every other node of the shard follows the new primary. If the old
+ * primary has no linked replica, the function returns at once.
  * @param replica a replica of the primary. @default the first replica whose link is up
  */
 export async function handOver(primary: string, context: FaultContext, replica?: string): Promise<void> {
@@ -74,8 +74,8 @@ async function failOverCluster(primary: string, replica: string, context: FaultC
 }
 
 /**
- * Requests CLUSTER FAILOVER once. @returns whether the replica accepted @throws Failure when it refuses for a permanent
- * reason
+ * Requests CLUSTER FAILOVER once. @returns whether the replica accepted @throws Failure when the replica refuses for a
+ * permanent reason
  */
 async function requestFailover(replica: string, context: FaultContext): Promise<boolean> {
   let isAccepted = false;
@@ -152,8 +152,8 @@ async function requestPromotion(connection: Connection, { host, port }: Endpoint
 }
 
 /**
- * Endpoint by which a primary knows a replica. For a pod it contains the host name that the pod announces. Undefined if
- * the primary does not know the replica.
+ * Endpoint by which a primary knows a replica. For a pod, the endpoint contains the host name that the pod announces.
+ * Undefined if the primary does not know the replica.
  */
 function announcedEndpoint(replica: string, info: string, { injector }: FaultContext): Endpoint | undefined {
   return [...parseInfo(info)]

@@ -47,8 +47,8 @@ export async function performAction(action: FaultAction, context: FaultContext):
 }
 
 /**
- * Starts nodes. In replication mode, they follow the current primary. If there is no primary, they follow the first
- * node of the deployment.
+ * Starts nodes. In replication mode, the started nodes follow the current primary. If there is no primary, they follow
+ * the first node of the deployment.
  */
 async function startNodes(
   nodes: readonly string[],

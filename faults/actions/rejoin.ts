@@ -1,6 +1,6 @@
 /**
- * Reconnects nodes whose addresses have changed. In a cluster it uses CLUSTER MEET, in replication mode SENTINEL
- * MONITOR.
+ * Reconnects nodes whose addresses have changed. A cluster is reconnected with CLUSTER MEET, and a deployment in
+ * replication mode with SENTINEL MONITOR.
  */
 import type { Connection } from "../../valkey/connection";
 import { withConnections } from "../../valkey/connections";
@@ -18,7 +18,9 @@ export async function rejoin(context: FaultContext): Promise<void> {
   await resumeSentinels(context);
 }
 
-/** Makes the Sentinels of the deployment, if it has any, monitor its current addresses. */
+/**
+ * Makes the Sentinels monitor the current addresses of the deployment. Does nothing if the deployment has no Sentinels.
+ */
 export async function resumeSentinels({ injector, signal }: FaultContext): Promise<void> {
   const deployment = { ...injector.deployment, nodes: injector.nodes() };
   if (deployment.sentinels !== undefined) await formSentinels(deployment, deployment.sentinels, { signal });
@@ -34,8 +36,9 @@ export function awaitLoaded(name: string, connection: Connection, context: Fault
 }
 
 /**
- * Makes the nodes of a cluster meet again. Failovers are disabled until all slots are served. If they were enabled, a
- * replica would take over from a primary whose new address it does not know yet.
+ * Makes the nodes of a cluster meet again. Failovers are disabled until all slots are served. If failovers were
+ * enabled, a replica would take over from a primary as long as the replica does not know the new address of this
+ * primary.
  */
 async function rejoinCluster(context: FaultContext): Promise<void> {
   const { injector, observer } = context;

@@ -15,8 +15,8 @@ export async function restoreRoles(initialPrimaries: readonly string[], context:
 }
 
 /**
- * Moves roles between the nodes of a cluster until no replica is in the zone of its primary. It uses the steps of
- * formation.
+ * Moves roles between the nodes of a cluster until no replica is in the zone of its primary. The function uses the same
+ * steps as the formation of a cluster.
  * @returns whether anything changed
  */
 export async function repairZones({ injector, shape, signal, logEvent }: FaultContext): Promise<boolean> {

@@ -10,7 +10,7 @@ import type { PreconditionCheck } from "./preconditions";
 /** Options for starting nodes again. */
 export interface StartOptions {
   readonly newAddresses: boolean;
-  /** The directory of different programs, for an upgrade. */
+  /** For an upgrade: the directory of the programs to start. */
   readonly home?: string | undefined;
   /** Name of the primary to follow, in replication mode. */
   readonly follows?: string | undefined;
@@ -20,14 +20,17 @@ export interface FaultInjector {
   /** The deployment with its current addresses. */
   readonly deployment: Deployment;
   readonly nodes: () => readonly DeploymentNode[];
-  /** Whether a hand-over can make a replica the primary, and whether it then stays the primary. */
+  /** True if a hand-over can make a replica the primary, and this replica then stays the primary. */
   readonly supportsHandOver: boolean;
   /** Whether nodes that return with different addresses find each other by themselves. */
   readonly rediscoversPeers: boolean;
   /** Opens a connection as a client would. @throws Failure when the node cannot be reached in time */
   readonly dial: (endpoint: Endpoint, timeoutMs: number) => Promise<Connection>;
   readonly unmetPrecondition: PreconditionCheck;
-  /** Ends nodes with SIGKILL or with its closest equivalent on the platform. @returns when the nodes have ended */
+  /**
+   * Ends nodes with SIGKILL, or with the action that is most like SIGKILL on the platform. @returns when the nodes have
+   * ended
+   */
   readonly kill: (nodes: readonly string[]) => Promise<void>;
   /** Ends a node in an orderly way. @returns when the node has ended */
   readonly terminate: (node: string) => Promise<void>;
@@ -35,9 +38,9 @@ export interface FaultInjector {
   readonly start: (nodes: readonly string[], options: StartOptions) => Promise<void>;
   readonly freeze: (nodes: readonly string[]) => Promise<void>;
   readonly thaw: (nodes: readonly string[]) => Promise<void>;
-  /** Cuts the network between these nodes and all others. */
+  /** Cuts the network between these nodes and all other nodes. */
   readonly cut: (nodes: readonly string[]) => Promise<void>;
-  /** Heals the cut, if there is one. @throws Failure if it cannot be healed; `restore` tries again later */
+  /** Heals the cut, if there is one. @throws Failure if the cut cannot be healed; `restore` tries again later */
   readonly healCut: () => Promise<void>;
   readonly fillDisk: (nodes: readonly string[]) => Promise<void>;
   readonly freeDisk: (nodes: readonly string[]) => Promise<void>;

@@ -22,8 +22,8 @@ const FILLER = "filler";
 const FILL_CHUNK_BYTES = 64 * 1024;
 
 /**
- * Injects faults into processes. It remembers the nodes that it froze and the disks that it filled, so that `restore`
- * can heal them. A network cut is recorded in the run directory of the host.
+ * Injects faults into processes. The injector remembers the nodes that it froze and the disks that it filled, so that
+ * `restore` can heal them. A network cut is recorded in the run directory of the host.
  */
 export class HostFaultInjector implements FaultInjector {
   readonly #frozen = new Set<string>();

@@ -1,9 +1,9 @@
 /**
  * Cuts pods off from the other pods of their deployment with NetworkPolicies. NetworkPolicies can only allow traffic,
- * and several policies on one pod add up. So the deployment's own policy is narrowed: it applies to the pods that are
- * not cut off, and lets them call only each other. A second policy does the same for the pods that are cut off. Clients
- * can connect to both groups as before. An annotation keeps the spec of the policy before the cut, so that a later run
- * can heal the cut.
+ * and several policies on one pod add up. So the deployment's own policy is narrowed: it then applies only to the pods
+ * that are not cut off, and lets these pods call only each other. A second policy lets the pods that are cut off call
+ * only each other. Clients can connect to both groups as before. An annotation keeps the spec that the deployment's own
+ * policy had before the cut, so that a later run can heal the cut.
  */
 import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kubernetes/client-node";
 import { Failure } from "../../lib/errors";
@@ -45,7 +45,7 @@ export function cutPolicies(own: Spec, labels: Labels): { readonly others: Spec;
   };
 }
 
-/** The rule with a new selector. It replaces every peer that means the deployment's own pods. */
+/** The rule with a new selector. The selector replaces every peer that stands for the deployment's own pods. */
 function narrowRule(rule: EgressRule, labels: Labels, podSelector: Plain<V1LabelSelector>): EgressRule {
   if (rule.to === undefined) return rule;
   return { ...rule, to: rule.to.map((peer) => (isOwn(peer.podSelector, labels) ? { ...peer, podSelector } : peer)) };
@@ -57,9 +57,9 @@ function isOwn(selector: Plain<V1LabelSelector> | undefined, labels: Labels): bo
 }
 
 /**
- * Whether the reply of a node to CLUSTER NODES shows a cut. It does if the node marks another node as failed or
- * suspected, or has no link to another node. Suspected nodes (`fail?`) count, because only a majority can mark a node
- * as failed, and the nodes that are cut off may not have a majority. Pure.
+ * Whether the reply of a node to CLUSTER NODES shows a cut. The reply shows a cut if the node marks another node as
+ * failed or suspected, or has no link to another node. Suspected nodes (`fail?`) count, because only a majority can
+ * mark a node as failed, and the nodes that are cut off may not have a majority. Pure.
  */
 export function showsCut(clusterNodes: string): boolean {
   const { selfId, unhealthy, unlinked } = new ViewParser().parse(clusterNodes);
@@ -71,7 +71,8 @@ export function showsCut(clusterNodes: string): boolean {
 
 /**
  * Labels the pods and applies both policies.
- * @throws Failure if the policy does not exist or must not be changed; `healPodCut` then reverses the changes so far
+ * @throws Failure if the policy does not exist or may not be changed. `healPodCut` then reverses the changes that were
+ *   made
  */
 export async function cutPods(
   kubernetes: KubernetesClient,
@@ -105,7 +106,7 @@ export async function cutPods(
   });
 }
 
-/** Heals a cut, even if a killed run made it. Without a cut, nothing is changed. */
+/** Heals a cut, even if a killed run made it. If there is no cut, nothing is changed. */
 export async function healPodCut(
   kubernetes: KubernetesClient,
   { namespace, policy: name, pods }: PodCut,

@@ -35,7 +35,7 @@ export class PodFaultInjector implements FaultInjector {
   readonly supportsHandOver: boolean;
   /** Always true: the pods' probes make the nodes meet again. */
   readonly rediscoversPeers = true;
-  /** The directives of the ConfigMap, with which a recreated pod starts. */
+  /** The directives in the ConfigMap. A recreated pod starts with these directives. */
   readonly #configured: ReadonlyMap<string, string>;
   readonly #watcher: PodWatcher;
   /**
@@ -83,7 +83,10 @@ export class PodFaultInjector implements FaultInjector {
     await this.#watcher.awaitGone(node);
   };
 
-  /** Waits until the pods accept connections, and then sets their directives. Their StatefulSet recreates them. */
+  /**
+   * Waits until the pods accept connections, and then sets their directives. The StatefulSet of the pods recreates
+   * them.
+   */
   readonly start: FaultInjector["start"] = async (struck) => {
     // Sentinels of the struck zone are recreated as well. Verification waits for them, so this function does not.
     const names = struck.filter((name) => this.nodes().some((node) => node.name === name));
@@ -100,8 +103,8 @@ export class PodFaultInjector implements FaultInjector {
   };
 
   /**
-   * @throws Failure if the cut cannot be healed, or if no node noticed it: the results would then be those of a run
-   *   without a fault
+   * @throws Failure if the cut cannot be healed, or if no node noticed the cut, because the results would then be the
+   *   results of a run without a fault
    */
   readonly healCut = async (): Promise<void> => {
     const cut = this.#cut;
@@ -153,8 +156,8 @@ export class PodFaultInjector implements FaultInjector {
   }
 
   /**
-   * Whether a node noticed the cut. In a cluster it asks the nodes that are cut off; in replication mode it asks all
-   * nodes.
+   * Whether a node noticed the cut. In a cluster, the method asks the nodes that are cut off. In replication mode, it
+   * asks all nodes.
    * @returns undefined if no node replied
    */
   async #isCutNoticed(pods: readonly string[]): Promise<boolean | undefined> {
@@ -207,7 +210,7 @@ export class PodFaultInjector implements FaultInjector {
     if (!(await holdsInTime(accepts, polling))) throw new Failure(`${name} accepts no connection: ${reason}`);
   }
 
-  /** Sets the directives whose values differ from those in the ConfigMap. */
+  /** Sets the directives whose values differ from the values in the ConfigMap. */
   async #setDirectives(name: string): Promise<void> {
     const { directives } = this.deployment;
     const words = [...directives].filter(([directive, value]) => this.#configured.get(directive) !== value).flat();

@@ -3,7 +3,7 @@ import { unmetDiskPrecondition, unmetPartitionPrecondition } from "../../platfor
 import type { Scenario } from "../plan/scenario";
 
 /**
- * @param configured the deployment's own directives, without those of the scenario
+ * @param configured the deployment's own directives, without the directives of the scenario
  * @returns the reason why the scenario cannot run here, and where it can run; undefined if it can run here
  */
 export type PreconditionCheck = (

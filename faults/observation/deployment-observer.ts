@@ -29,8 +29,8 @@ const POLL_MS_PER_NODE = 3;
 const REPLY_TIMEOUT_MS = 400;
 
 /**
- * The last time at which each kind of health was missing, in milliseconds of performance.now. Undefined if it was never
- * missing.
+ * For each kind of health, the last time at which the deployment lacked it, in milliseconds of performance.now.
+ * Undefined if the deployment never lacked it.
  */
 export interface LastUnhealthyTimes {
   readonly notServing: number | undefined;
@@ -111,7 +111,7 @@ export class DeploymentObserver {
     return this.#changes.map((change) => ({ ...change, atMs: change.atMs - fromMs }));
   }
 
-  /** Forgets unhealthy times. It is called right before the fault. */
+  /** Forgets the last unhealthy times. This method is called right before the fault. */
   resetLastUnhealthy(): void {
     this.#last = NEVER_UNHEALTHY;
   }

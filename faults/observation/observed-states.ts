@@ -2,7 +2,7 @@
 import type { Mode } from "../../valkey/node";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 
-/** Role of a node; `silent` means that the node does not reply. */
+/** Role of a node. The role `silent` means that the node does not reply. */
 export type NodeRole = "primary" | "replica" | "silent";
 
 /** The state of a node at one moment. */
@@ -15,7 +15,9 @@ export interface ObservedNodeState {
   readonly follows: string | undefined;
   /** Whether a replica's link to its primary is up. */
   readonly linkUp: boolean;
-  /** Whether the node reports all slots as served. In replication mode, it is true for every node that replies. */
+  /**
+   * Whether the node reports all slots as served. In replication mode, the value is true for every node that replies.
+   */
   readonly ok: boolean;
   /** Number of slots that the node serves. */
   readonly slots: number;

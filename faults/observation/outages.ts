@@ -4,8 +4,8 @@ import { isAcknowledged } from "../writes/write-history";
 
 export interface Outage {
   /**
-   * The longest time after the fault in which writes failed and none was acknowledged, milliseconds. 0 if there was no
-   * outage.
+   * The longest time after the fault in which writes failed and no write was acknowledged, milliseconds. 0 if there was
+   * no outage.
    */
   readonly longestMs: number;
   /**
@@ -19,7 +19,7 @@ export interface Outage {
  * The outage of a shard, or of any other set of writes.
  *
  * The time between two acknowledgements is an outage if a write that was due in this time failed or got no reply. If
- * writes only took long, the time counts as latency.
+ * all of these writes were acknowledged late, the time counts as latency.
  */
 export function outageOf(writes: readonly Write[], faultMs: number): Outage {
   const after = writes.filter(({ endedMs }) => endedMs >= faultMs);

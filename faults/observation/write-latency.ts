@@ -21,8 +21,8 @@ export function countWriteErrors(writes: readonly Write[]): WriteErrorCount[] {
 }
 
 /**
- * Latency of acknowledged writes. It is counted from the time when the write was due, because a client waits, whatever
- * delays its write.
+ * Latency of acknowledged writes. The latency is counted from the time at which the write was due, because a client
+ * waits from this time on, whatever delays its write.
  */
 export interface WriteLatency {
   readonly count: number;
@@ -45,7 +45,7 @@ export type OutagePhase = "before" | "during" | "after";
 
 /**
  * Latencies before, during and after the outage. The phase of a write is the phase in which it was due. `during` lasts
- * from the fault until the outage is over, or until the end.
+ * from the fault until the outage is over, or until the end of the scenario.
  */
 export function latencyByPhase(
   writes: readonly Write[],

@@ -11,10 +11,12 @@ export interface DeploymentOutline {
   readonly shards: readonly { readonly primary: string; readonly replicas: readonly string[] }[];
   readonly zoneOf: ReadonlyMap<string, string>;
   readonly machineOf: ReadonlyMap<string, string>;
-  /** Zones of the Sentinels, by Sentinel name. A fault of a zone also strikes its Sentinels. */
+  /** Zones of the Sentinels, by Sentinel name. A fault that strikes a zone also strikes the Sentinels in this zone. */
   readonly sentinelZoneOf: ReadonlyMap<string, string>;
   readonly shape: Shape;
-  /** Whether a replica is promoted without this program when its primary fails. */
+  /**
+   * Whether Sentinels or the cluster promote a replica when its primary fails. If not, this program must promote it.
+   */
   readonly hasAutomaticFailover: boolean;
   /** Whether the servers write their data to disk. */
   readonly persistent: boolean;
@@ -26,7 +28,10 @@ export interface FaultPlan {
   /** The nodes that the fault strikes. */
   readonly victims: readonly string[];
   readonly inject: readonly FaultAction[];
-  /** Actions for a deployment that clearly does not recover by itself. Empty if it should recover. */
+  /**
+   * Actions that assist a deployment that clearly does not recover by itself. Empty if the deployment should recover by
+   * itself.
+   */
   readonly assist: readonly FaultAction[];
   readonly healWhen: HealTime;
   readonly heal: readonly FaultAction[];

@@ -2,8 +2,8 @@
 import type { Shape } from "../../valkey/topology/placement";
 
 /**
- * Time at which a fault is healed. `served` means when all slots are served again, or when it is clear that they will
- * not be served without assistance.
+ * Time at which a fault is healed. `served` is the time at which all slots are served again. If it is clear that the
+ * slots will not be served without assistance, the fault is healed at that time.
  */
 export type HealTime = "served" | { readonly seconds: number };
 
@@ -12,31 +12,31 @@ export type Fault = { readonly kind: FaultKind } &
   (
     | { readonly kind: "kill-primary"; readonly restart: HealTime }
     /**
-     * SIGKILL of a share of the primaries at the same time. If it is half or more, no majority is left to elect
-     * replicas.
+     * SIGKILL of a share of the primaries at the same time. If the share is half or more, no majority of primaries is
+     * left to elect replicas.
      */
     | { readonly kind: "kill-primaries"; readonly share: number; readonly restart: HealTime }
-    /** SIGKILL of every node of a zone. An undefined zone means the zone with the most primaries. */
+    /** SIGKILL of every node of a zone. If the zone is undefined, it is the zone with the most primaries. */
     | { readonly kind: "kill-zone"; readonly zone: string | undefined; readonly restart: HealTime }
     /** Loss of the machine with the most primaries, and of all nodes on it. */
     | { readonly kind: "kill-machine"; readonly restart: HealTime }
-    /** SIGKILL of all nodes at the same time. They restart with their data. */
+    /** SIGKILL of all nodes at the same time. The nodes restart with their data. */
     | { readonly kind: "kill-all"; readonly newAddresses: boolean }
     /** A primary is paused (SIGSTOP) and resumed. */
     | { readonly kind: "freeze-primary"; readonly seconds: number }
     /**
-     * A network partition between one zone and the others. Clients still reach both sides. An undefined zone means the
-     * zone with the most primaries.
+     * A network partition between one zone and all other zones. Clients still reach both sides. An undefined zone means
+     * the zone with the most primaries.
      */
     | { readonly kind: "cut-zone"; readonly zone: string | undefined; readonly seconds: number }
     /** The disk of a primary with an append-only file is full for some time. */
     | { readonly kind: "full-disk"; readonly seconds: number }
     /**
-     * Restart of every node in turn; primaries restart after a hand-over. `home` is the directory of different
-     * programs, for an upgrade.
+     * Restart of every node in turn. A primary restarts after it has handed its role over. For an upgrade, `home` is
+     * the directory of the new programs.
      */
     | { readonly kind: "rolling-restart"; readonly home: string | undefined }
-    /** A resize to a different shape and back. */
+    /** A resize to a different shape, and back to the first shape. */
     | { readonly kind: "scale"; readonly to: Shape }
   );
 

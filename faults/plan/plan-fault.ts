@@ -172,7 +172,7 @@ function planScale(outline: DeploymentOutline, to: DeploymentOutline["shape"]): 
   };
 }
 
-/** The given nodes, and all Sentinels in their zones. */
+/** The given nodes, and all Sentinels in the zones of these nodes. */
 function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: readonly string[]): string[] {
   const zones = new Set(nodes.map((name) => zoneOf.get(name)));
   const sentinels = [...sentinelZoneOf].filter(([, zone]) => zones.has(zone)).map(([name]) => name);
@@ -182,7 +182,7 @@ function withSentinels({ zoneOf, sentinelZoneOf }: DeploymentOutline, nodes: rea
 interface NodeGroups {
   readonly kind: "zone" | "machine";
   readonly groupOf: ReadonlyMap<string, string>;
-  /** The group that the fault names. Undefined means the group with the most primaries. */
+  /** The group that the fault names. If it is undefined, the fault strikes the group with the most primaries. */
   readonly wanted: string | undefined;
 }
 

@@ -10,8 +10,8 @@ export const CUT_WRITES_WARNING =
   "clients reach both sides of the cut: a primary that is cut off accepts writes until it notices the cut, and these writes are lost";
 
 /**
- * Whether the loss of nodes leaves no majority of primaries. A majority of all primaries with slots, including failed
- * primaries, is needed to elect replicas.
+ * Whether the loss of nodes leaves no majority of primaries. To elect a replica, a cluster needs a majority of all
+ * primaries with slots, including failed primaries.
  */
 export function losesMajority({ mode, shards }: DeploymentOutline, nodes: readonly string[]): boolean {
   const lost = shards.filter(({ primary }) => nodes.includes(primary)).length;

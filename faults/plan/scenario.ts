@@ -11,7 +11,7 @@ export interface Acknowledgement {
 
 /** The writes that continue throughout a scenario. */
 export interface WriteLoad {
-  /** Number of writes that are due per second. They are evenly spaced, and go to one shard after the other. */
+  /** Number of writes that are due per second. The writes are evenly spaced, and go to one shard after the other. */
   readonly rate: number;
   /** Size of a value, bytes. */
   readonly bytes: number;
@@ -32,6 +32,6 @@ export interface Scenario {
   readonly afterSeconds: number;
   /** Time limit for recovery, seconds. */
   readonly recoveryTimeoutSeconds: number;
-  /** Whether roles are moved if a failover left a replica in the zone of its primary. */
+  /** Whether roles are moved to different nodes if a failover left a replica in the zone of its primary. */
   readonly repair: boolean;
 }

@@ -10,7 +10,7 @@ import type { PreparedScenario } from "./prepare";
 import type { ScenarioResult, ScenarioRun } from "./scenario-run";
 import { scenarioRecord } from "./scenario-record";
 
-/** Results of all earlier phases. */
+/** Results of all phases before this phase. */
 export interface FinishedPhases {
   readonly prepared: PreparedScenario;
   readonly observation: ScenarioObservation;

@@ -11,7 +11,7 @@ import { failedAssertions } from "./prepare";
 import { repairZones } from "../actions/roles";
 import type { ScenarioRun } from "./scenario-run";
 
-/** Assertions that fail if roles are in the wrong zones. An orderly failover can repair this. */
+/** Assertions that fail if roles are in the wrong zones. An orderly failover can repair the roles. */
 const ZONE_ASSERTIONS: readonly string[] = ["zones-apart", "replica-elsewhere"];
 const VERIFY_EVERY_MS = 200;
 
@@ -19,7 +19,9 @@ const VERIFY_EVERY_MS = 200;
 export interface Recovery {
   /** Whether roles were moved between zones. */
   readonly repaired: boolean;
-  /** Time at which verification passed, in milliseconds of performance.now. Null if it did not pass in time. */
+  /**
+   * Time at which verification passed, in milliseconds of performance.now. Null if verification did not pass in time.
+   */
   readonly verifiedMs: number | null;
   /** The assertions that still failed at the end; null if verification passed. */
   readonly recoveryFailure: string | null;

@@ -1,6 +1,6 @@
 /**
  * Phase 4: waits until the plan says that the fault must be healed, and then heals it. A deployment that cannot recover
- * by itself is assisted before that.
+ * by itself is assisted before the fault is healed.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WriteClient } from "../writes/write-client";
@@ -20,7 +20,7 @@ const ASSIST_AFTER_NODE_TIMEOUTS = 3;
 const ASSIST_AFTER_EXTRA_MS = 1000;
 /**
  * Milliseconds after which a deployment in replication mode without Sentinels is assisted. The time is short, because
- * such a deployment never recovers by itself. It is long enough to show the outage.
+ * such a deployment never recovers by itself. The time is nevertheless long enough to show the outage.
  */
 const ASSIST_AFTER_REPLICATION_MS = 2000;
 /** A shard counts as served if it has acknowledged a write within this time, milliseconds. */

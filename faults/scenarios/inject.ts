@@ -5,12 +5,12 @@ import type { ScenarioObservation } from "./observe";
 import type { PreparedScenario } from "./prepare";
 import type { ScenarioRun } from "./scenario-run";
 
-/** Times around the injection of the fault, in milliseconds of performance.now. The exception is `startedAt`. */
+/** Times around the injection of the fault. All times except `startedAt` are in milliseconds of performance.now. */
 export interface Injection {
   readonly startedAt: Date;
   /**
-   * Start of the time for which latencies before the fault count. The first half of the undisturbed writes is a
-   * warm-up, and is not counted.
+   * Start of the time in which latencies count as latencies before the fault. The first half of the undisturbed writes
+   * is a warm-up and does not count.
    */
   readonly steadyMs: number;
   readonly faultMs: number;

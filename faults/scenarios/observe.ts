@@ -14,7 +14,7 @@ import type { ScenarioRun } from "./scenario-run";
 /** Time between two checks of the observed state, milliseconds. */
 const POLL_MS = 20;
 
-/** An action during the run; `atMs` is in milliseconds of performance.now. */
+/** An action during the run of a scenario. Its time `atMs` is in milliseconds of performance.now. */
 export interface ScenarioEvent {
   readonly atMs: number;
   readonly what: string;
@@ -60,7 +60,7 @@ export async function closeObservation({ client, observer }: ScenarioObservation
 
 /**
  * Opens connections that understand redirects. In replication mode, Valkey 8.0 and newer send redirects only to clients
- * that announce that they understand them.
+ * that announce that they understand redirects.
  */
 function clientDialer(injector: FaultInjector, timeoutMs: number): Dialer {
   return async (endpoint) => {

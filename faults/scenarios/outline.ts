@@ -3,7 +3,7 @@ import type { Verification } from "../../valkey/verification/verify";
 import type { DeploymentOutline } from "../plan/fault-plan";
 import type { FaultSubject } from "./scenario-run";
 
-/** @param verification contains the current primary of each shard */
+/** @param verification verification that contains the current primary of each shard */
 export function outlineOf(subject: FaultSubject, { verdict }: Verification): DeploymentOutline {
   const { mode, nodes, directives, sentinels } = subject.injector.deployment;
   const { initialPrimaries } = subject;

@@ -40,8 +40,8 @@ export async function prepare(run: ScenarioRun, configured: ReadonlyMap<string, 
 }
 
 /**
- * Reverses the effects of the fault and the directives of the scenario. It reports effects that it could not reverse,
- * and never throws.
+ * Reverses the effects of the fault and the directives of the scenario. The function reports effects that it could not
+ * reverse, and never throws.
  */
 export async function undo(run: ScenarioRun, configured: ReadonlyMap<string, string>): Promise<void> {
   const { injector, scenario, signal, report } = run;

@@ -1,6 +1,6 @@
 /**
- * The record of a fault: the actions, how long writes failed, and which writes were lost. Times are milliseconds from
- * the fault; null means that the event did not happen in the available time.
+ * The record of a fault: the actions, how long writes failed, and which writes were lost. Times are in milliseconds
+ * from the fault. A time is null if the event did not happen before the scenario ended.
  */
 import { z } from "zod";
 
@@ -23,7 +23,7 @@ export const scenarioRecordSchema = z.strictObject({
   warnings: z.array(z.string()),
   /** Node timeout, milliseconds; null in replication mode. */
   nodeTimeoutMs: count.nullable(),
-  /** Directives that were set for the scenario only. */
+  /** Directives that were set only for the scenario. */
   settings: z.record(z.string(), z.string()),
   load: z.strictObject({
     /** Number of writes that are due per second. */
@@ -58,9 +58,9 @@ export const scenarioRecordSchema = z.strictObject({
   repaired: z.boolean(),
   writes: z.strictObject({ due: count, acknowledged: count, failed: count, unknown: count, redirected: count }),
   errors: z.array(z.strictObject({ error: z.string(), outcome: z.enum(["failed", "unknown"]), count })),
-  /** Latency of acknowledged writes. It is counted from the time at which the write was due. */
+  /** Latency of acknowledged writes. The latency is counted from the time at which the write was due. */
   latency: z.strictObject({ before: latencySchema, during: latencySchema, after: latencySchema }),
-  /** Acknowledged writes whose value was missing after recovery. */
+  /** Acknowledged writes whose values were missing after recovery. */
   lost: z.strictObject({
     count,
     /** The first 100 lost writes. All lost writes are in raw.txt. */
@@ -69,8 +69,8 @@ export const scenarioRecordSchema = z.strictObject({
     ),
   }),
   /**
-   * Number of writes with an unknown outcome that were performed. `undecided` is the number of acknowledged writes that
-   * a write with an unknown outcome may have overwritten.
+   * Number of writes whose outcome was unknown to the client, but which were performed. `undecided` is the number of
+   * acknowledged writes that a write with an unknown outcome may have overwritten.
    */
   unknownDone: count,
   undecided: count,

@@ -27,9 +27,9 @@ const OBSERVER_TIMEOUT_MS = 1000;
 const POLL_MS = 20;
 
 /**
- * Runs every task in rounds, as often as the task says.
- * @throws Failure if a deployment does not recover. Later scenarios would otherwise also show the effects of earlier
- *   scenarios
+ * Runs all tasks in rounds. Each task runs as often as it demands.
+ * @throws Failure if a deployment does not recover after a scenario, because later scenarios would then also show the
+ *   effects of this scenario
  */
 export async function runScenarios(
   tasks: readonly ScenarioTask[],

@@ -10,7 +10,7 @@ import type { ScenarioRecord } from "./record-schema";
 export interface FaultSubject {
   readonly injector: FaultInjector;
   readonly shape: Shape;
-  /** Whether Sentinels promote a replica in replication mode, so that this program need not do it. */
+  /** Whether Sentinels promote a replica in replication mode. If not, this program promotes it. */
   readonly hasAutomaticFailover: boolean;
   /** Names of the primaries before each scenario. A fault strikes primaries in this order. */
   readonly initialPrimaries: readonly string[];
@@ -27,6 +27,6 @@ export interface ScenarioRun extends FaultSubject {
 
 export interface ScenarioResult {
   readonly record: ScenarioRecord;
-  /** All lost writes. The record lists only the first of them. */
+  /** All lost writes. The record lists only the first 100 of them. */
   readonly lost: readonly LostWrite[];
 }

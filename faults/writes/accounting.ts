@@ -1,7 +1,7 @@
 /**
  * Finds lost writes from the history of writes and the content of every key after recovery. Pure.
  *
- * - A write is kept if its key has its value or the value of a later write.
+ * - A write is kept if its key has the value of this write or the value of a later write.
  * - A write is lost if it was acknowledged and its key is gone, is damaged or has an older value.
  * - A write with an unknown outcome is never lost, because it was not acknowledged.
  * - An acknowledged write is undecided if a write with an unknown outcome may have overwritten it late.
@@ -22,7 +22,10 @@ export type KeyWrite = Pick<Write, "number" | "outcome">;
 export interface LostWrite {
   readonly key: string;
   readonly number: number;
-  /** Content of the key when the lost value is missing: the number of an older write, no value, or a damaged value. */
+  /**
+   * Content that the key has instead of the lost value: the value of an older write (given as the number of this
+   * write), no value, or a damaged value.
+   */
   readonly found: number | "gone" | "damaged";
 }
 
@@ -31,11 +34,14 @@ export interface WriteAccounting {
   readonly failed: number;
   readonly unknown: number;
   readonly lost: readonly LostWrite[];
-  /** Number of writes with an unknown outcome that were certainly performed, because a key has their value. */
+  /**
+   * Number of writes with an unknown outcome that were certainly performed, because a key has the value of such a
+   * write.
+   */
   readonly unknownDone: number;
   /**
    * Number of acknowledged writes whose key has the value of an older write with an unknown outcome. The older write
-   * may have been performed after them.
+   * may have been performed after the acknowledged writes.
    */
   readonly undecided: number;
   /** Contents that a correct server never has: the value of a refused write, or a value that was never written. */
@@ -47,7 +53,7 @@ export interface WriteAccounting {
 }
 
 /**
- * @param histories the writes of each key, by number
+ * @param histories for each key, all writes of this key in the order of their numbers
  * @param contents the content of each key, by key; a missing key counts as unread
  */
 export function accountForWrites(

@@ -66,7 +66,7 @@ export async function sendWrite(
   return { outcome: { kind: "failed", error: TOO_MANY_REDIRECTS }, redirects: MAX_REDIRECTS };
 }
 
-/** Reads a key from its current owner, with retries. */
+/** Reads a key from the node that now owns its slot, with retries. */
 export async function readKey(key: WriteKey, { routes, connections }: ClientRoutes): Promise<KeyContent> {
   let reason = "no node serves its slot";
   let endpoint = routes.owner(key.slot);

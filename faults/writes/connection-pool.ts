@@ -10,7 +10,8 @@ import { formatEndpoint } from "../../valkey/node";
 export type Dialer = (endpoint: Endpoint) => Promise<Connection>;
 
 /**
- * Pause after a failed attempt to connect to a node, milliseconds. Without the pause, every write would try to connect.
+ * Pause after a failed attempt to connect to a node, milliseconds. Without the pause, every write to a failed node
+ * would try to connect.
  */
 const RETRY_AFTER_MS = 20;
 
@@ -23,7 +24,7 @@ class PooledConnection {
 
   constructor(private readonly dial: () => Promise<Connection>) {}
 
-  /** @returns the open connection, or a new one @throws the error of the last attempt to open it */
+  /** @returns the open connection, or a new one @throws the error of the last attempt to open a connection */
   async open(): Promise<Connection> {
     if (this.#connection?.status === "ready") return this.#connection;
     if (performance.now() - this.#failedAtMs < RETRY_AFTER_MS) throw this.#failure;
@@ -59,8 +60,8 @@ export class ConnectionPool {
   #used = 0;
 
   /**
-   * @param perNode number of connections to each node. They are used in turn, because a blocking command delays all
-   *   other commands on its connection
+   * @param perNode number of connections to each node. The connections are used in turn, because a blocking command
+   *   delays all other commands on its connection
    */
   constructor(
     private readonly dial: Dialer,

@@ -1,10 +1,10 @@
 /**
- * Values that contain the number of their write and a checksum. With them, a reader can tell which write wrote the
- * value of a key. Pure.
+ * Values for writes. Each value contains the number of its write and a checksum, so that a reader can tell which write
+ * wrote the value of a key. Pure.
  */
 import { createHash } from "node:crypto";
 
-/** The value of a write: number, length and checksum, padded to `bytes` if they are shorter. */
+/** The value of a write: number, length and checksum, padded to `bytes` characters if the text is shorter. */
 export function numberedValue(key: string, number: number, bytes: number): string {
   // In the shortest value, the length has two digits.
   const length = Math.max(bytes, `${number}:00:`.length + CHECKSUM + 1);

@@ -1,6 +1,6 @@
 /**
  * The table with the node to which a client sends each write. This node is the owner of the slot, according to the
- * nodes' views and to redirects.
+ * views of the nodes and to redirects.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
@@ -19,7 +19,7 @@ import { ConnectionPool } from "./connection-pool";
  */
 const REFRESH_MS = 250;
 const SOON_MS = 25;
-/** Number of nodes that are asked in one refresh. It is more than one, because a node may have failed. */
+/** Number of nodes that are asked in one refresh. More than one node is asked, because a node may have failed. */
 const NODES_PER_REFRESH = 3;
 
 interface SlotOwner {
@@ -31,8 +31,8 @@ export class RoutingTable {
   /** Owners by slot. In replication mode, only the first entry is used. */
   readonly #owners: (SlotOwner | undefined)[] = [];
   /**
-   * Endpoint at which this client reached each node, by node ID. It is stored because a view may contain an old address
-   * of a node.
+   * Endpoint at which this client reached each node, by node ID. The endpoint is stored because a view may contain an
+   * old address of a node.
    */
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #connections: ConnectionPool;
@@ -50,7 +50,7 @@ export class RoutingTable {
     this.#connections = new ConnectionPool(dial);
   }
 
-  /** The known owner of a slot; in replication mode the primary. Undefined if it is not known. */
+  /** The known owner of a slot; in replication mode the primary. Undefined if this node is not known. */
   owner(slot: number): Endpoint | undefined {
     return this.#owners[this.#indexOf(slot)]?.endpoint;
   }
@@ -67,7 +67,7 @@ export class RoutingTable {
     this.#soon.abort();
   }
 
-  /** Asks all nodes once, then refreshes the table until `close`. */
+  /** Asks all nodes for their views once. After that, it refreshes the table at intervals until `close`. */
   async open(): Promise<void> {
     if (this.mode === "cluster") await Promise.allSettled(this.nodes().map((node) => this.#askForView(node)));
     else await this.#findPrimary();
@@ -97,8 +97,8 @@ export class RoutingTable {
   }
 
   /**
-   * Asks some nodes for their views. It waits only for the first reply, so that a frozen node does not delay the
-   * refresh.
+   * Asks some nodes for their views. The method waits only for the first reply, so that a frozen node does not delay
+   * the refresh.
    */
   async #askSomeNodes(): Promise<void> {
     const nodes = this.nodes();
@@ -115,8 +115,8 @@ export class RoutingTable {
   }
 
   /**
-   * Finds the primary. If several nodes claim to be the primary, the node with the most replicas counts. If these are
-   * equal, the primary that was known before counts.
+   * Finds the primary. If several nodes claim to be the primary, the node with the most replicas counts. If several of
+   * them have equally many replicas, the primary that was known before counts.
    */
   async #findPrimary(): Promise<void> {
     const known = this.owner(0);

@@ -19,11 +19,14 @@ import { WriteKeys } from "./write-keys";
 
 const TICK_MS = 2;
 /**
- * Number of connections to each node if writes wait for replicas. Several are needed, because WAIT blocks its
- * connection.
+ * Number of connections to each node if writes wait for replicas. Several connections are needed, because WAIT blocks
+ * its connection.
  */
 const CONNECTIONS_WITH_WAIT = 8;
-/** Writes that may be in flight in addition to twice the number that a full timeout explains. */
+/**
+ * Number of writes that may be in flight in addition to the expected number. The expected number is twice the number of
+ * writes that are due during one timeout.
+ */
 const EXTRA_IN_FLIGHT = 100;
 const READS_IN_FLIGHT = 200;
 

@@ -29,9 +29,9 @@ export type WriteOutcome =
 /** One write. Times are milliseconds of performance.now. */
 export interface Write {
   readonly key: string;
-  /** Number of the write among the writes to its key, from 1. */
+  /** Number of the write. The writes to one key are numbered from 1. */
   readonly number: number;
-  /** Index of the shard that owned the key's slot at the beginning. */
+  /** Index of the shard that owned the key's slot at the beginning of the scenario. */
   readonly shard: number;
   /** Time at which the write was due. */
   readonly dueMs: number;
@@ -58,7 +58,10 @@ export class WriteHistory {
     return this.#writes;
   }
 
-  /** The writes of each key, by number. Keys are in the order in which their first write ended. */
+  /**
+   * All writes of each key, by the name of the key. Keys are in the order in which their first write ended. The writes
+   * of one key are in the order of their numbers.
+   */
   byKey(): Map<string, Write[]> {
     const keys = new Map<string, Write[]>();
     for (const write of this.#writes) {

@@ -4,11 +4,11 @@ import { slotTags } from "../../valkey/topology/slot-tags";
 import type { SlotRange } from "../../valkey/topology/slots";
 import { countSlots, SLOT_COUNT } from "../../valkey/topology/slots";
 
-/** Number of slots of each shard that are written to. They are spread over all of the shard's ranges. */
+/** Number of slots of each shard that are written to. These slots are spread over all slot ranges of the shard. */
 const SLOTS_PER_SHARD = 16;
 /**
- * Number of writes among which one goes to a key that was written before. The number has no common divisor with most
- * numbers of shards, so that every shard gets such writes.
+ * Distance between two rewrites. One of this many writes goes to a key that was written before. The number has no
+ * common divisor with most numbers of shards, so that every shard gets such writes.
  */
 const REWRITE_EVERY = 11;
 
@@ -16,9 +16,9 @@ export interface WriteKey {
   readonly name: string;
   readonly slot: number;
   readonly shard: number;
-  /** Whether the key is written more than once. Such keys show whether a value was replaced by an older one. */
+  /** Whether the key is written more than once. Such keys show whether an older value has replaced a newer value. */
   readonly isRewritten: boolean;
-  /** The number of the key's last write, from 1. */
+  /** Number of the key's last write. The writes to one key are numbered from 1. */
   number: number;
 }
 
@@ -83,7 +83,7 @@ export class WriteKeys {
   }
 }
 
-/** At most `wanted` slots, evenly spread over the ranges. */
+/** At most `wanted` slots, evenly spread over the slot ranges. */
 function spreadSlots(ranges: readonly SlotRange[], wanted: number): number[] {
   const total = countSlots(ranges);
   const count = Math.min(wanted, total, SLOT_COUNT);

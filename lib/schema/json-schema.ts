@@ -37,8 +37,8 @@ export function propertiesOf(node: SchemaNode): Readonly<Record<string, SchemaNo
 }
 
 /**
- * The schema at a path. In a union, it chooses the alternative whose constants (its discriminator) the input has, or
- * the only alternative that is a map.
+ * The schema at a path. In a union, the function chooses the alternative whose constants (its discriminator) the input
+ * has. If only one alternative is a map, the function chooses this alternative.
  * @returns undefined if the schema has nothing at the path
  */
 export function nodeAt(node: SchemaNode, path: Path, input: unknown): SchemaNode | undefined {

@@ -68,8 +68,8 @@ function described(found: string, node: SchemaNode | undefined): string {
 }
 
 /**
- * Problems of a map that may have one of several forms. They are the problems of the form with the fewest unknown keys.
- * Among several such forms, the form with the fewest problems is chosen.
+ * Problems of a map that may have one of several forms. The result contains the problems of the form with the fewest
+ * unknown keys. If several forms have equally few unknown keys, the form with the fewest problems is chosen.
  */
 function inNearestAlternative(
   node: SchemaNode | undefined,

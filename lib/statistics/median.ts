@@ -17,7 +17,7 @@ const WANTED_CONFIDENCE = 0.95;
  * %. For every distribution, the true median is outside the interval with probability 2 · P(Binomial(n, ½) < k). With
  * fewer than six values, even the whole range has a lower confidence than 95 %. In this case the result is the whole
  * range, with its actual confidence.
- * @param values at least one
+ * @param values at least one value
  */
 export function medianInterval(values: readonly number[]): MedianInterval {
   const sorted = [...values].sort((a, b) => a - b);
@@ -44,7 +44,7 @@ function coverage(n: number, k: number): number {
   return 1 - 2 * below;
 }
 
-/** The median. @param values at least one */
+/** The median. @param values at least one value */
 export function median(values: readonly number[]): number {
   return medianInterval(values).median;
 }

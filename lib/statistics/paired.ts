@@ -17,19 +17,21 @@ export interface ConfidenceInterval {
  */
 export const MIN_PAIRS = 3;
 /**
- * The number of pairs from which ranks are used. For normal noise, an interval by ranks is hardly wider than Student's.
- * If one pair in ten is an outlier, the interval by ranks is much narrower.
+ * Number of pairs from which the interval is computed by ranks instead of Student's t. For normal noise, an interval by
+ * ranks is hardly wider than Student's interval. If one pair in ten is an outlier, the interval by ranks is much
+ * narrower.
  */
 const RANKS_FROM = 7;
 
 /**
- * Interval for paired differences. Below seven differences, it is Student's t around the mean. It keeps its confidence
- * also if the noise is not normal, because the difference of two equally noisy values is symmetric. From seven
- * differences on, it is Wilcoxon's signed ranks around the median of all pairwise means (Hodges and Lehmann), which
- * assumes only this symmetry. A bootstrap does not keep its confidence for so few values: an interval of 95 % contains
- * the truth in 82 % of the cases for five values, and in 90 % for ten.
- * @param differences one from each round
- * @returns undefined for fewer than three
+ * Interval for paired differences. For fewer than seven differences, it is Student's interval around the mean.
+ * Student's interval keeps its confidence even if the noise is not normal, because the difference of two equally noisy
+ * values is symmetric. For seven or more differences, it is Wilcoxon's signed-rank interval around the median of all
+ * pairwise means (Hodges and Lehmann). This interval assumes only the same symmetry. A bootstrap does not keep its
+ * confidence for so few values: an interval of 95 % contains the truth in 82 % of the cases for five values, and in 90
+ * % for ten.
+ * @param differences one difference from each round
+ * @returns undefined for fewer than three differences
  */
 export function pairedInterval(differences: readonly number[], confidence: number): ConfidenceInterval | undefined {
   if (differences.length < MIN_PAIRS) return undefined;
@@ -40,7 +42,7 @@ export function pairedInterval(differences: readonly number[], confidence: numbe
 
 /**
  * Interval by Student's t around the mean.
- * @param values at least two
+ * @param values at least two values
  */
 export function studentInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const estimate = mean([...values]);
@@ -51,7 +53,7 @@ export function studentInterval(values: readonly number[], confidence: number): 
 
 /**
  * Interval by Wilcoxon's signed ranks around the median of all pairwise means.
- * @param values at least as many as the confidence needs: six for 95 %
+ * @param values at least as many values as the confidence needs: six values for 95 %
  */
 export function signedRankInterval(values: readonly number[], confidence: number): ConfidenceInterval {
   const walsh = Float64Array.from(

@@ -18,7 +18,7 @@ export interface LineFit {
   readonly interceptError: number;
 }
 
-/** The least-squares line. @returns undefined unless there are two different x */
+/** The least-squares line. @returns undefined unless the points have at least two different values of x */
 export function fitLine(points: readonly Point[]): LineFit | undefined {
   const n = points.length;
   const meanX = points.reduce((sum, { x }) => sum + x, 0) / n;
@@ -46,11 +46,12 @@ export interface PowerLaw {
 
 /**
  * Fits y = a · x^p.
- * @param rounds points by round. A slow round shifts all its points, which changes a but not p. With three or more
- *   rounds, each round gives an exponent, and the interval is Student's interval over these exponents. With fewer
- *   rounds, all points are fitted together, and the interval is that of the fitted line, which assumes independent
- *   scatter.
- * @returns undefined if there are not two different x, or too few points for an interval
+ * @param rounds points by round. A slow round shifts all its points by the same factor, which changes a but not p. With
+ *   three or more rounds, each round gives an exponent, and the interval is Student's interval over these exponents.
+ *   With fewer rounds, all points are fitted together, and the interval is the interval of the fitted line, which
+ *   assumes independent scatter.
+ * @returns undefined if the points do not have two different values of x, or if there are too few points for an
+ *   interval
  */
 export function fitPowerLaw(rounds: readonly (readonly Point[])[], confidence: number): PowerLaw | undefined {
   const logs = rounds.map((points) =>

@@ -1,7 +1,10 @@
 /** Random numbers from a seed. The same seed gives the same numbers on every machine. */
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 
-/** Numbers that are drawn and discarded first, because the first numbers of neighboring seeds are similar. */
+/**
+ * Number of random numbers that are drawn and discarded first, because the first numbers of neighboring seeds are
+ * similar.
+ */
 const DROPPED = 64;
 
 /**

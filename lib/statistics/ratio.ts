@@ -7,7 +7,7 @@ export const CONFIDENCE = 0.95;
 
 /**
  * Confidence of each interval, chosen so that `CONFIDENCE` is correct for studies. A study stops when its interval is
- * narrow enough, and chance can make it narrow too early. The value comes from a simulation of the whole rule
+ * narrow enough, and chance can make the interval narrow too early. The value comes from a simulation of the whole rule
  * (tests/lib/statistics/coverage.test.ts).
  */
 export const STOPPING_CONFIDENCE = 0.965;
@@ -20,7 +20,7 @@ export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-da
 
 /** An estimated ratio. */
 export interface Ratio {
-  /** Estimate of the ratio; 1 means equal. Undefined without data. */
+  /** Estimate of the ratio; 1 means that both values are equal. Undefined without data. */
   readonly ratio: number | undefined;
   /** Lower bound of the interval; undefined for fewer than three rounds. */
   readonly low: number | undefined;
@@ -36,8 +36,8 @@ export interface PairedValues {
 }
 
 /**
- * Ratio of `other` to `base`. It is the mean of logarithms. So a ratio and its inverse have the same verdict, and
- * multiplicative noise becomes additive.
+ * Ratio of `other` to `base`. The estimate is computed as a mean of logarithms. So a ratio and its inverse have the
+ * same verdict, and multiplicative noise becomes additive.
  * @param pairs one pair from each round in which both values were measured
  * @param precision the relative difference that matters: 0.05 is 5 %
  */

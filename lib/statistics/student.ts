@@ -12,7 +12,7 @@ const known = new Map<string, number>();
 /**
  * The value that |T| exceeds with probability 1 − `confidence`.
  * @param confidence above 0 and below 1
- * @param degrees of freedom, at least 1
+ * @param degrees number of degrees of freedom, at least 1
  */
 export function twoSidedT(confidence: number, degrees: number): number {
   if (!(confidence > 0 && confidence < 1) || !(degrees >= 1))

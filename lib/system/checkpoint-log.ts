@@ -1,7 +1,7 @@
 /**
  * Checkpoint logs: files of JSON lines. The first line is a header, and every further line is an entry. Each line is on
  * disk before the next line is written. If a process is killed, only the entry that it was writing is lost: `resume`
- * removes an unfinished last line. A lock file next to the log prevents a second process from writing to it.
+ * removes an unfinished last line. A lock file next to the log prevents a second process from writing to the log.
  */
 import {
   closeSync,
@@ -168,13 +168,17 @@ export class CheckpointLog<Header, Entry> {
     return this.found;
   }
 
-  /** Appends an entry. When this returns, the entry is on disk. @throws Failure when it cannot be written */
+  /**
+   * Appends an entry. When this method returns, the entry is on disk. @throws Failure when the entry cannot be written
+   */
   add(entry: Entry): void {
     this.writeLine(entry);
     this.found.push(entry);
   }
 
-  /** Appends a line that is not one of the entries, such as the header. @throws Failure when it cannot be written */
+  /**
+   * Appends a line that is not one of the entries, such as the header. @throws Failure when the line cannot be written
+   */
   writeLine(line: Header | Entry): void {
     try {
       writeSync(this.file, `${JSON.stringify(line)}\n`);

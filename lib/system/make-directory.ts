@@ -5,7 +5,7 @@ import { codeOf } from "../errors";
 
 /**
  * Makes a directory and its missing parents, one at a time. Node's own recursive mkdir never returns for a path below
- * /proc: a directory's parent exists there, but mkdir reports that it does not.
+ * /proc: there, mkdir reports that a parent directory does not exist although it exists.
  * @throws the operating system's error
  */
 export function makeDirectory(path: string): void {

@@ -24,8 +24,8 @@ export const runsDirectory = (): string => join(cacheDirectory(), "runs");
 export const packagesDirectory = (): string => join(cacheDirectory(), "packages");
 
 /**
- * Directory with the packages of engines for comparisons with Valkey. It is separate, because `findPrograms` uses every
- * package in `packagesDirectory`.
+ * Directory with the packages of engines for comparisons with Valkey. This directory is separate, because
+ * `findPrograms` uses every package in `packagesDirectory`.
  */
 export const comparisonPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
 

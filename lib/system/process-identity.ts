@@ -10,7 +10,7 @@ export interface ProcessIdentity {
   readonly started: string;
 }
 
-/** The process that has this pid now; undefined if there is none or if it is a zombie. */
+/** The process that has this pid now; undefined if no process has this pid, or if the process is a zombie. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     const started =
@@ -35,8 +35,8 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
 }
 
 /**
- * Sends a signal to the process group that this process leads, or to the process itself if it leads no group. As long
- * as a group has members, the kernel does not give its number to a new process.
+ * Sends a signal to the process group that the given process leads, or to the process itself if it does not lead a
+ * group. As long as a group has members, the kernel does not give its number to a new process.
  * @returns whether the signal was sent
  */
 export function signalProcessGroup(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {

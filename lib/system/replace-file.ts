@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from "node:fs";
 
 /**
  * Replaces a file as a whole. Another process that opens the file at any moment reads either the former text or the new
- * text, never a part of it. If this process is killed meanwhile, the former text stays.
+ * text, never a part of it. If this process is killed while it replaces the file, the former text stays.
  */
 export function replaceFile(path: string, text: string): void {
   const draft = `${path}.new`;

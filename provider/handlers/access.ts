@@ -41,9 +41,9 @@ export interface AccessInputs extends Credentials {
 }
 
 export interface AccessOutputs {
-  /** Time when users and passwords were last set on the nodes, ISO 8601; empty if never. */
+  /** Time when users and passwords were last set on the nodes, ISO 8601; empty if they were never set. */
   readonly changedAt: string;
-  /** Differences that `pulumi refresh` found, a sentence each; empty if there are none. */
+  /** Differences that `pulumi refresh` found, one sentence for each; empty if it found no differences. */
   readonly drift: readonly string[];
 }
 
@@ -51,8 +51,8 @@ export interface AccessOutputs {
 const MOST_SECONDS = 60;
 /**
  * Shortest overlap of two passwords, seconds. The kubelet writes a changed Secret into a running pod at the next sync
- * of that pod. The sync comes after 60 s plus a random time of up to 30 s. Until then probes and preStop scripts use
- * the former password.
+ * of that pod. The sync comes after 60 s plus a random time of up to 30 s. Until that sync, probes and preStop scripts
+ * use the former password.
  */
 export const MIN_OVERLAP_SECONDS = 90;
 const MAX_OVERLAP_SECONDS = 3600;
@@ -124,8 +124,8 @@ async function tellNodes(
 }
 
 /**
- * Names of users to delete: users that are no longer configured and, if any user is configured, users that somebody
- * created by hand.
+ * Names of users to delete: users that are no longer configured. If any user is configured, users that somebody created
+ * by hand are deleted as well.
  */
 async function removedUsers(
   former: readonly AccessInputs[],
@@ -138,8 +138,8 @@ async function removedUsers(
 }
 
 /**
- * Whether any server of an earlier update runs, ready or not. If no server runs, nothing must be set: servers read
- * their users when they start.
+ * Whether any server of an earlier update runs, ready or not. If no server runs, nothing must be set, because servers
+ * read their users when they start.
  */
 async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
   if (target.platform !== "kubernetes") return true;
@@ -151,10 +151,10 @@ async function anyServerRuns({ target }: AccessInputs): Promise<boolean> {
  *
  * - Before the first server was changed: at most the Secret of the overlap exists.
  * - Later: some servers accept the new passwords in addition to the former passwords, have the new rules of users, or
- *   use the new password for the connection to their primary. In the last case all servers accept the new password.
+ *   use the new password for the connection to their primary. In the last case, all servers accept the new password.
  *
- * Nothing else of the deployment has changed. The next update sets users and passwords on all servers again. After that
- * `PasswordRetirement` makes servers refuse passwords that are no longer wanted, and deletes the Secret.
+ * Nothing else of the deployment has changed. The next update sets users and passwords on all servers again. After
+ * that, `PasswordRetirement` makes servers refuse passwords that are no longer wanted, and deletes the Secret.
  */
 export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
   check: (_olds, news) => Promise.resolve(problemsOf(news)),

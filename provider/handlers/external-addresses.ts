@@ -36,9 +36,12 @@ export interface ExternalRequest {
 export interface ExternalAddressesOutputs {
   /** `HOST:PORT` of each Service. */
   readonly endpoints: readonly string[];
-  /** Files by name. The server of each pod includes its file when it starts. Empty in replication mode. */
+  /**
+   * Files by name. When the server of a pod starts, it includes the file of its pod. In replication mode there are no
+   * files.
+   */
   readonly files: Readonly<Record<string, string>>;
-  /** Differences that `pulumi refresh` found, a sentence each; empty if there are none. */
+  /** Differences that `pulumi refresh` found, one sentence for each; empty if it found no differences. */
   readonly drift: readonly string[];
 }
 
@@ -95,7 +98,7 @@ async function apply(inputs: ExternalAddressesInputs, context: HandlerContext): 
 }
 
 /**
- * Sets the announced addresses on all nodes. After a failure some nodes of a cluster announce the new addresses and
+ * Sets the announced addresses on all nodes. After a failure, some nodes of a cluster announce the new addresses and
  * other nodes announce the former addresses. All these addresses work as long as their Services exist. The next update
  * sets the addresses on all nodes, or removes the addresses if there is no access from outside any more.
  */

@@ -10,8 +10,8 @@ export interface FormationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
   /**
-   * Time when nodes were last emptied, ISO 8601; undefined if never. A cluster with emptied nodes needs a new
-   * formation.
+   * Time when nodes were last emptied, ISO 8601; undefined if no nodes were emptied. A cluster with emptied nodes needs
+   * a new formation.
    */
   readonly emptiedAt?: string | undefined;
   /** Time limit of the formation, seconds. */
@@ -19,17 +19,20 @@ export interface FormationInputs {
 }
 
 export interface FormationOutputs {
-  /** Time from running nodes to a cluster that serves. */
+  /** Milliseconds between the time when all nodes run and the time when the cluster serves. */
   readonly milliseconds: number;
-  /** Problems that `pulumi refresh` found, a sentence each; empty if there are none. A new formation repairs them. */
+  /**
+   * Problems that `pulumi refresh` found, one sentence for each; empty if it found no problems. A new formation repairs
+   * them.
+   */
   readonly drift: readonly string[];
 }
 
 /**
  * Forms the cluster. A failure in a new cluster leaves a cluster that is formed in part. A failure in an existing
- * cluster leaves some slots at their former primaries and some at their new ones, but all slots are served. Directives
- * that the formation changes for a time are restored, also after an interruption. The next update continues from the
- * state that the nodes report, even if it goes back to the former shape.
+ * cluster leaves some slots at their former primaries and some at their new primaries, but all slots are served.
+ * Directives that the formation changes for a time are restored, also after an interruption. The next update continues
+ * from the state that the nodes report, even if it goes back to the former shape.
  */
 export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   recordsAttempts: true,

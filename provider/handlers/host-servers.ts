@@ -42,9 +42,9 @@ const ADVICE = "destroy or replace the deployment (pulumi up --replace)";
 /**
  * Starts, changes and stops the servers. If `create` fails, it stops the servers that it started. If `update` fails,
  * servers may have the former password, the new password or both. Some servers may have new settings, and added servers
- * may run. Some slots may have moved to their new primaries and others may not, but all slots are served. The next
- * update sets password and settings on all servers and continues the change of the shape, even if that update goes back
- * to the former values.
+ * may run. Some slots may have moved to their new primaries while other slots have not moved, but all slots are served.
+ * The next update sets password and settings on all servers and continues the change of the shape, even if that update
+ * goes back to the former values.
  */
 export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
   replaceOn: ["plan"],

@@ -24,7 +24,7 @@ import type { MeasuredDeployment } from "../../benchmarks/results/measured-cost"
 /** A deployment to measure. */
 export interface MeasuredTarget {
   readonly target: DeploymentReference | ExternalServers;
-  /** Password of the servers; undefined if they have none. */
+  /** Password of the servers; undefined if the servers have no password. */
   readonly password?: string | undefined;
   /** Time that the formation took, milliseconds; null if there was no formation step. */
   readonly formationMs: number | null;
@@ -33,10 +33,10 @@ export interface MeasuredTarget {
 export interface LoadGeneratorInputs {
   readonly targets: readonly MeasuredTarget[];
   readonly stack: string;
-  /** Mixed workloads. They are measured after the workload's tests. @default none */
+  /** Mixed workloads. The mixed workloads are measured after the workload's tests. @default none */
   readonly mixes?: readonly MixedWorkload[] | undefined;
   /**
-   * Number and placement of the load generators. On this machine only the number has an effect.
+   * Number and placement of the load generators. For load generators on this machine, only the number has an effect.
    * @default one load generator, separate from the servers
    */
   readonly clients?: RunnerPlan | undefined;

@@ -19,7 +19,7 @@ export interface MaxmemoryInputs {
 }
 
 /**
- * Sets the directives on nodes that do not have them yet. After an interruption the next update sets the directives on
+ * Sets the directives on nodes that do not have them yet. After an interruption, the next update sets the directives on
  * the remaining nodes. If the change is undone instead, `Settings` lowers maxmemory again before the pods get less
  * memory.
  */

@@ -25,25 +25,25 @@ export interface MeasurementInputs extends LoadGeneratorInputs {
   /** Named tests. The number of keys is adjusted to the deployments. */
   readonly workload: Workload;
   /**
-   * Whether to adjust numbers of connections and threads that primaries cannot share evenly. With `false`, such numbers
-   * are refused.
+   * Whether to adjust numbers of connections and threads that primaries cannot share evenly. With `false`, numbers that
+   * primaries cannot share evenly are refused.
    */
   readonly adjustLoad: boolean;
   readonly repeats: number;
-  /** Search for the capacity, after everything else. @default no search */
+  /** Search for the capacity. It runs after all other measurements. @default no search */
   readonly capacity?: CapacitySearch | undefined;
   /** Absolute path of the program's current directory. This process may run in a different directory. */
   readonly directory: string;
   /** Directory for the files with the results, absolute or relative to `directory`. @default results/TIME */
   readonly output?: string | undefined;
-  /** Description of the measurement. It is kept in the results. */
+  /** Description of the measurement. The results contain this description. */
   readonly configuration: unknown;
   /** Change this number to measure again. */
   readonly trigger: number;
 }
 
 export interface MeasurementOutputs {
-  /** Results without latency distributions. The file results.json also has the distributions. */
+  /** Results without latency distributions. The file results.json also contains the distributions. */
   readonly results: MeasuredResults;
   readonly comparison: readonly Comparison[];
   /** Text of summary.txt. */
@@ -98,8 +98,8 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
 };
 
 /**
- * Path relative to the directory if it is inside, otherwise absolute. A relative path keeps the state independent of
- * the program's location.
+ * The path relative to the directory, if the path is inside the directory. Otherwise it is the absolute path. A
+ * relative path keeps the state independent of the program's location.
  */
 function pathFrom(directory: string, path: string): string {
   const short = relative(directory, path);

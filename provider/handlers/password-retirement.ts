@@ -1,4 +1,4 @@
-/** Revokes former passwords after pods and clients had time to switch to the new passwords. */
+/** Revokes former passwords when pods and clients have had enough time to switch to the new passwords. */
 import { messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
@@ -44,8 +44,8 @@ async function reloadExporters(
 }
 
 /**
- * Whether a password other than the wanted one may still be in use: in the Secret of the overlap, or on servers that
- * accept it.
+ * Whether a password other than the wanted password may still be in use: in the Secret of the overlap, or on servers
+ * that accept it.
  */
 async function isOverlapping(
   olds: PasswordRetirementInputs,
@@ -63,9 +63,9 @@ async function isOverlapping(
 }
 
 /**
- * Waits for the overlap and then revokes former passwords. After a failure or an interruption some or all servers still
- * accept former passwords, and the Secret of the overlap may still exist. The next update waits for the whole overlap
- * again if the Secret exists or a server accepts a further password.
+ * Waits for the overlap and then revokes former passwords. After a failure or an interruption, some or all servers
+ * still accept former passwords, and the Secret of the overlap may still exist. The next update waits for the whole
+ * overlap again if the Secret exists or if a server accepts a password other than the wanted password.
  */
 export const handler: ResourceHandler<PasswordRetirementInputs, object> = {
   create: ({ target }) => Promise.resolve({ id: target.name, outputs: {} }),

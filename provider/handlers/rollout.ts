@@ -36,8 +36,8 @@ export interface RolloutOutputs {
   /** Time when the roll-out was complete, ISO 8601; undefined in a state of an earlier version of this package. */
   readonly rolledOutAt?: string | undefined;
   /**
-   * True if a refresh found outdated pods, which only an update restarts. True also if it found Services that do not
-   * route to the designated primary.
+   * True if a refresh found outdated pods, which only an update restarts. Also true if the refresh found Services that
+   * do not route to the designated primary.
    */
   readonly unfinished?: true | undefined;
 }
@@ -45,7 +45,7 @@ export interface RolloutOutputs {
 /**
  * Rolls out the pods.
  * @param before references from the last successful update and from failed updates. Running pods may still have the
- * template of any of them
+ *   template of any of these updates
  */
 async function rollOut(
   inputs: RolloutInputs,
@@ -84,11 +84,11 @@ async function rollOut(
 }
 
 /**
- * Rolls out the pods. After a failure some pods have the former template and others the new one. All pods have their
- * data and are part of the deployment. The StatefulSet waits before it restarts the next pod. If the program was killed
- * while a primary handed over, clients cannot write for some minutes (docs/failures.md). Some Sentinels may have
- * forgotten nodes that are gone, and others may not. The next update brings all pods to the template of that update,
- * even if it is the former template.
+ * Rolls out the pods. After a failure, some pods have the former template and other pods have the new template. All
+ * pods have their data and are part of the deployment. The StatefulSet waits before it restarts the next pod. If the
+ * program was killed while a primary handed over, clients cannot write for some minutes (docs/failures.md). Some
+ * Sentinels may have forgotten nodes that are gone, and others may not. The next update brings all pods to the template
+ * of that update, even if it is the former template.
  */
 export const handler: ResourceHandler<RolloutInputs, RolloutOutputs> = {
   create: async (inputs, context) => {

@@ -31,8 +31,8 @@ export interface ScaleInInputs {
 
 export interface ScaleInOutputs {
   /**
-   * Time when nodes were last emptied, ISO 8601; undefined if never. A failed update counts if it may have emptied
-   * nodes. A cluster with emptied nodes needs a new formation.
+   * Time when nodes were last emptied, ISO 8601; undefined if no nodes were emptied. A failed update counts if it may
+   * have emptied nodes. A cluster with emptied nodes needs a new formation.
    */
   readonly emptiedAt?: string | undefined;
 }
@@ -53,9 +53,9 @@ function nodeNames(target: DeploymentReference): string[] {
 }
 
 /**
- * Opens the nodes of the former shape, and waits for them, so that nodes to remove can hand over their slots. Does not
- * wait for a node to remove that no member knows, because such a node has never joined. If a node to remove does not
- * run in time, it may still be removed, if the other nodes have all slots.
+ * Opens the nodes of the former shape, and waits for them, so that the nodes to remove can hand over their slots. The
+ * function does not wait for a node that will be removed and that no member of the cluster knows, because such a node
+ * has never joined. A node to remove that does not run in time may still be removed if the other nodes have all slots.
  * @throws Failure if a node to keep does not run, or if a node that does not run has slots
  */
 async function openFormerNodes(
@@ -88,8 +88,8 @@ async function openFormerNodes(
   return { deployment, absent };
 
   /**
-   * The running nodes, if all nodes to keep are among them and no running node knows any further node; otherwise
-   * undefined. Does not wait.
+   * The running nodes, if all nodes to keep are among them, and if no running node knows any node besides the running
+   * nodes. Otherwise undefined. The function does not wait.
    */
   async function nodesThatJoined(): Promise<FormerNodes | undefined> {
     if (target.platform !== "kubernetes") return undefined;
@@ -108,8 +108,8 @@ async function openFormerNodes(
 }
 
 /**
- * If the primary's pod will be removed, makes a remaining pod the primary, unless the servers have Sentinels both
- * before and after the change. Sentinels that are added later find the primary in its new pod.
+ * If the primary's pod will be removed, makes a remaining pod the primary. Does nothing if the servers have Sentinels
+ * both before and after the change. Sentinels that are added later find the primary in its new pod.
  */
 async function keepPrimary(
   former: readonly DeploymentReference[],
@@ -137,11 +137,11 @@ function describeSentinels(before: DeploymentReference, after: DeploymentReferen
 }
 
 /**
- * Prepares the deployment. After a failure some slots have moved to their new primaries and others have not; all slots
- * are served. Emptied nodes are outside the cluster. If the next update also wants fewer nodes, that update continues
- * the change. If the next update wants the former number, `Formation` adds the nodes to the cluster again. Sentinels to
- * remove may be stopped already, so that no replica takes over when the primary fails. These Sentinels run again when
- * the change is undone.
+ * Prepares the deployment. After a failure, some slots have moved to their new primaries and other slots have not
+ * moved, but all slots are served. Emptied nodes are outside the cluster. If the next update also wants fewer nodes,
+ * that update continues the change. If the next update wants the former number of nodes, `Formation` adds the nodes to
+ * the cluster again. Sentinels to remove may be stopped already, so that no replica takes over when the primary fails.
+ * These Sentinels run again when the change is undone.
  */
 export const handler: ResourceHandler<ScaleInInputs, ScaleInOutputs> = {
   describeChange: ({ target: before }, { target: after = before }) => {

@@ -23,7 +23,7 @@ export interface SettingsInputs {
   readonly password: string;
   /**
    * Memory limit of each pod, as a Kubernetes quantity. On pods that still have a lower limit, this resource does not
-   * raise maxmemory. The resource `Maxmemory` raises it when the pods have their new limit.
+   * raise maxmemory. The resource `Maxmemory` raises maxmemory when the pods have their new limit.
    * @default pods have no limit
    */
   readonly memoryLimit?: string | undefined;
@@ -34,7 +34,7 @@ export interface SettingsInputs {
 export interface SettingsOutputs {
   /** Whether a server did not get the settings because it did not run. */
   readonly pending: boolean;
-  /** Differences that `pulumi refresh` found, a sentence each; empty if there are none. */
+  /** Differences that `pulumi refresh` found, one sentence for each; empty if it found no differences. */
   readonly drift: readonly string[];
 }
 
@@ -52,7 +52,8 @@ const raisesLimit = (before: string | undefined, after: string | undefined): boo
 
 /**
  * Sets changed directives on all servers.
- * @throws Failure when a server refuses a value, or runs and does not answer. Nothing has changed in these cases
+ * @throws Failure when a server refuses a value, or when a server that runs does not answer. In these cases, nothing
+ *   has changed
  */
 async function setOnNodes(
   { target, timeoutSeconds }: SettingsInputs,
@@ -82,8 +83,8 @@ async function setOnNodes(
 }
 
 /**
- * The refusal to change `appendonly`. A server that missed the change would start with an outdated file or without a
- * file, and its replicas would copy that data.
+ * The refusal to change `appendonly`. If a server missed this change, it would start with an outdated file or without a
+ * file, and its replicas would copy its data.
  */
 function appendOnlyRefusal(name: string, why: string): Failure {
   return new Failure(
@@ -100,14 +101,14 @@ async function serversExist(target: DeploymentReference): Promise<boolean> {
   );
 }
 
-/** Whether servers will read other files at their next start than at their last one. */
+/** Whether servers will read different files at their next start than at their last start. */
 function changesFiles(olds: SettingsInputs, target: DeploymentReference): boolean {
   const [before = "no", after = "no"] = [olds.target, target].map(({ directives }) => directives[APPEND_ONLY]);
   return before !== after;
 }
 
 /**
- * Sets directives on all running servers. A failure before the first CONFIG SET changes nothing. After a later failure
+ * Sets directives on all running servers. A failure before the first CONFIG SET changes nothing. After a later failure,
  * servers may have the new values although their files have the former values. If a server refuses a value, all servers
  * get their former values back. The next update sets its own values on all servers.
  */

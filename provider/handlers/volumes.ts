@@ -19,10 +19,10 @@ export interface VolumesInputs extends StoredDeployment {
 }
 
 /**
- * Grows volumes and recreates the StatefulSet. After a failure some volumes may be larger than others. The StatefulSet
- * may be missing. In this case its pods keep running, and a ConfigMap has a copy of the StatefulSet. The next update
- * grows the remaining volumes and recreates the StatefulSet with the size of that update, even if it is the former
- * size. Volumes that have grown cannot shrink, so a smaller size is refused.
+ * Grows volumes and recreates the StatefulSet. After a failure, some volumes may be larger than others. The StatefulSet
+ * may be missing. In this case the pods of the StatefulSet keep running, and a ConfigMap has a copy of the StatefulSet.
+ * The next update grows the remaining volumes and recreates the StatefulSet with the size of that update, even if it is
+ * the former size. Volumes that have grown cannot shrink, so a smaller size is refused.
  */
 export const handler: ResourceHandler<VolumesInputs, object> = {
   check: async (olds, { target, storage }, { report }): Promise<readonly InputProblem[]> => {

@@ -1,13 +1,13 @@
 /**
- * Inputs of failed updates (attempts). The state of a resource has the attempts in addition to the inputs of the last
- * successful update. So an update that goes back to the last successful inputs counts as a change, and undoes the
+ * Inputs of failed updates (attempts). The state of a resource contains the attempts in addition to the inputs of the
+ * last successful update. So an update that goes back to the last successful inputs counts as a change, and undoes the
  * effects of the attempts.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Values } from "./engine-values";
 import { canonicalJson } from "./engine-values";
 
-/** Name of the property in the state that has the attempts. */
+/** Name of the property of the state that contains the attempts. */
 export const ATTEMPTS = "attempts";
 
 /** Splits the values that Pulumi has of a resource into its state and its attempts. */
@@ -16,7 +16,7 @@ export function takeAttempts(values: Values): { readonly state: Values; readonly
   return { state, attempts: attempts as readonly Values[] };
 }
 
-/** The attempts, with one more at the end. */
+/** The given attempts, with a new attempt at the end. */
 export function addAttempt(attempts: readonly Values[], inputs: Values): readonly Values[] {
   const added = canonicalJson(inputs);
   return [...attempts.filter((each) => canonicalJson(each) !== added), inputs];

@@ -7,16 +7,16 @@ import { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { HandlerContext } from "./resource-handler";
 
 /**
- * Name of an environment variable. It says that an unreachable Kubernetes cluster has been deleted. Pulumi's Kubernetes
- * provider uses the same variable.
+ * Name of an environment variable. This variable says that an unreachable Kubernetes cluster has been deleted. Pulumi's
+ * Kubernetes provider uses the same variable.
  */
 const GONE = "PULUMI_K8S_DELETE_UNREACHABLE";
 
 /**
  * Opens the Kubernetes cluster for a deletion.
- * @param what name of what is to be deleted, for messages
- * @returns the client; undefined when the cluster cannot be reached and the variable says that it was deleted, because
- * nothing is left to delete
+ * @param what name of the object to delete, for messages
+ * @returns the client; undefined when the cluster cannot be reached and the environment variable says that the cluster
+ *   was deleted, because then nothing is left to delete
  * @throws Failure when the cluster cannot be reached; the message explains the variable
  */
 export async function openForDeletion(

@@ -23,7 +23,7 @@ export interface PlainValues {
 
 /**
  * Properties as plain JSON.
- * @param properties properties in the form in which Pulumi sends them; undefined if it sends none
+ * @param properties properties in the form in which Pulumi sends them; undefined if Pulumi sends no properties
  */
 export function plainValues(properties: Values | undefined): PlainValues {
   const secrets = new Set<string>();

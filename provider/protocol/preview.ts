@@ -6,8 +6,8 @@ import { messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 
 /**
- * Runs a check in a preview. If `look` fails, the error is reported. The update runs the check again and fails if it
- * fails then.
+ * Runs a check in a preview. If `look` fails, the error is reported. The update that follows the preview runs the check
+ * again, and fails if the check fails again.
  * @returns the result of `look`; undefined if `look` failed
  */
 export async function inspectOrReport<T>(

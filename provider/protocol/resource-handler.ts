@@ -52,8 +52,8 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
   ) => Promise<Outputs>;
   /**
    * Whether a failed update may have changed something. If true, the state keeps the inputs of the failed update, and
-   * the next update runs even if its inputs equal those of the last successful update. `check` gets the inputs of the
-   * last attempt as `olds`.
+   * the next update runs even if its inputs equal the inputs of the last successful update. `check` gets the inputs of
+   * the last attempt as `olds`.
    * @default false
    */
   readonly recordsAttempts?: boolean;
@@ -75,18 +75,21 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
    * Effect of a change of the inputs, for previews: the kind of change, the number of nodes that restart, and the
    * effect on clients.
    * @param news inputs that depend on resources that do not exist yet are undefined
-   * @returns a sentence each. @default none
+   * @returns one sentence for each effect. @default none
    */
   readonly describeChange?: (olds: Inputs, news: Partial<Inputs>) => readonly string[];
   /** Names of inputs whose change needs a replacement. */
   readonly replaceOn?: readonly string[];
-  /** Names of inputs whose change does not cause an update by itself. The next update gets their new values. */
+  /**
+   * Names of inputs whose change does not cause an update by itself. The next update gets the new values of these
+   * inputs.
+   */
   readonly silentInputs?: readonly string[];
   /** Names of outputs that are secret. Inputs that are secret stay secret as outputs without being named here. */
   readonly secretOutputs?: readonly string[];
   /**
-   * Checks the inputs. It runs before any resource changes, also in a preview, but only if an input differs from the
-   * state.
+   * Checks the inputs. This check runs before any resource changes, also in a preview, but only if an input differs
+   * from the state.
    * @param olds undefined before the resource exists
    * @param news inputs that depend on resources that do not exist yet are undefined
    */

@@ -5,7 +5,8 @@ import type { HandlerContext } from "./resource-handler";
 /** Time before the first message, milliseconds. A shorter wait prints no message. */
 const FIRST_REPORT_MS = 10_000;
 /**
- * Shortest time between two messages with different reasons, milliseconds. The next constant is for the same reason.
+ * Shortest time between two messages with different reasons, milliseconds. The next constant is for messages with the
+ * same reason.
  */
 const CHANGE_MS = 10_000;
 const REPEAT_MS = 60_000;
@@ -20,7 +21,7 @@ export function waitOptions(name: string, timeoutSeconds: number, { signal, repo
 
 /**
  * Limits the frequency of messages. The first message comes after 10 s. A message with a different reason comes at
- * least 10 s after the previous one. A message with the same reason comes once a minute.
+ * least 10 s after the previous message. A message with the same reason comes once a minute.
  */
 function throttled(name: string, timeoutSeconds: number, report: ReportProgress): ReportProgress {
   const began = Date.now();

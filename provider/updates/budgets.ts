@@ -1,5 +1,6 @@
 /**
- * Disruption budgets of clusters. They depend on the shards. Deployments in replication mode keep their first budget.
+ * Disruption budgets of clusters. These budgets depend on the shards. Deployments in replication mode keep their first
+ * budget.
  */
 import { compact } from "../../lib/compact";
 import type { DeploymentReference } from "../../platforms/deployment-reference";

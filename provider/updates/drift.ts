@@ -19,7 +19,7 @@ const SETTLING_MS = 5_000;
 export interface Inspection {
   /** Verification of the present state; undefined if the nodes could not be reached. */
   readonly verification: Verification | undefined;
-  /** Differences from the verified deployment, a sentence each; empty if there are none. */
+  /** Differences from the verified deployment, one sentence for each; empty if there are no differences. */
   readonly drift: readonly string[];
 }
 
@@ -31,7 +31,8 @@ export interface InspectionOptions {
 }
 
 /**
- * Inspects a deployment. It never throws, because a refresh must be able to show a deployment that is broken or gone.
+ * Inspects a deployment. This function never throws, because a refresh must be able to show a deployment that is broken
+ * or gone.
  */
 export async function inspectDeployment(
   target: DeploymentReference,
@@ -54,9 +55,9 @@ export async function inspectDeployment(
 }
 
 /**
- * Drift of a cluster in which failovers have left a zone with more primaries than an even spread would. Such a cluster
- * passes verification. But if that zone fails, too few primaries may be left to elect new ones. The next formation
- * moves primaries back.
+ * Drift of a cluster if failovers have left one zone with more primaries than it would have in an even spread. Such a
+ * cluster passes verification. But if that zone fails, too few primaries may be left to elect new primaries. The next
+ * formation moves primaries back.
  */
 function unevenPrimaries({ facts, verdict }: Verification, shape: Shape): string[] {
   if (facts.mode !== "cluster") return [];

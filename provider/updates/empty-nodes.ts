@@ -1,6 +1,6 @@
 /**
  * Nodes that come back without their data during a roll-out. Such a node has no volume, or it gets a new volume because
- * the former one is in a zone that the deployment leaves. The roll-out continues with the next node after the empty
+ * the former volume is in a zone that the deployment leaves. The roll-out continues with the next node after the empty
  * node has copied its data again.
  */
 import type { V1Pod } from "@kubernetes/client-node";
@@ -71,7 +71,8 @@ export class EmptyNodeRepair {
 
   /**
    * Replaces the volumes of nodes that must move.
-   * @returns reason why nodes cannot move yet; undefined if no node has to move, or all have started to move
+   * @returns reason why nodes cannot move yet; undefined if no node has to move, or if all nodes that must move have
+   *   started to move
    */
   async #replaceStranded(): Promise<string | undefined> {
     const { namespace, statefulSet, container, zones, name } = this.plan.target;
@@ -100,7 +101,7 @@ export class EmptyNodeRepair {
 
   /**
    * Adds empty nodes to the cluster.
-   * @returns the nodes that cannot join yet, with the reason; undefined if there are none
+   * @returns the nodes that cannot join yet, with the reason; undefined if all empty nodes could join
    */
   async #joinEmpty(pods: readonly V1Pod[]): Promise<string | undefined> {
     const { target, password } = this.plan;

@@ -137,7 +137,7 @@ export class PrimaryMoves {
   }
 }
 
-/** Makes a change, and tries again if it fails. Clients cannot write until it has succeeded. */
+/** Makes a change, and tries again if it fails. Clients cannot write until the change has succeeded. */
 async function again(change: () => Promise<unknown>): Promise<void> {
   for (let left = 5; ; left--) {
     try {
@@ -154,7 +154,10 @@ const leavesWithData = (name: string): string =>
   `pods of ${name} cannot be removed now, because data could be lost with them: exactly one primary and at least one of the pods ` +
   `that stay must run. Start the servers of ${name} again, or undo the change of the shape`;
 
-/** Name of the only primary among the running servers; undefined if there is no primary or more than one. */
+/**
+ * Name of the only primary among the running servers; undefined if there is no primary, or if there are several
+ * primaries.
+ */
 async function primaryOf(running: Deployment): Promise<string | undefined> {
   return findSolePrimary(running).then(
     ({ name }) => name,

@@ -13,8 +13,8 @@ import { loosenBudgets, tightenBudgets } from "./budgets";
 const SETTLING_MS = 15_000;
 
 /**
- * Repairs a deployment whose servers all reply. If a repair is stopped or killed at any point, the next one continues
- * from there.
+ * Repairs a deployment whose servers all reply. If a repair is stopped or killed at any point, the next repair
+ * continues from that point.
  * @returns whether anything had to be changed
  * @throws Failure when the deployment must not be changed, or does not pass verification afterwards
  */

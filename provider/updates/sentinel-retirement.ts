@@ -19,11 +19,11 @@ export interface SentinelChange {
 
 /**
  * Stops Sentinels that are removed, before servers start without Sentinels. Otherwise the Sentinels could elect a
- * different primary than the designated one. If the change is undone, the Sentinels run again. If the program is killed
- * half-way, no replica takes over from a failed primary until the next update, or until an update after a refresh that
- * finds that the Sentinels do not run.
+ * different primary than the designated primary. If the change is undone, the Sentinels run again. If the program is
+ * killed half-way, no replica takes over from a failed primary until the next update, or until an update after a
+ * refresh that finds that the Sentinels do not run.
  * @throws Failure when Sentinels do not stop, or the servers do not have exactly one primary. In both cases the
- * Sentinels run again
+ *   Sentinels run again
  */
 export async function settleSentinels(
   { former, target, password }: SentinelChange,

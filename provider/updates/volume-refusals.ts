@@ -62,7 +62,7 @@ export function volumesOf({
   return { namespace, statefulSet, template };
 }
 
-/** A change, and the volumes that exist before it. */
+/** A change of the storage, and the volumes that exist before the change. */
 interface Change {
   readonly kubernetes: KubernetesClient;
   readonly before: StoredDeployment;
@@ -196,7 +196,7 @@ async function whyFixedSize({ kubernetes, claims }: Change): Promise<string | un
   return undefined;
 }
 
-/** Reason why new volumes cannot replace the existing ones. */
+/** Reason why new volumes cannot replace the existing volumes. */
 function whyNotReplaced(name: string, bound: readonly V1PersistentVolumeClaim[]): string {
   return `${heldBy(name, bound)}, and new volumes start empty. Undo the change; or ${ANOTHER_WAY}`;
 }

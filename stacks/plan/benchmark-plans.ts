@@ -18,7 +18,7 @@ import type { HostConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";
 import type { StudySectionConfig } from "../config/schema/study";
 
-/** Shape of a deployment: the numbers of primaries, and of replicas per primary. */
+/** Shape of a deployment: the number of primaries, and the number of replicas of each primary. */
 export function configuredShape(deployment: DeploymentConfig): Shape {
   return deployment.mode === "cluster"
     ? { primaries: deployment.primaries, replicasPerPrimary: deployment.replicasPerPrimary }

@@ -1,4 +1,4 @@
-/** A stack's plan as text. It is the same in a preview, in the command `plan` and in the outputs. Pure. */
+/** A stack's plan as text. The text is the same in a preview, in the command `plan` and in the outputs. Pure. */
 import { compact } from "../../lib/compact";
 import type { Prediction } from "../../lib/statistics/prediction";
 import { counted, formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
@@ -21,7 +21,7 @@ import type {
 } from "./stack-plan-types";
 import { COMMAND } from "../../lib/system/package";
 
-/** Highest number of shards that are all listed. If there are more shards, only the first ones are listed. */
+/** Highest number of shards that are all listed. If there are more shards, only the first shards are listed. */
 const MAX_LISTED_SHARDS = 6;
 const FEW_SHARDS = 3;
 
@@ -76,7 +76,7 @@ function headOf({ name, engine, mode, chart, shape, zones, pods }: DeploymentPla
   return `${name}: ${kind}${by} of ${roles}, ${nodes} in ${over} ${places.join(", ")}`;
 }
 
-/** Lines about the memory of each pod: the part for data, and the purposes of the rest. */
+/** Lines about the memory of each pod: the part for data, and the purposes of the other parts. */
 function describeLimit({ settings, memory }: DeploymentPlan): string[] {
   if (memory === null) return [];
   const wanted = Number(settings["maxmemory"] ?? 0);

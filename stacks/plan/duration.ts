@@ -9,8 +9,8 @@ import type { DeploymentPlan, MeasurementPlan, StudyPlan } from "./stack-plan-ty
 import type { Duration } from "./stack-plan-types";
 
 /**
- * Times to create the platform on EKS, and to deploy pods, seconds. The published document "Valkey on EKS" reports 30
- * minutes and 5 minutes.
+ * Seconds to create the platform on EKS, and seconds to deploy pods. The published document "Valkey on EKS" reports 30
+ * minutes for the first step and 5 minutes for the second step.
  */
 const EKS_SECONDS = 30 * 60;
 const PODS_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 2, kubernetes: 60, eks: 5 * 60 };
@@ -26,8 +26,7 @@ const AROUND_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host:
 const REFERENCE_LOAD_SECONDS = 1;
 
 /**
- * Time of a round trip to a server, including the write, seconds. In pods, it includes the port-forward of the API
- * server.
+ * Time of a round trip that writes keys to a server, seconds. In pods, it includes the port-forward of the API server.
  */
 const TRIP_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 0.03, kubernetes: 0.1, eks: 0.1 };
 

@@ -7,8 +7,8 @@ import { configuredShape } from "./benchmark-plans";
 import { isPodPlatform, podSettings } from "./pods";
 
 /**
- * Memory that a deployment's servers need in their pods. Undefined on this machine, because all servers share its
- * memory, and for Dragonfly, which does not fork.
+ * Memory that a deployment's servers need in their pods. Undefined for servers on this machine, because all of them
+ * share the machine's memory. Also undefined for Dragonfly, which does not fork.
  */
 export function memoryDemand(platform: PlatformConfig, deployment: DeploymentConfig): MemoryDemand | undefined {
   const { engine, mode, settings } = deployment;

@@ -1,4 +1,4 @@
-/** Settings of pods: the platform's settings, overridden by those of each deployment. Pure. */
+/** Settings of pods: the platform's settings, overridden by the settings of each deployment. Pure. */
 import { SERVER_IMAGES } from "../../platforms/kubernetes/default-images";
 import type { Toleration } from "../../platforms/kubernetes/pods/pods";
 import { toDirectives } from "../../valkey/settings/settings";
@@ -33,7 +33,7 @@ interface Amounts {
   readonly memory: string;
 }
 
-/** Settings of a deployment's pods: the platform's settings, overridden by the deployment's. */
+/** Settings of a deployment's pods: the platform's settings, overridden by the deployment's own settings. */
 export interface PodSettings {
   readonly image: string;
   readonly resources: { readonly requests: Amounts; readonly limits: Amounts };

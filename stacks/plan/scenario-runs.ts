@@ -27,7 +27,7 @@ export type SubjectPlan = Pick<HostDeploymentPlan, "name" | "mode" | "shape" | "
   readonly machines: "one" | "several";
 };
 
-/** Deployments in pods on which scenarios can run: only those of Valkey. */
+/** Deployments in pods on which scenarios can run: only deployments of Valkey. */
 export function podSubjectPlans(
   platform: PodPlatform,
   { deployments }: Pick<StackConfig, "deployments">,

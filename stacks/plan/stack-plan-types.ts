@@ -14,10 +14,10 @@ import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import type { WorkloadConfig } from "../../benchmarks/workloads/mixed-workload-schema";
 
-/** Version of the plan's format. It increases with every change that older programs would misread. */
+/** Version of the plan's format. The version increases with every change that older programs would misread. */
 export const PLAN_VERSION = 1;
 
-/** The plan of a stack. `plan --json` prints it. */
+/** The plan of a stack, which `plan --json` prints. */
 export interface StackPlan {
   readonly version: typeof PLAN_VERSION;
   readonly stack: string;
@@ -55,13 +55,13 @@ export interface DeploymentPlan {
   readonly shards: readonly ShardPlan[];
   readonly settings: Readonly<Record<string, string>>;
   readonly oversubscribed: boolean;
-  /** Division of the memory limit of each pod; null on the host and for Dragonfly. */
+  /** Division of the memory limit of each pod; null on the platform `host` and for Dragonfly. */
   readonly memory: MemoryPlan | null;
-  /** Consequences of each kind of failure, in the order of severity; empty on the host. */
+  /** Consequences of each kind of failure, in the order of severity; empty on the platform `host`. */
   readonly survives: readonly Survival[];
-  /** Pods of the deployment; null on the host. */
+  /** Pods of the deployment; null on the platform `host`. */
   readonly pods: PodsPlan | null;
-  /** Highest traffic of the cluster bus without load of clients; null in replication mode. */
+  /** Highest traffic of the cluster bus while clients send no load; null in replication mode. */
   readonly bus:
     | (BusTraffic & {
         /** Cost of the traffic between zones; null if no price is known. */ readonly usdPerHour: number | null;
@@ -102,15 +102,15 @@ export interface MeasurementPlan {
   /** Mixed workloads by name, measured after the tests. */
   readonly workloads: Readonly<Record<string, WorkloadConfig>>;
   readonly rounds: number;
-  /** Search for the capacity, after the measurements; null without a search. */
+  /** Search for the capacity, which runs after the measurements; null without a search. */
   readonly capacity: CapacityPlan | null;
   /** Number of measurements: (tests + workloads) × deployments × rounds. */
   readonly count: number;
-  /** Number of load generators that run at the same time. Each has the workload's number of clients. */
+  /** Number of load generators that run at the same time. Each load generator has the workload's number of clients. */
   readonly runners: number;
   /**
-   * Number of Jobs, without the Jobs of a search; null on the host. There is one Job for each measurement, one for each
-   * reference load, and one that detects the load generator's features.
+   * Number of Jobs, without the Jobs of a search; null on the platform `host`. There is one Job for each measurement,
+   * one for each reference load, and one that detects the load generator's features.
    */
   readonly jobs: number | null;
 }
@@ -146,8 +146,8 @@ export interface StudyPlan {
   readonly treatments: number;
   readonly varied: Readonly<Record<string, readonly (string | number)[]>>;
   /**
-   * Target relative precision of every comparison. The study ends when every comparison reaches it, or after `budget`
-   * seconds.
+   * Target relative precision of every comparison. The study ends when every comparison reaches this precision, or
+   * after `budget` seconds.
    */
   readonly precision: number;
   readonly budget: number;

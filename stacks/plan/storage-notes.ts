@@ -30,7 +30,7 @@ function lossOf(deployment: DeploymentConfig): string {
   return `${kept} on the disks of the machines, so a deleted pod comes back as a new node without keys. ${then}`;
 }
 
-/** Note on volumes that contain no keys; undefined if they contain keys, and for clusters that are not large. */
+/** Note on volumes that contain no keys; undefined if the volumes contain keys, or if the cluster is not large. */
 function needlessVolumes(deployment: DeploymentConfig): string | undefined {
   const count = nodeCount(configuredShape(deployment));
   if (keepsKeys(deployment) || count < LARGE_CLUSTER_NODES) return undefined;

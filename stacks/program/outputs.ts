@@ -1,6 +1,7 @@
 /**
- * Stack outputs: the addresses of the deployments, and the content of results.json with the comparison. They contain no
- * secrets. Latency distributions are only in results.json, because Pulumi prints every output at every update.
+ * Stack outputs: the addresses of the deployments, and the content of results.json with the comparison. The outputs
+ * contain no secrets. Latency distributions are only in results.json, because Pulumi prints every output at every
+ * update.
  */
 import { z } from "zod";
 import type { Comparison, MeasuredResults } from "../../benchmarks/results/comparison";
@@ -9,7 +10,7 @@ import { resultsSchema } from "../../benchmarks/results/schema";
 import type { TopologyRecord } from "../../valkey/verification/topology-record";
 import { topologySchema } from "../../valkey/verification/topology-record";
 import type { StackPlan } from "../plan/stack-plan-types";
-/** Version of the outputs' format. It increases with every change that older programs would misread. */
+/** Version of the outputs' format. The version increases with every change that older programs would misread. */
 export const OUTPUTS_VERSION = 1;
 
 const endpointSchema = z.strictObject({

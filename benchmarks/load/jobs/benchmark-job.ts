@@ -11,8 +11,8 @@ import { PASSWORD_KEY, podSpec } from "./runner-pod";
 export interface JobObjects {
   readonly job: Plain<V1Job>;
   /**
-   * Password of the user that is created for the run. The Job owns this Secret, so it starts suspended until the Secret
-   * exists.
+   * Secret with the password of the user that is created for the run. The Job owns this Secret, so the Job starts
+   * suspended and waits until the Secret exists.
    */
   readonly secret: Plain<V1Secret> | undefined;
   /** Files of the sidecar. The Job owns the ConfigMap. */
@@ -20,11 +20,15 @@ export interface JobObjects {
 }
 
 /**
- * Seconds that Kubernetes keeps a finished Job if this program does not delete it. In this time its logs can be read.
+ * Seconds that Kubernetes keeps a finished Job if this program does not delete it. In this time the logs of the Job can
+ * be read.
  */
 const TTL_SECONDS = 300;
 
-/** An indexed Job with one pod per runner. If it owns other objects, it starts suspended until they are created. */
+/**
+ * An indexed Job with one pod per runner. If the Job owns other objects, the Job starts suspended and waits until these
+ * objects are created.
+ */
 export function benchmarkJob(plan: JobPlan): JobObjects {
   const { name, namespace, runner, user, files } = plan;
   const labels = { ...JOB_LABELS };

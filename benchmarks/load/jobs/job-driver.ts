@@ -32,7 +32,8 @@ export interface JobLoadDriverOptions {
   /** The deployments to measure. */
   readonly deployments: readonly PodDeployment[];
   /**
-   * Image of the runners. It is the same for all deployments, so that the same load generator measures all of them.
+   * Image of the runners. The image is the same for all deployments, so that the same load generator measures all of
+   * them.
    * @default the image of the first deployment
    */
   readonly image?: string | undefined;
@@ -42,13 +43,13 @@ export interface JobLoadDriverOptions {
   readonly report?: ReportProgress | undefined;
 }
 
-/** Time that is added to the sum of all timeouts, seconds. After this time Kubernetes ends the Job. */
+/** Seconds that are added to the sum of all timeouts of a Job. Kubernetes ends the Job after the total. */
 const DEADLINE_SLACK_SECONDS = 120;
 
 /** A Job that is not created yet, with the values that it was made from. */
 interface PreparedJob<R> {
   readonly run: JobRun;
-  /** The warm-up, if there is one, and then the measured run. */
+  /** The warm-up, if there is a warm-up, and then the measured run. */
   readonly runs: readonly R[];
   readonly phases: readonly JobPhase[];
   readonly servers: PodDeployment;
@@ -156,8 +157,8 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
   }
 
   /**
-   * Descriptions of machine settings that differ from the promised values. It covers the machines of the runners, and
-   * asks each machine once, while the runners wait to start.
+   * Descriptions of the settings of the runners' machines that differ from the promised values. Each machine is asked
+   * once, while the runners wait to start.
    */
   async #untuned(run: JobRun): Promise<string[]> {
     const { tuning } = this.options.plan;
@@ -175,7 +176,7 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
   }
 }
 
-/** Runs valkey-benchmark in Jobs. It uses only options that the valkey-benchmark of the image has. */
+/** Runs valkey-benchmark in Jobs. The driver uses only options that the valkey-benchmark of the image has. */
 export class ValkeyBenchmarkJobDriver extends JobLoadDriver<ValkeyBenchmarkRun> implements ValkeyBenchmarkDriver {
   private constructor(
     kubernetes: KubernetesClient,

@@ -38,7 +38,7 @@ export interface JobFacts<R> {
   readonly untuned: readonly string[];
 }
 
-/** Lowest share of the measured time in which all runners must run. */
+/** Share of the measured time. If all runners run at the same time for a smaller share, the result has a warning. */
 const OVERLAP_LIMIT = 0.95;
 
 /** The measurement of one runner. */
@@ -104,8 +104,8 @@ function merged(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | 
 }
 
 /**
- * The measurement of one runner. Its measured time is the last part of the phase, because a load generator first
- * connects.
+ * The measurement of one runner. The measured time of the runner is the last part of the phase, because the load
+ * generator connects first.
  */
 function runnerMeasurement<R>(
   record: RunnerRecord,

@@ -17,8 +17,8 @@ export interface RunnerPlan {
    */
   readonly sharing: boolean;
   /**
-   * Requests and limits of each runner. A CPU limit slows the load generator down. It can be set because security
-   * scanners demand it (CKV_K8S_11).
+   * Requests and limits of each runner. A CPU limit slows the load generator down. A CPU limit can be set nevertheless,
+   * because security scanners demand one (CKV_K8S_11).
    * @default 100m and 64Mi, at most 1Gi
    */
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
@@ -35,9 +35,10 @@ export interface RunnerPlan {
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
   /**
-   * Zones among which the runners are divided evenly. They are filled in the given order. Each runner has a machine
-   * without other runners. This option is for machines that are started for the runners, one machine per runner.
-   * @default any zone, on separate machines if there are any
+   * Zones among which the runners are divided evenly. The zones are filled in the given order. Each runner has a
+   * machine without other runners. This option is for machines that are started for the runners, one machine per
+   * runner.
+   * @default any zone, on separate machines if enough machines exist
    */
   readonly ownMachinesIn?: readonly string[] | undefined;
   /**

@@ -109,7 +109,7 @@ export class JobRun {
     return begunMs;
   }
 
-  /** The containers of the runners. They are known after the start. */
+  /** The containers of the runners. The containers are known after the start. */
   async containers(): Promise<readonly PlacedContainer[]> {
     const pods = (await this.#pods()).filter((pod) => !hasEnded(pod));
     return pods.map((pod) => ({
@@ -169,14 +169,15 @@ export class JobRun {
   }
 
   /**
-   * Whether all runners have arrived at a phase. Each runner makes a key longer, and SETRANGE returns the length of
-   * this key. SETRANGE changes neither the hits nor the misses, which are counted during the measurement.
+   * Whether all runners have arrived at a phase. Each runner that arrives makes one key longer. The query is a
+   * SETRANGE, which returns the length of this key. SETRANGE changes neither the hits nor the misses, which are counted
+   * during the measurement.
    */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;
   }
 
-  /** Checks the pods. It sends nothing to the servers while they are measured. */
+  /** Checks the pods. This check sends nothing to the servers, because they are being measured. */
   async #watchPods(milliseconds: number): Promise<void> {
     const until = Date.now() + milliseconds;
     for (let left = milliseconds; left > 0; left = until - Date.now()) {

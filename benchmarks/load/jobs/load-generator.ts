@@ -12,7 +12,7 @@ import type { BinaryFiles, LoadSidecar } from "./sidecar";
 export interface JobPhase {
   /** Arguments, with placeholders for the values that differ between runners (`runner-script.ts`). */
   readonly arguments: readonly string[];
-  /** Server to which valkey-cli connects. It stores the keys with which runners wait for each other. */
+  /** Server to which valkey-cli connects. This server stores the keys with which runners wait for each other. */
   readonly endpoint: Endpoint;
   /** Seed of the first runner. Each further runner has the next higher number. */
   readonly seed: number;
@@ -60,9 +60,9 @@ export interface JobLoadGenerator<R> {
   readonly user: (run: R) => BenchmarkUser | undefined;
   /** The phase for a run, the same for all runners. */
   readonly phase: (run: R, access: JobAccess, deployment: Pick<Deployment, "mode" | "nodes" | "access">) => JobPhase;
-  /** Command line of one runner, without secrets. It is written to the record. */
+  /** Command line of one runner, without secrets. The record contains this command line. */
   readonly command: (run: R, index: number, runners: number) => readonly string[];
-  /** Number of threads of the load generator. It determines the CPU limit. */
+  /** Number of threads of the load generator. This number determines the CPU limit. */
   readonly threads: (run: R) => number;
   /** @throws Failure if the output cannot be parsed */
   readonly parse: (text: string, run: R) => ParsedOutput;

@@ -109,7 +109,10 @@ function loadResources({ runner }: JobPlan): NonNullable<Container["resources"]>
   return { requests: { ...requests }, ...(limits && { limits: { ...limits } }) };
 }
 
-/** Resources of the waiting container. It has a CPU limit only if the load generator has limits as well. */
+/**
+ * Resources of the waiting container. The waiting container has a CPU limit only if the load generator has limits as
+ * well.
+ */
 function waitingResources({ runner }: JobPlan): NonNullable<Container["resources"]> {
   const limits = runner.resources?.limits === undefined ? { memory: "64Mi" } : WAITING_RESOURCES;
   return { requests: WAITING_RESOURCES, limits };

@@ -1,4 +1,6 @@
-/** The record that a runner writes (`runner.sh`): the load generator's output, its time and its CPU use. Pure. */
+/**
+ * The record that a runner writes (`runner.sh`): the output, the duration and the CPU use of the load generator. Pure.
+ */
 import { Failure } from "../../../lib/errors";
 import { RECORD_LINE_PREFIX } from "./runner-script";
 
@@ -23,7 +25,7 @@ export interface RunnerPhase {
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 
-/** Clock ticks per second in /proc. It is 100 for programs on every Linux machine. */
+/** Clock ticks per second in /proc. The value is 100 for programs on every Linux machine. */
 const TICKS_PER_SECOND = 100;
 
 /** The lines that `record_counters` of `runner.sh` writes. */

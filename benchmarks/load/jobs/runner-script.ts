@@ -1,7 +1,7 @@
 /**
  * The script of a runner's container (`runner.sh`), and the names that it shares with this program. Runners wait for
- * each other and report through the server under test, because all of them can reach it. They use their own keys, and
- * only commands that no test sends, so that the counts of a test do not include them.
+ * each other and report through the server under test, because all of them can reach it. The runners use their own
+ * keys, and only commands that no test sends, so that the counts of a test do not include the runners' commands.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ export const PLACEHOLDERS = {
   password: "@PASSWORD@",
   /** `user:password`, the form that memtier_benchmark accepts. The sidecar inserts it (`sidecar.sh`). */
   credentials: "@CREDENTIALS@",
-  /** Separator between the arguments of the warm-up and those of the measurement. */
+  /** Separator between the arguments of the warm-up and the arguments of the measurement. */
   then: "@THEN@",
 } as const;
 
@@ -34,7 +34,8 @@ export interface RunnerKeys {
   /** A list with one element for each runner. The phase starts when the list exists. */
   readonly go: (phase: number) => string;
   /**
-   * The same list before the start. To start the phase, RENAME turns it into `go` in one step. No test sends RENAME.
+   * The list `go` under the name that it has before the start. To start the phase, RENAME changes this name to `go` in
+   * one step. No test sends RENAME.
    */
   readonly ready: (phase: number) => string;
   /** The record of a runner. */

@@ -68,7 +68,8 @@ function runnerName(pod: Pod): string {
 }
 
 /**
- * Whether a pod was deleted or evicted. Its exit status is then that of a signal, which is not a failure of the runner.
+ * Whether a pod was deleted or evicted. The exit status of such a pod is the status of a signal, which is not a failure
+ * of the runner.
  */
 function isTakenAway(pod: Pod): boolean {
   return pod.metadata?.deletionTimestamp !== undefined || disruption(pod) !== undefined;

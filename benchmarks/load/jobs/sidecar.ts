@@ -12,7 +12,7 @@ export interface LoadSidecar {
   readonly program: string;
   /** Shell command that runs once before the first request. @default nothing */
   readonly setup?: string;
-  /** File that the load generator writes. It belongs to the output. @default no file */
+  /** File that the load generator writes. The file is part of the load generator's output. @default no file */
   readonly result?: string;
 }
 

@@ -69,7 +69,7 @@ export class GeneratorProcess {
   }
 
   /**
-   * Starts the load and waits for its end.
+   * Starts the load and waits until the load has ended.
    * @returns one tally for each worker
    * @throws Failure when the process ends without a result
    */

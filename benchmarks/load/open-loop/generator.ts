@@ -28,7 +28,7 @@ export interface OpenLoopGeneratorOptions {
   readonly access: NodeAccess;
   /** Finds the servers and the slots that they own. */
   readonly discoverRoutes: DiscoverRoutes;
-  /** Total number of connections. They are divided evenly among the servers that receive requests. */
+  /** Total number of connections. The connections are divided evenly among the servers that receive requests. */
   readonly clients: number;
   /** Number of requests per arrival. Requests for the same server are sent together. */
   readonly pipeline: number;
@@ -163,7 +163,7 @@ export class OpenLoopGenerator {
     });
   }
 
-  /** Closes all connections. It is for a generator that did not run. */
+  /** Closes all connections. This method is for a generator that did not run. */
   close(): void {
     this.#close();
   }

@@ -1,7 +1,7 @@
 /**
- * Calls back at intended times. Timers of the event loop are up to a millisecond late, which would add to every
- * latency. So the loop spins while a reply is awaited or the next intended time is near. Otherwise it sleeps until a
- * tenth of a millisecond before the next intended time. `onArrival` receives the lateness that remains.
+ * Calls back at intended times. Timers of the event loop are up to a millisecond late, and this lateness would add to
+ * every latency. So the loop spins while a reply is awaited or the next intended time is near. Otherwise it sleeps
+ * until a tenth of a millisecond before the next intended time. `onArrival` receives the lateness that remains.
  */
 import { epochMs } from "../../../lib/clock";
 
@@ -27,15 +27,15 @@ export interface PacerCallbacks {
  */
 const MAX_PER_TURN = 128;
 /**
- * Milliseconds before an intended time at which the loop begins to spin. Until then it waits for a timer, and replies
- * can wake it.
+ * Milliseconds before an intended time. At this moment the loop begins to spin. Until this moment it waits for a timer,
+ * and replies can wake it.
  */
 const TIMER_MS = 2.5;
 /** Greatest lateness of a timer, milliseconds. */
 const TIMER_LATE_MS = 1.5;
 /** Usual lateness of a nap, milliseconds. A nap must be at least twice as long to be useful. */
 const NAP_LATE_MS = 0.08;
-/** Duration of a turn after the last arrival, milliseconds. */
+/** Duration of a turn of the loop after the last arrival, milliseconds. */
 const DRAIN_MS = 2;
 
 const NAPPING = new Int32Array(new SharedArrayBuffer(4));

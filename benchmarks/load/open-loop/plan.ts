@@ -1,6 +1,6 @@
 /**
- * The plan of a process of the open-loop generator, and the messages of the process. Each is one line of JSON on
- * standard input or output.
+ * The plan of a process of the open-loop generator, and the messages of the process. The plan and each message are one
+ * line of JSON on standard input or output.
  */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../../workloads/mixed-workload";
@@ -77,7 +77,7 @@ export const processMessageSchema = z.discriminatedUnion("event", [
   z.strictObject({
     event: z.literal("result"),
     tallies: z.array(tallySchema),
-    /** When the process sent the result, milliseconds since the epoch. */ endedMs: z.number().optional(),
+    /** Time at which the process sent the result, milliseconds since the epoch. */ endedMs: z.number().optional(),
   }),
   z.strictObject({ event: z.literal("failed"), message: z.string() }),
 ]);

@@ -9,8 +9,8 @@ export const tallySchema = z.strictObject({
   /** Number of requests whose intended time has passed. */
   offered: count,
   /**
-   * Number of offered requests that were sent at least once. For the other requests the queue was full, or no server
-   * accepted them in time.
+   * Number of offered requests that were sent at least once. The other requests were never sent, because the queue was
+   * full or no server accepted them in time.
    */
   sent: count,
   /** Number of requests with a reply that is not an error. */
@@ -27,7 +27,7 @@ export const tallySchema = z.strictObject({
   /** Number of redirects that were followed, by kind: MOVED, ASK, TRYAGAIN. */
   redirects: z.record(z.string(), count),
   reconnects: count,
-  /** Highest number of requests that were offered but not settled at the same moment. */
+  /** Highest number of requests that were offered but not settled, counted at one moment. */
   mostInFlight: count,
   /** Latencies of acknowledged reads and writes, measured from the intended time. */
   reads: z.string(),
@@ -39,7 +39,7 @@ export const tallySchema = z.strictObject({
   lag: z.string(),
   /** Start of the load, milliseconds since the epoch. */
   fromMs: z.number(),
-  /** Time at which the last request was settled or the load ended, whichever is later. */
+  /** Time at which the last request was settled or at which the load ended, whichever is later. */
   toMs: z.number(),
   /** Seconds in which the generator was busy. */
   busySeconds: count,
@@ -49,7 +49,7 @@ export type TallyData = z.infer<typeof tallySchema>;
 
 type Kinds = Record<string, number>;
 
-/** Counts of one worker, or merged counts of several workers. The fields are those of `tallySchema`. */
+/** Counts of one worker, or merged counts of several workers. The fields are the fields of `tallySchema`. */
 export class Tally {
   offered = 0;
   sent = 0;

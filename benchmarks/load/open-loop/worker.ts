@@ -7,8 +7,8 @@ import { routeDiscovery } from "./connections/routes";
 import { arrivalSchedule } from "./requests/schedule";
 
 /**
- * Number of independent streams of random numbers in one worker. They are for arrivals, operations and the choice of
- * replicas.
+ * Number of independent streams of random numbers in one worker. The streams are for arrivals, operations and the
+ * choice of replicas.
  */
 const STREAMS = 3;
 

@@ -8,11 +8,11 @@ import type { Workload } from "../../workloads/workload";
 import type { ValkeyBenchmarkFeatures } from "./features";
 
 /**
- * Interval at which valkey-benchmark reads its clock if it uses threads, seconds. A run with a fixed number of requests
- * therefore ends up to 250 ms late.
+ * Seconds between two ticks of valkey-benchmark's clock. valkey-benchmark reads the clock only at each tick if it uses
+ * threads. A run with a fixed number of requests therefore ends up to 250 ms late.
  */
 export const CLOCK_TICK_SECONDS = 0.25;
-/** Shortest measurement of which a tick of the clock is at most 1 %, seconds. */
+/** Duration of the shortest measurement in which one tick (250 ms) is at most 1 % of the duration, seconds. */
 export const MIN_SECONDS_WITH_TICK = 100 * CLOCK_TICK_SECONDS;
 
 /** One run of valkey-benchmark. */
@@ -23,8 +23,8 @@ export interface ValkeyBenchmarkRun {
   readonly test: NamedTest;
   readonly workload: Workload;
   /**
-   * Length of the run. It is a number of requests if the workload sets one or valkey-benchmark lacks `--duration`;
-   * otherwise it is in seconds.
+   * Length of the run. The length is a number of requests if the workload sets a number of requests or if
+   * valkey-benchmark lacks `--duration`. Otherwise it is a number of seconds.
    */
   readonly length: Workload["length"];
   /** Seed, different for every run. Without a seed, runners that start in the same second would draw the same keys. */
@@ -91,9 +91,9 @@ const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
 };
 
 /**
- * Whether valkey-benchmark uses threads and therefore reads its clock only at intervals. In cluster mode it always
- * does. In replication mode, a workload with one thread is sent without threads: this is as fast, and a run with a
- * fixed number of requests ends exactly.
+ * Whether valkey-benchmark uses threads and therefore reads its clock only at intervals. In cluster mode it always uses
+ * threads. In replication mode, a workload with one thread is sent without threads, because this is as fast, and
+ * because a run with a fixed number of requests ends exactly.
  */
 export function usesThreads({
   mode,
@@ -124,8 +124,9 @@ export function withoutSecrets(args: readonly string[]): string[] {
 }
 
 /**
- * Length of a measurement with this version of valkey-benchmark. If it lacks `--duration`, seconds are converted into a
- * number of requests with the expected rate. The number is so large that a tick is at most 1 % of the time.
+ * Length of a measurement with this version of valkey-benchmark. If this version lacks `--duration`, a length in
+ * seconds is converted into a number of requests: the seconds multiplied by the expected rate. The number of requests
+ * is large enough that one tick of valkey-benchmark's clock is at most 1 % of the measurement's duration.
  * @param expectedRate requests per second
  */
 export function effectiveLength(

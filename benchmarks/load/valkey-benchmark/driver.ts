@@ -11,7 +11,10 @@ export interface ValkeyBenchmarkDriver extends LoadDriver<ValkeyBenchmarkRun> {
 
 export type ValkeyBenchmarkRequest = LoadRequest<ValkeyBenchmarkRun>;
 
-/** The run of one of several load generators. It has a part of the requests and of the rate, and its own seed. */
+/**
+ * The run of one load generator among several load generators. This run has a part of the requests and of the rate, and
+ * its own seed.
+ */
 export function runnerShare(run: ValkeyBenchmarkRun, index: number, count: number): ValkeyBenchmarkRun {
   const part = (whole: number): number => Math.floor(whole / count) + (index < whole % count ? 1 : 0);
   const { rate } = run.workload;

@@ -35,7 +35,10 @@ export interface LocalValkeyBenchmarkOptions {
   readonly cpus?: readonly number[] | undefined;
 }
 
-/** Lowest share of the measured time in which all load generators must run. */
+/**
+ * Share of the measured time. If all load generators run at the same time for a smaller share, the result has a
+ * warning.
+ */
 const COMMON_TIME = 0.95;
 
 /** Runs valkey-benchmark as one or several processes on this machine. */
@@ -83,7 +86,7 @@ export class LocalValkeyBenchmarkDriver implements ValkeyBenchmarkDriver {
     };
   }
 
-  /** Runs all load generators at the same time. If one fails, the others are killed. */
+  /** Runs all load generators at the same time. If one load generator fails, the other load generators are killed. */
   async #runAll(name: string, run: ValkeyBenchmarkRun, signal: AbortSignal, prefix = ""): Promise<OneRun[]> {
     const failed = new AbortController();
     const either = AbortSignal.any([signal, failed.signal]);
@@ -198,7 +201,7 @@ class ReportedOutput implements OutputCollector {
     return this.#error === "" ? this.#out : `${this.#out}\n${this.#error}`;
   }
 
-  /** The last lines of the error output. If there is no error output, the last lines of the whole output. */
+  /** The last lines of the error output. If there is no error output, these are the last lines of the whole output. */
   get lastLines(): string {
     return lastTwoLines(this.#error.trim() === "" ? this.#out : this.#error);
   }

@@ -1,7 +1,7 @@
 /**
  * Format of results.om: the results of a run in the OpenMetrics text format 1.0, with the date of the run. `promtool
- * tsdb create-blocks-from openmetrics` reads it. The node exporter's textfile collector does not, because it rejects
- * samples with a date. Pure.
+ * tsdb create-blocks-from openmetrics` reads this format. The node exporter's textfile collector cannot read it,
+ * because the collector rejects samples with a date. Pure.
  */
 import { compact } from "../../../lib/compact";
 import { formatObjective } from "../../capacity/objective";
@@ -22,7 +22,7 @@ interface Family {
   readonly name: string;
   readonly help: string;
   readonly samples: readonly Sample[];
-  /** Unit, with which the name of the metric ends. Undefined if OpenMetrics does not define such a unit. */
+  /** Unit at the end of the metric's name. Undefined if OpenMetrics does not define such a unit. */
   readonly unit?: string;
 }
 

@@ -101,7 +101,7 @@ export function describeExtent({
   return `${counted(rounds, "round")} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
 }
 
-/** Reason why a study ended: each comparison is precise, or the budget is used up. */
+/** Reason why a study ended: every comparison is precise, or the budget is used up. */
 export function describeEnd({
   ended,
   precision,

@@ -24,7 +24,7 @@ export const METRICS: Readonly<Record<Metric, { readonly title: string; readonly
   "cpu-per-operation": { title: "servers' CPU per operation", unit: " µs" },
 };
 
-/** Value of the metric in one measurement. @returns undefined if it was not measured */
+/** Value of the metric in one measurement. @returns undefined if the metric was not measured */
 export function metricValue(record: MeasurementRecord, metric: Metric): number | undefined {
   switch (metric) {
     case "throughput":
@@ -84,8 +84,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * Value of `other` divided by value of `base`. It comes from interleaved measurements if there are any. Otherwise it
-   * comes from the rounds that have both treatments.
+   * Value of `other` divided by value of `base`. The values come from interleaved measurements if such measurements
+   * exist. Otherwise they come from the rounds in which both treatments were measured.
    */
   ratio(base: Treatment, other: Treatment, test: string, metric: Metric): Ratio {
     const interleaved = this.#interleavedRates(base, other, test, metric);
@@ -104,7 +104,7 @@ export class StudyAnalysis {
    * If there is no such round, the pairs come from rounds in which both were interleaved with the same third treatment.
    * Each rate is then divided by the rate of the third treatment.
    *
-   * This works for throughput only, because a paused server delays its replies, and pausing costs CPU.
+   * Interleaved measurements give only throughput, because a paused server delays its replies, and pausing costs CPU.
    */
   #interleavedRates(base: Treatment, other: Treatment, test: string, metric: Metric): RatioPair[] {
     if (metric !== "throughput") return [];
@@ -139,7 +139,10 @@ export class StudyAnalysis {
     );
   }
 
-  /** The client or the machine, if it limited at least half of a treatment's measurements. Otherwise undefined. */
+  /**
+   * The client or the machine, if either of them limited at least half of a treatment's measurements. Otherwise
+   * undefined.
+   */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(treatment, test);
     const share = (...codes: readonly Warning["code"][]): number =>
@@ -176,7 +179,7 @@ export class StudyAnalysis {
   /**
    * The ratios whose precision decides when a study ends. They are the ratios of throughput at full speed, and of CPU
    * per operation at an offered rate.
-   * @param isOut whether a treatment was given up; its ratios are ignored
+   * @param isOut whether a treatment was given up. The ratios of such a treatment are ignored
    */
   decidingRatios(isOut: (treatment: Treatment) => boolean): Ratio[] {
     const isDecisive = ({ base, other }: TreatmentPair, metric: Metric): boolean =>
@@ -231,13 +234,13 @@ export class StudyAnalysis {
   }
 }
 
-/** Metrics by which two treatments can be compared. Empty if their offered rates differ. */
+/** Metrics by which two treatments can be compared. Empty if the two treatments have different offered rates. */
 function metricsOf(base: Treatment, other: Treatment): Metric[] {
   if (base.workload.rate !== other.workload.rate) return [];
   return base.workload.rate === undefined ? ["throughput", "p99", "cpu-per-operation"] : ["p99", "cpu-per-operation"];
 }
 
-/** Groups of treatments that differ only in this factor. */
+/** Groups of treatments. The treatments of one group differ only in this factor. */
 export function groupsVarying(treatments: readonly Treatment[], factor: Factor): Treatment[][] {
   const groups = new Map<string, Treatment[]>();
   for (const treatment of treatments) {

@@ -19,11 +19,11 @@ export interface ClaimBasis {
   readonly analysis: StudyAnalysis;
   /** Number of CPUs that servers and load generators share. */
   readonly cores: number;
-  /** Version that the servers report, by the ID of their treatment. */
+  /** Version that the servers of each treatment report, by the ID of the treatment. */
   readonly versions: ReadonlyMap<string, string>;
   /** Table growth in every round, by the ID of the treatment. */
   readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
-  /** Bytes per value during the measurement of table growth; undefined if it was not measured. */
+  /** Bytes per value during the measurement of table growth; undefined if table growth was not measured. */
   readonly growthSize: number | undefined;
 }
 
@@ -93,14 +93,17 @@ export function describeRatio({ ratio, low, high }: Ratio): string {
 }
 
 /**
- * Number of cores that servers and load generators need so that no thread waits for a core. It is one core per busy
- * thread, and one core for sending.
+ * Number of cores that servers and load generators need so that no thread waits for a core. This is one core for each
+ * busy thread, and one core for sending.
  */
 export function coresNeeded(treatments: readonly Treatment[]): number {
   return 1 + Math.max(1, ...treatments.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
 }
 
-/** Reason why this machine cannot show a speed-up between these treatments; undefined if it can. */
+/**
+ * Reason why this machine cannot show a speed-up between these treatments; undefined if this machine can show a
+ * speed-up.
+ */
 export function machineLimitReason(
   { analysis, cores }: ClaimBasis,
   treatments: readonly Treatment[],
@@ -119,7 +122,7 @@ export function machineLimitReason(
   return limited.length === 0 ? undefined : limited.join("; ");
 }
 
-/** Name of what limited a measurement if it was not the servers. */
+/** The limit of a measurement as text: the client or the machine. */
 export function limitName(by: "client" | "machine"): string {
   return by === "client" ? "load generator" : "machine";
 }

@@ -43,7 +43,8 @@ export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entri
 }
 
 /**
- * Entries of pairs, without pairs that were given up. For these, the separate measurements of both treatments are used.
+ * Entries of pairs, without the pairs that were given up. For a pair that was given up, the separate measurements of
+ * its two treatments are used.
  */
 function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
   return entries
@@ -61,12 +62,15 @@ export function measuredSeconds(entries: readonly StudyLogEntry[]): number {
   return entries.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** Reason why a treatment was given up; undefined if it was not. */
+/** Reason why a treatment was given up; undefined if the treatment was not given up. */
 export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEntry[]): string | undefined {
   return givenUpReasonOf(treatment.id, entries);
 }
 
-/** Reason why the subject of a step was given up; undefined if it was not. @param subject see `stepSubject` */
+/**
+ * Reason why the subject of a step was given up; undefined if the subject was not given up. @param subject see
+ * `stepSubject`
+ */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
   const own = entries
     .filter((entry) => entry.kind !== "reference-load" && subjectOfEntry(entry) === subject)
@@ -126,8 +130,8 @@ export function evaluateStudy(state: StudyState): StudyRecord {
 }
 
 /**
- * Whether any reference load differs from the median. A single one is enough, because it is unknown when the machine
- * changed.
+ * Whether any reference load differs from the median. A single different reference load is enough, because nobody knows
+ * when the machine changed.
  */
 export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   const rates = entries.flatMap((entry) => (entry.kind === "reference-load" ? [entry.rps] : []));
@@ -144,7 +148,10 @@ function scalingFits(
   const limitOf = (treatment: Treatment, test: string): string | undefined =>
     pinningOf(treatment, cpus)?.sharedCpus ?? lackingCores(treatment, cpus) ?? measuredLimit(analysis, treatment, test);
   const unlessCluster = ({ mode }: Treatment): string | undefined => (mode === "cluster" ? undefined : "not a cluster");
-  /** Whether a treatment of the fit has an offered rate; if `isOffered` is false, whether one has none. */
+  /**
+   * If `isOffered` is true: whether a treatment of the fit has an offered rate. If `isOffered` is false: whether a
+   * treatment of the fit has no offered rate.
+   */
   const hasRate = (fit: StudyFit, isOffered: boolean): boolean =>
     [...fit.treatments, ...fit.excluded.map(({ treatment }) => treatment)].some(
       (id) => (analysis.treatment(id)?.workload.rate !== undefined) === isOffered,

@@ -18,7 +18,7 @@ export interface BytesPerEntry {
   readonly maxAtKeys: number;
 }
 
-/** @returns undefined if no sample has `MIN_KEYS` keys */
+/** @returns undefined if every sample has fewer than `MIN_KEYS` keys */
 export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefined {
   const points = samples
     .filter(({ keys }) => keys >= MIN_KEYS)
@@ -33,15 +33,15 @@ export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefin
 
 /** A dip of the insertion rate. */
 export interface RateDip {
-  /** Number of keys in the table. */
+  /** Number of keys that the table had at the dip. */
   readonly keys: number;
-  /** The lowest rate as a fraction of the median rate. */
+  /** The lowest rate of the dip as a fraction of the median rate. */
   readonly part: number;
 }
 
 /** Length of the window over which a rate is averaged, seconds. Shorter windows would show effects of the scheduler. */
 const WINDOW_SECONDS = 0.25;
-/** Fraction of the median rate. A window with a lower rate is a dip. */
+/** Fraction of the median rate. A window in which the rate is lower is a dip. */
 const DIP = 0.7;
 
 /** Keys inserted per second, in windows of a quarter of a second. */
@@ -57,7 +57,8 @@ export function insertionRates({ samples }: TableGrowth): { readonly keys: numbe
 }
 
 /**
- * Distance at which two dips count as separate, in doublings of the number of keys. Dips that are closer count as one.
+ * Smallest distance between two separate dips, in doublings of the number of keys. Dips that are closer to each other
+ * count as one dip.
  */
 const APART = 0.15;
 

@@ -29,8 +29,8 @@ function threadsOf({ settings }: Treatment): number {
 }
 
 /**
- * The treatment with the fewest io-threads for which no other treatment is faster. Idle io-threads spin, so more
- * threads are worse unless they are faster.
+ * The fastest treatment. If several treatments are equally fast, it is the treatment with the fewest io-threads among
+ * them. Idle io-threads spin, so more threads are worse unless they are faster.
  * @param group treatments that differ only in io-threads, in ascending order of threads
  */
 export function bestTreatment(
@@ -47,7 +47,11 @@ export function bestTreatment(
   );
 }
 
-/** The first loss of throughput at the step from fewer threads than cores to at least as many threads as cores. */
+/**
+ * The step at which throughput falls when the number of io-threads reaches the number of cores. It leads from the
+ * treatment with the most io-threads below the number of cores to the first slower treatment with at least as many
+ * io-threads as cores. Undefined if no such treatment is slower.
+ */
 export function oversubscribedStep(
   { analysis, cores }: ClaimBasis,
   group: readonly Treatment[],

@@ -34,7 +34,7 @@ export function densityConclusions(basis: ClaimBasis, fits: readonly StudyFit[])
 
 /** The exponent that the published document reports. */
 const DOCUMENT_EXPONENT = 0.92;
-/** Width at which an interval is too wide to support the published document's exponent. */
+/** Greatest width of an interval that can support the published document's exponent. */
 const MAX_WIDTH = 0.2;
 
 function scaling({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
@@ -133,8 +133,8 @@ function linear({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
 }
 
 /**
- * Judges the claim about the overhead of the cluster bus. It compares measurements at the same offered rate, far below
- * saturation. So no server waits for a core, even on a small machine.
+ * Judges the claim about the overhead of the cluster bus. The judgement compares measurements at the same offered rate,
+ * far below saturation. So no server waits for a core, even on a small machine.
  */
 function overhead({ analysis }: ClaimBasis): Claim {
   const claim = statedByBillion(

@@ -1,4 +1,4 @@
-/** Turns the checkpoints of a study into results. They have the same format as the results of a run. Pure. */
+/** Turns the checkpoints of a study into results. These results have the same format as the results of a run. Pure. */
 import { asMeasuredTopology } from "../../results/topology";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { referenceLoadWarnings } from "../../warnings/warnings";

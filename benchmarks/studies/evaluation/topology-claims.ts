@@ -7,8 +7,8 @@ import { describeRatio, DOCUMENTS, machineLimitReason, StatedClaim } from "./cla
 import { COMMAND } from "../../../lib/system/package";
 
 /**
- * Test, claim, and lowest speed-up of the cluster that the published document's own runs prove. The document rounds
- * durations to ticks of 250 ms, so its runs prove less than its tables say.
+ * For each test, a claim and the lowest speed-up of the cluster that the published document's own runs prove. The
+ * document rounds durations to ticks of 250 ms, so its runs prove less than its tables say.
  */
 const SPEED_UPS: readonly (readonly [test: string, text: string, limit: number])[] = [
   ["set", "SET is at least 2.5× as fast in a cluster of three primaries", 2.5],
@@ -52,8 +52,8 @@ function speedUps(basis: ClaimBasis, replication: Treatment, cluster: Treatment)
 const PARITY = 0.1;
 
 /**
- * Judges the claim "parity rps" in the published document's table. Because of rounding, the document's own figures
- * allow any ratio from 0.5 to 2.
+ * Judges the claim "parity rps" in the published document's table: cluster and replication mode have the same
+ * throughput. Because of rounding, the document's own figures allow any ratio from 0.5 to 2.
  */
 function parity(basis: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
   const claim = stated(
@@ -74,8 +74,8 @@ function latency({ analysis }: ClaimBasis, replication: Treatment, cluster: Trea
 }
 
 /**
- * Judges the claim about pipelining. It is judged on every machine, because both treatments share a small machine in
- * the same way.
+ * Judges the claim about pipelining. The claim is judged on every machine, because both treatments share a small
+ * machine in the same way.
  */
 function pipelining({ analysis }: ClaimBasis): Claim {
   const claim = stated("pipelining matters more than anything else: -P 1 is many times slower than -P 16");

@@ -28,11 +28,12 @@ export interface Clock {
 const CLOCK: Clock = { now: () => performance.now(), sleep };
 
 /**
- * Gives slices to both sides in turn. Both sides are paused when it is called and when it returns.
+ * Gives slices to both sides in turn. Both sides must be paused when this function is called, and they are paused when
+ * it returns.
  * @param seconds approximate total duration of the slices of each side
  * @param random random numbers from 0 to below 1, for the order and the length of each pair of slices
  * @returns the exact total duration of the slices of each side, seconds
- * @throws the reason of the signal
+ * @throws the reason of the signal if the signal is aborted
  */
 export async function interleaveSlices(
   sides: Pair<SideControl>,

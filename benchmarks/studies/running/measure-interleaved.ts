@@ -25,14 +25,15 @@ import type { SideControl, Pair } from "./interleaving";
 import { interleaveSlices } from "./interleaving";
 
 /**
- * Limits of the total duration of slices for each side and test, seconds. Between these limits, the total is as long as
- * a separate measurement. On a noisy machine with two cores, six rounds of three seconds give a ratio with a precision
- * of about 4 %.
+ * Limits of the total duration of slices for each side and test, seconds. Between these limits, the total duration is
+ * that of a separate measurement. On a noisy machine with two cores, six rounds of three seconds give a ratio with a
+ * precision of about 4 %.
  */
 const MIN_SECONDS = 1;
 const MAX_SECONDS = 3;
 /**
- * Seconds of slices before the measurement. In this time connections are opened and memory is used for the first time.
+ * Seconds of slices that are sent before the measurement. During these slices, connections are opened and memory is
+ * used for the first time.
  */
 const WARMUP_SECONDS = 0.2;
 /** Time limit for the first request of a load generator, milliseconds. */
@@ -46,7 +47,7 @@ const SETTLE_MS = 20;
  * @param pinnings CPUs of the servers and load generators of each side; undefined without pinning
  * @param random random numbers from 0 to below 1, for the order in which the sides start, and for the order and the
  *   lengths of slices
- * @throws Failure when servers or load generators fail; the reason of the signal
+ * @throws Failure when servers or load generators fail; the reason of the signal if the signal is aborted
  */
 export async function measureInterleaved(
   { base, other }: TreatmentPair,
@@ -166,8 +167,9 @@ class Side {
   }
 
   /**
-   * Controls that pause servers, and with them their load generators and forked processes. If these were not paused,
-   * io-threads, replication, file rewrites and requests in flight would use CPU during the slices of the other side.
+   * Controls that pause servers, and with them their load generators and forked processes. If all of these processes
+   * were not paused, io-threads, replication, file rewrites and requests in flight would use CPU during the slices of
+   * the other side.
    */
   control(generators: PausableLoad): SideControl {
     return {
@@ -269,7 +271,10 @@ async function settled(test: TestName, sides: Pair<Side>): Promise<Pair<number>>
   return [await sides[0].count(test), await sides[1].count(test)];
 }
 
-/** Waits for the first request of a side. @throws Failure if none arrives; the reason of the signal */
+/**
+ * Waits for the first request of a side. @throws Failure if no request arrives; the reason of the signal if the signal
+ * is aborted
+ */
 async function started(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {
   const began = performance.now();
   while ((await side.count(test)) === before) {

@@ -9,7 +9,7 @@ import { valkeyBenchmarkArguments, withoutSecrets } from "../../load/valkey-benc
 import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/features";
 
 /**
- * Longest time for which load generators run if this process is killed, seconds. If valkey-benchmark lacks
+ * Seconds after which load generators end by themselves if this process is killed. If valkey-benchmark lacks
  * `--duration`, the limit is a number of requests instead: as many as the fastest load generator sends in a minute.
  */
 const MAX_SECONDS = 600;
@@ -23,7 +23,7 @@ export interface PausableLoadPlan {
   /** Path of valkey-benchmark. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
-  /** The load of all load generators together. Its length is ignored. */
+  /** The run of valkey-benchmark that all load generators send together. The `length` of this run is ignored. */
   readonly tool: ValkeyBenchmarkRun;
   /** Number of load generators. */
   readonly count: number;

@@ -60,17 +60,18 @@ function randomOf({ treatments, seed }: Study, { base, other }: TreatmentPair, r
 export interface StudyListener {
   readonly report: ReportProgress;
   /**
-   * Called after each round. @param isNew whether this process measured a step of the round, rather than reading all
-   * steps from the log
+   * Called after each round. @param isNew whether this process measured at least one step of the round. False if it
+   * read all steps from the log
    */
   readonly round: (state: StudyState, isNew: boolean) => void;
 }
 
 /**
  * Measures rounds until `decideNext` stops the study. Each finished step is written to the checkpoint log before the
- * next step begins. Steps in the log are not measured again. A treatment or pair that fails twice in succession is
- * given up until the study is resumed.
- * @throws the reason of the signal; Failure if a reference load fails or all treatments were given up
+ * next step begins. Steps that the log contains are not measured again. A treatment or pair that fails twice in
+ * succession is given up until the study is resumed.
+ * @throws the reason of the signal if the signal is aborted; Failure if a reference load fails or all treatments were
+ *   given up
  */
 export async function runStudy(
   study: Study,
@@ -175,7 +176,7 @@ function treatmentOf({ treatments }: Study, id: string): Treatment {
   return treatment;
 }
 
-/** Whether a step was given up. A pair is given up if one of its treatments is. */
+/** Whether a step was given up. A pair is also given up if one of its treatments was given up. */
 function isGivenUp(step: StudyStep, entries: readonly StudyLogEntry[]): boolean {
   if (step.kind === "reference-load") return false;
   const subjects = step.kind === "treatment" ? [step.treatment] : [step.base, step.other, stepSubject(step)];

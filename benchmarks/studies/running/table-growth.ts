@@ -16,8 +16,8 @@ import type { TableGrowthPlan } from "../study";
 /** Time between two samples, milliseconds. */
 const INTERVAL_MS = 50;
 /**
- * The write command of the published document "Dragonfly head-to-head" (docs/sources.md). Its time to live is longer
- * than the run, so no key expires.
+ * The write command of the published document "Dragonfly head-to-head" (docs/sources.md). The time to live of a key is
+ * longer than the run, so no key expires.
  */
 const COMMAND = ["SETEX", "key:__rand_int__", "10000", "__data__"];
 const CLIENTS = 48;
@@ -26,7 +26,7 @@ const PIPELINE = 16;
 /**
  * Flushes the server, inserts keys at full speed while the counters are sampled, and flushes the server again.
  * @param session session with one primary in replication mode; the study owns its data
- * @throws Failure when the load generator fails; the reason of the signal
+ * @throws Failure when the load generator fails; the reason of the signal if the signal is aborted
  */
 export async function measureTableGrowth(
   session: Session,

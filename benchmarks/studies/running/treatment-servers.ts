@@ -1,4 +1,7 @@
-/** Servers of one treatment. They are started, formed and verified for a single step, and always stopped after it. */
+/**
+ * Servers of one treatment. The servers are started, formed and verified for a single step. They are always stopped
+ * after this step.
+ */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
 import { Host } from "../../../platforms/host/host";
@@ -17,7 +20,7 @@ import type { Pinning } from "../pinning";
 export interface StudyEnvironment {
   /** Parent directory of the run directories. */
   readonly runs: string;
-  /** Programs by engine. The key undefined stands for the first Valkey that is found. */
+  /** Programs by engine. The key `undefined` stands for the first Valkey that is found. */
   readonly engines: ReadonlyMap<string | undefined, Programs>;
   /** Path of valkey-benchmark, which is the same for all engines. */
   readonly benchmark: string;
@@ -42,7 +45,8 @@ export interface TreatmentServers {
 
 /**
  * Starts, forms and verifies the servers of a treatment, and stops them after `use`.
- * @throws Failure if servers do not start or fail verification; the errors of `use`; the reason of the signal
+ * @throws Failure if servers do not start or fail verification; the errors of `use`; the reason of the signal if the
+ *   signal is aborted
  */
 export async function withServers<T>(
   treatment: Treatment,

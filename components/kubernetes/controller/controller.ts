@@ -35,7 +35,7 @@ const START = [
   'module._compile(require("zlib").gunzipSync(packed).toString(), "controller.cjs")',
 ].join("; ");
 
-/** @throws BadInput when looks would be too frequent or too rare */
+/** @throws BadInput if the controller would look at the deployment too often or too rarely */
 export function checkController(deployment: string, args: ControllerArgs | undefined): void {
   const { min, max } = LOOK_SECONDS;
   const { everySeconds = LOOK_SECONDS.default } = args ?? {};
@@ -79,7 +79,10 @@ export function createController(
   );
 }
 
-/** Settings of the pod. It does not inspect machines, because that needs the right to run programs in pods. */
+/**
+ * Settings of the controller's pod. The controller does not inspect machines, because an inspection needs the right to
+ * run programs in pods.
+ */
 function settingsOf(
   { tuning: _tuning, kubeconfig: _kubeconfig, context: _context, ...target }: KubernetesReference,
   { everySeconds = LOOK_SECONDS.default, repair = false }: ControllerArgs,
@@ -94,8 +97,8 @@ function settingsOf(
 }
 
 /**
- * Creates the ConfigMap with the program. Its name changes with the program, so that a pod never starts with a part of
- * another one.
+ * Creates the ConfigMap with the program. The name of the ConfigMap changes with the program, so that a pod never
+ * starts with parts of two different programs.
  */
 function createProgram(context: DeploymentContext): k8s.core.v1.ConfigMap {
   const { names, options } = context;

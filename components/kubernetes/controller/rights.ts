@@ -1,4 +1,6 @@
-/** Rights of the controller's service account. It cannot delete pods or volumes, and cannot read Secrets. */
+/**
+ * Rights of the controller's service account. The controller cannot delete pods or volumes, and cannot read Secrets.
+ */
 import * as pulumi from "@pulumi/pulumi";
 import type { DeploymentContext } from "../deployment-context";
 import { objectMetadata } from "../deployment-context";
@@ -17,7 +19,9 @@ const rule = (group: string, resources: string[], verbs: string[]): Rule => ({
   verbs,
 });
 
-/** Rights in the deployment's namespace to look, and to say what was found. */
+/**
+ * Rights in the deployment's namespace that the controller needs to inspect the deployment and to report its findings.
+ */
 const LOOKING: Rule[] = [
   rule("", ["pods"], ["get", "list", "watch"]),
   rule("", ["configmaps"], ["get", "list"]),
@@ -26,7 +30,7 @@ const LOOKING: Rule[] = [
   rule("", ["events"], ["create"]),
 ];
 
-/** Rights in the deployment's namespace to repair. */
+/** Rights in the deployment's namespace that the controller needs for repairs. */
 const REPAIRING: Rule[] = [
   rule("coordination.k8s.io", ["leases"], ["get", "create", "update"]),
   // The service account owns the Lease.
@@ -35,7 +39,7 @@ const REPAIRING: Rule[] = [
   rule("policy", ["poddisruptionbudgets"], ["get", "list", "create", "patch", "delete"]),
 ];
 
-/** The zone of a pod is a label of its machine. */
+/** Right to read machines, because the zone of a pod is a label of the pod's machine. */
 const MACHINES: Rule[] = [rule("", ["nodes"], ["get"])];
 
 /** Creates the service account with its rights. @returns the resources that the pod needs */

@@ -8,7 +8,8 @@ import { objectLabels, objectNames } from "../names";
 import type { DeploymentKind } from "../deployment-kind";
 
 /**
- * Host names that the certificate must contain: those of the client Service and of all pods of servers and Sentinels.
+ * Host names that the certificate must contain: the names of the client Service, and the names of all pods of servers
+ * and Sentinels.
  */
 export function certificateHosts(
   deployment: string,

@@ -59,7 +59,10 @@ export type ChartRequest = Pick<
   | "clusterDomain"
 > & { readonly replicas: number };
 
-/** Paths of values that the component sets itself, because it finds and verifies the deployment by them. */
+/**
+ * Paths of values that the component sets itself, because the component finds and verifies the deployment by these
+ * values.
+ */
 const OWN: readonly string[] = [
   "fullnameOverride",
   "nameOverride",
@@ -76,7 +79,7 @@ const OWN: readonly string[] = [
   "replica.service",
 ];
 
-/** Problems with given values: one for each path that the component sets itself. */
+/** Problems with the given values. There is one problem for each path that the component sets itself. */
 export function chartValueProblems(given: ChartValues): { readonly path: string; readonly reason: string }[] {
   const isGiven = (path: string): boolean =>
     path.split(".").reduce<unknown>((value, key) => asObject(value)[key], given) !== undefined;
@@ -84,7 +87,7 @@ export function chartValueProblems(given: ChartValues): { readonly path: string;
 }
 
 /**
- * Values for the chart: the given values, and values derived from the arguments for all other keys.
+ * Values for the chart: the given values, and for all other keys the values that follow from the arguments.
  * @param release name of the chart's release and objects
  */
 export function chartValues(release: string, request: ChartRequest, given: ChartValues): ChartValues {

@@ -1,6 +1,6 @@
 /**
- * Checks the settings of a component as those of a stack file are checked: against the same schema, lists of directives
- * and memory limit. Then adds the derived settings. Pure.
+ * Checks the settings of a component in the same way as the settings of a stack file. Both are checked against the same
+ * schema, lists of directives and memory limit. Afterwards, the derived settings are added. Pure.
  */
 import { compact } from "../../../lib/compact";
 import { BadInput } from "../../../lib/errors";
@@ -15,7 +15,7 @@ import { tagOf } from "../../../valkey/settings/version";
 import type { Resources } from "../arguments";
 import type { DeploymentKind } from "../deployment-kind";
 
-/** Settings of a component, and the arguments that they are checked against. */
+/** Settings of a component, and the arguments against which they are checked. */
 export interface SettingsRequest {
   readonly settings?: ServerSettings | undefined;
   readonly newerDirectives?: readonly string[] | undefined;
@@ -58,7 +58,10 @@ export function checkedSettings(
   };
 }
 
-/** Memory that the servers need; undefined if the limit is not known yet, and for Dragonfly, which does not fork. */
+/**
+ * Memory that the servers need. Undefined if the memory limit is not known yet, and undefined for Dragonfly, which does
+ * not fork.
+ */
 function memoryDemand(
   { engine, mode, shape }: Pick<DeploymentKind, "engine" | "mode" | "shape">,
   { limits }: Resources,

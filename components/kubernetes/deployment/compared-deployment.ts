@@ -1,6 +1,6 @@
 /**
  * Base class of deployments that Valkey is compared with: other engines, and the upstream chart. Such a deployment is
- * created and verified. It gets none of the further steps of Valkey's own components.
+ * created and verified. It does not get the further steps of Valkey's own components.
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
@@ -21,7 +21,7 @@ export abstract class ComparedDeployment extends pulumi.ComponentResource {
   readonly topology: pulumi.Output<TopologyRecord>;
   /** Time of the last verification, ISO 8601. */
   readonly verifiedAt: pulumi.Output<string>;
-  /** Time from running pods to a cluster that serves, milliseconds; null in replication mode. */
+  /** Milliseconds between the time when all pods run and the time when the cluster serves. Null in replication mode. */
   readonly formationMs: pulumi.Output<number | null>;
   /** Reference by which load generators and the command `verify` reach the deployment. Not secret. */
   readonly reference: pulumi.Output<KubernetesReference>;

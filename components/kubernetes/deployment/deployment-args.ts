@@ -70,14 +70,14 @@ export interface DeploymentArgs
   /** Change this number to generate a new password. It has an effect only if `password` is not given. @default 0 */
   readonly passwordVersion?: number | undefined;
   /**
-   * Time for which the former password stays valid after a new password is published, 90 to 3600 seconds.
+   * Seconds for which the former password stays valid after a new password is published, 90 to 3600.
    * @default 120
    */
   readonly passwordOverlapSeconds?: number | undefined;
-  /** TLS for all connections, both of clients and between nodes. @default plain TCP */
+  /** TLS for all connections: connections of clients, and connections between nodes. @default plain TCP */
   readonly tls?: TlsSource | undefined;
   /**
-   * Whether all nodes may restart at once. Turning TLS on or off needs this. The nodes keep their data.
+   * Whether all nodes may restart at once. TLS can be turned on or off only if this is true. The nodes keep their data.
    * @default false: changes that need it are refused
    */
   readonly allowDowntime?: boolean | undefined;
@@ -94,8 +94,8 @@ export interface DeploymentArgs
 }
 
 /**
- * Default of `passwordOverlapSeconds`. Pods read a new password up to 90 s late. In the other 30 s clients in pods read
- * it and reconnect.
+ * Default of `passwordOverlapSeconds`. A pod may get a new password up to 90 s after it is published. In the remaining
+ * 30 s, clients in pods read the new password and reconnect.
  */
 export const DEFAULT_OVERLAP_SECONDS = 120;
 export const DEFAULT_TIMEOUT_SECONDS = 600;

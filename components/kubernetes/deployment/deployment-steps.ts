@@ -72,7 +72,7 @@ interface ReachedServers {
 }
 
 export class DeploymentSteps {
-  /** Reference to the deployment. It is known before the servers exist, so also in a preview. */
+  /** Reference to the deployment. The reference is known before the servers exist, so a preview knows it as well. */
   readonly #planned: pulumi.Output<KubernetesReference>;
   readonly #access: InstanceType<typeof Access>;
   /** Arguments of the servers, with passwords and users that all running servers accept. */
@@ -199,7 +199,8 @@ export class DeploymentSteps {
   }
 
   /**
-   * Revokes former passwords and removes former users, after pods and clients had time to switch to the new passwords.
+   * Revokes former passwords and removes former users, when pods and clients have had enough time to switch to the new
+   * passwords.
    */
   retirePasswords({ inputs, rollout }: RunningSteps): pulumi.Resource {
     const { changedAt, users } = this.#access;

@@ -16,19 +16,23 @@ export interface PodLocation {
   readonly tls?: { readonly secretName: string } | undefined;
   /** Whether there are Services for clients outside the Kubernetes cluster. @default false */
   readonly external?: boolean | undefined;
-  /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
+  /** Domain at the end of all DNS names in the Kubernetes cluster. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
   /** ACL rules of users, by name of the user. @default none */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** Expected kernel settings of the machines. Verification fails if a machine differs. @default no expectations */
+  /**
+   * Expected kernel settings of the machines. Verification fails if a machine has different settings. @default no
+   * expectations
+   */
   readonly tuning?: ExpectedTuning | undefined;
   /** Whether a controller repairs the deployment. @default false */
   readonly repaired?: boolean | undefined;
 }
 
 /**
- * Name of the upstream chart's release and of its objects. It differs from the deployment's name, because objects of an
- * earlier deployment of this project may still have the deployment's name.
+ * Name of the upstream chart's release and of its objects. This name is not the deployment's name. The reason is that
+ * this project may earlier have deployed its own servers under the deployment's name, and the objects of those servers
+ * may still exist.
  */
 export const releaseName = (deployment: string): string => `${deployment}-chart`;
 

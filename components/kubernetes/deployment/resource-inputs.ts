@@ -1,4 +1,7 @@
-/** Inputs that several custom resources of a deployment share. They are known before the deployment's servers exist. */
+/**
+ * Inputs that several custom resources of a deployment share. These inputs are known before the deployment's servers
+ * exist.
+ */
 import * as pulumi from "@pulumi/pulumi";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import type { StorageRequest } from "../../../provider/updates/volume-refusals";

@@ -10,8 +10,8 @@ import { INIT_RESOURCES } from "./sidecar-resources";
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check" };
 
 /**
- * Specification of the pod. It writes the version to its termination message, because reading this message needs no
- * right to read logs.
+ * Specification of the pod. The pod writes the version of the server to its termination message, because reading this
+ * message needs no right to read logs.
  */
 export function imageCheckPod(context: DeploymentContext): types.input.core.v1.PodSpec {
   const { args } = context;

@@ -16,8 +16,8 @@ import { TLS_FILES } from "../server-config";
 import { secretMounts } from "./volumes";
 
 /**
- * File in the Secret from which the exporter reads the password. It is a JSON object: password by address of the
- * server.
+ * File in the Secret from which the exporter reads the password. The file is a JSON object that contains a password for
+ * each server's address.
  */
 export const EXPORTER_FILE = "exporter.json";
 

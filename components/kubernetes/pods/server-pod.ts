@@ -26,15 +26,15 @@ export interface ServerRole {
   /** Command line: the start script, followed by the command line of the server. */
   readonly command: readonly string[];
   /**
-   * Environment variables in addition to those that every server has. They may refer to `$(POD_NAME)` and
-   * `$(POD_NAMESPACE)`.
+   * Environment variables in addition to the variables that every server has. The additional variables may refer to
+   * `$(POD_NAME)` and `$(POD_NAMESPACE)`.
    */
   readonly variables: Readonly<Record<string, string>>;
   readonly ports: readonly number[];
   readonly probes: Pick<Container, "startupProbe" | "livenessProbe" | "readinessProbe">;
   /** Script that runs before the server stops. @default none */
   readonly preStop?: readonly string[] | undefined;
-  /** Volumes in addition to those that every server has, each with its mount directory. @default none */
+  /** Volumes in addition to the volumes that every server has, each with its mount directory. @default none */
   readonly volumes?: readonly { readonly volume: types.input.core.v1.Volume; readonly directory: string }[] | undefined;
 }
 
@@ -91,7 +91,10 @@ function serverContainer(
   };
 }
 
-/** Environment variables to which other variables refer. They must come before those variables. */
+/**
+ * Environment variables that other variables refer to. In the list of variables, they must come before those other
+ * variables.
+ */
 export const POD_VARIABLES: readonly EnvVar[] = [
   fromPod("POD_NAME", "metadata.name"),
   fromPod("POD_NAMESPACE", "metadata.namespace"),

@@ -42,7 +42,7 @@ export function tlsMounts(tls: Tls | undefined): types.input.core.v1.VolumeMount
 
 /**
  * Volume with the deployment's Secret. While two passwords are valid, the volume also contains a file that makes a
- * starting server accept both.
+ * starting server accept both passwords.
  */
 export function secretVolume({ secret, overlap }: ObjectNames): types.input.core.v1.Volume {
   return {

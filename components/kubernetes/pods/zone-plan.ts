@@ -6,7 +6,7 @@ import { nodeCount, distributePrimaries } from "../../../valkey/topology/placeme
 export interface ZonePlan {
   readonly zones: readonly string[];
   readonly nodes: number;
-  /** Nodes per zone, in descending order. The scheduler chooses which zone gets how many. */
+  /** Nodes per zone, in descending order. The scheduler chooses which zone gets which of these numbers. */
   readonly sizes: readonly number[];
 }
 

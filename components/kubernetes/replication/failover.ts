@@ -21,7 +21,7 @@ interface FailoverPlan {
   readonly nodes: number;
   /** Secret with the password. */
   readonly secret: k8s.core.v1.Secret;
-  /** Labels of machines for Sentinels and proxies. @default those of the servers */
+  /** Labels of machines for Sentinels and proxies. @default the labels of the servers' machines */
   readonly selectors?: FailoverNodeSelectors | undefined;
 }
 

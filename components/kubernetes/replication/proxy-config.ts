@@ -7,21 +7,22 @@ import { TLS_FILES } from "../server-config";
 const CONFIG = readFileSync(join(__dirname, "haproxy.cfg"), "utf8");
 
 /**
- * Configuration of HAProxy. It asks every server for its role. When a server answers three times as a replica, HAProxy
- * closes the clients' connections to it. The clients connect again and reach the new primary. Reasons for the options:
+ * Configuration of HAProxy. HAProxy asks every server for its role. When a server has answered three times that it is a
+ * replica, HAProxy closes the clients' connections to this server. The clients connect again and reach the new primary.
+ * Reasons for the options:
  *
  * - `redispatch`: clients get the new primary at once when the former primary refuses their connection.
  * - `tcp-check connect default`: the check uses the options of the server's line, including those for TLS.
  * - `min-recv 64`: the role is in the first 64 bytes of the answer. Without this option the check of a replica lasts
- *   until its time limit, and HAProxy notices a promotion that much later.
+ *   until its time limit, and HAProxy notices a promotion only after this time.
  * - `init-state down`: a server in a restarted pod gets no clients before it has answered.
- * - `no strict-limits`: HAProxy starts even if the machine allows fewer open files than two for each connection.
+ * - `no strict-limits`: HAProxy starts even if the machine allows fewer than two open files for each connection.
  *
  * The password comes from a file: see follow-password.lua. The control socket has no file, so that only containers of
  * the pod reach it.
  * @param hosts DNS names of the servers; their addresses may change
  * @param tls whether connections are encrypted. Clients' connections are passed through; the proxy's own connections
- * check the servers' certificates and names
+ *   check the servers' certificates and names
  */
 export function proxyConfig(hosts: readonly string[], tls: boolean): string {
   const servers = hosts.map((host) => {

@@ -20,10 +20,13 @@ import { createSupportBudget } from "./support-budget";
 /** Time limit for a Sentinel to stop, seconds. */
 const GRACE_SECONDS = 5;
 
-/** Time limit for a Sentinel to ask the others and to start, seconds. */
+/** Time limit for a Sentinel to ask the other Sentinels and to start, seconds. */
 const STARTUP_SECONDS = 60;
 
-/** Probe that sends PING. It accepts any certificate, because a restart would not make an invalid certificate valid. */
+/**
+ * Probe that sends PING. The probe accepts any certificate, because a restart would not make an invalid certificate
+ * valid.
+ */
 function ping(tls: boolean): types.input.core.v1.Probe {
   const secure = tls ? ["--tls", "--insecure"] : [];
   return {

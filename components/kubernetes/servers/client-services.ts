@@ -1,4 +1,7 @@
-/** The Services to which clients in the Kubernetes cluster connect, and the nodes to which each routes. Pure. */
+/**
+ * The Services to which clients in the Kubernetes cluster connect, and the nodes to which each of these Services
+ * routes. Pure.
+ */
 import type { Engine } from "../../../valkey/settings/engines";
 import type { Mode } from "../../../valkey/node";
 import type { ClientWay } from "../../../valkey/client-ways";

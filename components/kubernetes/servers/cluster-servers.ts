@@ -23,9 +23,9 @@ export interface ClusterServersArgs extends ServerArgs {
 }
 
 /**
- * The servers of a cluster. At first a pod is ready as soon as its server answers. Then the resource `Formation` forms
- * a cluster of them. From then on a pod is ready while its node serves its part of the cluster. The component's name is
- * part of the name of every Kubernetes object, so a new name creates a new deployment.
+ * The servers of a cluster. At first, a pod is ready as soon as its server answers. Then the resource `Formation` forms
+ * a cluster of the servers. From then on a pod is ready while its node serves its part of the cluster. The component's
+ * name is part of the name of every Kubernetes object, so a new name creates a new deployment.
  */
 export class ClusterServers extends pulumi.ComponentResource {
   /** Location of the nodes' pods. */

@@ -28,12 +28,12 @@ export interface ReplicationServersArgs extends ServerArgs {
   /** Sentinels that promote a replica when the primary fails. @default no failover */
   readonly sentinel?: SentinelSettings | undefined;
   /**
-   * Highest allowed lag of a replica behind the primary, whole seconds from 1 to 3600. A replica that lags more is not
-   * ready, so the Service `NAME-read` does not route to it, and a roll-out waits for it.
+   * Highest allowed lag of a replica behind the primary, whole seconds from 1 to 3600. A replica with a greater lag is
+   * not ready, so the Service `NAME-read` does not route to it, and a roll-out waits for it.
    * @default 10
    */
   readonly maxLagSeconds?: number | undefined;
-  /** Labels that machines of Sentinels and proxies must have. @default those of the servers' placement */
+  /** Labels that machines of Sentinels and proxies must have. @default the labels in the placement of the servers */
   readonly failoverNodeSelectors?: FailoverNodeSelectors | undefined;
 }
 

@@ -18,8 +18,8 @@ import {
 import { objectLabels, primaryLead, selectorLabels } from "../names";
 
 /**
- * Creates the headless Service. It gives every pod a DNS name, even before the pod is ready, because nodes of a cluster
- * that is not formed yet find each other by these names.
+ * Creates the headless Service. This Service gives every pod a DNS name, even before the pod is ready, because nodes of
+ * a cluster that is not formed yet find each other by these names.
  */
 export function createHeadlessService(context: DeploymentContext, ports: readonly number[]): k8s.core.v1.Service {
   const { names } = context;
@@ -74,8 +74,9 @@ function createService(
 }
 
 /**
- * Selector and options of a Service of the primary. If there are proxies, the Service routes to them and is created
- * when they are ready. Without proxies the Service routes to pod 0 at first. Later `Rollout` changes the selector.
+ * Selector and options of a Service of the primary. If there are proxies, the Service routes to the proxies and is
+ * created when they are ready. Without proxies the Service routes to pod 0 at first. Later `Rollout` changes the
+ * selector.
  */
 export function leadToPrimary(
   { deployment, names, args, options }: DeploymentContext,
@@ -91,7 +92,9 @@ export function leadToPrimary(
   };
 }
 
-/** Creates the ConfigMap from which scripts read the name of the primary's pod. At first it names pod 0. */
+/**
+ * Creates the ConfigMap from which scripts read the name of the primary's pod. At first, this ConfigMap names pod 0.
+ */
 export function createPrimaryFile(context: DeploymentContext): k8s.core.v1.ConfigMap {
   const { primary, statefulSet } = context.names;
   return new k8s.core.v1.ConfigMap(
@@ -113,7 +116,8 @@ export function createServiceAccount(context: DeploymentContext): k8s.core.v1.Se
 
 /**
  * Creates a disruption budget that allows one unavailable pod, so a primary and its replica are never evicted together.
- * Later `DeploymentVerification` allows more pods of a cluster at a time, depending on the shards that it finds.
+ * Later, `DeploymentVerification` may allow more unavailable pods of a cluster at the same time, depending on the
+ * shards that it finds.
  */
 export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v1.PodDisruptionBudget {
   const name = context.names.disruptionBudget;
@@ -128,10 +132,10 @@ export function createDisruptionBudget(context: DeploymentContext): k8s.policy.v
 }
 
 /**
- * Creates the StatefulSet. It updates one pod at a time.
+ * Creates the StatefulSet. The StatefulSet updates one pod at a time.
  * @param hasVolumes whether each pod has a volume of its own
  * @param isRestartedByRollout whether `Rollout` restarts the pods, because a different server must take over before the
- * primary restarts
+ *   primary restarts
  */
 export function createStatefulSet(
   context: DeploymentContext,

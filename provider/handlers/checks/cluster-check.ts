@@ -18,7 +18,10 @@ export interface ClusterCheckInputs {
   readonly keepsNamespace: boolean;
 }
 
-/** Prefixes a problem with its section. Every problem begins with the name of an option in the section `platform`. */
+/**
+ * Prefixes a problem with its section. The text of every problem begins with the name of an option in the section
+ * `platform`.
+ */
 const withPrefix = (problem: string): string => `valkey:platform.${problem}`;
 
 const open = ({ kubeconfig, context }: ClusterCheckInputs): Promise<KubernetesClient> =>
@@ -57,8 +60,8 @@ function abandonedNamespace(
 }
 
 /**
- * Problems that a preview finds. Empty if the Kubernetes cluster does not answer, because a preview must work without
- * it.
+ * Problems that a preview finds. Empty if the Kubernetes cluster does not answer, because a preview must work without a
+ * Kubernetes cluster.
  */
 async function previewProblems(inputs: ClusterCheckInputs, olds: ClusterCheckInputs | undefined): Promise<string[]> {
   try {

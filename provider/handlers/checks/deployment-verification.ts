@@ -17,13 +17,13 @@ import { openForUpdate } from "../../protocol/opening";
 export interface DeploymentVerificationInputs {
   readonly target: DeploymentReference;
   readonly password: string;
-  /** Duration of the formation; null if there is no formation step. A new formation needs a new check. */
+  /** Duration of the formation, milliseconds; null if there is no formation step. A new formation needs a new check. */
   readonly formationMs: number | null;
   /** Revision of the pods; null if servers are replaced instead of restarted. A changed revision restarts the pods. */
   readonly revision: string | null;
-  /** Time of the last roll-out, ISO 8601; undefined if none is known. A new roll-out needs a new check. */
+  /** Time of the last roll-out, ISO 8601; undefined if no roll-out is known. A new roll-out needs a new check. */
   readonly rolledOutAt?: string | undefined;
-  /** Time limit for pods to run, seconds. Replicas have the same time again to link and catch up. */
+  /** Time limit for pods to run, seconds. After that, replicas have the same time again to link and catch up. */
   readonly timeoutSeconds: number;
   /** Change this number to run the check again. */
   readonly trigger: number;
@@ -32,11 +32,14 @@ export interface DeploymentVerificationInputs {
 export interface DeploymentVerificationOutputs {
   /** The topology as found, with every assertion of the verdict. */
   readonly topology: TopologyRecord;
-  /** Data that the last `pulumi up` found. The next `pulumi up` compares it with the data that it finds. */
+  /**
+   * Data that the last `pulumi up` found. The next `pulumi up` compares this data with the data that exists at that
+   * time.
+   */
   readonly data: SeenData;
   /** Time when the deployment was verified, ISO 8601. */
   readonly verifiedAt: string;
-  /** Assertions that failed at `pulumi refresh`, a sentence each; empty if no assertion failed. */
+  /** Assertions that failed at `pulumi refresh`, one sentence for each; empty if no assertion failed. */
   readonly drift: readonly string[];
 }
 
@@ -47,10 +50,10 @@ export interface DeploymentVerificationOutputs {
 const SETTLING_MS = 30_000;
 
 /**
- * Verifies the deployment. It changes no server. After a failure the state keeps the last verification that passed. If
- * nodes of a cluster have moved to other shards, only one pod may be evicted at a time. The next update always verifies
- * again. If data is gone, the update fails once. The state then describes the data that still exists, and the next
- * update compares with this data.
+ * Verifies the deployment. The handler changes no server. After a failure, the state keeps the last verification that
+ * passed. If nodes of a cluster have moved to other shards, only one pod may be evicted at a time. The next update
+ * always verifies again. If data is gone, the update fails once. The state then describes the data that still exists,
+ * and the next update compares with this data.
  */
 export const handler: ResourceHandler<DeploymentVerificationInputs, DeploymentVerificationOutputs> = {
   recordsAttempts: true,

@@ -27,7 +27,7 @@ export interface ImageCheckInputs {
   readonly timeoutSeconds: number;
 }
 
-/** Highest time limit for the pod, seconds. It suffices to pull some hundred megabytes from a slow registry. */
+/** Highest time limit for the pod, seconds. This time is enough to pull some hundred megabytes from a slow registry. */
 const MOST_SECONDS = 300;
 const LABELS = { "app.kubernetes.io/name": "valkey-image-check", "app.kubernetes.io/managed-by": "valkey-measured" };
 

@@ -81,7 +81,8 @@ export async function deployOnEks(stack: string, platform: EksPlatformConfig, co
 }
 
 /**
- * The platform and configuration, with images of Docker Hub under their names in the cache; unchanged without a cache.
+ * The platform and configuration, with images of Docker Hub under their names in the cache. Without a cache, nothing is
+ * changed.
  */
 async function withCachedImages(
   name: string,

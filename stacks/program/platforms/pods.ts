@@ -120,7 +120,7 @@ function deployPods(
   return { name, userPasswords, component: createDeployment(name, deployment, args, on, options) };
 }
 
-/** Clients that may connect: all addresses of the block, or the default if there is no block. */
+/** Clients that may connect: all addresses of the block, or the default clients if there is no block. */
 function accessOf({ policyBlock }: PodDestination): NetworkAccess | undefined {
   if (policyBlock === undefined) return undefined;
   const peers = [{ ipBlock: { cidr: policyBlock } }];

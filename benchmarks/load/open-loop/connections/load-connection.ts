@@ -27,7 +27,7 @@ export interface LoadConnectionEvents {
 export interface LoadConnectionOptions {
   readonly endpoint: Endpoint;
   readonly access: NodeAccess;
-  /** Whether to send READONLY. Without it, a replica of a cluster redirects reads. */
+  /** Whether to send READONLY. Without READONLY, a replica of a cluster redirects reads. */
   readonly readsFromReplica: boolean;
 }
 
@@ -43,7 +43,7 @@ export class LoadConnection {
   });
   #waiting: (TimedRequest | "asking")[] = [];
   #head = 0;
-  /** Number of replies to AUTH, READONLY and PING that have not arrived. These commands precede all requests. */
+  /** Number of missing replies to AUTH, READONLY and PING. These commands precede all requests. */
   #handshakeReplies = 0;
   #isReady = false;
   /** Whether the connection is in its node's list of idle connections. */

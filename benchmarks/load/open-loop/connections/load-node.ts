@@ -11,7 +11,7 @@ import type { TimedRequest } from "../requests/request";
 export interface LoadNodeOptions extends LoadConnectionOptions {
   /** Number of connections. */
   readonly connections: number;
-  /** Largest number of requests in one write. It is also the limit of requests in flight on one connection. */
+  /** Largest number of requests in one write. This number is also the limit of requests in flight on one connection. */
   readonly pipeline: number;
 }
 
@@ -144,7 +144,7 @@ export class LoadNode {
     }
   }
 
-  /** @param retryMs time until the next attempt if this one fails */
+  /** @param retryMs time until the next attempt if this attempt fails */
   #connect(retryMs: number): void {
     let wasReady = false;
     const connection = new LoadConnection(this.options, {

@@ -13,7 +13,10 @@ import type { ShardRoute } from "./routes";
 export interface RouterOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
-  /** Total number of connections. They are divided evenly among the servers that receive requests at the start. */
+  /**
+   * Total number of connections. The connections are divided evenly among the servers that receive requests at the
+   * start.
+   */
   readonly clients: number;
   readonly pipeline: number;
   readonly readFrom: ReadFrom;

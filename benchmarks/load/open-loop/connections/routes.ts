@@ -33,7 +33,7 @@ const QUERY_TIMEOUT_MS = 1_000;
 
 /**
  * Returns a function that reads the routes. In replication mode, the routes are the configured endpoints. In cluster
- * mode, it asks one node after the other until a node replies.
+ * mode, the function asks one node after the other until a node replies.
  */
 export function routeDiscovery({ mode, endpoints, access }: RouteDiscoveryOptions): DiscoverRoutes {
   const [primary, ...replicas] = endpoints;
@@ -89,8 +89,8 @@ export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[]
 const PAUSE_MS = 50;
 
 /**
- * Reads the routes again when somebody requests it. It sends only one query at a time. If a request arrives during a
- * query, one more query follows.
+ * Reads the routes again when somebody requests new routes. It sends only one query at a time. If a request arrives
+ * during a query, one more query follows.
  */
 export class RouteRefresher {
   #running: Promise<void> | undefined;

@@ -94,9 +94,9 @@ function log1pOver(x: number): number {
 const GOLDEN_SECTION = 0.618_033_988_749_895;
 
 /**
- * Maps each rank to its own key, so that the most frequent keys are spread over all slots. It multiplies the rank by a
- * number that is coprime to the size of the key space. YCSB uses a hash instead, which maps several ranks to the same
- * key.
+ * Maps each rank to its own key, so that the most frequent keys are spread over all slots. The function multiplies the
+ * rank by a number that is coprime to the size of the key space. YCSB uses a hash instead, which maps several ranks to
+ * the same key.
  */
 export function rankPermutation(keySpace: number): (rank: number) => number {
   const unit = keySpace % SLOT_COUNT === 0 ? SLOT_COUNT : 1;

@@ -9,7 +9,7 @@ export class TimedRequest<O extends Operation = Operation> {
   doneMs = NaN;
   /** Number of redirects that the request followed. */
   redirects = 0;
-  /** Whether the request is sent after ASKING next time. */
+  /** Whether ASKING must precede the request when the request is sent next. */
   isAsking = false;
 
   constructor(
@@ -18,7 +18,10 @@ export class TimedRequest<O extends Operation = Operation> {
   ) {}
 }
 
-/** Called once for each request when it is settled. It must return quickly, because it delays the next requests. */
+/**
+ * Called once for each request, when the request is settled. The observer must return quickly, because it delays the
+ * next requests.
+ */
 export type RequestObserver<O extends Operation = Operation> = (
   request: TimedRequest<O>,
   outcome: RequestOutcome,

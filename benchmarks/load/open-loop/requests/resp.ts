@@ -21,8 +21,8 @@ const STAR = 42;
 export type OnReply = (error: string | undefined) => void;
 
 /**
- * Finds the ends of replies in a stream of chunks. It skips the contents of replies, except the text of an error. An
- * error inside an array is skipped like any other element.
+ * Finds the ends of replies in a stream of chunks. The scanner skips the contents of replies, except the text of an
+ * error. An error inside an array is skipped like any other element.
  */
 export class ReplyScanner {
   /** First byte of the current line; 0 between two lines. */

@@ -1,5 +1,6 @@
 /**
- * Intended times of requests. They do not depend on the outcome of earlier requests. Pure: the seed decides the result.
+ * Intended times of requests. The times do not depend on the outcome of earlier requests. Pure: the seed decides the
+ * result.
  */
 import type { Arrivals } from "../../../workloads/mixed-workload";
 import type { Random } from "../../../../lib/statistics/random";
