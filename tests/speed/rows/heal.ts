@@ -22,6 +22,8 @@ const ROUNDS = 10;
 const RATE = 500;
 /** Limit of a repair. What takes longer is not repaired. */
 const LIMIT_SECONDS = 600;
+/** A controller repairs at most six times an hour, so it is replaced before. */
+const REPAIRS_PER_CONTROLLER = 5;
 const POLL_MS = 1000;
 const AFTER_MS = 3000;
 /** Time without a failover after which the controller lets replicas take over for an even spread. */
@@ -94,6 +96,10 @@ async function measure(fault: Fault, { report, emit, wanted, workbench: { signal
     await controlled.untilLook(120, ({ pass }) => pass);
     const observer = await observe(pods);
     for (let round = 1; round <= ROUNDS && !signal.aborted; round++) {
+      if (round % REPAIRS_PER_CONTROLLER === 0) {
+        await controlled.renew();
+        await controlled.untilLook(120, ({ pass }) => pass);
+      }
       let took = 0;
       const observed = await observer.during(async () => {
         const began = performance.now();

@@ -75,6 +75,23 @@ export class ControlledPods {
       .map(({ reason, message }) => `${reason ?? ""}: ${message ?? ""}`);
   }
 
+  /** Gives the deployment a new controller that knows nothing of former repairs, which are limited to six an hour. */
+  async renew(): Promise<void> {
+    const { here, target } = this.pods;
+    const { namespace, name } = target;
+    const { controller } = objectNames(name);
+    const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: controller, namespace } };
+    const before = (await here.pods(this.#labels)).map(({ metadata }) => metadata?.uid);
+    await here.delete(lease);
+    for (const { metadata } of await here.pods(this.#labels))
+      await here.core.deleteNamespacedPod({ namespace, name: metadata?.name ?? "" });
+    await here.until(60, async () => {
+      const pods = await here.pods(this.#labels);
+      const isNew = pods.every((pod) => !before.includes(pod.metadata?.uid) && isReady(pod));
+      return isNew && pods.length === 1 ? undefined : "the new controller is not ready";
+    });
+  }
+
   async close(): Promise<void> {
     for (const object of this.objects.filter(({ kind }) => EVERYWHERE.has(kind))) await this.pods.here.delete(object);
     await this.pods.close();
