@@ -12,8 +12,8 @@ import type { Objective } from "./objective";
 import type { ProbeOutcome } from "./search";
 
 /**
- * Share of the offered requests. If a smaller share is answered, a load misses its objective, whatever the percentile
- * of the objective.
+ * Smallest share of the offered requests that must be answered. Below this share, a load misses its objective for every
+ * percentile.
  */
 const MIN_ANSWERED = 0.999;
 /**

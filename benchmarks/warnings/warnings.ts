@@ -9,7 +9,8 @@ import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } 
 import { bottleneckOf } from "./bottleneck";
 
 /**
- * Greatest relative difference between the rate that the load generator reports and the rate that the servers report.
+ * Greatest accepted difference between the rate that the load generator reports and the rate that the servers report,
+ * relative to one of them. A greater difference causes a warning.
  */
 const CLOCK_DISAGREEMENT_LIMIT = 0.01;
 /** Greatest share of reads that may miss a key that a prefill wrote. */

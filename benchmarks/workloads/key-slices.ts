@@ -134,8 +134,8 @@ function isNumbered({ kind }: KeyExtent): boolean {
 /** Multiple of an equal share of the removals. The fastest primary receives at most this multiple. */
 const FASTER_SHARE = 1.25;
 /**
- * −ln of the probability that one given tag has too few elements. With this probability and 16384 tags, one run in a
- * million has too few elements for some tag.
+ * Accepted probability p that a given tag has too few elements, as −ln p. A run has 16384 tags, so fewer than
+ * one of a million runs has a tag with too few elements.
  */
 const RARITY = 24;
 

@@ -18,10 +18,10 @@ import { nodeCount } from "../../valkey/topology/placement";
 import type { WaitOptions } from "../../lib/progress";
 
 /**
- * Time in which all machines apply a change of a Service or of its pods, milliseconds. kube-proxy changes its rules
- * once a second. The program waits for this time before a primary hands over, so that clients reach the new primary at
- * once. It waits again after it has routed clients to the new primary. During this wait the former primary refuses
- * connections, which is better for clients than a pod that is gone and does not answer.
+ * Time that all machines need to apply a change of a Service or of its pods, milliseconds. kube-proxy changes its rules
+ * once a second. The program waits for this time twice. The first wait is before a primary hands over: afterwards all
+ * machines can route to the new primary. The second wait is after the Service routes to the new primary. Until its end
+ * the former primary refuses connections, because clients notice a refusal sooner than a pod that does not answer.
  */
 const SETTLED_MS = 1_500;
 

@@ -121,9 +121,9 @@ function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
 }
 
 /**
- * Names of nodes that came back without their data and are not part of the cluster yet. For each of them, either
- * members know the host of the node under a different node ID, or the node has met some members. The first label of the
- * host is the name of the node.
+ * Names of nodes that came back without their data and have not completed their return. Such a node is in one of two
+ * states: members know its host only under its former node ID, or the node has already met some members. The first
+ * label of the host is the name of the node.
  */
 export function returnedEmpty(states: readonly MemberState[]): string[] {
   const present = new Set(states.map(({ view }) => view.selfId));
