@@ -88,7 +88,7 @@ export type HealingDecision =
   | { readonly kind: "wait"; readonly why: string }
   | {
       readonly kind: "repair";
-      /** Names of assertions that do not hold. If all hold, the remarks about the deployment. */
+      /** Names of the assertions that do not hold; if all assertions hold, the remarks about the deployment. */
       readonly what: readonly string[];
       /** Whether a replica may take over from a primary that works. */
       readonly handOver: boolean;

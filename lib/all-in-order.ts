@@ -1,7 +1,7 @@
 /**
- * Awaits all of the promises. The function is meant for requests that end by themselves.
- * @throws the error of the first failed promise in the order of the list, even if a later promise failed earlier. So a
- *   message that names a node is the same in every run
+ * Awaits all promises. It is meant for requests to several nodes that end by themselves.
+ * @throws the error of the failed promise that is first in the list, even if a later promise failed earlier. If several
+ *   nodes fail, every run therefore reports the same node
  */
 export async function allInOrder<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(promises);

@@ -48,8 +48,8 @@ export class Histogram {
   }
 
   /**
-   * A histogram of a cumulative distribution. Each request counts with the latency of its step, which is an upper bound
-   * of the request's latency.
+   * A histogram from a cumulative distribution: a list of latencies, each with the number of requests that took at most
+   * so long. The histogram gives each request the smallest latency of this list that is not below its own.
    */
   static fromCumulative(counts: readonly CumulativeCount[]): Histogram {
     const histogram = Histogram.empty();

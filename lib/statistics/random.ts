@@ -8,8 +8,8 @@ import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 const DROPPED = 64;
 
 /**
- * A generator of random numbers (xoroshiro128+ of pure-rand). It has the distributions that load generators and
- * simulations need; pure-rand has only uniform distributions. It is not suitable for secrets.
+ * A generator of random numbers (xoroshiro128+ of the library pure-rand). The library has only uniform distributions, and
+ * this class adds the distributions that load generators and simulations need. Do not use the class for secrets.
  */
 export class Random {
   readonly #generator: ReturnType<typeof xoroshiro128plus>;

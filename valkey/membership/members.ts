@@ -1,4 +1,7 @@
-/** The nodes of a cluster that is formed or resized, with the commands that are sent to them and their reports. */
+/**
+ * The nodes of a cluster that is formed or resized. For each node there are functions that send commands to the node, and
+ * functions that read what the node reports.
+ */
 import { Failure, messageOf } from "../../lib/errors";
 import { counted } from "../../lib/units";
 import type { Connection } from "../connection";

@@ -1,4 +1,7 @@
-/** Checks whether the running nodes have all data of a deployment, so that the other nodes may lose their data. */
+/**
+ * Checks whether the running nodes have all data of a deployment. If they have, it does no harm when the other nodes lose
+ * their data.
+ */
 import type { Connection } from "../connection";
 import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";

@@ -51,7 +51,7 @@ export interface ResizePlan {
   readonly migrate: readonly SlotTransfer[];
   /** Nodes of shards that gave all their slots away. They become replicas of other primaries. */
   readonly reassign: readonly ReplicaAssignment[];
-  /** Leaving nodes. At this point they have no slots. All other nodes forget them, and afterwards they are reset. */
+  /** Nodes that leave the cluster. They have no slots any more. First all other nodes forget them, then they are reset. */
   readonly forget: readonly string[];
 }
 

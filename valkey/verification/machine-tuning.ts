@@ -15,8 +15,8 @@ interface TuningPromise {
   readonly what: string;
   readonly expected: string;
   /**
-   * Returns the problem, or undefined if the promise is kept. The observation has no value if a setting could not be
-   * read.
+   * Returns an observation of the problem: undefined as its value if the machine is as promised. The observation is
+   * unknown if a setting could not be read.
    */
   readonly judge: (settings: MachineSettings) => Observation<string | undefined>;
 }
