@@ -1,7 +1,7 @@
 /**
- * Awaits all promises. It is meant for requests to several nodes that end by themselves.
- * @throws the error of the failed promise that is first in the list, even if a later promise failed earlier. If several
- *   nodes fail, every run therefore reports the same node
+ * Awaits all promises. Use this function for requests to several nodes, if each request ends by itself.
+ * @throws the error of the failed promise that is first in the list, even if a later promise in the list failed
+ * earlier. So if several nodes fail, every run reports the error of the same node
  */
 export async function allInOrder<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(promises);

@@ -1,12 +1,15 @@
-/** Programs as single files that need only Node.js, for pods and for processes on this machine. */
+/** Bundles programs into single files that need only Node.js. Pods and processes on this machine run these files. */
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
-/** A program with everything that it imports. */
+/** A program together with everything that it imports. */
 export interface Bundle {
-  /** Path of the bundle in the package. A checkout has no such file and creates the text when it is needed. */
+  /**
+   * Path of the bundle in an installed package. A checkout has no such file. It creates the text of the bundle on
+   * demand.
+   */
   readonly file: string;
-  /** The bundle as CommonJS text. It is read or created once per process. */
+  /** The bundle as CommonJS text. The text is read or created once per process. */
   readonly text: () => Promise<string>;
 }
 
@@ -16,7 +19,7 @@ export function programBundle(file: string, entry: string): Bundle {
   return { file, text: () => (text ??= existsSync(file) ? readFile(file, "utf8") : bundle(entry)) };
 }
 
-/** A program with everything that it imports, as CommonJS text. @param entry file of the program */
+/** A program together with everything that it imports, as CommonJS text. @param entry file of the program */
 export async function bundle(entry: string): Promise<string> {
   const { build } = await import("esbuild");
   const { outputFiles } = await build({

@@ -1,6 +1,6 @@
 /**
- * IP address blocks in CIDR notation: parsing, dividing, formatting, and the addresses that several blocks cover
- * together. Pure.
+ * IP address blocks in CIDR notation. Parses, divides and formats blocks, and counts the addresses that several blocks
+ * cover together. Pure.
  */
 import * as ipaddr from "ipaddr.js";
 
@@ -12,7 +12,7 @@ export interface AddressBlock {
   readonly prefixLength: number;
 }
 
-/** The block in a CIDR text, with the address bits after the prefix cleared; undefined if the text is not a block. */
+/** The block in a CIDR text. Address bits after the prefix are cleared. Undefined if the text is not a block. */
 export function parseCidr(cidr: string): AddressBlock | undefined {
   if (!ipaddr.isValidCIDR(cidr)) return undefined;
   const [address, prefixLength] = ipaddr.parseCIDR(cidr);
@@ -28,7 +28,7 @@ export function formatCidr({ version, first, prefixLength }: AddressBlock): stri
 }
 
 /**
- * One part of a block that is divided into parts with the given prefix length.
+ * One part of a block. The block is divided into parts with the given prefix length.
  * @param index number of the part, counted from 0
  */
 export function nthSubnet(block: AddressBlock, prefixLength: number, index: number): AddressBlock {
@@ -43,15 +43,16 @@ const PUBLIC: readonly AddressBlock[] = [
 ];
 
 /**
- * Whether blocks together cover half or more of the public addresses of IPv4 or of IPv6. For example, 0.0.0.0/1 and
- * 128.0.0.0/1 allow as many addresses as 0.0.0.0/0. A text that is not a block covers nothing.
+ * Whether the blocks together cover half or more of the public addresses of IPv4, or half or more of the public
+ * addresses of IPv6. For example, 0.0.0.0/1 and 128.0.0.0/1 together allow as many addresses as 0.0.0.0/0. A text that
+ * is not a block covers no address.
  */
 export function isOpenToTheWorld(cidrs: readonly string[]): boolean {
   const blocks = cidrs.flatMap((cidr) => parseCidr(cidr) ?? []);
   return PUBLIC.some((space) => 2n * coveredSize(blocks, space) >= sizeOf(space));
 }
 
-/** Number of the addresses of `space` that are in at least one block. */
+/** Number of the addresses in `space` that at least one block covers. */
 function coveredSize(blocks: readonly AddressBlock[], space: AddressBlock): bigint {
   const end = space.first + sizeOf(space);
   const sorted = blocks

@@ -1,6 +1,6 @@
-/** Lists of values that may be absent. */
+/** Lists of values, some of which can be undefined. */
 
-/** The values that are not undefined, in their order: `compact([required, optional])`. */
+/** The given values without undefined values, in the given order: `compact([required, optional])`. */
 export function compact<T>(values: readonly (T | undefined)[]): T[] {
   return values.filter((value) => value !== undefined);
 }

@@ -1,14 +1,14 @@
 /** Suggestions for mistyped names. Pure. */
 import { closest, distance } from "fastest-levenshtein";
 
-/** The known name that a word was probably meant to be; undefined if no known name is similar. */
+/** The known name that is most similar to a word. Undefined if no known name is similar. */
 export function nearestName(word: string, known: readonly string[]): string | undefined {
   if (known.length === 0) return undefined;
   const nearest = closest(word, [...known]);
   return distance(word, nearest) <= Math.max(2, Math.floor(word.length / 3)) ? nearest : undefined;
 }
 
-/** The text ` did you mean x?` with a space before it; empty if no known name is similar. */
+/** The text ` did you mean x?`, with a space before it. Empty if no known name is similar. */
 export function didYouMean(word: string, known: readonly string[]): string {
   const nearest = nearestName(word, known);
   return nearest === undefined ? "" : ` did you mean ${nearest}?`;

@@ -10,8 +10,8 @@ export function usdPerMillionOperations(usdPerHour: number, operationsPerSecond:
 }
 
 /**
- * Cost of keeping a GiB of data for a month, dollars.
- * @param bytes bytes of data; each byte counts once, no matter how many replicas it has
+ * Dollars for keeping a GiB of data for a month.
+ * @param bytes bytes of data. Each byte counts once, no matter how many replicas have a copy
  */
 export function usdPerGibMonth(usdPerHour: number, bytes: number): number | undefined {
   return bytes > 0 ? (usdPerHour * HOURS_PER_MONTH) / (bytes / 1024 ** 3) : undefined;

@@ -1,7 +1,11 @@
-/** Errors that are printed as one message, without a stack trace. Any other error is an error of this program. */
+/**
+ * Errors for the user. The program prints only the message of such an error, without a stack trace. All other errors
+ * are errors of this program.
+ */
 
 /**
- * Invalid input, with all problems that were found. Each problem has its path and the allowed values. Exit status 2.
+ * Invalid input. The message contains all problems that were found. Each problem has a path and the allowed values. The
+ * exit status is 2.
  */
 export class BadInput extends Error {
   constructor(
@@ -17,7 +21,7 @@ export class BadInput extends Error {
   }
 }
 
-/** A failure outside the program, such as a server that exited or a full disk. Exit status 1. */
+/** A failure outside the program, such as a server that exited or a full disk. The exit status is 1. */
 export class Failure extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -32,7 +36,7 @@ export function isCausedBy(error: unknown, kind: new (...values: never) => Error
   return error instanceof Error && error.cause !== undefined && isCausedBy(error.cause, kind);
 }
 
-/** A signal stopped the run. Exit status: 128 plus the number of the signal. */
+/** A signal stopped the run. The exit status is 128 plus the number of the signal. */
 export class Interrupted extends Error {
   constructor(readonly signal: "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGPIPE") {
     super(`stopped by ${signal}`);
@@ -40,12 +44,12 @@ export class Interrupted extends Error {
   }
 }
 
-/** The message of anything that was thrown. */
+/** The message of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The code of a system error, such as `ENOENT`; undefined for other errors. */
+/** The code of a system error, such as `ENOENT`. Undefined for all other errors. */
 export function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }

@@ -1,6 +1,9 @@
 /** Groups lists by a key. */
 
-/** The values by key. Keys are in the order of their first appearance. (Map.groupBy needs Node.js 21.) */
+/**
+ * The values by key. Keys are in the order of their first appearance. Map.groupBy is not used, because it needs Node.js
+ * 21.
+ */
 export function groupBy<T, K>(values: Iterable<T>, keyOf: (value: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const value of values) {

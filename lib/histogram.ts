@@ -1,6 +1,6 @@
 /**
- * Histograms of latencies. Adding histograms is exact, but percentiles cannot be combined. So a percentile of several
- * runners or repeats is the percentile of all their requests together, and never a mean of percentiles.
+ * Histograms of latencies. The sum of histograms is exact, but percentiles cannot be combined. So a percentile of
+ * several runners or repeats is the percentile of all requests together, and never a mean of percentiles.
  */
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64 } from "hdr-histogram-js";
 import type { Histogram as HdrHistogram } from "hdr-histogram-js";
@@ -12,16 +12,19 @@ export interface CumulativeCount {
   readonly count: number;
 }
 
-/** The longest latency that a histogram records, microseconds. Longer latencies count as an hour. */
+/**
+ * The longest latency that a histogram records, microseconds. Longer latencies are recorded as this latency, which is
+ * an hour.
+ */
 const MAX_US = 3_600_000_000;
 const DIGITS = 3;
-/** Number of steps of `tailSteps`. The steps go down to one request in a million. */
+/** Number of steps of `tailSteps`. The steps reach into the tail down to one request in a million. */
 const STEPS = 200;
 const DECADES = 6;
 
 /**
- * Counts of latencies from 1 µs to an hour, in buckets. The width of a bucket is at most a thousandth of its latencies.
- * Counts are exact.
+ * Numbers of requests by latency, from 1 µs to an hour, in buckets. The width of a bucket is at most a thousandth of
+ * its latencies. The numbers of requests are exact.
  */
 export class Histogram {
   private constructor(private readonly hdr: HdrHistogram) {}
@@ -48,8 +51,9 @@ export class Histogram {
   }
 
   /**
-   * A histogram from a cumulative distribution: a list of latencies, each with the number of requests that took at most
-   * so long. The histogram gives each request the smallest latency of this list that is not below its own.
+   * A histogram from a cumulative distribution. The distribution is a list of latencies, each with the number of
+   * requests that took at most this latency. Each request gets the smallest listed latency that is not below the
+   * latency of the request.
    */
   static fromCumulative(counts: readonly CumulativeCount[]): Histogram {
     const histogram = Histogram.empty();
@@ -62,7 +66,7 @@ export class Histogram {
   }
 
   /**
-   * Decodes the format that HDR histograms in all languages share: version 2, deflated, base64.
+   * Decodes a histogram from the format that HDR histograms in all languages share: version 2, deflated, base64.
    * @param unitUs the unit of the encoded values, microseconds
    * @throws Failure if the text has a different format
    */
@@ -102,7 +106,8 @@ export class Histogram {
   }
 
   /**
-   * The lowest latency that the given part of the requests did not exceed, milliseconds; 0 for an empty histogram.
+   * A percentile of the latencies, milliseconds: the given part of the requests took at most this time. 0 for an empty
+   * histogram.
    * @param part part of the requests, 0 to 1, such as 0.99
    */
   percentileMs(part: number): number {
@@ -117,12 +122,12 @@ export class Histogram {
     return this.hdr.maxValue / 1000;
   }
 
-  /** The mean latency. Each request counts with the middle of its bucket. */
+  /** The mean latency, milliseconds. The latency of a request is approximated by the middle of its bucket. */
   get meanMs(): number {
     return this.hdr.mean / 1000;
   }
 
-  /** The number of requests that took at most this time, with the accuracy of a bucket's width. */
+  /** The number of requests that took at most the given time. The time is exact to the width of a bucket. */
   countAtMost(ms: number): number {
     let sum = 0;
     for (const { value, count } of bucketsOf(this.hdr)) {
@@ -132,7 +137,7 @@ export class Histogram {
     return sum;
   }
 
-  /** The cumulative distribution, ascending, with one step for each bucket that is not empty. */
+  /** The cumulative distribution in ascending order. Each bucket that is not empty has one step. */
   cumulative(): CumulativeCount[] {
     let sum = 0;
     return bucketsOf(this.hdr).map(({ value, count }) => ({
@@ -195,7 +200,7 @@ function bucketsOf(hdr: HdrHistogram): { readonly value: number; readonly count:
   return found;
 }
 
-/** Adds cumulative distributions that have different steps. A distribution is constant between its steps. */
+/** Adds cumulative distributions that have different steps. Between two steps, a distribution is constant. */
 export function mergeCumulativeCounts(distributions: readonly (readonly CumulativeCount[])[]): CumulativeCount[] {
   const steps = [...new Set(distributions.flatMap((counts) => counts.map(({ ms }) => ms)))].sort((a, b) => a - b);
   const positions = distributions.map(() => -1);

@@ -1,9 +1,9 @@
-/** Waits for a condition by checking it repeatedly. */
+/** Waits for a condition. The condition is checked again and again. */
 import { setMaxListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "./errors";
 
-/** Interval and time limit of the checks of a condition. */
+/** Interval and time limit for checks of a condition. */
 export interface Polling {
   /** Time between two checks, milliseconds. @default 50 */
   readonly intervalMs?: number | undefined;
@@ -15,9 +15,9 @@ export interface Polling {
 const DEFAULT_INTERVAL_MS = 50;
 
 /**
- * Calls `check` until it returns a value. The last check begins when the time is up. So the condition is checked at the
- * end even if an earlier check has blocked the event loop.
- * @returns what `check` returned; undefined when the time is up
+ * Calls `check` again and again, until it returns a value. The last check begins when the time is up. So the condition
+ * is checked at the end even if an earlier check has blocked the event loop.
+ * @returns the value from `check`. Undefined if the time is up
  * @throws the signal's reason, or the error of `check`
  */
 export async function poll<T>(
@@ -34,13 +34,13 @@ export async function poll<T>(
   }
 }
 
-/** A condition. Checking it may take a request. */
+/** A function that checks a condition. Some checks send a request to a server. */
 export type Condition = () => boolean | Promise<boolean>;
 
 /**
- * Waits for a condition.
+ * Waits until a condition holds or the time is up.
  * @returns whether the condition held in time
- * @throws as `poll`
+ * @throws the errors of `poll`
  */
 export async function holdsInTime(condition: Condition, polling: Polling): Promise<boolean> {
   const held = await poll(async () => ((await condition()) ? true : undefined), polling);
@@ -50,7 +50,7 @@ export async function holdsInTime(condition: Condition, polling: Polling): Promi
 /**
  * Waits until a condition holds.
  * @param what the condition as text for the message: `valkey-0 is back`
- * @throws Failure if the condition did not hold in time; otherwise as `poll`
+ * @throws Failure if the condition did not hold in time. Also throws the errors of `poll`
  */
 export async function awaitCondition(
   what: string,
@@ -61,7 +61,7 @@ export async function awaitCondition(
   throw new Failure(`timed out after ${Math.round(polling.timeoutMs / 1000)} s waiting until ${what}`);
 }
 
-/** Waits for a time. @throws the signal's reason, as soon as the signal is aborted */
+/** Waits for the given time. @throws the signal's reason, as soon as the signal is aborted */
 export async function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   // One caller for each node of a deployment may wait for the same signal. Without this line, Node.js would warn about
   // a leak from the eleventh caller on.

@@ -1,8 +1,8 @@
-/** Reports of progress, and options for waits that report progress. */
+/** Reports of progress, and options for functions that wait and report their progress. */
 
 /**
  * Shows a line of progress.
- * @param passing true for a line that matters only for the moment. A terminal shows such a line, a log does not
+ * @param passing true for a line that matters only for a moment. A terminal shows such a line, but a log does not
  */
 export type ReportProgress = (line: string, passing?: boolean) => void;
 
@@ -10,6 +10,6 @@ export type ReportProgress = (line: string, passing?: boolean) => void;
 export interface WaitOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Function that is called with a description of the awaited condition. */
+  /** Called with a description of the awaited condition. */
   readonly report: ReportProgress;
 }

@@ -1,11 +1,14 @@
 /** Limits how many tasks run at the same time. */
 
-/** Runs tasks. If no place is free, a task waits; waiting tasks run in order. */
+/**
+ * Runs tasks, but only a limited number at the same time. If the limit is reached, further tasks wait. Waiting tasks
+ * start in order.
+ */
 export class Semaphore {
   #free: number;
   readonly #line: (() => void)[] = [];
 
-  /** @param atOnce the number of tasks that may run at the same time */
+  /** @param atOnce highest number of tasks that run at the same time */
   constructor(atOnce: number) {
     this.#free = atOnce;
   }

@@ -1,8 +1,8 @@
 /** Text tables for terminals. Pure. */
 
 /**
- * Pads each column to its widest cell, with two spaces between columns. Lines do not end with spaces.
- * @param align a letter for each column; the letter `r` aligns the column to the right
+ * Pads each column to its widest cell, and puts two spaces between columns. Lines do not end with spaces.
+ * @param align one letter for each column. The letter `r` aligns the column to the right
  */
 export function textTable(rows: readonly (readonly string[])[], align = ""): string[] {
   const widths: number[] = [];
@@ -19,7 +19,7 @@ export function textTable(rows: readonly (readonly string[])[], align = ""): str
   );
 }
 
-/** The number of columns on a terminal. Every code point that this project prints takes one column. */
+/** The number of terminal columns that a text takes. Every code point that this project prints takes one column. */
 function displayWidth(text: string): number {
   return Array.from(text).length;
 }

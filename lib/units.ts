@@ -22,7 +22,9 @@ export function formatDuration(seconds: number): string {
   return `${Math.floor(s / 86_400)}d`;
 }
 
-/** The first names and the number of the remaining names, as text: `a, b, c, d and 3 more`. */
+/**
+ * A list of names as text: the first names, and the number of all further names. For example, `a, b, c, d and 3 more`.
+ */
 export function formatList(names: readonly string[], most: number): string {
   return names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;
 }
@@ -49,8 +51,8 @@ export function formatMs(milliseconds: number): string {
 }
 
 /**
- * Bytes of a size in the notation of valkey.conf: `256mb` (2^20 bytes each), `1g` (10^9), `1024`. Undefined for other
- * texts.
+ * Parses a size in the notation of valkey.conf. The result is in bytes. Examples: `256mb` (units of 2^20 bytes), `1g`
+ * (10^9 bytes), `1024`. Undefined for a text that is not a size.
  */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+)\s*(b|k|kb|m|mb|g|gb)?$/i.exec(text.trim());

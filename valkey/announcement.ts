@@ -1,5 +1,5 @@
 /**
- * The addresses that the nodes of a cluster give to clients. They are for clients that cannot reach the nodes' own
+ * The addresses of nodes that a cluster gives to its clients. They are for clients that cannot reach the nodes' own
  * addresses.
  */
 import { allInOrder } from "../lib/all-in-order";
@@ -18,8 +18,8 @@ import { parseFlatReply } from "./topology/info";
 const POLL_MS = 250;
 
 /**
- * Endpoint at which clients reach each node. All nodes of the cluster give clients this endpoint for the node.
- * Undefined means the node's own address.
+ * Endpoint of each node for clients. All nodes of the cluster give clients this endpoint for the node. Undefined means
+ * the node's own address.
  */
 export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
 
@@ -27,8 +27,8 @@ export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
  * Directives with which a server announces an address to clients, with their values. Links between nodes still use the
  * nodes' own addresses.
  * @param port port on which servers listen
- * @param tls whether servers use TLS. With TLS, clients get host names unless an address is announced. An announced
- *   address has no host name that all clients can resolve
+ * @param tls whether servers use TLS. With TLS, clients get host names, unless an address is announced. An announced
+ * address has no host name that all clients can resolve
  */
 export function announcedDirectives(
   address: Endpoint | undefined,
@@ -45,8 +45,8 @@ export function announcedDirectives(
 }
 
 /**
- * Lines for the configuration file of a server. They contain the directives of an announced address whose values are
- * not the defaults.
+ * Lines for the configuration file of a server, with the directives that announce an address to clients. Directives
+ * whose values are the defaults are omitted.
  */
 export function announcedConfig(address: Endpoint, server: { readonly port: number; readonly tls: boolean }): string {
   const given = [...announcedDirectives(address, server)].filter(([, value]) => value !== "" && value !== "0");
@@ -54,9 +54,9 @@ export function announcedConfig(address: Endpoint, server: { readonly port: numb
 }
 
 /**
- * Sets the directives that differ. Then waits until every node gives clients the announced addresses of all nodes that
- * it knows.
- * @throws Failure when a server lacks a directive; no directive has changed then
+ * Makes the nodes announce the wanted addresses: sets each directive whose value differs. Then waits until every node
+ * gives clients the announced addresses of all nodes that it knows.
+ * @throws Failure when a server lacks a directive. In this case no directive has changed
  */
 export async function announce(
   deployment: Deployment,
@@ -111,8 +111,8 @@ async function read(connection: Connection, wanted: ReadonlyMap<string, string>)
 }
 
 /**
- * Nodes that give clients a wrong address for another node that they know. The next ping from that other node corrects
- * the address.
+ * Names of the nodes that give clients a wrong address for some node. A node corrects such an address at the next ping
+ * from the node with this address.
  */
 async function unaware(
   connections: ReadonlyMap<DeploymentNode, Connection>,

@@ -1,4 +1,4 @@
-/** Changes directives on all nodes of a running deployment. If a node refuses, no node is changed. */
+/** Changes directives on all nodes of a running deployment. If one node refuses a value, no node is changed. */
 import { Failure, messageOf } from "../lib/errors";
 import type { Polling } from "../lib/polling";
 import { awaitCondition } from "../lib/polling";
@@ -13,10 +13,10 @@ import { infoNumber, parseFlatReply, parseInfo } from "./topology/info";
 const POLL_MS = 200;
 
 /**
- * Sends CONFIG SET to every node whose values differ. If a node refuses, all nodes get their old values back.
+ * Sends CONFIG SET to every node whose values differ. If one node refuses a value, all nodes get their old values back.
  * @param polling time limit for writing the first append-only file
- * @param mayRaise whether a node has enough memory for a higher maxmemory. Otherwise it keeps its present maxmemory and
- *   eviction policy
+ * @param mayRaise whether a node has enough memory for a higher maxmemory. A node without enough memory keeps its
+ * present maxmemory and eviction policy
  * @throws Failure that names the node and the directive that the node refuses
  */
 export async function applySettings(
@@ -83,14 +83,14 @@ function differences(
   return new Map([...wanted].filter(([name, value]) => former?.get(name) !== value));
 }
 
-/** Sets all directives or none of them, because one CONFIG SET with several directives is atomic. */
+/** Sets either all directives or none, because one CONFIG SET with several directives is atomic. */
 async function setAll(connection: Connection, values: ReadonlyMap<string, string>): Promise<void> {
   if (values.size > 0) await connection.call("CONFIG", "SET", ...[...values].flat());
 }
 
 /**
- * Checks that the data of the server fits into the new `maxmemory`. If it did not fit, a server that evicts no keys
- * would refuse every write.
+ * Checks that the data of the server fits into the new `maxmemory`. If the data did not fit, a server that evicts no
+ * keys would refuse every write.
  * @throws Failure
  */
 async function requireMemory(
@@ -111,7 +111,7 @@ async function requireMemory(
 }
 
 /**
- * Waits until every node has written its first append-only file. A server that restarts before this file is complete
+ * Waits until every node has written its first append-only file. A server that restarts before its file is complete
  * loads no data.
  */
 async function awaitAppendOnlyFiles(

@@ -1,18 +1,18 @@
-/** The zone that a server reports to its clients. Clients use it to read from replicas in their own zone. */
+/** The zone that a server reports to its clients. With this zone, a client can read from replicas in its own zone. */
 import type { Connection } from "./connection";
 import { withEveryNode } from "./connections";
 import type { Deployment } from "./deployment";
 import { parseFlatReply } from "./topology/info";
 
 /**
- * The directive for the zone of a server. The configuration files of pods do not contain it, so it is set with CONFIG
- * SET.
+ * Name of the directive for the zone of a server. The configuration files of pods do not contain this directive, so the
+ * program sets it with CONFIG SET.
  */
 export const ZONE_DIRECTIVE = "availability-zone";
 
 /**
- * Whether servers of a version have the directive. @param version as the server or the tag of an image writes it:
- * `8.1.4`
+ * Whether servers of a version have the directive. @param version version as the server prints it, or as an image's tag
+ * contains it: `8.1.4`
  */
 export function supportsZoneDirective(version: string): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];
@@ -20,8 +20,8 @@ export function supportsZoneDirective(version: string): boolean {
 }
 
 /**
- * Gives each server the zone of the machine on which it runs. It skips servers that lack the directive or cannot be
- * reached; verification reports them.
+ * Gives each server the zone of the machine on which the server runs. Servers that lack the directive or cannot be
+ * reached are skipped. Verification reports skipped servers.
  * @returns names of the servers that had a different zone
  */
 export async function tellZones(deployment: Deployment): Promise<readonly string[]> {

@@ -1,10 +1,10 @@
-/** Names to which clients connect, and their ready endpoints. Plain data. */
+/** The host names to which clients connect, and the ready endpoints behind each name. Plain data. */
 import type { Observation } from "./observation";
 
-/** A name to which clients connect. On Kubernetes it is a Service. */
+/** A host name to which clients connect. On Kubernetes, a Service has this name. */
 export interface ClientWay {
   readonly service: string;
-  /** Nodes to which the Service must lead clients. */
+  /** Nodes that clients must reach through the Service: the primary only, or all nodes. */
   readonly to: "primary" | "all";
   /**
    * Number of proxies behind the Service; each forwards connections to the primary.
@@ -13,12 +13,15 @@ export interface ClientWay {
   readonly proxies?: number | undefined;
 }
 
-/** A name to which clients connect, with its ready endpoints. */
+/** A host name to which clients connect, with the ready endpoints behind it. */
 export interface ClientWayFacts extends ClientWay {
-  /** The ready pods. A new connection goes to one of them. */
+  /** The ready pods behind the Service. A new connection goes to one of these pods. */
   readonly endpoints: readonly {
     readonly pod: string;
-    /** Run ID of the server to which this proxy connects. Undefined if the pod is a node, not a proxy. */
+    /**
+     * Run ID of the server to which the pod forwards connections, if the pod is a proxy. Undefined if the pod is a
+     * node.
+     */
     readonly runId?: Observation<string> | undefined;
   }[];
 }

@@ -10,9 +10,9 @@ export interface UrlParts {
 }
 
 /**
- * `redis://USER:PASSWORD@HOST:PORT`, or `rediss://` with TLS. All clients know these schemes. valkey-cli and ioredis
- * accept the URL unchanged. A cluster client of ioredis also needs the password as an option, for the nodes that it
- * discovers.
+ * URL for clients: `redis://USER:PASSWORD@HOST:PORT`, or with TLS `rediss://USER:PASSWORD@HOST:PORT`. All clients know
+ * these schemes. valkey-cli and ioredis accept the URL unchanged. A cluster client of ioredis also needs the password
+ * as an option, because it discovers further nodes.
  */
 export function connectionUrl({ endpoint, username = "default", password, tls }: UrlParts): string {
   const [user, secret] = [username, password].map(encodeURIComponent);

@@ -14,7 +14,7 @@ import { formatEndpoint } from "./node";
 /** A client with one connection to one node. */
 export type Connection = Redis;
 
-/** Time limit for connecting, and for each command, milliseconds. */
+/** Time limit, milliseconds. It applies to connecting and to each command. */
 const TIMEOUT_MS = 10_000;
 
 /**
@@ -69,8 +69,8 @@ export class PasswordRefused extends Failure {
 }
 
 /**
- * Whether a connection or a command timed out. An error that contains several errors counts if all of them are
- * timeouts. The messages are compared, because ioredis has no error class for timeouts.
+ * Whether an error means that a connection or a command timed out. An error with several causes counts as a timeout if
+ * all causes are timeouts. The function compares messages, because ioredis has no error class for timeouts.
  */
 export function isTimeout(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isTimeout);
@@ -78,14 +78,14 @@ export function isTimeout(error: unknown): boolean {
   return /^(connect ETIMEDOUT|no answer to the TLS handshake|Command timed out)/.test(messageOf(error));
 }
 
-/** Whether the server's certificate is not trusted, has expired, or is for a different host. */
+/** Whether an error says that the server's certificate is not trusted, has expired, or is for a different host. */
 export function isCertificateProblem(error: unknown): boolean {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return /^(CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|ERR_TLS_CERT_)/.test(code);
 }
 
 /**
- * Options of ioredis for the byte stream. It is a TCP connection or the stream that `dial` opens, each with or without
+ * Options of ioredis for the byte stream: a TCP connection, or the stream that `dial` opens. Both work with and without
  * TLS.
  */
 function transport(
@@ -101,8 +101,8 @@ function transport(
 }
 
 /**
- * The named sections of INFO. Servers that accept only one section per command return all of INFO (Dragonfly, Redis
- * before 7).
+ * Reads the named sections of INFO. Dragonfly and Redis before version 7 accept only one section per command, and
+ * return all of INFO.
  */
 export async function readInfoSections(connection: Connection, ...sections: readonly string[]): Promise<string> {
   try {
@@ -114,8 +114,8 @@ export async function readInfoSections(connection: Connection, ...sections: read
 }
 
 /**
- * Sends AUTH. ioredis' own authentication is not used, because it only warns about a wrong or unnecessary password and
- * continues.
+ * Authenticates with the command AUTH. The authentication of ioredis is not used, because with a wrong or unnecessary
+ * password ioredis only warns and continues.
  * @throws Failure that says what is wrong with the credentials
  */
 async function authenticate(client: Redis, access: NodeAccess): Promise<void> {

@@ -4,7 +4,7 @@ import type { Connection } from "./connection";
 import type { Deployment } from "./deployment";
 import type { DeploymentNode } from "./node";
 
-/** A node with its connection, or with the reason why connecting failed. */
+/** A node, either with its connection, or with the reason why connecting failed. */
 export type ConnectionAttempt =
   | { readonly node: DeploymentNode; readonly connection: Connection }
   | { readonly node: DeploymentNode; readonly connection: undefined; readonly why: string };
@@ -12,7 +12,7 @@ export type ConnectionAttempt =
 /** The connection to each node. */
 export type Connections = ReadonlyMap<DeploymentNode, Connection>;
 
-/** Tries to connect to every node in parallel, calls `use` with the attempts, and then closes all connections. */
+/** Tries to connect to all nodes in parallel, calls `use` with the results, and then closes all connections. */
 export async function withEveryNode<T>(
   deployment: Deployment,
   use: (attempts: readonly ConnectionAttempt[]) => Promise<T>,
@@ -34,7 +34,7 @@ async function attemptConnection(deployment: Deployment, node: DeploymentNode): 
 }
 
 /**
- * Opens connections to all nodes in parallel. The caller must close them.
+ * Opens connections to all nodes in parallel. The caller must close these connections.
  * @throws Failure that names every node that cannot be reached
  */
 export async function openConnections(deployment: Deployment): Promise<Map<DeploymentNode, Connection>> {
@@ -52,7 +52,7 @@ export async function openConnections(deployment: Deployment): Promise<Map<Deplo
 }
 
 /**
- * Opens connections to all nodes, calls `use` with them, and then closes them.
+ * Opens connections to all nodes, calls `use` with the connections, and then closes all connections.
  * @throws Failure that names every node that cannot be reached
  */
 export async function withConnections<T>(

@@ -20,12 +20,12 @@ const SOCKET_STUBS = {
   connecting: false,
 };
 
-/** Time limit in which a server notices that its connection was closed, milliseconds. */
+/** Milliseconds within which a server must have noticed that its connection was closed. */
 const DISCONNECT_TIMEOUT_MS = 2_000;
 
 /**
  * A value for ioredis' option `Connector`.
- * @param tls options of TLS inside the stream; undefined for a connection without TLS
+ * @param tls options of TLS inside the stream. Undefined for a connection without TLS
  * @param handshakeMs time limit for the TLS handshake, milliseconds
  */
 export function connectorOver(

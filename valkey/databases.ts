@@ -1,14 +1,17 @@
-/** Databases of a server: their number in cluster mode, and the keys in all of them. */
+/** Reads the number of a server's databases in cluster mode, and the number of keys in all databases. */
 import type { Connection } from "./connection";
 import { infoFields, infoNumber, parseFlatReply, parseInfo } from "./topology/info";
 
-/** The number of databases of a cluster node: `cluster-databases` (Valkey 9.0), or 1 on servers without it. */
+/**
+ * The number of databases of a cluster node: the value of `cluster-databases` (Valkey 9.0), or 1 if the server lacks
+ * this directive.
+ */
 export async function readClusterDatabases(connection: Connection): Promise<number> {
   const settings = parseFlatReply(await connection.config("GET", "cluster-databases"));
   return infoNumber(settings, "cluster-databases") ?? 1;
 }
 
-/** The number of keys in all databases. It does not use DBSIZE, which counts the keys of one database only. */
+/** The number of keys in all databases. DBSIZE is not used, because it counts the keys of one database only. */
 export async function readKeyCount(connection: Connection): Promise<number> {
   return keysInAllDatabases(parseInfo(await connection.info("keyspace")));
 }

@@ -6,7 +6,7 @@ import type { Shape } from "./topology/placement";
 import type { ClientWayFacts } from "./client-ways";
 import type { MachineSettings, ExpectedTuning } from "./machine-settings";
 
-/** The nodes of one data set, with everything that is needed to reach, verify and measure them. */
+/** The nodes of one data set, with all facts that are needed to reach, verify and measure these nodes. */
 export interface Deployment {
   readonly name: string;
   readonly mode: Mode;
@@ -15,31 +15,35 @@ export interface Deployment {
   readonly nodes: readonly DeploymentNode[];
   /** The zones over which the nodes should be spread. Undefined if the platform knows zones only from its nodes. */
   readonly zones?: readonly string[] | undefined;
-  /** Directives that must have these values on every node, as CONFIG GET prints them. */
+  /** Directives that must have the given values on every node. Values have the form in which CONFIG GET prints them. */
   readonly directives: ReadonlyMap<string, string>;
   /**
-   * Opens a new connection to a node. The caller closes it.
+   * Opens a new connection to a node. The caller must close this connection.
    * @throws Failure when the node cannot be reached or refuses the credentials
    */
   readonly connect: (node: DeploymentNode) => Promise<Connection>;
   /** Rules of all users except `default`, by name. @default users are not checked */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** The Sentinels that promote a replica in replication mode; undefined if the deployment has no Sentinels. */
+  /** The Sentinels that promote a replica in replication mode. Undefined if the deployment has no Sentinels. */
   readonly sentinels?: Sentinels | undefined;
   /**
    * The machine settings that the platform promises, and a function that reads the actual settings. Undefined if the
-   * platform promises no settings.
+   * platform makes no promise.
    */
   readonly tuning?:
     | {
         readonly expected: ExpectedTuning;
-        /** @throws Failure when nothing can be read */
+        /**
+         * Reads the settings of the machine on which a node runs.
+         * @throws Failure when nothing can be read
+         */
         readonly read: (node: DeploymentNode) => Promise<MachineSettings>;
       }
     | undefined;
   /**
-   * Reads the names to which clients connect, with their ready endpoints. Undefined if the platform has no such names.
-   * @throws Failure when they cannot be read
+   * Reads the host names to which clients connect, with the ready endpoints behind each name. Undefined if the platform
+   * has no such names.
+   * @throws Failure when the names or endpoints cannot be read
    */
   readonly readWays?: (() => Promise<readonly ClientWayFacts[]>) | undefined;
   /**

@@ -1,6 +1,6 @@
 /**
- * The meaning of error replies for a client: a redirect to a different node, or a failure. Pure. The open-loop
- * generator bundles this file, so it must not import a client library.
+ * The meaning of error replies for a client: a redirect to a different node, or a failure. Pure. This file must not
+ * import a client library, because the open-loop generator bundles this file.
  */
 import type { Endpoint } from "./node";
 
@@ -11,22 +11,24 @@ import type { Endpoint } from "./node";
 export type Redirect =
   /**
    * A different node serves the slot. After `MOVED`, the client sends all further commands for the slot to that node.
-   * After `ASK`, it sends only this command there, preceded by ASKING.
+   * After `ASK`, the client sends only the present command to that node, and sends ASKING before this command.
    */
   | { readonly kind: "MOVED" | "ASK"; readonly slot: number; readonly endpoint: Endpoint }
   /**
-   * In replication mode, the server is no longer the primary, and names the new primary. Only clients that sent CLIENT
-   * CAPA REDIRECT get this reply (Valkey 8.0).
+   * In replication mode, the server is no longer the primary. The reply names the new primary. Only clients that sent
+   * CLIENT CAPA REDIRECT get this reply (Valkey 8.0).
    */
   | { readonly kind: "REDIRECT"; readonly endpoint: Endpoint }
   /**
-   * Some keys of the slot have been migrated and others have not. The client should repeat the command a little later.
+   * Some keys of the slot have already been migrated, and some have not. The client should repeat the command a little
+   * later.
    */
   | { readonly kind: "TRYAGAIN" };
 
 /**
  * Reads a redirect from the text of an error reply.
- * @param asked the node that replied. It is the host of redirects without a host (`MOVED 5 :7001`, `MOVED 5 ?:7001`)
+ * @param asked the node that replied. A redirect without a host (`MOVED 5 :7001`, `MOVED 5 ?:7001`) leads to the host
+ * of this node
  * @returns undefined when the error is not a redirect
  */
 export function parseRedirect(error: string, asked: Endpoint): Redirect | undefined {
@@ -43,8 +45,8 @@ export function parseRedirect(error: string, asked: Endpoint): Redirect | undefi
 }
 
 /**
- * Splits `host:port` at the last colon. Servers print IPv6 addresses without brackets; proxies may print them with
- * brackets. The result has no brackets, because sockets take hosts without them.
+ * Splits `host:port` at the last colon. Servers print IPv6 addresses without brackets, and some proxies print them with
+ * brackets. The result has no brackets, because sockets take hosts without brackets.
  */
 function parseEndpoint(text: string | undefined, asked: Endpoint): Endpoint | undefined {
   const match = /^(.*):(\d+)$/.exec(text ?? "");
@@ -54,7 +56,8 @@ function parseEndpoint(text: string | undefined, asked: Endpoint): Endpoint | un
 }
 
 /**
- * The code of an error reply, which is its first word, such as `CLUSTERDOWN`. `ERR` if the first word is not a code.
+ * The code of an error reply, such as `CLUSTERDOWN`: the first word of the reply. `ERR` if the first word is not a
+ * code.
  */
 export function errorPrefix(error: string): string {
   return /^[A-Z][A-Z0-9_]*/.exec(error)?.[0] ?? "ERR";

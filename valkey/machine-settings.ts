@@ -4,8 +4,8 @@
 import type { Observation } from "./observation";
 
 /**
- * Tuning that must be in place before a measurement. Transparent huge pages must be off and memory must be
- * overcommitted; the fields contain the other settings.
+ * Tuning that must be in place before a measurement. In every case, transparent huge pages must be off and memory must
+ * be overcommitted. The fields contain all further requirements.
  */
 export interface ExpectedTuning {
   /** Smallest allowed limit of open files of a server. */
@@ -18,7 +18,7 @@ export interface ExpectedTuning {
    * @default any CPU
    */
   readonly interruptCpus?: number | undefined;
-  /** Number of CPUs that each server shares with no other server. @default servers share CPUs */
+  /** Number of CPUs that only one server uses. Each server has this number of CPUs. @default servers share CPUs */
   readonly ownCpus?: number | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface ExpectedTuning {
 export interface QueueInterrupt {
   /** Name of the queue, such as `ens5-Tx-Rx-0`. */
   readonly name: string;
-  /** CPUs that may handle the interrupt. */
+  /** CPUs that are allowed to handle the interrupt. */
   readonly cpus: readonly number[];
 }
 
@@ -39,7 +39,7 @@ export interface MachineSettings {
   /** Length of the accept queue in the server's network namespace, in connections. */
   readonly acceptQueue: Observation<number>;
   readonly openFiles: Observation<number>;
-  /** CPUs on which the container may run. */
+  /** CPUs on which the container is allowed to run. */
   readonly cpus: Observation<readonly number[]>;
   /** Number of the machine's CPUs. */
   readonly machineCpus: Observation<number>;

@@ -1,4 +1,4 @@
-/** One Valkey node: its address, its zone, and the credentials that a connection to it needs. Plain data. */
+/** One Valkey node: its address, its zone, and the credentials for connections. Plain data. */
 
 /**
  * `replication` means one primary and its replicas. `cluster` means several primaries that share the 16384 slots, and
@@ -16,7 +16,7 @@ export interface Endpoint {
 export interface DeploymentNode {
   /** Name of the node, unique in its deployment. */
   readonly name: string;
-  /** Zone of the node. If it is undefined, verification fails. */
+  /** Zone of the node. Verification fails if the zone is undefined. */
   readonly zone: string | undefined;
   /** Machine on which the node runs: a host, or a Kubernetes node. */
   readonly machine: string;
@@ -31,14 +31,14 @@ export interface NodeAccess {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   /**
-   * Password that is tried if a server refuses `password`. After a change of the password, a server may still have the
-   * old password.
+   * Former password. A connection tries this password if a server refuses `password`. After a change of the password,
+   * some servers can still have the former password.
    */
   readonly formerPassword?: string | undefined;
   readonly tls?: TlsFiles | undefined;
 }
 
-/** Files and options of TLS, with the names of valkey-cli's options. */
+/** Files and options for TLS. They have the names of valkey-cli's options. */
 export interface TlsFiles {
   readonly cacert?: string | undefined;
   /** Trusted certificates as PEM text, instead of a file. */

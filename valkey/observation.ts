@@ -1,6 +1,6 @@
 /** A value that was read from a node, or the reason why it could not be read. */
 
-/** A value from a node. If there is no value, `why` is the reason, as an error message. */
+/** A value that was read from a node. If the value could not be read, `why` contains the reason as an error message. */
 export type Observation<T> =
   { readonly known: true; readonly value: T } | { readonly known: false; readonly why: string };
 
@@ -10,7 +10,9 @@ export const observed = <T>(value: T): Observation<T> => ({ known: true, value }
 /** Observation without a value. @param why the reason, as an error message */
 export const unobserved = (why: string): Observation<never> => ({ known: false, why });
 
-/** Applies `pick` to an observed value. An observation without a value is returned unchanged. */
+/**
+ * Applies `pick` to the value of an observation. If the value could not be read, the observation is returned unchanged.
+ */
 export function mapObservation<T, U>(observation: Observation<T>, pick: (value: T) => U): Observation<U> {
   return observation.known ? observed(pick(observation.value)) : observation;
 }

@@ -1,6 +1,6 @@
 /**
- * Sentinels: processes that monitor the primary of a deployment in replication mode. If they agree that the primary has
- * failed, they promote a replica. Plain data. Pure.
+ * Sentinels are processes that monitor the primary of a deployment in replication mode. If the Sentinels agree that the
+ * primary has failed, they promote a replica. Plain data. Pure.
  */
 import type { DeploymentNode } from "./node";
 import { formatConfigFile } from "./settings/settings";
@@ -10,8 +10,8 @@ import { spreadOverZones } from "./topology/placement";
 /** How a deployment's Sentinels decide on a failover. */
 export interface SentinelSettings {
   /**
-   * Number of Sentinels. It is odd, because an even number of Sentinels tolerates no more failures than the odd number
-   * below it.
+   * Number of Sentinels. The number is odd, because one more Sentinel would not make it possible to lose one more
+   * Sentinel.
    */
   readonly count: number;
   /**
@@ -39,7 +39,7 @@ export function majority(count: number): number {
   return Math.floor(count / 2) + 1;
 }
 
-/** The names and zones of a deployment's Sentinels. They are assigned to the zones in turn. */
+/** The names and zones of a deployment's Sentinels. The Sentinels are distributed over the zones in turn. */
 export function placeSentinels(
   deployment: string,
   { count }: SentinelSettings,
@@ -78,8 +78,8 @@ export function monitorCommands(
 }
 
 /**
- * The configuration with which a Sentinel starts, when it does not monitor a primary yet. Later the Sentinel writes its
- * state to this file.
+ * The configuration file of a new Sentinel. With this file, a Sentinel monitors no primary yet. Later the Sentinel
+ * writes its state to this file.
  */
 export function sentinelConfig(own: {
   readonly host: string;

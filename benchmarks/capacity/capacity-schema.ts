@@ -1,4 +1,7 @@
-/** The section `capacity`: a search for the highest load that each deployment serves within an objective. */
+/**
+ * The section `capacity` of a configuration. It describes a search for the highest load that each deployment serves
+ * within an objective.
+ */
 import { z } from "zod";
 import type { OpenLoopWorkload } from "../workloads/mixed-workload";
 import type { CapacitySearch } from "./measure-capacity";
@@ -20,7 +23,7 @@ const objective = z.string().transform((text, context): Objective => {
 
 const rate = wholeNumber(1, 100_000_000);
 
-/** Values of a search that neither the configuration nor the options change. */
+/** Default values of a search. Neither the configuration nor the options have to set these values. */
 export const DEFAULT_SEARCH: SearchPlan = { initialRate: 1_000, maxRate: 10_000_000, precision: 0.1, confirmations: 3 };
 
 /** Schema of the section `capacity`. */
@@ -62,8 +65,8 @@ export function searchPlan({ initialRate, maxRate, precision, confirmations }: C
 }
 
 /**
- * The search that a section `capacity` describes. Its load is the workload that the section names. If the section names
- * no workload, the load is the first of the given workloads. Undefined if no workloads are given.
+ * The search that a section `capacity` describes. If the section names a workload, the search offers this workload.
+ * Otherwise, the search offers the first of the given workloads. Undefined if no workloads are given.
  */
 export function searchOf(capacity: CapacityConfig, workloads: readonly OpenLoopWorkload[]): CapacitySearch | undefined {
   const workload = workloads.find(({ name }) => name === (capacity.workload ?? name));

@@ -3,7 +3,7 @@ import { BadInput } from "../../lib/errors";
 
 /** An objective such as p99 ≤ 2 ms. */
 export interface Objective {
-  /** Quantile; 0.99 for p99. */
+  /** Quantile, such as 0.99 for p99. */
   readonly quantile: number;
   readonly ms: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Judges the probes of a search. From the probes, it derives the points, the bottleneck and the warnings of a capacity.
- * Pure.
+ * Judges the probes of a capacity search. A probe offers a rate for some time. From the probes, this file derives the
+ * points, the bottleneck and the warnings of a capacity. Pure.
  */
 import { compact } from "../../lib/compact";
 import { Histogram } from "../../lib/histogram";
@@ -12,17 +12,20 @@ import type { Objective } from "./objective";
 import type { ProbeOutcome } from "./search";
 
 /**
- * Smallest share of the offered requests that must be answered. Below this share, a load misses its objective for every
- * percentile.
+ * Smallest share of the offered requests that must be answered. A load with a smaller share misses its objective for
+ * every percentile.
  */
 const MIN_ANSWERED = 0.999;
 /**
- * Multiple of the objective's latency. The last reply may arrive this long after the last intended time, plus a share
- * of the probe's duration. If the last reply arrives even later, a queue was growing.
+ * Multiple of the objective's latency. The last reply is allowed to arrive this long after the last intended time, plus
+ * a share of the probe's duration. An even later reply shows that a queue was growing.
  */
 const OVERRUN_FACTOR = 2;
 const OVERRUN_SHARE = 0.01;
-/** Multiple of the capacity. The warnings of a failed probe count only if its rate is at most this multiple. */
+/**
+ * Multiple of the capacity. The warnings of a failed probe count only if the rate of the probe is at most this
+ * multiple.
+ */
 const NEAR_CAPACITY = 1.2;
 
 /** A probe with its measurement record. */
@@ -33,7 +36,7 @@ export interface Probe extends ProbeOutcome {
 }
 
 /**
- * Decides whether a load met its objective.
+ * Decides whether a load met the objective.
  * @param rate requests offered per second
  * @param seconds time for which the load was offered
  */
@@ -80,7 +83,7 @@ function offeredPercentile(histogram: Histogram, answered: number, quantile: num
   return histogram.percentileMs(answered <= quantile ? 1 : quantile / answered);
 }
 
-/** Latency by load, ascending: one point for each rate, with all probes of that rate merged. */
+/** Latency by load, ascending. Each rate has one point, which merges all probes of this rate. */
 export function loadLatencyPoints(probes: readonly Probe[], quantile: number): CapacityRecord["points"] {
   const rates = [...new Set(probes.map(({ rate }) => rate))].sort((a, b) => a - b);
   return rates.map((rate) => {
@@ -103,14 +106,14 @@ export function loadLatencyPoints(probes: readonly Probe[], quantile: number): C
 }
 
 /**
- * Numbers of probes in which a load met the objective: with the usual number of connections, and with twice as many.
+ * Numbers of probes in which a load met the objective, with the usual number of connections and with twice this number.
  */
 export interface Confirmation {
   readonly sameConnections: number;
   readonly moreConnections: number;
   /**
-   * Number of probes that were made with the usual number of connections. As many probes were made with twice as many
-   * connections.
+   * Number of probes with the usual number of connections. The number of probes with twice as many connections is the
+   * same.
    */
   readonly of: number;
 }
@@ -132,8 +135,8 @@ export function capacityBottleneck(
 }
 
 /**
- * Warnings of probes at the capacity, and of failed probes just above the capacity. The cause of such a warning may
- * have made the capacity too low.
+ * Warnings of probes at the capacity, and of failed probes just above the capacity. The cause of such a warning can be
+ * the reason for a capacity that is too low.
  */
 export function capacityWarnings(probes: readonly Probe[], capacity: number): Warning[] {
   const deciding = probes.filter(

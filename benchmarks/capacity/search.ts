@@ -1,10 +1,10 @@
 /**
  * Searches for the highest load that meets an objective. The search doubles the rate until a rate misses the objective.
- * After that, it repeatedly halves the gap between the rates that met the objective and the rates that missed it. At
- * the end, it confirms both ends of the gap. Pure except for the probes.
+ * After that, the search repeatedly halves the gap between the rates that met the objective and the rates that missed
+ * it. At the end, the search confirms both ends of the gap. Pure except for the probes.
  */
 
-/** A rate that was offered for some time, and whether it met the objective. */
+/** A rate that was offered for some time, and the decision whether this rate met the objective. */
 export interface ProbeOutcome {
   /** Requests offered per second. */
   readonly rate: number;
@@ -27,9 +27,9 @@ export interface SearchPlan {
 }
 
 export interface SearchResult<P extends ProbeOutcome> {
-  /** Highest confirmed rate; 0 if not even the lowest tried rate met the objective. */
+  /** Highest confirmed rate. 0 if not even the lowest tried rate met the objective. */
   readonly capacity: number;
-  /** Whether the highest allowed rate met the objective. The capacity may then be higher. */
+  /** Whether the highest allowed rate met the objective. In this case, the capacity can be higher than this rate. */
   readonly isOpenEnded: boolean;
   /** All probes, in the order in which they were made. */
   readonly probes: readonly P[];
@@ -74,8 +74,8 @@ export async function searchCapacity<P extends ProbeOutcome>(
 }
 
 /**
- * The highest rate in the bracket that passed. The search for it ends when the next higher rate fails most of its
- * confirmations. The result is 0 if no rate passed.
+ * The highest rate in the bracket that passed most of its confirmations. The search for this rate ends when the next
+ * higher rate fails most of its confirmations. 0 if no rate passed.
  */
 async function highestPassing(
   bracket: Bracket,
@@ -93,7 +93,7 @@ async function highestPassing(
   }
 }
 
-/** Whether more than half of the answers are yes. The function stops asking when the result is certain. */
+/** Whether more than half of the answers are yes. The function asks no further questions when the result is certain. */
 async function majority(of: number, ask: () => Promise<boolean>): Promise<boolean> {
   const enough = Math.floor(of / 2) + 1;
   let held = 0;
@@ -101,7 +101,7 @@ async function majority(of: number, ask: () => Promise<boolean>): Promise<boolea
   return held >= enough;
 }
 
-/** The gap between the highest rate that passed and the rates above it that failed. */
+/** The gap between the highest rate that passed and the higher rates that failed. */
 class Bracket {
   low = 0;
   /** Rates that failed, in descending order. */

@@ -1,5 +1,5 @@
 /**
- * Compares the capacities of two runs. A search finds only that a capacity is between two rates, so the ratio of two
+ * Compares the capacities of two runs. A search finds only that a capacity is between two rates. So the ratio of two
  * capacities has a lower and an upper bound. Pure.
  */
 import { compact } from "../../lib/compact";
@@ -19,10 +19,10 @@ export interface ComparedCapacity {
   readonly workDifferences: readonly Change[];
   /**
    * Ratio with its bounds. If every rate of one search met the objective, `high` is infinite or `low` is 0. Undefined
-   * if there is no ratio.
+   * if no ratio was computed.
    */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
-  /** Reasons other than the servers that may have changed the ratio. */
+  /** Reasons other than the servers that can have changed the ratio. */
   readonly notes: readonly string[];
 }
 
@@ -89,10 +89,10 @@ export function judgeCapacities(
 }
 
 /**
- * Whether the change of the machine's own speed can explain a ratio. It can explain the ratio if the ratio is at least
- * as close to 1 as the ratio of the reference loads.
+ * Whether a change of the machine's own speed can explain a ratio. This is the case if the ratio is at least as close
+ * to 1 as the ratio of the reference loads.
  * @param referenceLoad rate of the reference load in the second run, divided by the rate of the reference load in the
- *   first run
+ * first run
  */
 export function isWithinDrift(referenceLoad: Ratio | undefined, ratio: number): boolean {
   const ends = [referenceLoad?.low ?? referenceLoad?.ratio ?? 1, referenceLoad?.high ?? referenceLoad?.ratio ?? 1];
@@ -124,7 +124,7 @@ function notesOn(first: CapacityRecord, second: CapacityRecord): string[] {
 }
 
 /**
- * Bounds of the ratio. Undefined if the lowest rate of a search missed the objective, because the capacity is then
+ * Bounds of the ratio. Undefined if the lowest rate of a search missed the objective, because then the capacity is
  * unknown.
  */
 function boundsOf(before: CapacityRecord, after: CapacityRecord): ComparedCapacity["bounds"] {

@@ -69,7 +69,7 @@ function factsOf(environment: Environment): [string, string][] {
   ];
 }
 
-/** Differences in machine, system and load generator. */
+/** Differences in the machine, the system and the load generator. */
 export function environmentChanges(before: Environment, after: Environment): Change[] {
   const now = new Map(factsOf(after));
   return factsOf(before).flatMap(([what, was]) =>
@@ -107,12 +107,12 @@ function valueOf({ settings }: MeasuredTopology, name: string): string {
   return value === undefined ? "unknown" : value === "" ? '""' : value;
 }
 
-/** Greatest difference between two hit ratios that still count as the same work. */
+/** Greatest difference of two hit ratios that still count as the same work. */
 const HIT_LIMIT = 0.001;
-/** Greatest relative difference between two offered rates that still count as the same work. */
+/** Greatest relative difference of two offered rates that still count as the same work. */
 const RATE_LIMIT = 0.01;
 
-/** Differences in the work. For different work, no ratio is computed. */
+/** Differences in the work of two measurements. If the list is not empty, no ratio is computed. */
 export function workChanges(before: readonly MeasurementRecord[], after: readonly MeasurementRecord[]): Change[] {
   const [a, b] = [before[0], after[0]];
   if (a === undefined || b === undefined) return [];
@@ -137,7 +137,7 @@ export function workChanges(before: readonly MeasurementRecord[], after: readonl
   ]);
 }
 
-/** Differences in the work of two capacity searches. If there are any, the capacities are not compared. */
+/** Differences in the work of two capacity searches. If the list is not empty, the capacities are not compared. */
 export function capacityWorkChanges(before: CapacityLoad, after: CapacityLoad): Change[] {
   return [
     ...mixChanges(before.requestMix, after.requestMix),
@@ -165,7 +165,7 @@ function mixChanges(before: MeasurementRecord["requestMix"], after: MeasurementR
   ];
 }
 
-/** Differences in how the same work is sent. A ratio also includes the effect of these differences. */
+/** Differences in the way in which the same work is sent. A ratio also contains the effect of these differences. */
 export function generatorChanges(before: MeasurementRecord, after: MeasurementRecord): Change[] {
   return [
     ...differing("load generator", before.loadGenerator, after.loadGenerator),
@@ -185,8 +185,8 @@ function differing(what: string, before: string, after: string): Change[] {
 }
 
 /**
- * Pairs the deployments of two runs by name. If the other run has no deployment with the same name, a deployment is
- * paired by mode, provided that each run has only one deployment with this mode.
+ * Pairs the deployments of two runs by name. If the second run has no deployment with the same name, a deployment is
+ * paired by mode. For this, each run must have only one deployment with this mode.
  */
 export function matchDeployments(
   before: Results,

@@ -1,4 +1,4 @@
-/** Compares the results of two runs, which may have different dates and machines. Pure. */
+/** Compares the results of two runs. The runs can have different dates and machines. Pure. */
 import { compact } from "../../lib/compact";
 import { formatObjective } from "../capacity/objective";
 import { Histogram } from "../../lib/histogram";
@@ -27,8 +27,8 @@ export const DEFAULT_PRECISION = 0.05;
 const ANOTHER_MACHINE = "the runs used different machines: the ratio also contains the difference between the machines";
 
 /**
- * Judgement of a ratio. `noise` is a significant difference that the reference load shows as well. `other-work` means
- * that no ratio is computed, because the work differs.
+ * Judgement of a ratio. `noise` means that the difference is significant, but that the reference load changed as well.
+ * `other-work` means that no ratio is computed, because the work differs.
  */
 export type Judgement = "faster" | "slower" | "noise" | "no-difference" | "not-enough-data" | "other-work";
 
@@ -46,10 +46,12 @@ export interface ComparedRow {
    */
   readonly valueBefore: number;
   readonly valueAfter: number;
-  /** Value of the second run divided by value of the first run; undefined for different work. */
+  /** Value of the second run divided by the value of the first run. Undefined if the work differs. */
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
-  /** Reasons why there is no ratio, or reasons other than the servers that may have changed it. */
+  /**
+   * Reasons why there is no ratio. If there is a ratio: reasons other than the servers that can have changed the ratio.
+   */
   readonly notes: readonly string[];
 }
 
@@ -57,8 +59,8 @@ export interface ComparedRow {
 export interface RunComparison {
   readonly changes: readonly Change[];
   /**
-   * Rate of the reference load in the second run divided by its rate in the first run. Undefined without reference
-   * loads, or if the machines differ.
+   * Rate of the reference load in the second run, divided by the rate of the reference load in the first run. Undefined
+   * without reference loads, or if the machines differ.
    */
   readonly referenceLoad: Ratio | undefined;
   readonly rows: readonly ComparedRow[];

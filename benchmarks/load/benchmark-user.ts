@@ -1,7 +1,7 @@
 /**
- * The user with which load generators authenticate. Each run creates its own user, which may only read and write keys,
- * and deletes it afterwards. A run does not use an existing user, because valkey-benchmark takes the password on its
- * command line, where every user of the machine can read it.
+ * The user with which load generators authenticate. Each run creates a new user and deletes this user at its end. The
+ * user is only allowed to read and write keys. A run does not use an existing user, because valkey-benchmark takes the
+ * password on its command line. Every user of the machine can read this command line.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
@@ -16,19 +16,22 @@ export interface BenchmarkUser {
   readonly password: string;
 }
 
-/** A node with a connection to it. */
+/** A node with a connection to this node. */
 interface ConnectedNode {
   readonly name: string;
   readonly connection: Connection;
 }
 
 /**
- * Prefix of the user names. It contains a hash of the name of this machine, because this machine can tell only for its
- * own runs whether they have ended.
+ * Prefix of the user names. It contains a hash of this machine's name, because a machine can tell only for its own runs
+ * whether they have ended.
  */
 const PREFIX = `${OWN_USERS}${shortHash(hostname())}-`;
 
-/** Commands that the named tests and valkey-benchmark itself need (CONFIG GET, CLUSTER SLOTS). */
+/**
+ * Commands that load generators need: the commands of the named tests, and the commands of valkey-benchmark itself
+ * (CONFIG GET, CLUSTER SLOTS).
+ */
 const RULES = [
   "resetkeys",
   "~*",
@@ -62,7 +65,7 @@ async function setUser(connection: Connection, username: string, password: strin
 }
 
 /**
- * Creates the user on every node, and deletes the users of this machine's runs that were killed.
+ * Creates the user on every node. Also deletes the users of runs of this machine that were killed.
  * @throws Failure when a node refuses a command
  */
 export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Promise<BenchmarkUser> {
@@ -103,7 +106,8 @@ async function removeLeftOvers(connection: Connection): Promise<void> {
 }
 
 /**
- * The PID of a process, with a hash of its start time because PIDs are reused. Undefined if no process has this PID.
+ * The PID of a process, with a hash of its start time. The hash is needed because PIDs are reused. Undefined if no
+ * process has this PID.
  */
 function ownerOf(pid: number): string | undefined {
   const identity = identifyProcess(pid);

@@ -9,9 +9,9 @@ import type { LoadReport } from "./load-report";
 /** Sends loads with one kind of load generator. @typeParam R one run of that load generator */
 export interface LoadDriver<R> {
   /**
-   * Number of load generators that run side by side. Each has the clients, the pipeline and the threads of the
-   * workload. The requests or the rate are divided among them. The first load generator has the seed of the run, and
-   * each further load generator has the next higher number.
+   * Number of load generators that run side by side. Each load generator has the clients, the pipeline and the threads
+   * of the workload. The requests or the rate are divided among the load generators. The first load generator has the
+   * seed of the run, and each further load generator has the next higher number.
    */
   readonly count: number;
   /**
@@ -22,13 +22,16 @@ export interface LoadDriver<R> {
   run(request: LoadRequest<R>, observer: LoadObserver, signal: AbortSignal): Promise<LoadOutcome>;
 }
 
-/** Reads the servers' counters before and after a run. Between `begin` and `end`, only the load is sent. */
+/**
+ * Reads the servers' counters before and after a run. Between the calls of `begin` and `end`, the load generators send
+ * the measured load, and nothing else is sent.
+ */
 export interface LoadObserver {
-  /** Called when everything is ready. The driver awaits it before it sends the measured load. */
+  /** Called when everything is ready. The driver waits for its end before it sends the measured load. */
   readonly begin: () => Promise<void>;
   /**
-   * The driver calls and awaits it when all requests have been sent and answered. If a run fails, the driver does not
-   * call it.
+   * Called when all requests have been sent and answered. The driver waits for its end. If a run fails, the driver does
+   * not call this function.
    */
   readonly end: () => Promise<void>;
 }
@@ -39,7 +42,7 @@ export interface LoadRequest<R> {
   /** The primary whose endpoint the load generator gets. */
   readonly primary: PrimaryNode;
   readonly run: R;
-  /** Load that is sent before the measured load and is not measured; undefined for no warm-up. */
+  /** Load that is sent before the measured load and is not measured. Undefined for no warm-up. */
   readonly warmUp: R | undefined;
 }
 
@@ -62,7 +65,7 @@ export interface LoadOutcome {
   readonly startedAt: string;
   readonly outputs: readonly LoadGeneratorOutput[];
   readonly cpu: ClientCpu;
-  /** Results of each load generator, if there are several or if they run on other machines. */
+  /** Results of each load generator. Present if there are several load generators, or if they run on other machines. */
   readonly runners: MeasurementRecord["runners"];
   /** Warnings about where and when the load generators ran. */
   readonly warnings: readonly Warning[];
@@ -71,20 +74,18 @@ export interface LoadOutcome {
 /** Output of one load generator, unchanged. */
 export interface LoadGeneratorOutput {
   readonly warmUp: boolean;
-  /** Name of the load generator, such as `runner 2 on machine-1`; undefined if there is only one load generator. */
+  /** Name of the load generator, such as `runner 2 on machine-1`. Undefined if there is only one load generator. */
   readonly runner: string | undefined;
   /** Arguments of the load generator, without secrets. */
   readonly command: readonly string[];
   readonly text: string;
 }
 
-/** Error of a load generator that failed. The output of this load generator is written to raw.txt nevertheless. */
+/** A load generator failed. The output of this load generator is written to raw.txt nevertheless. */
 export class LoadGeneratorFailure extends Failure {
   /** Whether the load generator hung and was killed. */
   readonly hung: boolean;
-  /**
-   * Whether the machine or the pod of the load generator was taken away. The load is not the cause of such a failure.
-   */
+  /** Whether the machine or the pod of the load generator was lost. Such a failure is not caused by the load. */
   readonly interrupted: boolean;
 
   constructor(
@@ -101,6 +102,6 @@ export class LoadGeneratorFailure extends Failure {
 
 /**
  * Seconds that are added to the planned duration of a load generator. The load generator must have ended within the
- * sum.
+ * total time.
  */
 export const TIMEOUT_MARGIN_SECONDS = 10;

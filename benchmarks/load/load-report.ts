@@ -11,8 +11,8 @@ export interface LoadReport {
   /** Requests per second. */
   readonly rate: number;
   /**
-   * Duration of the run, seconds. The duration is computed from the number of requests and the rate, because
-   * valkey-benchmark prints both with more digits than the duration.
+   * Duration of the run, seconds. It is computed from the number of requests and the rate, because valkey-benchmark
+   * prints the duration with fewer digits than these two values.
    */
   readonly seconds: number;
   readonly avgMs: number;

@@ -7,10 +7,10 @@ import { latencyHistogram } from "../results/latency-histogram";
 import type { LoadReport } from "./load-report";
 
 /**
- * Merges reports. The merged rate is the sum of the rates, which is correct for the time in which all load generators
- * run. The merged duration is the time that all requests take at this rate. A merged percentile is too high by at most
- * one step of valkey-benchmark's distribution.
- * @param reports at least one report; a single report is returned unchanged
+ * Merges reports. The merged rate is the sum of the rates. This sum is correct for the time in which all load
+ * generators run. The merged duration is the time that all requests take at this rate. A merged percentile is too high
+ * by at most one step of valkey-benchmark's distribution.
+ * @param reports at least one report. A single report is returned unchanged
  */
 export function mergeReports(reports: readonly LoadReport[]): LoadReport {
   const [first] = reports;

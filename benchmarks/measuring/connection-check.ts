@@ -1,7 +1,7 @@
 /**
  * Checks whether a closed loop had too few connections. If CPU use does not explain the rate of a load, the check sends
- * the load again over twice as many connections. If the rate is then higher, the number of connections was the
- * bottleneck.
+ * the load again over twice as many connections. If the rate is higher with more connections, the number of connections
+ * was the bottleneck.
  */
 import type { ReportProgress } from "../../lib/progress";
 import { formatCount } from "../../lib/units";
@@ -15,18 +15,18 @@ export const CHECK_CONNECTION_FACTOR = 2;
 /** Longest duration of a check, seconds. */
 const CHECK_SECONDS = 2;
 /**
- * Ratio of the two rates above which more connections count as faster. Rates of the reference load may vary by the same
- * ratio.
+ * Ratio of the two rates above which more connections count as faster. Rates of the reference load are allowed to vary
+ * by the same ratio.
  */
 const GAIN_LIMIT = 1.1;
 /** Shortest measurement in which a bottleneck can be found, seconds. */
 const MIN_SECONDS = 1;
-/** Share of MIN_SECONDS that is long enough, because a measurement may end a little early. */
+/** Share of MIN_SECONDS. A measurement of this length is long enough, because a measurement can end a little early. */
 const EARLY_END = 0.98;
 
 /**
- * Whether the connections of a load must be checked. They must be checked if the load is a closed loop at full speed,
- * ran long enough, and has a rate that CPU use does not explain.
+ * Whether the connections of a load must be checked. This is the case if the load is a closed loop at full speed, ran
+ * long enough, and has a rate that CPU use does not explain.
  */
 export function needsConnectionCheck(record: BottleneckEvidence): boolean {
   if (record.rate !== null || record.offering !== null) return false;

@@ -1,4 +1,4 @@
-/** The servers' own counters, which are sampled while a load generator runs. */
+/** The servers' own counters. They are sampled while a load generator runs. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
 import { readInfoSections } from "../../valkey/connection";
@@ -17,14 +17,14 @@ export interface CounterSample {
   readonly evictions: number;
   /**
    * CPU seconds of the whole process and of its main thread. The value of the main thread exists only if the server
-   * reports it. Servers on Linux report it.
+   * reports this value. Servers on Linux report it.
    */
   readonly cpuSeconds: number;
   readonly mainThreadSeconds: number | undefined;
   readonly rejectedCalls: number;
 }
 
-/** A node with a connection to it. */
+/** A node with a connection to this node. */
 export interface SampledNode {
   readonly name: string;
   readonly connection: Connection;
@@ -60,7 +60,7 @@ export function parseCounters(text: string, commands: readonly string[], atMs: n
 }
 
 /**
- * Samples the counters of a node at intervals. The time of a sample is the server's own time if INFO contains it,
+ * Samples the counters of a node at intervals. If INFO contains the server's own time, this is the time of the sample,
  * because a reply may have waited behind the load. The difference between the server's clock and this machine's clock
  * comes from the sample with the quickest reply.
  */
@@ -157,9 +157,9 @@ export interface NodeCounts {
 /**
  * The work of one node in an interval.
  *
- * Calls are counted from the first sample, which is before the interval, to the last sample, which is after it. This is
- * correct because nothing is sent outside the interval. CPU use is counted only between samples inside the interval,
- * because a server also uses CPU outside the interval.
+ * Calls are counted from the first sample, which is before the interval, to the last sample, which is after the
+ * interval. This is correct because nothing is sent outside the interval. CPU use is counted only between samples
+ * inside the interval, because a server also uses CPU outside the interval.
  */
 export function countsWithin(samples: readonly CounterSample[], interval: MeasuredInterval): NodeCounts {
   const first = samples[0];

@@ -12,13 +12,16 @@ import { countedCommands, measure } from "./measure";
 import type { LoadDrivers, MeasurementListener } from "./measurement-series";
 import type { Session } from "./session";
 
-/** Highest number of attempts for a run that is interrupted, or in which valkey-benchmark hangs. */
+/**
+ * Highest number of attempts for one run. A new attempt is needed if a run is interrupted, or if valkey-benchmark
+ * hangs.
+ */
 const ATTEMPTS = 2;
 
 /** One load to send. @typeParam R one run of the load generator */
 export interface Sending<R> {
   readonly run: R;
-  /** Load that is sent before the measured load and is not measured; undefined for no warm-up. */
+  /** Load that is sent before the measured load and is not measured. Undefined for no warm-up. */
   readonly warmUp: R | undefined;
   readonly commands: CountedCommands;
   readonly runner: LoadDriver<R>;
@@ -35,7 +38,7 @@ export interface ValkeyBenchmarkSending {
   readonly nodes?: readonly MeasuredNode[] | undefined;
 }
 
-/** Sends loads. The sender gives each run new seeds, repeats runs that hang, and passes all output on. */
+/** Sends loads. The sender gives each run new seeds, repeats runs that hang, and reports all output. */
 export class LoadSender {
   readonly #firstSeed = randomInt(1, 1_000_000_000);
   #seedsTaken = 0;
@@ -91,7 +94,7 @@ export class LoadSender {
 
   /**
    * Sends a load with valkey-benchmark. If valkey-benchmark hangs, the load is sent once more. The output of both
-   * attempts is passed on.
+   * attempts is reported.
    * @throws LoadGeneratorFailure with the label; the errors of `measure`
    */
   async sendByValkeyBenchmark(label: string, session: Session, sending: ValkeyBenchmarkSending): Promise<MeasuredLoad> {

@@ -1,4 +1,4 @@
-/** One measurement: a load generator runs once, and the servers' counters are sampled during the run. */
+/** One measurement. A load generator runs once, and the servers' counters are sampled during the run. */
 import type { Connection } from "../../valkey/connection";
 import type { LoadObserver, LoadOutcome, LoadRequest, LoadDriver } from "../load/load-driver";
 import type { ValkeyBenchmarkRun } from "../load/valkey-benchmark/arguments";
@@ -32,8 +32,8 @@ export interface CountedCommands {
 }
 
 /**
- * Commands that a run of valkey-benchmark sends. The run reads from replicas only if `readFrom` says so. A run that
- * reads from replicas writes nothing.
+ * Commands that a run of valkey-benchmark sends. The run reads from replicas only if `readFrom` requires this. A run
+ * that reads from replicas writes nothing.
  */
 export function countedCommands({ test, readFrom = "primary" }: ValkeyBenchmarkRun): CountedCommands {
   const commands = commandsOfTest(test);

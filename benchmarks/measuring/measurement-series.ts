@@ -36,7 +36,7 @@ export interface LoadDrivers {
   readonly signal: AbortSignal;
 }
 
-/** Receives results as soon as they exist, so that a later failure loses no result. */
+/** Receives results as soon as they exist. So a later failure loses no result. */
 export interface MeasurementListener {
   readonly progress: ReportProgress;
   readonly referenceLoad: (record: ReferenceLoadRecord) => void;

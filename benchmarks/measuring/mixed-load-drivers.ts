@@ -7,7 +7,7 @@ import type { MixedWorkload } from "../workloads/mixed-workload";
 import type { LoadDrivers } from "./measurement-series";
 
 /**
- * Drivers that these workloads need in addition to the driver of valkey-benchmark.
+ * Drivers that the given workloads need in addition to the driver of valkey-benchmark.
  * @throws BadInput if this machine lacks a program that a workload needs
  */
 export function mixedLoadDrivers(
@@ -22,7 +22,7 @@ export function mixedLoadDrivers(
 }
 
 /**
- * Checks before a run that this machine has the load generators that these workloads need.
+ * Checks before a run that this machine has the load generators for the given workloads.
  * @throws BadInput if a load generator is missing
  */
 export function assertLoadGeneratorsInstalled(workloads: readonly MixedWorkload[]): void {

@@ -17,7 +17,8 @@ import type { MeasurementRecord } from "../results/schema";
 import type { Session } from "./session";
 
 /**
- * Number of requests in a trial run. A trial run finds the rate, and with it the number of requests for a measurement.
+ * Number of requests in a trial run. A trial run finds the rate. From the rate follows the number of requests for a
+ * measurement.
  */
 const TRIAL_REQUESTS = 400_000;
 /**
@@ -25,7 +26,7 @@ const TRIAL_REQUESTS = 400_000;
  * factor times the number of requests that the reference load sends in the time of the test.
  */
 const STOCK_MARGIN = 1.2;
-/** Seconds that a run may last longer than planned. */
+/** Seconds that a run is allowed to last longer than planned. */
 const OVERRUN_SECONDS = 0.5;
 
 /** Measures the named tests of one workload. */
@@ -90,8 +91,8 @@ export class NamedTestMeasurement {
   }
 
   /**
-   * Number of elements that is enough for a test that removes one element with each request. The number is based on the
-   * reference load, because no such test is faster.
+   * Number of elements for a test that removes one element with each request. The number is based on the reference
+   * load, because no such test is faster than the reference load.
    */
   #stock(referenceRate: number): number {
     const { length, warmup, clients, pipeline } = this.workload;

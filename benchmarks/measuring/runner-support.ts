@@ -1,6 +1,6 @@
 /**
- * Checks, before any load is sent, that the installed valkey-benchmark and the given number of load generators can send
- * the requested loads.
+ * Checks before a run that the requested loads can be sent by the installed valkey-benchmark and the given number of
+ * load generators.
  */
 import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
@@ -29,7 +29,10 @@ export function assertRunnerSupports({ workload, mixedWorkloads = [] }: Requeste
   if (problems.length > 0) throw new BadInput("the load", problems);
 }
 
-/** A problem if each load generator would get less than one request, or less than one request per second. */
+/**
+ * The problem that each load generator would get less than one request, or less than one request per second. Undefined
+ * if each load generator gets enough.
+ */
 function tooFewToShare(what: string, whole: number | undefined, { count }: Support): string | undefined {
   if (whole === undefined || whole >= count) return undefined;
   return `${what}: ${whole} is too few for ${count} load generators; each needs at least 1`;

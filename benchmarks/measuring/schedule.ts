@@ -12,7 +12,7 @@ export type ScheduledStep<V> =
  * Orders variants in rounds. Each round measures one group after the other. Every second round reverses the order
  * within each group, so that slow changes of the machine's speed do not favor a variant.
  * @param groups groups of variants that are compared with each other, such as one test on each deployment
- * @param repeats number of rounds; with 0, the schedule is a single reference load
+ * @param repeats number of rounds. With 0, the schedule is a single reference load
  */
 export function interleave<V>(groups: readonly (readonly V[])[], repeats: number): ScheduledStep<V>[] {
   const steps: ScheduledStep<V>[] = [];

@@ -20,12 +20,12 @@ export interface VerifiedDeployment {
   readonly shards: readonly Shard[];
   /**
    * Set for servers that existed before the run. The run writes keys to such servers only if none of these keys exists,
-   * and removes its keys afterwards.
+   * and removes its keys at the end.
    */
   readonly externalKeys?: ExternalKeys | undefined;
 }
 
-/** How a run treats the keys of servers that existed before it. */
+/** Rules for the keys of servers that existed before the run. */
 export interface ExternalKeys {
   /** Whether to overwrite and remove existing keys whose names the benchmark uses. */
   readonly overwrite: boolean;
@@ -56,7 +56,7 @@ export class Session {
     readonly primary: PrimaryNode,
     /** Endpoint of the first primary. */
     readonly endpoint: Endpoint,
-    /** User of the load generator; undefined if the servers have no password. */
+    /** User of the load generator. Undefined if the servers have no password. */
     readonly user: BenchmarkUser | undefined,
     private readonly externalKeys: ExternalKeys | undefined,
   ) {}
@@ -151,8 +151,8 @@ export class Session {
 }
 
 /**
- * Whether both values describe the same keys. Sizes of stocks are not compared, because a stock is removed after each
- * test.
+ * Whether both values describe the same keys. Sizes of stocks are not compared, because the elements of a stock are
+ * removed after each test.
  */
 function isSameKeys(one: WrittenKeys, other: WrittenKeys): boolean {
   const identity = ({ what, size }: WrittenKeys): string => JSON.stringify([what, size.keySpace, size.dataSize]);

@@ -15,7 +15,10 @@ export interface MeasuredCapacity {
   readonly mode: Results["topologies"][number]["mode"];
   /** Pipeline of the clients. */
   readonly pipeline: number;
-  /** True if the servers were not the bottleneck. The servers' capacity is then at least the measured rate. */
+  /**
+   * True if the servers were not the bottleneck. In this case, the capacity of the servers is at least the measured
+   * rate.
+   */
   readonly isLowerBound: boolean;
   readonly ioThreads: number;
   readonly primaries: number;
@@ -78,8 +81,8 @@ export function measuredCapacities(all: readonly Results[], kind: "reads" | "wri
 }
 
 /**
- * Capacity for a mix of reads and writes. It is computed from the time that one read takes and the time that one write
- * takes, because times can be added and rates cannot.
+ * Capacity for a mix of reads and writes. It is computed from the time for one read and the time for one write, because
+ * times can be added and rates cannot.
  * @param reads fraction of the requests that are reads, 0 to 1
  * @returns undefined if a needed capacity was not measured
  */
@@ -94,11 +97,11 @@ export function mixedCapacity(reads: number, get: number | undefined, set: numbe
 export interface SustainedRate {
   readonly perPrimary: number;
   readonly source: string;
-  /** The offered load; null if the results do not contain it. */
+  /** The offered load. Null if the results do not contain the load. */
   readonly load: CapacityLoad | null;
   /** True if the search could not find an upper limit: it was open-ended, or the client was the bottleneck. */
   readonly isLowerBound: boolean;
-  /** Whether the throughput of the reference load, which is repeated during the search, changed. */
+  /** Whether the throughput of the reference load changed. The reference load is repeated during the search. */
   readonly machineChanged: boolean;
   readonly results: Results;
 }
@@ -112,7 +115,7 @@ export interface ComparableLoad {
   readonly ioThreads: number;
 }
 
-/** Greatest difference between the read fractions of two loads that count as similar. */
+/** Greatest difference of the read fractions of two loads that count as similar. */
 const READS_APART = 0.1;
 
 /** Whether value sizes differ by at most a factor of four. */
@@ -121,7 +124,7 @@ export function isSimilarSize(dataSize: number, valueSize: number): boolean {
 }
 
 /**
- * The highest rate at which 99 % of the requests met the same objective or a stricter one.
+ * The highest rate at which 99 % of the requests met the given objective or a stricter objective.
  *
  * The function prefers, in this order: searches with a recorded load that is similar to the needed load; searches
  * during which the reference load did not change; and random arrivals, because evenly spaced arrivals make queues
@@ -143,7 +146,7 @@ function isStrictEnough({ quantile, ms }: CapacityRecord["objective"], { p99Ms }
   return quantile >= 0.99 && ms <= p99Ms;
 }
 
-/** Whether a load is similar to the needed load. If the load was not recorded, it counts as similar. */
+/** Whether a load is similar to the needed load. A load that was not recorded counts as similar. */
 function isSimilarLoad(load: CapacityLoad | null, need: ComparableLoad): boolean {
   if (load === null) return true;
   const { requestMix, dataSize, pipeline } = load;

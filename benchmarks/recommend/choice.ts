@@ -17,7 +17,7 @@ export interface Choice {
 const MIN_REPEATS = 3;
 
 /**
- * Chooses capacities for a load, and lists what is missing. If the load has no pipelining, capacities that were
+ * Chooses capacities for a load, and lists missing measurements. If the load has no pipelining, capacities that were
  * measured with pipelining are not used.
  */
 export function chooseCapacities(
@@ -38,7 +38,7 @@ export function chooseCapacities(
 
 /**
  * Capacities with the needed pipeline. If some of these capacities have enough rounds and values of a similar size, the
- * function returns only those capacities.
+ * function returns only such capacities.
  */
 function fitting(
   kind: "reads" | "writes",
@@ -54,9 +54,9 @@ function fitting(
 const dataSizeOf = ({ records: [first] }: MeasuredCapacity["row"]): number => first?.dataSize ?? 0;
 
 /**
- * The highest capacity. If several numbers of io-threads are equally fast, it is the capacity with the fewest
- * io-threads. Fewer threads are better, because idle threads spin and need a larger machine. For each number of
- * threads, the highest capacity counts.
+ * The highest capacity. Each number of io-threads counts with its highest capacity. If several numbers of io-threads
+ * are equally fast, the function returns the capacity with the fewest io-threads. Fewer threads are better, because
+ * idle threads spin and need a larger machine.
  */
 function bestOf(capacities: readonly MeasuredCapacity[]): MeasuredCapacity | undefined {
   const most = [...capacities].sort((a, b) => b.perPrimary - a.perPrimary);

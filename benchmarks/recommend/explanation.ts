@@ -32,7 +32,10 @@ function explainMeasured(what: string, measured: MeasuredCapacity | undefined): 
   );
 }
 
-/** The objective, the rate per primary that may be used, and the number of primaries that follows from it. */
+/**
+ * Explains the objective, the rate that each primary is allowed to get, and the number of primaries that follows from
+ * this rate.
+ */
 export function explainRate(basis: Basis): string[] {
   const { need, capacity } = basis;
   const usable = usableRate(basis);

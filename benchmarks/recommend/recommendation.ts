@@ -1,4 +1,4 @@
-/** A load, and deployments that can serve it. Plain data. */
+/** A load, and the deployments that can serve this load. Plain data. */
 
 /** The load and data that a deployment has to serve. */
 export interface Requirements {
@@ -10,9 +10,9 @@ export interface Requirements {
   readonly workingSet: number;
   /** Size of a typical value, bytes. */
   readonly valueSize: number;
-  /** Number of requests that a client sends before it waits for replies; 1 without pipelining. */
+  /** Number of requests that a client sends before it waits for replies. 1 without pipelining. */
   readonly pipeline: number;
-  /** Highest allowed p99 latency at a primary, milliseconds; undefined for no objective. */
+  /** Highest allowed p99 latency at a primary, milliseconds. Undefined for no objective. */
   readonly p99Ms: number | undefined;
   readonly replicas: number;
 }
@@ -40,9 +40,9 @@ export interface DeploymentOption {
   readonly utilisation: number;
 }
 
-/** Options with the arithmetic that leads to them. If there are no options, it lists what is missing. */
+/** Options with the arithmetic that leads to them. If there are no options, the recommendation lists missing data. */
 export interface Recommendation {
-  /** Options, cheapest first; empty if data are missing or no machine fits. */
+  /** Options, cheapest first. The list is empty if data are missing or no machine fits. */
   readonly options: readonly DeploymentOption[];
   readonly arithmetic: readonly string[];
   readonly assumptions: readonly string[];

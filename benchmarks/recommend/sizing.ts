@@ -6,13 +6,13 @@ import type { SustainedRate } from "./capacity";
 import type { DeploymentOption, PricedMachine, Requirements } from "./recommendation";
 
 /**
- * Fraction of a primary's capacity that the peak load may use. The rest is a reserve for failovers, snapshots and
- * growth.
+ * Fraction of a primary's capacity that the peak load is allowed to use. The rest is a reserve for failovers, snapshots
+ * and growth.
  */
 export const USE = 0.7;
 /**
- * Fraction of a machine's memory that data may use. The rest is for buffers, fragmentation, and copy-on-write during
- * snapshots.
+ * Fraction of a machine's memory that data are allowed to use. The rest is for buffers, fragmentation, and
+ * copy-on-write during snapshots.
  */
 export const MEMORY_USE = 0.6;
 /**
@@ -32,7 +32,8 @@ export interface Basis {
   /** Requests per second that a primary serves at full speed. */
   readonly capacity: number;
   /**
-   * The highest measured rate that met the latency objective. Undefined if no rate met it, or if there is no objective.
+   * The highest measured rate that met the latency objective. Undefined if no rate met the objective, or if there is no
+   * objective.
    */
   readonly sustained: SustainedRate | undefined;
   /** Number of io-threads of the measured servers. */
@@ -54,8 +55,8 @@ export function sizeDeployments(
 }
 
 /**
- * Machine types whose architecture was measured, because a primary's capacity depends on the architecture. If no such
- * types exist, the function returns all machine types.
+ * Machine types whose architecture was measured. A primary's capacity depends on the architecture. If no such types
+ * exist, the function returns all machine types.
  */
 function similarOffers(
   offers: readonly PricedMachine[],
@@ -76,8 +77,8 @@ function architectureOf(platform: string): string {
 }
 
 /**
- * Requests per second that each primary may get: the measured rate that met the objective. If no rate was measured, it
- * is a modelled rate.
+ * Requests per second that each primary is allowed to get. If a measured rate met the objective, the result is based on
+ * this rate. Otherwise, it is based on a modelled rate.
  */
 export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: Basis): number {
   const free = USE * capacity;
@@ -90,7 +91,7 @@ export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: B
 
 /**
  * The rate at which a queue of batches has the given p99. The model is a queue with random arrivals and random service
- * times (M/M/1), whose p99 is ln(100) / (served batches per second − arriving batches per second).
+ * times (M/M/1). The p99 of this queue is ln(100) / (served batches per second − arriving batches per second).
  */
 export function modelledRate(capacity: number, p99Ms: number, pipeline: number): number {
   return capacity - (pipeline * Math.log(100)) / (p99Ms / 1000);

@@ -1,6 +1,6 @@
 /**
- * Chart of latency over offered load. The chart shows the objective, and for each deployment the capacity and the knee.
- * Pure.
+ * Chart of latency over offered load. The chart also shows the objective, and the capacity and the knee of each
+ * deployment. Pure.
  */
 import type { EChartsOption, SeriesOption } from "echarts";
 import { formatObjective } from "../capacity/objective";

@@ -2,12 +2,12 @@
 import type { EChartsOption } from "echarts";
 
 /**
- * Width of the reader's screen. For each chart, the report contains one drawing for each of these widths. The style
- * sheet of the report shows the drawing that fits.
+ * Width of the reader's screen. The report contains one drawing of each chart for each of these widths. The style sheet
+ * of the report shows the drawing that fits.
  */
 export type Width = "wide" | "narrow";
 
-/** Colors of Okabe and Ito, in the order of deployments. Readers with color blindness can tell them apart. */
+/** Colors of Okabe and Ito, in the order of deployments. Readers with color blindness can tell these colors apart. */
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"] as const;
 
 export const TEXT_COLOUR = "#1f2933";
@@ -21,7 +21,7 @@ export function colourOf(index: number): string {
 export interface Chart {
   readonly id: string;
   readonly title: string;
-  /** Caption of the chart: what it shows and how to read it. */
+  /** Caption of the chart. It explains the content of the chart, and how to read the chart. */
   readonly caption: string;
   readonly legend: readonly { readonly name: string; readonly colour: string }[];
   readonly heights: Readonly<Record<Width, number>>;

@@ -86,7 +86,7 @@ function throughput(deployments: readonly string[], results: Results): Chart {
   };
 }
 
-/** Meaning of a bar and its line. @param confidence confidence of the interval; 0 without an interval */
+/** Explains the meaning of a bar and its line. @param confidence confidence of the interval; 0 without an interval */
 function describeMedian(confidence: number): string {
   if (confidence === 0) return "measured once, so there is no interval";
   const percent = (confidence * 100).toFixed(0);

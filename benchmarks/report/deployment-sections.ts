@@ -44,7 +44,7 @@ export function topologySection(record: MeasuredTopology): Html {
   </section>`;
 }
 
-/** The verdict of the verification, with every assertion: the expected value and the value that was found. */
+/** The verdict of the verification. Every assertion is shown with the expected value and the value that was found. */
 export function verificationSection(record: MeasuredTopology): Html {
   return html`<section>
     <h2>

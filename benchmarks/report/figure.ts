@@ -8,7 +8,7 @@ import type { Chart, Width } from "./chart-base";
 import type { Html } from "./html";
 import { Html as RawHtml, html } from "./html";
 
-/** ECharts. It is loaded with the first chart, because loading it takes half a second. */
+/** Loads ECharts with the first chart. Loading takes half a second, so pages without charts do not load ECharts. */
 const echarts = (): typeof Echarts => createRequire(__filename)("echarts") as typeof Echarts;
 
 const CHART_WIDTHS: Readonly<Record<Width, number>> = { wide: 880, narrow: 360 };

@@ -5,7 +5,7 @@ import { axisLabel, chartBase, GRID_COLOUR, lineOfWidth } from "./chart-base";
 
 /** Width of the column with names of treatments, pixels. */
 const NAMES: Readonly<Record<Width, number>> = { wide: 260, narrow: 132 };
-/** Pixels of reserved width for text, because browser fonts may be wider than the font of the layout. */
+/** Reserved width for text, pixels. Browser fonts can be wider than the font of the layout. */
 const FONT_SLACK = 44;
 
 /** A chart of horizontal rows with room for long names. */
@@ -30,12 +30,12 @@ export function rowsChart(width: Width, names: readonly string[]): EChartsOption
   };
 }
 
-/** Heights of a chart whose names need up to two lines. */
+/** Heights of a chart whose names need one or two lines. */
 export function heightOf(count: number, each: number): Chart["heights"] {
   return { wide: 60 + count * each, narrow: 64 + count * (each + 12) };
 }
 
-/** Intervals, drawn as a line from low to high with caps, in the middle of each row. */
+/** Intervals in the middle of each row. Each interval is drawn as a line from low to high with caps. */
 export function rowIntervals(data: readonly (readonly [low: number, high: number, row: number])[]): CustomSeriesOption {
   return {
     type: "custom",

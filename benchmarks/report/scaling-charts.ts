@@ -13,7 +13,7 @@ interface Scaling {
   /** Points of the treatments that the fit includes. */
   readonly taken: readonly Point[];
   readonly excluded: readonly Point[];
-  /** Both ends of the fitted line; empty if there is no exponent. */
+  /** Both ends of the fitted line. The list is empty if there is no exponent. */
   readonly line: readonly Point[];
 }
 
@@ -106,7 +106,7 @@ function scalingOption(width: Width, { taken, excluded, line }: Scaling): EChart
   };
 }
 
-/** Ends of a logarithmic axis, as powers of two around the values. */
+/** Ends of a logarithmic axis. The ends are powers of two around the values. */
 function powersOfTwo(values: readonly number[]): { readonly min: number; readonly max: number } {
   return {
     min: 2 ** Math.floor(Math.log2(Math.min(...values))),

@@ -1,9 +1,12 @@
-/** The timeline of a scenario. It shows the outcomes of writes above and the states of nodes below. Pure. */
+/**
+ * The timeline of a scenario. The upper part shows the outcomes of writes, and the lower part shows the states of
+ * nodes. Pure.
+ */
 import type { EChartsOption, SeriesOption } from "echarts";
 import type { ScenarioRecord } from "../../faults/scenarios/record-schema";
 import type { Chart, Width } from "./chart-base";
 import { chartBase, TEXT_COLOUR, GRID_COLOUR } from "./chart-base";
-/** Colors of Okabe and Ito, which readers with color blindness can tell apart. */
+/** Colors of Okabe and Ito. Readers with color blindness can tell these colors apart. */
 const OUTCOMES = { acknowledged: "#009e73", failed: "#d55e00", unknown: "#e69f00" } as const;
 const STATES: readonly (readonly [name: string, colour: string])[] = [
   ["primary", "#0072b2"],

@@ -19,12 +19,12 @@ export const comparisonSchema = z.strictObject({
       rps: interval,
       p50Ms: z.number(),
       p99Ms: z.number(),
-      /** Fraction of reads that found their key, 0 to 1; null if unknown. */
+      /** Fraction of reads that found their key, 0 to 1. Null if unknown. */
       hitRatio: z.number().nullable(),
       /**
-       * Cost of the servers' machines, dollars; null if unknown. `usdPerMillion` is per million operations.
-       * `usdPerGibMonth` is per month and GiB of maxmemory. For servers without maxmemory, the requested memory counts
-       * instead.
+       * Cost of the servers' machines, dollars. Null if unknown. `usdPerMillion` is the cost per million operations.
+       * `usdPerGibMonth` is the cost per month and GiB of maxmemory. For servers without maxmemory, the requested
+       * memory counts.
        */
       usdPerMillion: z.number().nullable(),
       usdPerGibMonth: z.number().nullable(),
@@ -33,7 +33,7 @@ export const comparisonSchema = z.strictObject({
     }),
   ),
   /**
-   * Requests per second of the last deployment divided by the requests per second of the first deployment; null if
+   * Requests per second of the last deployment, divided by the requests per second of the first deployment. Null if
    * there are fewer than two deployments.
    */
   speedUp: interval.nullable(),
@@ -72,7 +72,10 @@ export function comparisonOf(results: Results): Comparison[] {
 /** Results of measurements, without the results of a study or of faults. */
 export type MeasuredResults = Omit<Results, "study" | "scenarios">;
 
-/** Removes latency distributions from results. The distributions are long, and results.json contains them. */
+/**
+ * Removes latency distributions from results, because these distributions are long. The file results.json contains
+ * them.
+ */
 export function withoutDistributions(results: Results): MeasuredResults {
   return {
     ...results,

@@ -1,4 +1,4 @@
-/** Facts about the machine of a run that influence results. */
+/** Facts about the machine of a run. These facts influence results. */
 import { readFileSync } from "node:fs";
 import { arch, cpus, freemem, hostname, loadavg, release, totalmem, type } from "node:os";
 import { availableCores } from "../../platforms/host/cpu";
@@ -27,7 +27,7 @@ export function describeEnvironment(programs: Environment["programs"]): Environm
   };
 }
 
-/** The first line of a file; null if the file does not exist. */
+/** The first line of a file. Null if the file does not exist. */
 function firstLine(path: string): string | null {
   try {
     return readFileSync(path, "utf8").trim().split("\n")[0] ?? null;

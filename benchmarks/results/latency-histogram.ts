@@ -4,7 +4,10 @@ import { Histogram } from "../../lib/histogram";
 
 /** The latencies of a load, milliseconds, with counts. */
 interface LatencyCounts {
-  /** Cumulative numbers of requests by latency: at percentiles, and at the steps of a distribution. */
+  /**
+   * Numbers of requests by latency, cumulative, at percentiles. `cumulative` has such numbers at the steps of a
+   * distribution.
+   */
   readonly percentiles: readonly CumulativeCount[];
   readonly cumulative: readonly CumulativeCount[];
   readonly p50Ms: number;
@@ -14,8 +17,8 @@ interface LatencyCounts {
 }
 
 /**
- * A histogram of the latencies of a load. The exact latency of a request is unknown, so each request counts at the
- * lowest known upper limit of its latency.
+ * A histogram of the latencies of a load. The exact latency of a request is unknown. For this reason each request gets
+ * the lowest known upper limit of its latency.
  */
 export function latencyHistogram({ percentiles, cumulative, p50Ms, p95Ms, p99Ms, maxMs }: LatencyCounts): Histogram {
   const counted = Math.max(0, ...[...percentiles, ...cumulative].map(({ count }) => count));

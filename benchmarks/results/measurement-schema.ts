@@ -33,7 +33,7 @@ export type Warning = z.infer<typeof warningSchema>;
 
 const cumulativeSchema = z.array(z.strictObject({ ms: countSchema, count: countSchema }));
 
-/** Results of one of several load generators. */
+/** Results of one load generator, if a measurement has several load generators. */
 const runnerSchema = z.strictObject({
   name: z.string(),
   machine: z.string(),
@@ -42,7 +42,7 @@ const runnerSchema = z.strictObject({
   rps: countSchema,
   seconds: countSchema,
   p99Ms: countSchema,
-  /** Used cores; null if unknown. */
+  /** Used cores. Null if unknown. */
   cpu: countSchema.nullable(),
 });
 
@@ -60,8 +60,8 @@ const kinds = z.record(z.string(), countSchema);
 
 const offeringSchema = z.strictObject({
   /**
-   * Number of requests whose intended time has passed. Of these requests, the next field counts those that were sent,
-   * and the field after it counts those that were answered without an error.
+   * Number of requests whose intended time has passed. The next field is the number of these requests that were sent.
+   * The field after that is the number of these requests that were answered without an error.
    */
   offered: countSchema,
   sent: countSchema,
@@ -72,7 +72,7 @@ const offeringSchema = z.strictObject({
    */
   failed: kinds,
   /**
-   * Numbers of requests that were sent but never answered, by reason. The servers may or may not have executed these
+   * Numbers of requests that were sent but never answered, by reason. It is unknown whether the servers executed these
    * requests.
    */
   unknown: kinds,
@@ -90,7 +90,7 @@ const offeringSchema = z.strictObject({
    * histogram.
    */
   lag: z.string(),
-  /** Used cores: the sum of the busy fractions of all workers. */
+  /** Used cores. This is the sum of the busy fractions of all workers. */
   busy: countSchema,
 });
 export type OpenLoopCounts = z.infer<typeof offeringSchema>;
@@ -101,13 +101,13 @@ export const measurementSchema = z.strictObject({
   round: z.int().min(1),
   deployment: z.string(),
   mode: modeSchema,
-  /** Name of the workload, which results carry as a tag. */
+  /** Name of the workload. The results carry this name as a tag. */
   workload: z.string(),
   test: z.string(),
   title: z.string(),
   /** The program that sent the load. */
   loadGenerator: z.enum(LOAD_GENERATORS).default("valkey-benchmark"),
-  /** The requests of a mixed workload; null for a named test, and in older results. */
+  /** The requests of a mixed workload. Null for a named test, and in older results. */
   requestMix: requestMixSchema.nullable().default(null),
   startedAt: z.iso.datetime(),
   /** Arguments of the load generator, with secrets replaced. */
@@ -119,7 +119,7 @@ export const measurementSchema = z.strictObject({
   dataSize: countSchema,
   threads: countSchema,
   keySpace: countSchema,
-  /** Offered requests per second; null if the load was sent at full speed. */
+  /** Offered requests per second. Null if the load was sent at full speed. */
   rate: countSchema.nullable(),
   warmupSeconds: countSchema,
   /** Values by the load generator's clock. With a pipeline, a latency is the time of a whole batch. */
@@ -137,13 +137,13 @@ export const measurementSchema = z.strictObject({
     cumulative: cumulativeSchema,
   }),
   /**
-   * Distribution of all latencies, if the load generator reports them. It is an HDR histogram of microseconds, version
-   * 2, deflated and encoded in base64.
+   * Distribution of all latencies. Null if the load generator does not report it. The text is an HDR histogram of
+   * microseconds, version 2, deflated and encoded in base64.
    */
   histogram: z.string().nullable().default(null),
-  /** Requests that an open loop offered, with their outcomes; null for a closed loop. */
+  /** Requests that an open loop offered, with their outcomes. Null for a closed loop. */
   offering: offeringSchema.nullable().default(null),
-  /** Values from the primaries' own counters; null if the counters could not be read. */
+  /** Values from the primaries' own counters. Null if the counters could not be read. */
   servers: z
     .strictObject({
       rps: countSchema,
@@ -154,7 +154,7 @@ export const measurementSchema = z.strictObject({
       disagreement: z.number(),
       hits: countSchema,
       misses: countSchema,
-      /** Fraction of lookups that found their key; null for tests without lookups. */
+      /** Fraction of lookups that found their key. Null for tests without lookups. */
       hitRatio: z.number().min(0).max(1).nullable(),
       evictions: countSchema,
       rejectedCalls: countSchema,
@@ -182,8 +182,8 @@ export const measurementSchema = z.strictObject({
     machineCores: countSchema,
   }),
   /**
-   * Results of each load generator, if there are several or if they run on other machines than this program. Each load
-   * generator has the number of clients and threads that the record names.
+   * Results of each load generator. The list is empty for a single load generator on the machine of this program. Each
+   * load generator has the number of clients and threads that the record names.
    */
   runners: z.array(runnerSchema).default([]),
   warnings: z.array(warningSchema),

@@ -19,7 +19,7 @@ export interface ResultRow {
   readonly repeats: number;
   /** Requests per second, by the load generator's clock. */
   readonly rps: MedianInterval;
-  /** Requests per second, by the primaries' counters; null if a repeat has no such counters. */
+  /** Requests per second, by the primaries' counters. Null if a repeat has no such counters. */
   readonly serverRps: number | null;
   /** Average latency of all repeats together. */
   readonly avgMs: number;
@@ -33,15 +33,19 @@ export interface ResultRow {
   readonly clientCpu: number | null;
   /** Cores that all nodes of the deployment used together. */
   readonly serverCpu: number | null;
-  /** Offered requests per second; null at full speed. */
+  /** Offered requests per second. Null at full speed. */
   readonly offered: number | null;
   /** Whether latencies are measured from the intended times of requests. */
   readonly isOpenLoop: boolean;
   /**
-   * Number of requests for each latency, cumulative, over all repeats. Such counts can be added; percentiles cannot.
+   * Number of requests for each latency, cumulative, over all repeats. The counts of several repeats can be added, but
+   * their percentiles cannot.
    */
   readonly latencies: readonly CumulativeCount[];
-  /** Warnings of all repeats. If several warnings have the same code, the list contains only the first of them. */
+  /**
+   * Warnings of all repeats. If several warnings have the same code, the list contains only the first of these
+   * warnings.
+   */
   readonly warnings: readonly Warning[];
   /** The records in the order of the rounds. */
   readonly records: readonly MeasurementRecord[];
@@ -50,7 +54,7 @@ export interface ResultRow {
 /** The results of one test on all deployments. */
 export interface TestComparison {
   readonly title: string;
-  /** One result for each deployment; undefined if the test was not measured on the deployment. */
+  /** One result for each deployment. Undefined if the test was not measured on the deployment. */
   readonly rows: readonly (ResultRow | undefined)[];
   /** Rate of the last deployment divided by the rate of the first deployment, paired by round. */
   readonly speedUp: MedianInterval | undefined;
@@ -63,7 +67,7 @@ export interface DeploymentComparison {
 }
 
 /**
- * The results of all tests for each deployment. Deployments in replication mode come first, so that the speed-up is the
+ * The results of all tests for each deployment. Deployments in replication mode come first. So the speed-up is the
  * speed-up of a cluster over replication mode.
  */
 export function compareDeployments(results: Pick<Results, "records" | "topologies">): DeploymentComparison {
@@ -133,18 +137,18 @@ function rowOf(unsorted: readonly MeasurementRecord[]): ResultRow | undefined {
   };
 }
 
-/** CPU time of the servers per operation, microseconds; null if rate or CPU use is unknown. */
+/** CPU time of the servers per operation, microseconds. Null if the rate or the CPU use is unknown. */
 export function microsecondsPerOperation({ serverCpu, serverRps }: ResultRow): number | null {
   return serverCpu === null || serverRps === null || serverRps === 0 ? null : (1e6 * serverCpu) / serverRps;
 }
 
-/** CPU time per operation as text: `1.23 µs`; `–` if it is unknown. */
+/** CPU time per operation as text, such as `1.23 µs`. The text is `–` if the time is unknown. */
 export function formatCpuPerOperation(row: ResultRow): string {
   const microseconds = microsecondsPerOperation(row);
   return microseconds === null ? "–" : `${microseconds.toFixed(2)} µs`;
 }
 
-/** Latencies of a record, as precise as the load generator reports them. */
+/** Latencies of a record, as exactly as the load generator reports them. */
 export function histogramOf({ histogram, client }: Pick<MeasurementRecord, "histogram" | "client">): Histogram {
   return histogram === null ? latencyHistogram(client) : Histogram.decode(histogram);
 }
@@ -158,7 +162,7 @@ function medianOfAll(
   return values.length === records.length ? median(values) : null;
 }
 
-/** The speed-up. Undefined at an offered rate, because all deployments then serve the same rate. */
+/** The speed-up. Undefined at an offered rate, because at an offered rate all deployments serve the same rate. */
 function speedUp(first: ResultRow | undefined, last: ResultRow | undefined): MedianInterval | undefined {
   if ([...(first?.records ?? []), ...(last?.records ?? [])].some(({ rate }) => rate !== null)) return undefined;
   const before = new Map(first?.records.map((record) => [record.round, record.client.rps]));

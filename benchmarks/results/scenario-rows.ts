@@ -1,6 +1,6 @@
 /**
- * Summarizes the repeats of a scenario on a deployment in one row, with distributions of times and sums of writes.
- * Pure.
+ * Summarizes the repeats of a scenario on a deployment in one row. The row contains distributions of times and sums of
+ * writes. Pure.
  */
 import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
@@ -12,10 +12,11 @@ import { medianInterval } from "../../lib/statistics/median";
 /** A time that was measured in every repeat of a scenario. */
 export interface RepeatSpread {
   /**
-   * Milliseconds until the state was reached, in the repeats that reached it. Undefined if no repeat reached the state.
+   * Milliseconds until the wanted state was reached, over the repeats that reached this state. Undefined if no repeat
+   * reached this state.
    */
   readonly finished: (MedianInterval & { readonly min: number; readonly max: number }) | undefined;
-  /** Number of repeats that never reached the state. */
+  /** Number of repeats that never reached the wanted state. */
   readonly unfinished: number;
 }
 
@@ -97,7 +98,7 @@ export const OUTAGE_NOTE =
   "Outage: time from the fault until every shard acknowledges writes of clients again; median (min … max of the repeats). " +
   "Lost: writes that were acknowledged and are missing after recovery.";
 
-/** The section of summary.txt about faults; empty if no fault was injected. */
+/** The section of summary.txt about faults. The list is empty if no fault was injected. */
 export function formatScenarios(scenarios: readonly ScenarioRecord[]): string[] {
   const rows = scenarioRows(scenarios);
   if (rows.length === 0) return [];
@@ -148,8 +149,8 @@ export function formatTailLatencies({ records }: ScenarioRow): string {
 const MAX_ANOMALIES = 5;
 
 /**
- * Sentences about facts that the numbers of a row do not show: assistance that recovery needed, unread keys, and
- * anomalies.
+ * Sentences about facts that the numbers of a row do not show. These are assistance that recovery needed, unread keys,
+ * and anomalies.
  */
 export function scenarioRemarks({ scenario, deployment, records }: ScenarioRow): string[] {
   const where = `${scenario} on ${deployment}`;

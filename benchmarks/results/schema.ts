@@ -1,6 +1,6 @@
 /**
- * Schema of results.json, which contains everything that is needed to judge and to repeat a run. Names contain units.
- * Unknown values are null, never 0.
+ * Schema of results.json. The file contains all information that is needed to judge and to repeat a run. Names contain
+ * units. Unknown values are null, never 0.
  */
 import { z } from "zod";
 import { scenarioRecordSchema } from "../../faults/scenarios/record-schema";
@@ -12,7 +12,7 @@ import { machineSchema } from "../../platforms/kubernetes/cluster/machine";
 export { WARNING_CODES, measurementSchema } from "./measurement-schema";
 export type { Warning, MeasurementRecord, OpenLoopCounts } from "./measurement-schema";
 
-/** Version of the format. The version increases when a program for an older version could misread a newer file. */
+/** Version of the format. The version increases if a program for an older version could misread a newer file. */
 export const SCHEMA_VERSION = 1;
 
 /** The highest offered load that met an objective, with the loads that were tried. */
@@ -26,8 +26,8 @@ const capacitySchema = z.strictObject({
    */
   round: z.int().min(1).nullable().default(null),
   /**
-   * The load of the search without its rate, which differs between probes. The numbers of clients and workers are per
-   * runner. Older results do not contain this field.
+   * The load of the search, without its rate. The rate differs between probes. The numbers of clients and workers are
+   * per runner. Older results do not contain this field.
    */
   load: z
     .strictObject({
@@ -44,9 +44,9 @@ const capacitySchema = z.strictObject({
     .default(null),
   /** The objective. `quantile` is 0.99 for a 99th percentile. */
   objective: z.strictObject({ quantile: z.number().gt(0).lt(1), ms: z.number().gt(0) }),
-  /** Requests per second; 0 if not even the lowest tried rate met the objective. */
+  /** Requests per second. 0 if not even the lowest tried rate met the objective. */
   capacity: countSchema,
-  /** Whether the highest allowed rate met the objective. The capacity is then at least this rate. */
+  /** Whether the highest allowed rate met the objective. In this case, the capacity is at least this rate. */
   isOpenEnded: z.boolean(),
   /** Latencies by rate, ascending. The counts of probes with the same rate are merged. */
   points: z.array(
@@ -65,9 +65,9 @@ const capacitySchema = z.strictObject({
       histogram: z.string(),
     }),
   ),
-  /** The rate above which latency rises faster than load; null if no such rate was found. */
+  /** The rate above which latency rises faster than load. Null if no such rate was found. */
   knee: countSchema.nullable(),
-  /** The bottleneck at the lowest rate that missed the objective; null if every rate met the objective. */
+  /** The bottleneck at the lowest rate that missed the objective. Null if every rate met the objective. */
   bottleneck: z
     .strictObject({ at: z.enum(["client", "server", "machine", "none"]), text: z.string().optional() })
     .nullable(),
@@ -84,7 +84,7 @@ export const referenceLoadSchema = z.strictObject({
 });
 export type ReferenceLoadRecord = z.infer<typeof referenceLoadSchema>;
 
-/** A deployment as verification found it, with the number of keys after the run. */
+/** The state of a deployment at its verification, with the number of keys after the run. */
 export const measuredTopologySchema = topologySchema.extend({
   nodes: z.array(
     topologySchema.shape.nodes.element.extend({
@@ -95,7 +95,7 @@ export const measuredTopologySchema = topologySchema.extend({
 });
 export type MeasuredTopology = z.infer<typeof measuredTopologySchema>;
 
-/** The machine on which this program runs, and the other machines of the run. */
+/** The machine on which this program runs, and all other machines of the run. */
 const environmentSchema = z.strictObject({
   platform: z.string(),
   kernel: z.string(),
@@ -114,7 +114,10 @@ const environmentSchema = z.strictObject({
   somaxconn: z.string().nullable(),
   node: z.string(),
   programs: z.strictObject({ version: z.string(), source: z.string() }).nullable(),
-  /** Machines on which servers and load generators run, if they are in a Kubernetes cluster. */
+  /**
+   * Machines of the Kubernetes cluster on which servers and load generators run. The list is empty without a Kubernetes
+   * cluster.
+   */
   machines: z.array(machineSchema).default([]),
 });
 export type Environment = z.infer<typeof environmentSchema>;
@@ -139,7 +142,7 @@ export const resultsSchema = z.strictObject({
   /** Time of the run, UTC, such as `20261121-090000`. */
   timestamp: z.string().regex(/^\d{8}-\d{6}$/),
   stack: z.string(),
-  /** False if a requested result is missing. `reason` then says why it is missing. */
+  /** Whether all requested results exist. If false, `reason` says why a result is missing. */
   complete: z.boolean(),
   reason: z.string().nullable(),
   configuration: z.unknown(),

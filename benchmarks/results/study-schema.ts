@@ -13,16 +13,19 @@ export type TableGrowth = z.infer<typeof tableGrowthSchema>;
 const sliceCountsSchema = z.strictObject({
   /** Number of answered requests, by the servers' own counters. */
   requests: count,
-  /** Seconds in which this treatment received load: the total duration of its slices. */
+  /** Seconds in which the treatment received load. This is the total duration of its time slices. */
   seconds: count,
   /**
-   * CPU seconds, in older results only. They include the CPU time of pausing and resuming, so they do not show the cost
-   * of a request.
+   * CPU seconds, in older results only. They include the CPU time for pausing and resuming. So they do not show the
+   * cost of a request.
    */
   cpuSeconds: count.optional(),
 });
 
-/** One test of a pair of treatments. The servers of both received load in alternating slices of some milliseconds. */
+/**
+ * One test of a pair of treatments. The servers of both treatments received load in alternating slices of some
+ * milliseconds.
+ */
 export const interleavedTestSchema = z.strictObject({
   test: z.string(),
   base: sliceCountsSchema,
@@ -41,7 +44,7 @@ const cellSchema = z.strictObject({
    * CPUs, or if nothing is pinned.
    */
   shared: z.string().nullable(),
-  /** Reason why the treatment was given up; null if the treatment was not given up. */
+  /** Reason why the treatment was given up. Null if the treatment was not given up. */
   failed: z.string().nullable(),
 });
 
@@ -55,14 +58,15 @@ const comparisonSchema = z.strictObject({
   metric: metricSchema,
   base: z.string(),
   other: z.string(),
-  /** Value of `other` divided by value of `base`. */
+  /** Value of `other`, divided by value of `base`. */
   ratio: z.number().nullable(),
   low: z.number().nullable(),
   high: z.number().nullable(),
   rounds: z.int(),
   verdict: z.enum(COMPARISON_VERDICTS),
   /**
-   * Whether the two treatments were measured in alternating slices. If false, they were measured one after the other.
+   * Whether the two treatments were measured in alternating slices. If false, the treatments were measured one after
+   * the other.
    */
   interleaved: z.boolean().default(false),
 });
@@ -74,7 +78,7 @@ const fitSchema = z.strictObject({
   metric: metricSchema,
   /** Title of the fit: `throughput against shards, 1 CPU each`. */
   what: z.string(),
-  /** Exponent of the power law; null if there are too few points for a fit. */
+  /** Exponent of the power law. Null if there are too few points for a fit. */
   exponent: intervalSchema.nullable(),
   /** Value of the metric with a single shard. */
   factor: z.number().nullable(),
@@ -84,7 +88,7 @@ const fitSchema = z.strictObject({
 });
 export type StudyFit = z.infer<typeof fitSchema>;
 
-/** A claim of a published document, and the conclusion of this study about it. */
+/** A claim of a published document, and the conclusion of the study about this claim. */
 const claimSchema = z.strictObject({
   /** Title of the published document. */
   document: z.string(),
@@ -109,8 +113,8 @@ export const studySchema = z.strictObject({
   /** Names of all measurements in the order in which they were made, such as `3 cluster` and `3 reference load 1`. */
   order: z.array(z.string()),
   /**
-   * Whether any reference load differed from the median of all reference loads by more than the limit. If so, the speed
-   * of the machine changed during the study.
+   * Whether any reference load differed from the median of all reference loads by more than the limit. If true, the
+   * speed of the machine changed during the study.
    */
   referenceLoadMoved: z.boolean(),
   comparisons: z.array(comparisonSchema),

@@ -1,4 +1,4 @@
-/** The output directory of a run. Files are written under a temporary name and then renamed. */
+/** The output directory of a run. Each file is written under a temporary name and then renamed. */
 import { appendFileSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { BadInput, codeOf, Failure, messageOf } from "../../lib/errors";
@@ -75,7 +75,7 @@ export class Artifacts {
     return join(this.directory, name);
   }
 
-  /** Writes the data that a crash would destroy: records, and the output of load generators. */
+  /** Writes the data that a crash would destroy: the records, and the output of load generators. */
   writeProgress(results: Results, raw: string): void {
     this.#write("results.json", `${JSON.stringify(results, null, 1)}\n`);
     this.#write("raw.txt", raw);
@@ -142,8 +142,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * A directory that does not exist yet. If the wanted name is taken by a run that started in the same second, a number
- * is appended.
+ * A directory name that is not in use yet. If a run that started in the same second has the wanted name, a number is
+ * appended.
  */
 function unusedDirectory(wanted: string): string {
   for (let number = 1; ; number++) {
@@ -153,7 +153,7 @@ function unusedDirectory(wanted: string): string {
 }
 
 /**
- * A time as text, UTC, such as `20261121-090000`. The format is the format of the published document "Valkey on EKS"
+ * A time as text, UTC, such as `20261121-090000`. The published document "Valkey on EKS" uses the same format
  * (docs/sources.md).
  */
 export function timestampOf(date: Date): string {

@@ -1,6 +1,5 @@
 /**
- * Collects the results of a run. The collector writes all results after each record, so that a crash loses no
- * measurement.
+ * Collects the results of a run. The collector writes all results after each record. So a crash loses no measurement.
  */
 import { asMeasuredTopology } from "../results/topology";
 import type { MeasurementListener } from "../measuring/measurement-series";
@@ -113,7 +112,7 @@ export class ResultsCollector {
 
   /**
    * Writes all files.
-   * @param reason reason why the results are incomplete; null if they are complete
+   * @param reason reason why the results are incomplete. Null if the results are complete
    */
   finish(reason: string | null): Results {
     const results = this.#results(reason);

@@ -17,7 +17,7 @@ export interface BenchmarkPlan extends Pick<MeasurementSeries, "workload" | "mix
   readonly verified: readonly (Pick<VerifiedDeployment, "deployment" | "externalKeys"> & {
     readonly verification: Verification;
   })[];
-  /** Search for capacities, which runs after all other measurements. @default no capacity is measured */
+  /** Search for capacities. The search runs after all other measurements. @default no capacity is measured */
   readonly capacity?: CapacitySearch | undefined;
 }
 
@@ -27,9 +27,9 @@ export interface CapacitiesPlan extends CapacitySearch {
 }
 
 /**
- * Measures everything, and verifies the deployments again at the end.
- * @throws the errors of `runMeasurements` and `findCapacities`; the collector then has all results from before the
- *   error
+ * Makes all measurements of a plan, and verifies the deployments again at the end.
+ * @throws the errors of `runMeasurements` and `findCapacities`. The collector then has all results from before the
+ * error
  */
 export async function measureAll(
   plan: BenchmarkPlan,
@@ -66,7 +66,7 @@ export async function measureAll(
 
 /**
  * Measures the capacity of one deployment after the other. A reference load is sent before each deployment and after
- * the last deployment. After a failure, capacities that were already found are kept.
+ * the last deployment. If a search fails, the capacities that were already found are kept.
  * @param firstRound number of the first reference load. It follows the last round of the other measurements
  */
 export async function findCapacities(

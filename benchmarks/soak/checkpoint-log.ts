@@ -1,4 +1,7 @@
-/** The checkpoint log of a soak, soak.jsonl. The first line is a header. After it, each window has one line. */
+/**
+ * The checkpoint log of a soak, soak.jsonl. The first line is a header. Each further line is for one window of the
+ * soak.
+ */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
@@ -32,8 +35,8 @@ export type SoakHeader = z.infer<typeof headerSchema>;
 
 const entrySchema = z.discriminatedUnion("kind", [
   /**
-   * The servers were started. Servers are started at the beginning of a soak, and when the soak is resumed after its
-   * servers have ended. `run` is the run directory of the servers.
+   * The servers were started. This happens at the beginning of a soak, and when a soak is resumed after its servers
+   * have ended. `run` is the run directory of the servers.
    */
   z.strictObject({ kind: z.literal("servers"), run: z.string(), version: z.string(), at: z.string() }),
   z.strictObject({
@@ -46,7 +49,10 @@ const entrySchema = z.discriminatedUnion("kind", [
     acknowledged: z.number(),
     failed: z.number(),
     unknown: z.number(),
-    /** Latencies of acknowledged requests, measured from the intended time: an encoded HdrHistogram in microseconds. */
+    /**
+     * Latencies of acknowledged requests, measured from the intended time. The text is an encoded HdrHistogram in
+     * microseconds.
+     */
     latencies: z.string(),
     samples: z.array(nodeSampleSchema),
     /** Total size of all files of the deployment's servers, bytes. */

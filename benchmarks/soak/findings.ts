@@ -9,7 +9,7 @@ import { nodeSeries, trendOf } from "./trend";
 
 export interface SoakNodeFindings {
   readonly node: string;
-  /** Trend of the used memory; undefined if there are too few windows. */
+  /** Trend of the used memory. Undefined if there are too few windows. */
   readonly memory: Trend | undefined;
   readonly maxUsedBytes: number;
   readonly maxResidentBytes: number;
@@ -83,7 +83,7 @@ function tailRatioOf(histograms: readonly Histogram[]): number {
 
 /**
  * Bytes of the replication stream that the slowest replica has not received yet. A replica that was sampled later than
- * its primary may appear to be ahead of the primary.
+ * its primary can appear to be ahead of the primary.
  */
 export function maxReplicaLag(samples: readonly NodeSample[]): number {
   const primaries = samples.filter(({ role }) => role === "primary");

@@ -1,4 +1,4 @@
-/** Problems of a deployment during a soak, which a healthy deployment does not have. Pure. */
+/** Problems of a deployment during a soak. A healthy deployment does not have such problems. Pure. */
 import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
 import type { SoakWindow } from "./checkpoint-log";

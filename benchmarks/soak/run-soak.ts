@@ -29,8 +29,8 @@ export interface SoakContext {
 }
 
 /**
- * A soak counts as complete if at most this many seconds remain. The limit is above zero because windows do not end
- * exactly in time.
+ * Highest number of remaining seconds with which a soak counts as complete. The limit is above zero, because windows do
+ * not end exactly in time.
  */
 const MIN_WINDOW_SECONDS = 0.5;
 
@@ -107,8 +107,8 @@ async function runWindow(
 }
 
 /**
- * The plan of a window for one deployment. In replication mode, the current primary is the first endpoint and receives
- * the writes; the replicas follow it in the list.
+ * The plan of a window for one deployment. In replication mode, the first endpoint is the current primary, which
+ * receives the writes. The replicas follow in the list.
  */
 async function planFor(deployment: Deployment, mix: OpenLoopWorkload, seed: number): Promise<OpenLoopPlan> {
   const {

@@ -4,20 +4,17 @@ import { twoSidedT } from "../../lib/statistics/student";
 import type { SoakWindow } from "./checkpoint-log";
 import type { NodeSample } from "./node-sample";
 
-/**
- * Share of the windows, counted from the beginning. In these windows the deployment is filled and warms up, so trends
- * ignore them.
- */
+/** Share of the windows at the beginning that trends ignore. In these windows the deployment is filled and warms up. */
 const WARM_UP = 0.25;
 const CONFIDENCE = 0.95;
 /**
  * Lowest growth per hour that is reported, relative to the value. Lower growth is ignored, because the allocator's
- * memory use varies by as much.
+ * memory use varies by this amount.
  */
 const MIN_RELATIVE_GROWTH = 0.01;
 const MIN_POINTS = 4;
 
-/** A point of a series: x is the hours since the first window, y is the value. */
+/** A point of a series. x is the hours since the first window, and y is the value. */
 export interface TrendPoint {
   readonly x: number;
   readonly y: number;
@@ -31,7 +28,10 @@ export interface Trend {
   readonly high: number;
   /** Growth per hour divided by the mean of the values. */
   readonly relativePerHour: number;
-  /** Whether the whole confidence interval is above zero and the growth is at least 1 % per hour. */
+  /**
+   * Whether the node's value grows: the whole confidence interval is above zero, and the growth is at least 1 % per
+   * hour.
+   */
   readonly grows: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The log of a study, checkpoints.jsonl. Each finished step has one line. */
+/** The checkpoint log of a study, checkpoints.jsonl. Each finished step has one line. */
 import { z } from "zod";
 import type { CheckpointLog } from "../../lib/system/checkpoint-log";
 import { CheckpointLogStore } from "../../lib/system/checkpoint-log";
@@ -44,7 +44,7 @@ const entrySchema = z.discriminatedUnion("kind", [
     topology: topologySchema,
     growth: tableGrowthSchema.nullable(),
   }),
-  /** Two treatments that received load in alternating time slices: see `running/interleaving.ts`. */
+  /** Two treatments that received load in alternating time slices (see `running/interleaving.ts`). */
   z.strictObject({
     kind: z.literal("interleaved"),
     round: z.int(),
@@ -53,7 +53,7 @@ const entrySchema = z.discriminatedUnion("kind", [
     seconds: count,
     tests: z.array(interleavedTestSchema),
   }),
-  /** A step that failed. `treatment` is the subject of the step: see `stepSubject`. */
+  /** A step that failed. `treatment` is the subject of the step (see `stepSubject`). */
   z.strictObject({
     kind: z.literal("failure"),
     round: z.int(),

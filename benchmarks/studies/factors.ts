@@ -16,7 +16,7 @@ export type Persistence = (typeof PERSISTENCE)[number];
 /** Level of each factor. */
 export interface Levels {
   readonly mode?: Mode;
-  /** Number of primaries. 1 means replication mode; a cluster has at least three. */
+  /** Number of primaries. 1 means replication mode. A cluster has at least three primaries. */
   readonly primaries?: number;
   /** Number of replicas of each primary. */
   readonly replicas?: number;
@@ -36,7 +36,7 @@ export interface Levels {
   readonly threads?: number;
   /** Number of runners. */
   readonly runners?: number;
-  /** Offered requests per second of all runners together; 0 means full speed. */
+  /** Offered requests per second of all runners together. 0 means full speed. */
   readonly rate?: number;
   readonly persistence?: Persistence;
   /** Size of the replication backlog, bytes. */
@@ -69,17 +69,17 @@ export interface Treatment {
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /** Engine of the servers; undefined stands for the first Valkey that is found. */
+  /** Engine of the servers. Undefined stands for the first Valkey that is found. */
   readonly engine: string | undefined;
-  /** Number of CPUs of each server; undefined if servers are not pinned. */
+  /** Number of CPUs of each server. Undefined if servers are not pinned. */
   readonly cpus: number | undefined;
   readonly workload: Workload;
   readonly runners: number;
 }
 
 /**
- * Every combination of levels on every deployment. The combinations are ordered by deployment and then by level, and
- * the last factor changes first. The first treatment is the baseline.
+ * Every combination of levels on every deployment. The combinations are ordered by deployment and then by level. The
+ * level of the last factor changes first. The first treatment is the baseline.
  */
 export function treatmentsOf(
   bases: readonly BaseDeployment[],

@@ -13,7 +13,7 @@ export interface TreatmentPair {
 
 /**
  * Pairs of a treatment and its baseline. The two treatments of a pair differ in a single factor, or only in the
- * deployment. If they differ in a factor, the baseline has the first level of this factor.
+ * deployment. If the two treatments differ in a factor, the baseline has the first level of this factor.
  */
 export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const [first] = treatments;
@@ -34,9 +34,9 @@ export function comparedPairs(treatments: readonly Treatment[]): TreatmentPair[]
 }
 
 /**
- * Compared pairs at full speed whose treatments have the same number of nodes. Pausing and resuming a process costs
- * about 0.2 ms per slice. With equal numbers of processes, this cost cancels out. With twelve processes on one side and
- * three on the other, the cost would change the ratio by a sixth.
+ * Compared pairs at full speed whose two treatments have the same number of nodes. The condition exists because pausing
+ * and resuming a process costs about 0.2 ms per slice. With equal numbers of processes, this cost cancels out. With
+ * twelve processes for one treatment and three processes for the other, the cost would change the ratio by a sixth.
  */
 export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPair[] {
   const isAtFullSpeed = ({ workload }: Treatment): boolean => workload.rate === undefined;
@@ -49,7 +49,7 @@ export function interleavedPairs(treatments: readonly Treatment[]): TreatmentPai
   );
 }
 
-/** Tests that both treatments have and that leave their data unchanged. Such tests can run for any length of time. */
+/** Tests that both treatments have and that leave the data unchanged. Such tests can run for any length of time. */
 export function commonTests({ base, other }: TreatmentPair): TestName[] {
   return base.workload.tests.filter((test) => other.workload.tests.includes(test) && namedTest(test).leaves === "same");
 }

@@ -10,7 +10,7 @@ export interface Pinning {
   readonly servers: readonly string[];
   readonly clients: string;
   /**
-   * Description of CPUs that servers share with load generators, for a warning; undefined if servers and load
+   * Description of CPUs that servers share with load generators, for a warning. Undefined if servers and load
    * generators have separate CPUs.
    */
   readonly sharedCpus: string | undefined;
@@ -57,14 +57,14 @@ export function parseCpuList(text: string): number[] {
     });
 }
 
-/** The pinning of a treatment; undefined if the treatment does not set `cpus`. */
+/** The pinning of a treatment. Undefined if the treatment does not set `cpus`. */
 export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly number[]): Pinning | undefined {
   return each === undefined ? undefined : planPinning(cpus, nodeCount(shape), each);
 }
 
 /**
- * CPUs that this process may use. The list has at most as many CPUs as the CPU quota allows. On systems other than
- * Linux, the CPUs are numbered from 0.
+ * CPUs that this process is allowed to use. The list has at most as many CPUs as the CPU quota allows. On systems other
+ * than Linux, the CPUs are numbered from 0.
  * @param cores CPU quota: see `availableCores`
  */
 export function availableCpus(cores: number): number[] {

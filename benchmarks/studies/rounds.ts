@@ -7,7 +7,7 @@ import { isPrecise, roundsNeeded } from "../../lib/statistics/ratio";
 import { randomFrom, shuffled } from "../../lib/statistics/random";
 
 /**
- * Lowest number of rounds, if the budget allows so many. With fewer rounds, the spread of the results is hardly
+ * Lowest number of rounds, if the budget allows this number. With fewer rounds, the spread of the results is hardly
  * visible. See `STOPPING_CONFIDENCE`.
  */
 export const MIN_ROUNDS = 6;
@@ -19,8 +19,8 @@ export type StudyStep =
   | { readonly kind: "interleaved"; readonly round: number; readonly base: string; readonly other: string };
 
 /**
- * The steps of a round in random order. Every treatment and every pair is measured once. A reference load is sent at
- * the beginning of the round and a second one in the middle.
+ * The steps of a round in random order. Every treatment and every pair is measured once. One reference load is sent at
+ * the beginning of the round, and a second reference load in the middle.
  * @param pairs IDs of treatments whose measurements are interleaved
  * @param round number of the round, from 1
  */
@@ -65,9 +65,9 @@ export interface StudyProgress {
 
 /** Conditions for the end of a study. */
 export interface StudyLimits {
-  /** Target relative precision; 0.05 means 5 %. */
+  /** Target relative precision. 0.05 means 5 %. */
   readonly precision: number;
-  /** Budget of the study: greatest number of seconds that it may spend on measuring. */
+  /** Budget of the study. This is the greatest number of seconds that the study is allowed to spend on measuring. */
   readonly budget: number;
 }
 
@@ -77,7 +77,7 @@ export type NextDecision =
       readonly kind: "go-on";
       /** Expected number of rounds. */
       readonly planned: number;
-      /** Expected seconds until the end; undefined before the first round. */
+      /** Expected seconds until the end. Undefined before the first round. */
       readonly remaining: number | undefined;
     }
   | { readonly kind: "stop"; readonly reason: "precise" | "budget" };

@@ -4,13 +4,13 @@ import type { Treatment } from "./factors";
 import type { StudyLimits } from "./rounds";
 
 /**
- * Kinds of studies. Each kind tests the claims of a published document (docs/sources.md). The exception is the kind
- * `comparison`, which tests no claims.
+ * Kinds of studies. Each kind tests the claims of a published document (docs/sources.md). Only the kind `comparison`
+ * tests no claims.
  */
 export const STUDY_KINDS = ["topologies", "io-threads", "engines", "density", "billion", "comparison"] as const;
 export type StudyKind = (typeof STUDY_KINDS)[number];
 
-/** Insertion of keys into an empty server, while memory and rate are sampled. */
+/** Plan for the insertion of keys into an empty server, while memory and rate are sampled. */
 export interface TableGrowthPlan {
   /** Number of keys at the end. */
   readonly keys: number;
@@ -25,19 +25,19 @@ export interface Study extends StudyLimits {
   /** Treatments. The first treatment is the baseline of comparisons. */
   readonly treatments: readonly Treatment[];
   readonly seed: number;
-  /** Plan for measuring table growth on every treatment in every round; undefined if table growth is not measured. */
+  /** Plan for measuring table growth on every treatment in every round. Undefined if table growth is not measured. */
   readonly tableGrowth: TableGrowthPlan | undefined;
 }
 
 /**
- * Version of the method by which treatments are compared. The version changes with the method, so that a study does not
+ * Version of the method by which treatments are compared. The version changes with the method. So a study does not
  * resume a log of an older method.
  */
 const METHOD = "interleaved 3";
 
 /**
- * Identity of a study. Studies with the same fingerprint measure the same treatments in the same way. Their precision
- * and budget may differ.
+ * Identity of a study. Studies with the same fingerprint measure the same treatments in the same way. The precision and
+ * the budget of such studies can differ.
  */
 export function fingerprint({ kind, treatments, tableGrowth }: Study): string {
   const text = JSON.stringify(

@@ -1,12 +1,12 @@
 /** Checks that a resumed study uses the same server versions as before. Pure. */
 import type { StudyLogEntry } from "./checkpoint-log";
 
-/** Versions by engine. The engine names are those in the treatments. */
+/** Versions by engine. The treatments use the same engine names. */
 type Found = ReadonlyMap<string | undefined, { readonly version: string }>;
 
 /**
- * Versions in the form in which the log records them with a reference load. The default engine, to which the load
- * generator belongs, has an empty name.
+ * Versions in the form in which the log records them with a reference load. The default engine has an empty name. The
+ * load generator belongs to this engine.
  */
 export function recordedVersions(found: Found): Record<string, string> {
   return Object.fromEntries([...found].map(([engine, { version }]) => [engine ?? "", version]));

@@ -1,6 +1,6 @@
 /**
- * Finds the bottleneck of a load. The search uses the CPU use of the load generator and of the servers, and the number
- * of requests in flight. Pure. Every limit is a named constant in this file.
+ * Finds the bottleneck of a load from the CPU use of the load generator and of the servers, and from the number of
+ * requests in flight. Pure. Every limit is a named constant in this file.
  */
 import { formatPercent } from "../../lib/units";
 import type { MeasurementRecord } from "../results/schema";
@@ -23,22 +23,23 @@ export type BottleneckEvidence = Pick<
 >;
 
 /**
- * A thread is at its limit if it is busy for at least this share of the time. Scheduling takes the rest of the time.
+ * Share of the time. A thread that is busy for at least this share is at its limit. Scheduling takes the rest of the
+ * time.
  */
 const BUSY_THREAD = 0.9;
-/** A machine is at its limit if it uses at least this share of its CPU. */
+/** Share of a machine's CPU. A machine that uses at least this share is at its limit. */
 const BUSY_MACHINE = 0.95;
 /**
  * Share of a closed loop's possible requests that are in flight, by Little's law: rate × mean latency / (connections ×
- * pipeline). A lower share means that the load generator is the bottleneck. We measured 0.89 to 0.93 with the server as
- * the bottleneck, and 0.71 to 0.78 with the generator as the bottleneck. Replies then wait until the generator reads
- * them. This limit is used only if the CPU use of the generator is unknown.
+ * pipeline). A lower share means that the load generator is the bottleneck, because replies wait until the generator
+ * reads them. We measured shares of 0.89 to 0.93 with the server as the bottleneck, and shares of 0.71 to 0.78 with the
+ * generator as the bottleneck. This limit is used only if the CPU use of the generator is unknown.
  */
 const IN_FLIGHT = 0.8;
 
 /**
- * Finds the bottleneck of a load: the CPU of the generator, of a server, or of the machine that they share. If the CPU
- * use of the generator is unknown, the requests in flight are used instead.
+ * Finds the bottleneck of a load. It is the CPU of the generator, of a server, or of the machine that the two share. If
+ * the CPU use of the generator is unknown, the number of requests in flight is used.
  */
 export function bottleneckOf(record: BottleneckEvidence): Bottleneck {
   const { cpu } = record;
@@ -79,8 +80,8 @@ function mainThreadOfPrimary({ role, mainThread }: MeasurementRecord["cpu"]["ser
 
 /**
  * Cores that the load generator needed for its work, and cores that it used while it waited. An open loop polls its
- * clock while it waits. Other processes can use the cores on which the generator only waits, so only the cores for work
- * count.
+ * clock while it waits. Only the cores for work count, because other processes can use the cores on which the generator
+ * only waits.
  */
 function generatorCpu({ cpu, offering }: BottleneckEvidence): {
   readonly working: number | null;
@@ -92,8 +93,8 @@ function generatorCpu({ cpu, offering }: BottleneckEvidence): {
 }
 
 /**
- * Share of a closed loop's possible requests that are in flight. The share is 1 for a load at an offered rate, because
- * the number of requests in flight then says nothing about a bottleneck.
+ * Share of a closed loop's possible requests that are in flight. 1 for a load at an offered rate, because at an offered
+ * rate the number of requests in flight says nothing about a bottleneck.
  */
 function inFlightShare({ client, clients, pipeline, rate, offering }: BottleneckEvidence): number {
   if (rate !== null || offering !== null) return 1;

@@ -1,6 +1,6 @@
 /**
- * Reasons not to trust a measurement, found with values that were measured at the same time. Pure. The limit of
- * `few-connections` is in `connection-check.ts`.
+ * Reasons not to trust a measurement. They are found with values that were measured at the same time. Pure. The limit
+ * of the warning `few-connections` is in `connection-check.ts`.
  */
 import { formatCount, formatPercent } from "../../lib/units";
 import { median } from "../../lib/statistics/median";
@@ -9,17 +9,19 @@ import type { MeasurementRecord, OpenLoopCounts, ReferenceLoadRecord, Warning } 
 import { bottleneckOf } from "./bottleneck";
 
 /**
- * Greatest accepted difference between the rate that the load generator reports and the rate that the servers report,
- * relative to one of them. A greater difference causes a warning.
+ * Greatest accepted difference between the rate in the report of the load generator and the rate in the reports of the
+ * servers. The difference is relative to one of the two rates. A greater difference causes a warning.
  */
 const CLOCK_DISAGREEMENT_LIMIT = 0.01;
-/** Greatest share of reads that may miss a key that a prefill wrote. */
+/** Greatest share of reads that are allowed to miss a key that a prefill wrote. */
 const MISS_LIMIT = 0.001;
 /** Greatest relative difference between a primary's share of the calls and its expected share. */
 const SHARE_LIMIT = 0.05;
-/** Number of standard deviations up to which a difference may be chance. */
+/** Number of standard deviations up to which a difference can be chance. */
 const CHANCE_DEVIATIONS = 4;
-/** Greatest share of the machine's cores that other processes may use or the hypervisor may steal. */
+/**
+ * Greatest share of the machine's cores that are allowed to be in use by other processes or stolen by the hypervisor.
+ */
 const NEIGHBOUR_LIMIT = 0.1;
 /** Greatest relative difference between a reference load and the median of all reference loads. */
 export const REFERENCE_LOAD_LIMIT = 0.1;
@@ -27,7 +29,7 @@ export const REFERENCE_LOAD_LIMIT = 0.1;
 const RATE_LIMIT = 0.98;
 /**
  * Greatest lateness of an open loop at its 99th percentile, as a share of the latency. There is a warning only if the
- * lateness exceeds both this share and the number of milliseconds below.
+ * lateness exceeds both this share and the number of milliseconds in the next constant.
  */
 const LATE_SHARE = 0.1;
 const LATE_MS = 0.1;
@@ -35,17 +37,17 @@ const LATE_MS = 0.1;
 const UNANSWERED_LIMIT = 0.001;
 /** Shortest useful measurement, seconds. A coarse clock can require more. */
 const MIN_SECONDS = 1;
-/** Share of MIN_SECONDS that is long enough, because a measurement may end a little early. */
+/** Share of MIN_SECONDS. A measurement of this length is long enough, because a measurement can end a little early. */
 const EARLY_END = 0.98;
-/** Greatest share of the measured time that one tick of the load generator's clock may take. */
+/** Greatest share of the measured time that one tick of the load generator's clock is allowed to take. */
 const TICK_LIMIT = 0.01;
 
-/** Inputs of warnings: a record that has no warnings yet, and facts that only the measurement knows. */
+/** Inputs of warnings: a record without warnings, and facts that only the measurement knows. */
 export interface WarningEvidence {
   readonly record: Omit<MeasurementRecord, "warnings">;
   /**
-   * Whether the load generator sent a fixed number of requests and read its clock only at intervals. If so, the
-   * measured time is rounded up to the next tick of its clock.
+   * Whether the load generator sent a fixed number of requests and read its clock only at intervals. If true, the
+   * measured time is rounded up to the next tick of this clock.
    */
   readonly isTicked: boolean;
   /** Whether every request of the test should find its key. */
@@ -54,10 +56,10 @@ export interface WarningEvidence {
   readonly ranEmpty: boolean;
   /** Whether some primaries are expected to receive more requests than others. */
   readonly isSkewed: boolean;
-  /** Reason why the servers' counters could not be read; undefined if they were read. */
+  /** Reason why the servers' counters could not be read. Undefined if the counters were read. */
   readonly serversUnknown: string | undefined;
   /**
-   * Seconds in which an open loop should offer its load, without the wait for the last replies; undefined for a closed
+   * Seconds in which an open loop should offer its load, without the wait for the last replies. Undefined for a closed
    * loop.
    */
   readonly offeredSeconds: number | undefined;
@@ -102,10 +104,12 @@ function lengthWarnings({ record: { client }, isTicked }: WarningEvidence): Warn
 }
 
 /**
- * Warnings about an offered rate that was not reached. In a closed loop, the reached rate is compared with the
- * configured rate. In an open loop, random arrivals may be a little fewer than the configured rate demands. In this
- * case the reached rate is compared with the requests that the open loop did offer. An open loop that falls behind
- * still answers all requests, but it answers the last of them after the time in which it offered them.
+ * Warnings about an offered rate that was not reached.
+ *
+ * In a closed loop, the reached rate is compared with the configured rate. In an open loop, random arrivals can be a
+ * little fewer than the configured rate demands. In this case, the reached rate is compared with the rate of the
+ * requests that the open loop did offer. An open loop that falls behind still answers all requests, but the last
+ * answers come after the time in which the requests were offered.
  */
 function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: WarningEvidence): Warning[] {
   if (rate === null) return [];
@@ -121,7 +125,7 @@ function rateWarnings({ record: { client, rate, offering }, offeredSeconds }: Wa
 }
 
 /**
- * Warnings about an open loop: about its lateness, which is part of all latencies, and about requests without a
+ * Warnings about an open loop. They concern its lateness, which is part of all latencies, and requests without a
  * latency.
  */
 function openLoopWarnings({ record: { offering, client } }: WarningEvidence): Warning[] {
@@ -204,7 +208,10 @@ function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warn
   return [warning("uneven-shares", shares.join(", "))];
 }
 
-/** Warnings about a round if the reference load before or after it differs from the median of all reference loads. */
+/**
+ * Warnings about a round. The reason is that the reference load before or after the round differs from the median of
+ * all reference loads.
+ */
 export function referenceLoadWarnings(round: number, referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   if (referenceLoads.length === 0) return [];
   const usual = median(referenceLoads.map(({ rps }) => rps));

@@ -1,6 +1,6 @@
 /**
- * Schema of a benchmark as the user writes it, in the section `benchmark` of a stack or in the arguments of a
- * component.
+ * Schema of a benchmark in the user's notation. The section `benchmark` of a stack and the arguments of a component use
+ * this schema.
  */
 import { z } from "zod";
 import { wholeNumber, recordName } from "../../lib/schema/fields";
@@ -28,8 +28,8 @@ const tests = z
   });
 
 /**
- * The options of a benchmark. These options say how named tests are sent, how long each measurement takes, and how
- * often each measurement is repeated.
+ * The options of a benchmark. They set how named tests are sent, how long each measurement takes, and how often each
+ * measurement is repeated.
  */
 export const benchmarkFields = {
   workloadName: recordName.optional().meta({
@@ -91,12 +91,12 @@ export type BenchmarkSettings = Omit<z.infer<z.ZodObject<typeof benchmarkFields>
   readonly tests: readonly TestName[];
 };
 
-/** Whether a measurement has exactly one length: either seconds or a number of requests, not both. */
+/** Whether a measurement has exactly one length. The length is either a number of seconds or a number of requests. */
 export function hasOneLength({ duration, requests }: Pick<BenchmarkSettings, "duration" | "requests">): boolean {
   return duration === undefined || requests === undefined;
 }
 
-/** Problem of a benchmark with two lengths. This problem is reported even if there are other problems. */
+/** Problem of a benchmark with two lengths. This problem is reported even if there are further problems. */
 export const TWO_LENGTHS = {
   path: ["requests"],
   message: "expected a duration or a number of requests, not both",

@@ -1,6 +1,6 @@
 /**
- * The keys that a test needs on one primary, divided into slices. One call of the script fills, counts or removes one
- * slice. Pure.
+ * The keys that a test needs on one primary. These keys are divided into slices. One call of the script fills, counts
+ * or removes one slice. Pure.
  */
 import type { SlotRange } from "../../valkey/topology/slots";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
@@ -44,21 +44,24 @@ export interface KeyExtent {
   readonly count: number;
   readonly value: string;
   /**
-   * Whether keys have no hash tag, so that the slot depends on the whole key. Such keys are numbered from 1, without
-   * leading zeros.
+   * Whether keys have no hash tag. The slot of such a key depends on the whole key. Such keys are numbered from 1,
+   * without leading zeros.
    */
   readonly isUntagged: boolean;
-  /** Sizes of the values. The numbered keys use these sizes in turn. If set, the sizes replace the size of `value`. */
+  /**
+   * Sizes of the values. The numbered keys use these sizes in turn. If this list is set, the size of `value` is not
+   * used.
+   */
   readonly valueSizes?: readonly number[] | undefined;
 }
 
-/** Slots of a primary; undefined in replication mode. */
+/** Slots of a primary. Undefined in replication mode. */
 type Slots = readonly SlotRange[] | undefined;
 
 /** Number of keys or elements that one call of the script writes. A call occupies the server for a few milliseconds. */
 export const SLICE_KEYS = 2_000;
 
-/** The keys that a prefill writes on the primary with these slots. */
+/** The keys that a prefill writes on the primary with the given slots. */
 export function keyExtent(what: Exclude<Prefill, { kind: "functions" }>, size: PrefillSize, slots: Slots): KeyExtent {
   const isCluster = slots !== undefined;
   const perInfix = keysPerInfix(size.keySpace, isCluster);
@@ -89,8 +92,8 @@ export function keyExtent(what: Exclude<Prefill, { kind: "functions" }>, size: P
 }
 
 /**
- * Number of keys on the primary after the prefill. Undefined for keys without a hash tag, because only their number on
- * all primaries together is known.
+ * Number of keys on the primary after the prefill. Undefined for keys without a hash tag, because for such keys only
+ * the sum over all primaries is known.
  */
 export function expectedKeys(extent: KeyExtent, slots: Slots): number | undefined {
   if (extent.isUntagged) return undefined;
@@ -126,16 +129,16 @@ export function keySlices(action: SliceAction, extent: KeyExtent, slots: Slots):
   return slices;
 }
 
-/** Whether the extent has one key for each number. Otherwise it has one key with an element for each number. */
+/** Whether the extent has one key for each number. If false, the extent has one key with an element for each number. */
 function isNumbered({ kind }: KeyExtent): boolean {
   return kind === "numbered" || kind === "sorted-sets";
 }
 
-/** Multiple of an equal share of the removals. The fastest primary receives at most this multiple. */
+/** Multiple of an equal share of the removals. Even the fastest primary receives at most this multiple. */
 const FASTER_SHARE = 1.25;
 /**
- * Accepted probability p that a given tag has too few elements, as −ln p. A run has 16384 tags, so fewer than
- * one of a million runs has a tag with too few elements.
+ * Accepted probability p that a given tag has too few elements, as −ln p. A run has 16384 tags, so fewer than one run
+ * in a million has a tag with too few elements.
  */
 const RARITY = 24;
 
@@ -150,8 +153,9 @@ function stockPerInfix(stock: number, infixes: number): number {
 }
 
 /**
- * Fraction of all slots that the primary serves, but at least a tenth. The minimum limits the keys of other primaries
- * that a call inspects to ten times its own keys, because each inspected key costs server time.
+ * Fraction of all slots that the primary serves, but at least a tenth. A call also inspects keys of other primaries,
+ * and each inspected key costs server time. The minimum limits the number of these keys to ten times the number of the
+ * call's own keys.
  */
 function servedFraction(slots: Slots): number {
   if (slots === undefined) return 1;

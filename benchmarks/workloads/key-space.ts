@@ -4,9 +4,9 @@ import type { SlotRange } from "../../valkey/topology/slots";
 import { slotTags } from "../../valkey/topology/slot-tags";
 
 /**
- * Texts that follow the family in the keys of one primary. In a cluster, the texts are hash tags such as `:{06S}`, one
- * for each slot. In replication mode, the only text is empty. A tag with two letters has two closing braces, because
- * valkey-benchmark fills a field of three characters.
+ * Texts that follow the family in the keys of one primary. In a cluster, these texts are hash tags such as `:{06S}`,
+ * one for each slot. In replication mode, the only text is empty. A tag with two letters has two closing braces,
+ * because valkey-benchmark fills a field of three characters.
  */
 export function keyInfixes(slots: readonly SlotRange[] | undefined): string[] {
   if (slots === undefined) return [""];
@@ -19,12 +19,12 @@ export function keysPerInfix(keySpace: number, isCluster: boolean): number {
   return isCluster ? keySpace / SLOT_COUNT : keySpace;
 }
 
-/** A number with twelve digits, as valkey-benchmark writes it into keys. */
+/** A number with twelve digits. valkey-benchmark writes numbers in this form into keys. */
 export function keyNumber(value: number): string {
   return String(value).padStart(12, "0");
 }
 
-/** Name of a member of a sorted set, as the prefill writes it. */
+/** Name of a member of a sorted set. The prefill uses these names. */
 export function zsetMember(number: number): string {
   return `element:${keyNumber(number)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Schema of mixed workloads as the user writes them, in the section `workloads` of a stack or in an argument of a
- * component.
+ * Schema of mixed workloads in the user's notation. The section `workloads` of a stack and an argument of a component
+ * use this schema.
  */
 import { z } from "zod";
 import { ARRIVALS, DATA_KINDS, READ_FROM } from "./mixed-workload";
@@ -11,7 +11,7 @@ export const valueBytes = wholeNumber(1, 512 * 1024 * 1024);
 
 const MAX_RATE = 1_000_000_000;
 
-/** The options that all load generators have. */
+/** The options of all load generators. */
 const mixed = {
   data: z.enum(DATA_KINDS).default("strings").meta({
     description:

@@ -1,6 +1,6 @@
 /**
- * Inputs of load generators for a mixed workload: the keys, and the commands in the form of a test of valkey-benchmark.
- * Pure.
+ * Inputs of load generators for a mixed workload. They are the keys, and the commands in the form of a test of
+ * valkey-benchmark. Pure.
  */
 import { compact } from "../../lib/compact";
 import { Random } from "../../lib/statistics/random";
@@ -20,7 +20,7 @@ interface NeededKeys {
 
 /** Number of sampled value sizes. When keys are written, these sizes represent the distribution of sizes. */
 const SAMPLED_SIZES = 64;
-/** Seed for the sampled sizes. It is constant, so that every run writes the same keys. */
+/** Seed for the sampled sizes. The seed is constant, so that every run writes the same keys. */
 const SIZES_SEED = 1;
 
 /** The keys that must exist before a mixed workload is sent. These keys do not depend on the seed of the run. */
@@ -50,7 +50,7 @@ function sampledSizes({
 /** Highest number of commands in a sequence. */
 const MAX_COMMANDS = 100;
 
-/** The smallest whole numbers of reads and writes whose share of reads is within 1 % of the given share. */
+/** The smallest whole numbers of reads and writes with the given share of reads. The share can differ by up to 1 %. */
 export function wholeRatio(reads: number): { readonly reads: number; readonly writes: number } {
   for (let commands = 1; commands < MAX_COMMANDS; commands++) {
     const whole = Math.round(reads * commands);

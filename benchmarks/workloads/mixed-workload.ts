@@ -1,5 +1,6 @@
 /**
- * A mixed workload: reads and writes of one data set in any ratio, and the load generator that sends them. Plain data.
+ * A mixed workload: reads and writes of one data set in any ratio, and the load generator that sends these requests.
+ * Plain data.
  */
 
 /** Load generators: the closed loops of valkey-benchmark and memtier_benchmark, and this project's open loop. */
@@ -16,15 +17,16 @@ export type DataKind = (typeof DATA_KINDS)[number];
 /** Beginning of the keys of each kind. */
 export const KEY_FAMILIES = { strings: "key", "sorted-sets": "zset" } as const satisfies Record<DataKind, string>;
 
-/** Beginning of memtier_benchmark's keys. It is followed by a number that starts at 1, without a hash tag. */
+/** Beginning of memtier_benchmark's keys. A number that starts at 1 follows, without a hash tag. */
 export const MEMTIER_FAMILY = "memtier-";
 
 /**
- * Number of members that the prefill gives to every sorted set. Writes change only their scores, so sets do not grow.
+ * Number of members that the prefill gives to every sorted set. Writes change only the scores of these members. So
+ * sorted sets do not grow.
  */
 export const ZSET_MEMBERS = 4;
 
-/** Commands that read and write each kind, with their names in `INFO commandstats`. */
+/** Commands that read and write each kind of data, with the names of the commands in `INFO commandstats`. */
 export const DATA_COMMANDS = {
   strings: { read: "get", write: "set" },
   "sorted-sets": { read: "zrange", write: "zadd" },
@@ -46,7 +48,10 @@ export type ValueSizes =
   | { readonly sizes: "lognormal"; readonly median: number; readonly sigma: number; readonly max: number }
   | { readonly sizes: "weighted"; readonly list: readonly { readonly bytes: number; readonly weight: number }[] };
 
-/** Intended send times: random like those of independent users, or evenly spaced. */
+/**
+ * Distribution of intended send times. Either the times are random, like the times of independent users, or they are
+ * evenly spaced.
+ */
 export const ARRIVALS = ["poisson", "fixed"] as const;
 export type Arrivals = (typeof ARRIVALS)[number];
 
@@ -78,7 +83,7 @@ interface ClosedLoopWorkload extends CommonWorkload {
   readonly dataSize: number;
   /** Number of threads of the load generator. */
   readonly threads: number;
-  /** Offered requests per second of all threads together; undefined for full speed. */
+  /** Offered requests per second of all threads together. Undefined for full speed. */
   readonly rate: number | undefined;
 }
 
@@ -94,7 +99,7 @@ export interface MemtierWorkload extends ClosedLoopWorkload {
   readonly loadGenerator: "memtier";
 }
 
-/** A mixed workload that the open-loop generator sends at intended times, whether replies arrive or not. */
+/** A mixed workload that the open-loop generator sends at intended times, even if replies are missing. */
 export interface OpenLoopWorkload extends CommonWorkload {
   readonly loadGenerator: "open-loop";
   /** Offered requests per second of all workers together. */
@@ -108,7 +113,8 @@ export interface OpenLoopWorkload extends CommonWorkload {
   /** Milliseconds after which a request is given up. The outcome of a request that was given up is unknown. */
   readonly timeoutMs: number;
   /**
-   * Number of requests of all workers that may wait for a free connection. Further requests are counted but not sent.
+   * Highest number of requests of all workers that wait for a free connection. Further requests are counted but not
+   * sent.
    */
   readonly queue: number;
 }
@@ -125,7 +131,10 @@ export interface RequestMix {
   readonly readFrom: ReadFrom;
   /** Key distribution as text, such as `uniform` or `zipfian theta=0.99`. */
   readonly keys: string;
-  /** Value sizes as text: `fixed bytes=256`; empty for sorted sets, whose members all have the same size. */
+  /**
+   * Value sizes as text: `fixed bytes=256`. Empty for sorted sets, because all members of sorted sets have the same
+   * size.
+   */
   readonly values: string;
 }
 
@@ -158,8 +167,8 @@ export function hasSkewedKeys(mixed: MixedWorkload): boolean {
 }
 
 /**
- * Mean size of a value, bytes. For a log-normal distribution, the computed mean ignores the limit `max`, so the result
- * is a little too high.
+ * Mean size of a value, bytes. For a log-normal distribution, the computed mean ignores the limit `max`. In this case
+ * the result is a little too high.
  */
 export function meanValueBytes(values: ValueSizes): number {
   switch (values.sizes) {

@@ -1,27 +1,27 @@
 /**
- * The named tests of valkey-benchmark: the commands that each test sends, and the keys that must exist before the test.
- * Plain data.
+ * The named tests of valkey-benchmark. Each test has the commands that it sends, and the keys that must exist before
+ * the test. Plain data.
  */
 import { compact } from "../../lib/compact";
 
 /**
  * Keys that must exist before a test. In a cluster, a collection is divided into one key for each hash tag. In
- * replication mode, it is a single key.
+ * replication mode, a collection is a single key.
  */
 export type Prefill =
   /**
-   * `key:N` for every number N of the key space. Values have the workload's size. If `sizes` is set, values have these
-   * sizes in turn instead.
+   * Keys `key:N` for every number N of the key space. If `sizes` is set, the values use these sizes in turn. Otherwise
+   * the values have the workload's size.
    */
   | { readonly kind: "strings"; readonly family: "key"; readonly sizes?: readonly number[] }
   /**
-   * `memtier-N` without hash tags, for the numbers from 1 to the size of the key space. The keys are strings or sorted
-   * sets. All sorted sets have the same few members.
+   * Keys `memtier-N` without hash tags, for the numbers N from 1 to the size of the key space. The keys are strings or
+   * sorted sets. All sorted sets have the same few members.
    */
   | { readonly kind: "plain"; readonly family: "memtier-"; readonly type: "string" | "zset" }
-  /** `zset:N` for every number N of the key space. All sorted sets have the same few members. */
+  /** Keys `zset:N` for every number N of the key space. All sorted sets have the same few members. */
   | { readonly kind: "zsets"; readonly family: "zset" }
-  /** `counter:N` for every number N of the key space. Each counter has the value 0. */
+  /** Keys `counter:N` for every number N of the key space. Each counter has the value 0. */
   | { readonly kind: "counters"; readonly family: "counter" }
   /** Collections with one element for each number of the key space. */
   | { readonly kind: "members"; readonly family: "myset" | "myhash" | "myzset"; readonly type: "set" | "hash" | "zset" }
@@ -38,9 +38,9 @@ export type Prefill =
 export interface NamedTest {
   /** Title in results. A test of valkey-benchmark has the title that valkey-benchmark prints. */
   readonly title: string;
-  /** Name of the command. In INFO commandstats it follows `cmdstat_`. */
+  /** Name of the command. In INFO commandstats, this name follows `cmdstat_`. */
   readonly command: string;
-  /** Names of all commands, if the test sends several. */
+  /** Names of all commands. Set only if the test sends several commands. */
   readonly commands?: readonly string[];
   /**
    * How the test is sent: with `-t` if valkey-benchmark has the test, otherwise as a command.
@@ -52,11 +52,11 @@ export interface NamedTest {
   readonly send:
     { readonly named: string } | { readonly words: readonly string[] } | { readonly sequence: readonly string[] };
   readonly prefill: Prefill | undefined;
-  /** Whether every request should find its key. A request that does not find its key is less work for the server. */
+  /** Whether every request should find its key. A request for a missing key is less work for the server. */
   readonly reads: boolean;
   /**
-   * Whether the number of elements is the same after the test as before. If the number changes, the new number depends
-   * on the speed of the test, and the elements are removed afterwards.
+   * Whether a test changes the number of elements. If the number changes, the new number depends on the speed of the
+   * test, and the elements are removed after the test.
    */
   readonly leaves: "same" | "more" | "less";
 }
@@ -207,15 +207,15 @@ export type TestName = keyof typeof NAMED_TESTS;
 
 export const TEST_NAMES = Object.keys(NAMED_TESTS) as TestName[];
 
-/** Names that each stand for several tests. */
+/** Aliases. Each alias stands for several tests. */
 export const TEST_ALIASES: Readonly<Record<string, readonly TestName[]>> = {
   ping: ["ping_inline", "ping_mbulk"],
   lrange: ["lrange_100", "lrange_300", "lrange_500", "lrange_600"],
 };
 
 /**
- * The tests that these names and aliases stand for, without repetition. Upper and lower case make no difference. Names
- * that do not exist are returned in `unknown`.
+ * The tests for the given names and aliases, without repetition. Upper and lower case make no difference. Names that do
+ * not exist are returned in `unknown`.
  */
 export function resolveTests(names: readonly string[]): { tests: TestName[]; unknown: string[] } {
   const tests = new Set<TestName>();
@@ -237,7 +237,7 @@ function familyOf(prefill: Prefill | undefined): string | undefined {
   return prefill !== undefined && "family" in prefill ? prefill.family : undefined;
 }
 
-/** Commands of a test. The servers' counters of these commands are read for each measurement. */
+/** Commands of a test. Each measurement reads the servers' counters of these commands. */
 export function commandsOfTest({ command, commands = [command] }: NamedTest): readonly string[] {
   return commands;
 }

@@ -1,8 +1,8 @@
 /**
- * Writes exactly the keys that a test reads or changes, counts them, and removes them afterwards.
+ * Writes exactly the keys that a test reads or changes, counts these keys, and removes these keys after the test.
  *
- * A script on the servers creates the keys in slices. Slices are short, so that other commands are executed between
- * them. Only hash tags are sent over the network, so a prefill over a port-forward is as fast as over loopback. A
+ * A script on the servers creates the keys in slices. Slices are short, so that other commands are executed between two
+ * slices. Only hash tags are sent over the network, so a prefill over a port-forward is as fast as over loopback. A
  * script touches only slots that its node serves.
  */
 import { readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ import type { Prefill } from "./named-tests";
 export interface PrimaryNode {
   readonly name: string;
   readonly connection: Connection;
-  /** Slots of the primary; undefined in replication mode. */
+  /** Slots of the primary. Undefined in replication mode. */
   readonly slots: readonly SlotRange[] | undefined;
   /** Number of replicas of this primary. */
   readonly replicas: number;
@@ -27,7 +27,7 @@ export interface PrimaryNode {
 
 /**
  * Number of script calls in flight to one primary. Several calls in flight are needed, because a call over a
- * port-forward may take 100 ms.
+ * port-forward can take 100 ms.
  */
 const CALLS_IN_FLIGHT = 4;
 /** Number of keys in flight to one primary. Each round trip writes this number of keys. */
@@ -36,8 +36,8 @@ const REPLICATION_TIMEOUT_MS = 60_000;
 
 const SCRIPT = readFileSync(join(__dirname, "prefill.lua"), "utf8");
 /**
- * The script for a cluster, where one call covers many slots of its node. Without a cluster the plain script is used,
- * because some engines reject the flag `allow-cross-slot-keys`.
+ * The script for a cluster. In a cluster, one call covers many slots of its node. Without a cluster the plain script is
+ * used, because some engines reject the flag `allow-cross-slot-keys`.
  */
 const CLUSTER_SCRIPT = `#!lua flags=allow-cross-slot-keys\n${SCRIPT}`;
 
@@ -65,7 +65,7 @@ export async function prefill(
 
 /**
  * Writes the keys on one primary.
- * @returns the number of keys that the primary has afterwards; 0 for keys that the test itself creates
+ * @returns the number of keys that the primary has in the end. 0 for keys that the test itself creates
  */
 async function prefillPrimary(
   primary: PrimaryNode,
@@ -117,7 +117,9 @@ export async function countKeys(primaries: readonly PrimaryNode[], what: Prefill
   );
 }
 
-/** Whether a test has emptied a collection on a primary. The last requests of the test then found no elements. */
+/**
+ * Whether a test has emptied a collection on a primary. In this case, the last requests of the test found no elements.
+ */
 export async function hasRunEmpty(
   primaries: readonly PrimaryNode[],
   what: Prefill,
@@ -148,7 +150,7 @@ async function runSlices(
 }
 
 /**
- * Returns the reply, or explains the error.
+ * Awaits a reply. If the reply is an error, the function explains the error.
  * @throws Failure that names the primary and the likely cause of the error
  */
 async function explained<T>(primary: PrimaryNode, reply: Promise<T>): Promise<T> {

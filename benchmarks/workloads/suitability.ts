@@ -1,6 +1,6 @@
 /**
- * Loads that deployments cannot serve. Such loads have connections that cannot be shared evenly, too many keys, or
- * reads from replicas that do not exist. Pure.
+ * Finds loads that deployments cannot serve. Such loads have connections that cannot be shared evenly, too many keys,
+ * or reads from replicas that do not exist. Pure.
  */
 import { compact } from "../../lib/compact";
 import type { MixedWorkload } from "./mixed-workload";
@@ -17,9 +17,9 @@ import { dataBytes, adjustKeySpace, unevenSettings } from "./workload";
 export interface LoadedDeployment {
   readonly name: string;
   readonly mode: Mode;
-  /** Numbers of primaries and replicas. If a number is unknown, it is not checked. */
+  /** Numbers of primaries and replicas. A number that is unknown is not checked. */
   readonly shape: Partial<Shape>;
-  /** Value of maxmemory, bytes; undefined or 0 if there is no limit. */
+  /** Value of maxmemory, bytes. Undefined or 0 if there is no limit. */
   readonly maxmemory?: number | undefined;
 }
 
@@ -57,7 +57,7 @@ export function workloadProblems(
   ]);
 }
 
-/** Problems of a search for capacity, which needs an open-loop workload. */
+/** Problems of a search for capacity. Such a search needs an open-loop workload. */
 export function capacityProblems(
   { workload }: { readonly workload?: string | undefined },
   workloads: readonly NamedWorkload[],
@@ -74,7 +74,8 @@ export function capacityProblems(
 }
 
 /**
- * The number of which a mixed workload's connections must be a multiple, so that these primaries can share them evenly.
+ * Unit for the number of a mixed workload's connections. If the number is a multiple of this unit, the primaries can
+ * share the connections evenly.
  */
 export function clientsUnit(workload: WorkloadConfig | MixedWorkload, primaries: number): number {
   const threads = threadsOf(workload);
@@ -151,7 +152,7 @@ function memoryProblems(
   return [`${label(["workloads", name, "keySpace"])}: ${keys} need about ${formatBytes(needed)} on ${primary}`];
 }
 
-/** The multiples of a unit just below and above a value, as text: `48 or 51`. */
+/** The two multiples of a unit that are nearest to a value, below and above, as text: `48 or 51`. */
 function multiplesAround(value: number, unit: number): string {
   const below = Math.floor(value / unit) * unit;
   return below === 0 ? String(unit) : `${below} or ${below + unit}`;

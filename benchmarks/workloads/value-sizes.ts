@@ -49,8 +49,8 @@ export function largestValueSize(values: ValueSizes): number {
 }
 
 /**
- * Sizes that represent the distribution: evenly spaced quantiles of sorted random draws. The sizes are for keys that
- * are written before a measurement.
+ * Sizes that represent the distribution. They are evenly spaced quantiles of sorted random draws. The sizes are for
+ * keys that are written before a measurement.
  */
 export function typicalSizes(values: ValueSizes, random: Random, count: number): number[] {
   if (values.sizes === "fixed") return [values.bytes];

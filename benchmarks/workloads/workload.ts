@@ -4,7 +4,7 @@ import type { TestName } from "./named-tests";
 
 /** Named tests and the options with which they are sent. */
 export interface Workload {
-  /** Name in results; undefined means the deployment's name. */
+  /** Name in results. Undefined means the deployment's name. */
   readonly name: string | undefined;
   readonly tests: readonly TestName[];
   /** Number of connections of all threads together. */
@@ -21,14 +21,14 @@ export interface Workload {
   readonly length: { readonly seconds: number } | { readonly requests: number };
   /** Seconds of load before counting begins. */
   readonly warmup: number;
-  /** Offered requests per second of all threads together; undefined for full speed. */
+  /** Offered requests per second of all threads together. Undefined for full speed. */
   readonly rate: number | undefined;
 }
 
 /**
- * The nearest key space that every deployment can have exactly. In a cluster, each key is a hash tag and a number, so
- * the number of keys is a multiple of 16384. Deployments in replication mode that are compared with a cluster get the
- * same number of keys.
+ * The nearest key space that every deployment can have exactly. In a cluster, each key has a hash tag and a number, so
+ * the number of keys is a multiple of 16384. If a deployment in replication mode is compared with a cluster, it gets
+ * the same number of keys.
  */
 export function adjustKeySpace(keySpace: number, anyCluster: boolean): number {
   return anyCluster ? Math.max(1, Math.round(keySpace / SLOT_COUNT)) * SLOT_COUNT : keySpace;
@@ -71,14 +71,14 @@ export function unevenSettings(clients: number, threads: number, primaries: numb
 
 /**
  * Limits for changing the number of connections, as factors of the given number. Within these limits, the number is
- * changed so that primaries can share the connections evenly.
+ * changed so that the primaries can share the connections evenly.
  */
 const FIT = { min: 0.75, max: 1.5 };
 
 /**
  * The nearest numbers of connections and threads that the primaries of all clusters can share evenly. The function
  * keeps as many threads as possible, and then chooses the nearest number of connections. It returns the given numbers
- * if primaries can already share them evenly, or if no near numbers can be shared evenly.
+ * in two cases: if the primaries can already share them evenly, or if no near numbers can be shared evenly.
  * @param primaries number of primaries of each cluster
  */
 export function adjustedLoad(
@@ -124,13 +124,13 @@ function leastCommonMultiple(a: number, b: number): number {
 
 /** Bytes of an entry without its value: the key, the object, the entry and the table. */
 const BYTES_PER_ENTRY = 24 + 90;
-/** Factor by which the memory per key varies, because hash tables double as they grow. */
+/** Factor by which the memory per key varies. It varies because a hash table doubles when it grows. */
 const TABLE_GROWTH = 1.13;
 
 /**
- * Memory for a workload's keys on a node with this share of the keys, bytes. Each key needs 16 to 24 bytes for its
- * name, the size of its value, and about 90 bytes for the object, the entry and the hash table. This memory varies by
- * 13 % when hash tables double.
+ * Memory for a workload's keys on a node, bytes. `share` is the node's share of the keys. Each key needs 16 to 24 bytes
+ * for its name, the size of its value, and about 90 bytes for the object, the entry and the hash table. This memory
+ * varies by 13 % when hash tables double.
  */
 export function dataBytes(workload: Pick<Workload, "keySpace" | "dataSize">, families: number, share: number): number {
   return Math.ceil(workload.keySpace * share * families * (BYTES_PER_ENTRY + workload.dataSize) * TABLE_GROWTH);

@@ -1,7 +1,7 @@
 /**
- * Building blocks of the configuration's schema. Every option ends in `.meta()`: `description` is its meaning, `unit`
- * is its unit, and `fallback` describes the default value if the default is not a constant. The JSON Schema and the
- * reference in `docs/configuration.md` are made from these texts.
+ * Building blocks for the schema of the configuration. Every option ends in `.meta()`. There, `description` is the
+ * meaning of the option, and `unit` is its unit. `fallback` describes the default value if the default is not a
+ * constant. The JSON Schema and the reference in `docs/configuration.md` are generated from these texts.
  */
 import { z } from "zod";
 import { parseSize } from "../units";
@@ -20,10 +20,13 @@ export const byteSize = z.union([z.int().min(0), z.string()]).transform((value, 
   return z.NEVER;
 });
 
-/** Text without line breaks, because a directive of valkey.conf ends at the end of its line. */
+/**
+ * Text without line breaks. A directive of valkey.conf ends at the end of the line, so a value cannot contain line
+ * breaks.
+ */
 export const oneLine = z.string().regex(/^[^\r\n]*$/, "expected one line");
 
-/** The name of a workload or a scenario, which appears in the results. */
+/** Name of a workload or a scenario. The results contain this name. */
 export const recordName = z
   .string()
   .regex(/^[\w.-]{1,64}$/, "expected letters, digits, dots, hyphens and underscores, at most 64");

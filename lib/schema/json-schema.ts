@@ -1,4 +1,7 @@
-/** Reads a JSON Schema: the node at a path, its known keys, and a description of what it expects. Pure. */
+/**
+ * Reads a JSON Schema. Finds the node at a path and the known keys of a node, and describes the values that a node
+ * accepts. Pure.
+ */
 import { z } from "zod";
 
 /** A JSON Schema, or a part of one. */
@@ -12,19 +15,19 @@ export function toJsonSchema(schema: z.ZodType): SchemaNode {
   return z.toJSONSchema(schema, { io: "input", target: "draft-7", unrepresentable: "any" });
 }
 
-/** The value at a path of an input; undefined if the path has no value. */
+/** The value at a path of an input. Undefined if the input has no value at the path. */
 export function valueAt(input: unknown, path: Path): unknown {
   let value = input;
   for (const key of path) value = isMap(value) || Array.isArray(value) ? Reflect.get(value, key) : undefined;
   return value;
 }
 
-/** Whether a value is a map rather than a list, a text, a number or nothing. */
+/** Whether a value is a map. Lists, texts, numbers, undefined and null are not maps. */
 export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Alternatives of a union; an empty list for other nodes. */
+/** Alternatives of a union. The list is empty for all other nodes. */
 export function alternatives(node: SchemaNode): readonly SchemaNode[] {
   return (node.oneOf ?? node.anyOf ?? []).filter(isNode);
 }
@@ -37,8 +40,8 @@ export function propertiesOf(node: SchemaNode): Readonly<Record<string, SchemaNo
 }
 
 /**
- * The schema at a path. In a union, the function chooses the alternative whose constants (its discriminator) the input
- * has. If only one alternative is a map, the function chooses this alternative.
+ * The schema at a path. In a union, the function chooses the alternative with constants (its discriminator) that are in
+ * the input. If only one alternative is a map, the function chooses this alternative.
  * @returns undefined if the schema has nothing at the path
  */
 export function nodeAt(node: SchemaNode, path: Path, input: unknown): SchemaNode | undefined {
@@ -73,7 +76,7 @@ export function expectation(node: SchemaNode): string {
   }
 }
 
-/** Bounds of a number as text, such as ` from 0 to 1`; empty without bounds. */
+/** Bounds of a number as text, such as ` from 0 to 1`. The text is empty if there are no bounds. */
 export function boundsOf({ minimum, exclusiveMinimum, maximum }: SchemaNode): string {
   const isSet = (bound: unknown): bound is number =>
     typeof bound === "number" && Math.abs(bound) < Number.MAX_SAFE_INTEGER;

@@ -1,22 +1,25 @@
-/** Problems that zod finds, as sentences: path, problem, allowed values, and the name that was probably meant. Pure. */
+/**
+ * Describes problems that zod finds, as sentences. A sentence contains the path, the problem, the allowed values, and
+ * the name that was probably meant. Pure.
+ */
 import type { z } from "zod";
 import { didYouMean } from "../did-you-mean";
 import type { Path, SchemaNode } from "./json-schema";
 import { alternatives, expectation, isMap, nodeAt, propertiesOf, toJsonSchema, valueAt } from "./json-schema";
 
-/** Turns a path into the user's notation: `valkey:benchmark.clients`, or `--clients`. */
+/** Formats a path in the user's notation, such as `valkey:benchmark.clients` or `--clients`. */
 export type Label = (path: Path) => string;
 
 /**
- * Beginnings of zod's own messages, which say less than the JSON Schema. Messages of this project's schemas begin
- * differently.
+ * Pattern for the beginnings of zod's own messages. These messages say less than the JSON Schema. Messages of this
+ * project's schemas begin differently.
  */
 const ZOD_MESSAGE = /^(Too small|Too big|Invalid)\b/;
 
 const LONGEST_QUOTE = 60;
 
 /**
- * One sentence per issue.
+ * One sentence for each issue that zod found.
  * @param schema the schema with which the input was parsed
  */
 export function describeIssues(
@@ -69,7 +72,7 @@ function described(found: string, node: SchemaNode | undefined): string {
 
 /**
  * Problems of a map that may have one of several forms. The result contains the problems of the form with the fewest
- * unknown keys. If several forms have equally few unknown keys, the form with the fewest problems is chosen.
+ * unknown keys. If several forms have equally few unknown keys, the function chooses the form with the fewest problems.
  */
 function inNearestAlternative(
   node: SchemaNode | undefined,

@@ -1,4 +1,4 @@
-/** The ratio of two samples that were not measured in the same rounds, with Welch's interval. Pure. */
+/** The ratio of two samples, with Welch's interval. The samples were not measured in the same rounds. Pure. */
 import { mean, sampleVariance } from "simple-statistics";
 import type { ConfidenceInterval } from "./paired";
 import { MIN_PAIRS } from "./paired";
@@ -7,7 +7,8 @@ import { CONFIDENCE, ratioOf } from "./ratio";
 import { twoSidedT } from "./student";
 
 /**
- * The mean of `other` minus the mean of `base`, with Welch's interval. The two samples may have different noise.
+ * The mean of `other` minus the mean of `base`, with Welch's interval. The two samples are allowed to have different
+ * noise.
  * @returns undefined if a sample has fewer than three values
  */
 export function welchInterval(
@@ -29,7 +30,9 @@ export function welchInterval(
   return { estimate, low: estimate - half, high: estimate + half, confidence };
 }
 
-/** Ratio of `other` to `base`. Each list has the repeats of one run. @param precision as for `pairedRatio` */
+/**
+ * Ratio of `other` to `base`. Each of the two lists has the repeats of one run. @param precision as for `pairedRatio`
+ */
 export function independentRatio(base: readonly number[], other: readonly number[], precision: number): Ratio {
   const logs = [base, other].map((values) => values.filter((value) => value > 0).map(Math.log));
   const [before = [], after = []] = logs;

@@ -6,17 +6,17 @@ export interface MedianInterval {
   readonly median: number;
   readonly low: number;
   readonly high: number;
-  /** Confidence of the interval, 0 to 1; 0 for a single value. */
+  /** Confidence of the interval, 0 to 1. A single value has the confidence 0. */
   readonly confidence: number;
 }
 
 const WANTED_CONFIDENCE = 0.95;
 
 /**
- * The interval between the k-th smallest and the k-th largest value, with the largest k that gives a confidence of 95
- * %. For every distribution, the true median is outside the interval with probability 2 · P(Binomial(n, ½) < k). With
- * fewer than six values, even the whole range has a lower confidence than 95 %. In this case the result is the whole
- * range, with its actual confidence.
+ * A median with its interval. The interval is between the k-th smallest and the k-th largest value, with the largest k
+ * that gives a confidence of 95 %. For every distribution, the true median is outside the interval with a probability
+ * of at most 2 · P(Binomial(n, ½) < k). With fewer than six values, even the interval over all values has a lower
+ * confidence than 95 %. In this case, the result is the interval over all values, with its actual confidence.
  * @param values at least one value
  */
 export function medianInterval(values: readonly number[]): MedianInterval {

@@ -17,19 +17,22 @@ export interface ConfidenceInterval {
  */
 export const MIN_PAIRS = 3;
 /**
- * Number of pairs from which the interval is computed by ranks instead of Student's t. For normal noise, an interval by
- * ranks is hardly wider than Student's interval. If one pair in ten is an outlier, the interval by ranks is much
- * narrower.
+ * Number of pairs from which on the interval is computed by ranks, and not by Student's t. For normal noise, an
+ * interval by ranks is hardly wider than Student's interval. If one pair in ten is an outlier, the interval by ranks is
+ * much narrower.
  */
 const RANKS_FROM = 7;
 
 /**
- * Interval for paired differences. For fewer than seven differences, it is Student's interval around the mean.
+ * Interval for paired differences. For fewer than seven differences, the result is Student's interval around the mean.
  * Student's interval keeps its confidence even if the noise is not normal, because the difference of two equally noisy
- * values is symmetric. For seven or more differences, it is Wilcoxon's signed-rank interval around the median of all
- * pairwise means (Hodges and Lehmann). This interval assumes only the same symmetry. A bootstrap does not keep its
- * confidence for so few values: an interval of 95 % contains the truth in 82 % of the cases for five values, and in 90
- * % for ten.
+ * values is symmetric.
+ *
+ * For seven or more differences, the result is Wilcoxon's signed-rank interval around the median of all pairwise means
+ * (Hodges and Lehmann). Wilcoxon's interval also assumes symmetry, and nothing else.
+ *
+ * A bootstrap is not used, because it does not keep its confidence for so few values. A bootstrap interval of 95 %
+ * contains the truth in 82 % of the cases for five values, and in 90 % of the cases for ten values.
  * @param differences one difference from each round
  * @returns undefined for fewer than three differences
  */
@@ -72,9 +75,9 @@ export function signedRankInterval(values: readonly number[], confidence: number
 const ranks = new Map<string, number>();
 
 /**
- * The greatest k for which the interval from the k-th smallest to the k-th greatest pairwise mean misses the truth with
- * a probability of at most `tail`; 0 if there is no such k. The probability is 2 · P(W < k), by the exact distribution
- * of W, the sum of the ranks of all positive differences.
+ * The greatest k at which the interval misses the truth with a probability of at most `tail`. The interval is from the
+ * k-th smallest to the k-th greatest pairwise mean. 0 if there is no such k. The probability is 2 · P(W < k). It is
+ * computed by the exact distribution of W, the sum of the ranks of all positive differences.
  */
 export function signedRank(n: number, tail: number): number {
   const key = `${n} ${tail}`;
@@ -82,8 +85,8 @@ export function signedRank(n: number, tail: number): number {
   if (known !== undefined) return known;
   const most = (n * (n + 1)) / 2;
   /**
-   * For each sum of ranks (the index): the part of the 2ⁿ combinations of signs that give this sum. Parts do not
-   * overflow, as numbers of combinations would.
+   * Parts of the 2ⁿ combinations of signs, by sum of ranks (the index). Each part is the fraction of the combinations
+   * that give this sum. Fractions do not overflow, but numbers of combinations would.
    */
   let parts: number[] = Array.from({ length: most + 1 }, (_, sum) => (sum === 0 ? 1 : 0));
   for (let rank = 1; rank <= n; rank++) parts = parts.map((part, sum) => (part + (parts[sum - rank] ?? 0)) / 2);

@@ -1,4 +1,4 @@
-/** Fits y = a · x^p to measured points, by their logarithms. Pure. */
+/** Fits y = a · x^p to measured points. The fit uses the logarithms of the points. Pure. */
 import type { ConfidenceInterval } from "./paired";
 import { MIN_PAIRS, studentInterval } from "./paired";
 import { twoSidedT } from "./student";
@@ -13,7 +13,7 @@ export interface Point {
 export interface LineFit {
   readonly slope: number;
   readonly intercept: number;
-  /** Standard error of the slope; NaN for two points, which have no scatter. */
+  /** Standard error of the slope. NaN for two points, because two points have no scatter. */
   readonly slopeError: number;
   readonly interceptError: number;
 }
@@ -36,7 +36,7 @@ export function fitLine(points: readonly Point[]): LineFit | undefined {
   };
 }
 
-/** A fitted power law. An exponent of 1 means perfect scaling, 0 means no scaling. */
+/** A fitted power law. An exponent of 1 means perfect scaling, and an exponent of 0 means no scaling. */
 export interface PowerLaw {
   readonly exponent: ConfidenceInterval;
   /** Value of y at x = 1. */
@@ -46,10 +46,10 @@ export interface PowerLaw {
 
 /**
  * Fits y = a · x^p.
- * @param rounds points by round. A slow round shifts all its points by the same factor, which changes a but not p. With
- *   three or more rounds, each round gives an exponent, and the interval is Student's interval over these exponents.
- *   With fewer rounds, all points are fitted together, and the interval is the interval of the fitted line, which
- *   assumes independent scatter.
+ * @param rounds points by round. A slow round shifts all its points by the same factor. This changes a but not p. With
+ * three or more rounds, each round gives an exponent, and the interval is Student's interval over these exponents.
+ * With fewer rounds, all points are fitted together, and the interval is the interval of the fitted line. That
+ * interval assumes independent scatter.
  * @returns undefined if the points do not have two different values of x, or if there are too few points for an
  *   interval
  */

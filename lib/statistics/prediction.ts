@@ -1,11 +1,12 @@
-/** Predicts a measurement at a different x from measured points, with its uncertainty. Pure. */
+/** Predicts a measurement at a new x from measured points, with the uncertainty of the prediction. Pure. */
 import type { Point } from "./power-law";
 import { fitLine } from "./power-law";
 import { twoSidedT } from "./student";
 
 /**
- * A prediction with an interval that contains the next measurement with the given confidence. The interval combines the
- * scatter of one measurement with the error of the fit, which grows with the distance from the measured points.
+ * A prediction with an interval. The interval contains the next measurement with the given confidence. It combines the
+ * scatter of one measurement with the error of the fit. The error of the fit grows with the distance from the measured
+ * points.
  */
 export interface Prediction {
   readonly estimate: number;
@@ -35,8 +36,8 @@ export function predictLine(points: readonly Point[], x: number, confidence: num
 }
 
 /**
- * Prediction by the line with the smallest relative errors, for values whose scatter is proportional to the values. All
- * y must be positive. The interval begins at 0 or above.
+ * Prediction by the line with the smallest relative errors. It is for values whose scatter is proportional to the
+ * values. All y must be positive. The lower end of the interval is never below 0.
  * @returns undefined as for `predictLine`
  */
 export function predictRelativeLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
@@ -72,7 +73,7 @@ export function predictPowerLaw(points: readonly Point[], x: number, confidence:
     : { estimate: Math.exp(found.estimate), low: Math.exp(found.low), high: Math.exp(found.high), confidence };
 }
 
-/** The prediction of a value that is computed from a predicted value. */
+/** Converts a prediction of one value into the prediction of a second value, which is computed from the first. */
 export function mapPrediction(
   { estimate, low, high, confidence }: Prediction,
   change: (value: number) => number,

@@ -2,22 +2,22 @@
 import { xoroshiro128plus } from "pure-rand/generator/xoroshiro128plus";
 
 /**
- * Number of random numbers that are drawn and discarded first, because the first numbers of neighboring seeds are
+ * Number of random numbers that a generator discards at its start. The first numbers of neighboring seeds are too
  * similar.
  */
 const DROPPED = 64;
 
 /**
- * A generator of random numbers (xoroshiro128+ of the library pure-rand). The library has only uniform distributions, and
- * this class adds the distributions that load generators and simulations need. Do not use the class for secrets.
+ * A generator of random numbers (xoroshiro128+ of the library pure-rand). The library has only uniform distributions.
+ * This class adds the distributions that load generators and simulations need. Do not use the class for secrets.
  */
 export class Random {
   readonly #generator: ReturnType<typeof xoroshiro128plus>;
 
   /**
    * Generator for a seed and a stream.
-   * @param stream number of the stream. Streams of the same seed never overlap, so each worker and each use can have
-   * its own stream
+   * @param stream number of the stream. Streams of the same seed never overlap. So each worker and each use can have a
+   * separate stream
    */
   constructor(seed: number, stream = 0) {
     this.#generator = xoroshiro128plus(seed);
@@ -27,14 +27,17 @@ export class Random {
 
   /**
    * A number from 0 to below 1 with 53 random bits. These bits are the high bits of two numbers, because the lowest
-   * bits of xoroshiro128+ are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021).
-   * pure-rand's `uniformFloat64` takes the low bits and is not faster.
+   * bits of xoroshiro128+ are weak (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021). The
+   * function `uniformFloat64` of pure-rand uses the low bits, and is not faster.
    */
   uniform(): number {
     return ((this.#generator.next() >>> 5) * 67_108_864 + (this.#generator.next() >>> 6)) / 9_007_199_254_740_992;
   }
 
-  /** A whole number from 0 to below `limit`. pure-rand's `uniformInt` takes about a fifth longer. */
+  /**
+   * A whole number from 0 to below `limit`. The function `uniformInt` of pure-rand is not used, because it takes about
+   * a fifth longer.
+   */
   below(limit: number): number {
     return Math.floor(this.uniform() * limit);
   }
@@ -45,15 +48,15 @@ export class Random {
   }
 
   /**
-   * A number from the normal distribution with mean 0 and variance 1 (Box–Muller transform; the second number of each
-   * pair is discarded).
+   * A number from the normal distribution with mean 0 and variance 1. The Box–Muller transform gives two numbers, and
+   * the second number is discarded.
    */
   normal(): number {
     return Math.sqrt(2 * this.exponential()) * Math.cos(2 * Math.PI * this.uniform());
   }
 }
 
-/** A function that returns numbers from 0 to below 1, for callers that need no other part of `Random`. */
+/** A function that returns numbers from 0 to below 1. It is for callers that need no further method of `Random`. */
 export function randomFrom(seed: number): () => number {
   const random = new Random(seed);
   return () => random.uniform();

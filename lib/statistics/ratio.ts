@@ -1,13 +1,14 @@
-/** The ratio of two values that were measured in the same rounds: estimate, interval and verdict. Pure. */
+/** The ratio of two values that were measured in the same rounds, with an interval and a verdict. Pure. */
 import type { ConfidenceInterval } from "./paired";
 import { pairedInterval } from "./paired";
 
-/** The fraction of studies whose interval contains the true ratio. */
+/** The fraction of studies in which the interval must contain the true ratio. */
 export const CONFIDENCE = 0.95;
 
 /**
- * Confidence of each interval, chosen so that `CONFIDENCE` is correct for studies. A study stops when its interval is
- * narrow enough, and chance can make the interval narrow too early. The value comes from a simulation of the whole rule
+ * Confidence of each interval. With this confidence, the fraction of studies whose interval contains the true ratio is
+ * `CONFIDENCE`. The two differ because a study stops when its interval is narrow enough, and chance can make the
+ * interval narrow too early. The value comes from a simulation of the whole rule
  * (tests/lib/statistics/coverage.test.ts).
  */
 export const STOPPING_CONFIDENCE = 0.965;
@@ -20,9 +21,9 @@ export type RatioVerdict = "greater" | "less" | "no-difference" | "not-enough-da
 
 /** An estimated ratio. */
 export interface Ratio {
-  /** Estimate of the ratio; 1 means that both values are equal. Undefined without data. */
+  /** Estimate of the ratio. 1 means that both values are equal. Undefined without data. */
   readonly ratio: number | undefined;
-  /** Lower bound of the interval; undefined for fewer than three rounds. */
+  /** Lower bound of the interval. Undefined for fewer than three rounds. */
   readonly low: number | undefined;
   readonly high: number | undefined;
   readonly rounds: number;
@@ -36,8 +37,8 @@ export interface PairedValues {
 }
 
 /**
- * Ratio of `other` to `base`. The estimate is computed as a mean of logarithms. So a ratio and its inverse have the
- * same verdict, and multiplicative noise becomes additive.
+ * Ratio of `other` to `base`. The estimate is computed as a mean of logarithms. With logarithms, a ratio and its
+ * inverse have the same verdict, and multiplicative noise becomes additive.
  * @param pairs one pair from each round in which both values were measured
  * @param precision the relative difference that matters: 0.05 is 5 %
  */
@@ -97,8 +98,8 @@ export function isPrecise({ low, high }: Ratio, precision: number): boolean {
 }
 
 /**
- * Approximate number of rounds for an interval with the wanted precision. The width of the interval shrinks with the
- * square root of the number of rounds. Undefined without an interval.
+ * Approximate number of rounds for an interval with the wanted precision. It assumes that the width of the interval
+ * shrinks with the square root of the number of rounds. Undefined without an interval.
  */
 export function roundsNeeded({ low, high, rounds }: Ratio, precision: number): number | undefined {
   if (low === undefined || high === undefined) return undefined;

@@ -1,6 +1,8 @@
 /**
- * Quantiles of Student's t distribution. Pure. The package `@stdlib/stats-base-dists-t-quantile` is not used: its
- * results agree to 4e-10, but it depends on 220 packages (27 MB) and takes 0.2 s to load.
+ * Quantiles of Student's t distribution. Pure.
+ *
+ * The package `@stdlib/stats-base-dists-t-quantile` is not used, because it depends on 220 packages (27 MB) and takes
+ * 0.2 s to load. Its results agree with the results of this file to 4e-10.
  */
 import { gammaln } from "simple-statistics";
 
@@ -10,7 +12,7 @@ const PRECISION = 1e-12;
 const known = new Map<string, number>();
 
 /**
- * The value that |T| exceeds with probability 1 − `confidence`.
+ * Quantile for a two-sided interval. |T| exceeds this value with probability 1 − `confidence`.
  * @param confidence above 0 and below 1
  * @param degrees number of degrees of freedom, at least 1
  */
@@ -35,14 +37,14 @@ function search(tail: number, degrees: number): number {
   return (low + high) / 2;
 }
 
-/** P(|T| > t): the regularised incomplete beta function I of ν / (ν + t²) with ν/2 and ½. */
+/** P(|T| > t). It is the regularised incomplete beta function I of ν / (ν + t²) with the parameters ν/2 and ½. */
 export function twoSidedTail(t: number, degrees: number): number {
   return incompleteBeta(degrees / (degrees + t * t), degrees / 2, 0.5);
 }
 
 /**
- * The regularised incomplete beta function: by the continued fraction DLMF 8.17.22 if that converges fast, otherwise by
- * reflection.
+ * The regularised incomplete beta function. It is computed by the continued fraction DLMF 8.17.22 if this fraction
+ * converges fast. Otherwise the arguments are first reflected.
  */
 function incompleteBeta(x: number, a: number, b: number): number {
   if (x <= 0) return 0;
@@ -52,7 +54,7 @@ function incompleteBeta(x: number, a: number, b: number): number {
   return front * continuedFraction(x, a, b);
 }
 
-/** The continued fraction by Lentz's method. */
+/** The continued fraction of the incomplete beta function, by Lentz's method. */
 function continuedFraction(x: number, a: number, b: number): number {
   const nonZero = (value: number): number => (Math.abs(value) < 1e-300 ? 1e-300 : value);
   let c = 1;

@@ -1,7 +1,8 @@
 /**
  * Checkpoint logs: files of JSON lines. The first line is a header, and every further line is an entry. Each line is on
- * disk before the next line is written. If a process is killed, only the entry that it was writing is lost: `resume`
- * removes an unfinished last line. A lock file next to the log prevents a second process from writing to the log.
+ * disk before the next line is written. If a process is killed, only the entry that the process was writing is lost,
+ * and `resume` removes this unfinished line. A lock file next to the log prevents a second process from writing to the
+ * log.
  */
 import {
   closeSync,
@@ -27,11 +28,11 @@ export interface CheckpointLogContent<Header, Entry> {
   readonly completeBytes: number;
 }
 
-/** One kind of log: its file name and the content of its lines. */
+/** One kind of log, with the name of its files and the content of its lines. */
 export interface CheckpointLogKind<Header, Entry> {
-  /** Subject of these logs, for messages: `study`. */
+  /** Subject of the logs of this kind, for messages: `study`. */
   readonly subject: string;
-  /** The file's name, which ends in `.jsonl`. The lock has the same name with `.lock`. */
+  /** Name of the log file, which ends in `.jsonl`. The lock has the same name with `.lock`. */
   readonly file: string;
   readonly header: z.ZodType<Header>;
   readonly entry: z.ZodType<Entry>;
@@ -72,7 +73,7 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   }
 
   /**
-   * Opens an existing log to append to it.
+   * Opens an existing log. New entries are appended to this log.
    * @throws BadInput if the log is missing or unreadable, or if another live process writes it
    */
   resume(directory: string): CheckpointLog<Header, Entry> {
@@ -111,7 +112,8 @@ export class CheckpointLogStore<Header extends { readonly timestamp: string }, E
   }
 
   /**
-   * The directory below `parent` that has the newest log with a wanted header. Logs that cannot be parsed are skipped.
+   * Finds the newest log with a wanted header below `parent`. The result is the directory of this log. Logs that cannot
+   * be parsed are skipped.
    */
   latest(parent: string, isWanted: (header: Header) => boolean): string | undefined {
     if (!existsSync(parent)) return undefined;
@@ -163,7 +165,7 @@ export class CheckpointLog<Header, Entry> {
     private readonly unlock: () => void,
   ) {}
 
-  /** All entries so far, including the entries that earlier processes wrote. */
+  /** All entries of the log, including the entries that earlier processes wrote. */
   get entries(): readonly Entry[] {
     return this.found;
   }
@@ -177,7 +179,8 @@ export class CheckpointLog<Header, Entry> {
   }
 
   /**
-   * Appends a line that is not one of the entries, such as the header. @throws Failure when the line cannot be written
+   * Appends a header or an entry as a line, but does not add it to `entries`. @throws Failure when the line cannot be
+   * written
    */
   writeLine(line: Header | Entry): void {
     try {

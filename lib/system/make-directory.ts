@@ -4,8 +4,8 @@ import { dirname, resolve } from "node:path";
 import { codeOf } from "../errors";
 
 /**
- * Makes a directory and its missing parents, one at a time. Node's own recursive mkdir never returns for a path below
- * /proc: there, mkdir reports that a parent directory does not exist although it exists.
+ * Makes a directory and its missing parents, one at a time. The recursive mkdir of Node.js is not used, because it
+ * never returns for a path below /proc. There, mkdir reports for an existing parent directory that it does not exist.
  * @throws the operating system's error
  */
 export function makeDirectory(path: string): void {

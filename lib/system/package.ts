@@ -2,13 +2,13 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-/** Whether this is the package's compiled code, which is in its directory `dist`. */
+/** Whether this code is the compiled code of the package. Compiled code is in the directory `dist`. */
 export const IS_PACKAGE = __filename.endsWith(".js");
 
-/** The directory of the checkout or of the installed package. It may be read-only. */
+/** The directory of the checkout or of the installed package. The directory can be read-only. */
 export const ROOT = resolve(__dirname, ...(IS_PACKAGE ? ["..", "..", ".."] : ["..", ".."]));
 
-/** Beginning of a command line of this program. A command's name and options follow it. */
+/** Beginning of a command line for this program. The name of a command and its options follow. */
 export const COMMAND = IS_PACKAGE ? "npx valkey-measured" : "npm start --";
 
 const packageFile = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as { readonly version: string };

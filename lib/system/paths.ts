@@ -6,9 +6,9 @@ import { isAbsolute, join, resolve } from "node:path";
 import { IS_PACKAGE, ROOT } from "./package";
 
 /**
- * The directory for unpacked packages and run directories, which can all be created again. In a checkout it is
- * `.cache`. For the installed package it is a directory in the user's cache, which is XDG_CACHE_HOME or else ~/.cache.
- * VALKEY_MEASURED_CACHE sets a different directory.
+ * The directory for unpacked packages and run directories. The program can create all content of this directory again.
+ * In a checkout, the directory is `.cache`. For the installed package, it is a directory in XDG_CACHE_HOME, or in
+ * ~/.cache if this variable is not set. VALKEY_MEASURED_CACHE sets a different directory.
  */
 export function cacheDirectory(environment: NodeJS.ProcessEnv = process.env, isPackage = IS_PACKAGE): string {
   const { VALKEY_MEASURED_CACHE: elsewhere = "", XDG_CACHE_HOME: ofUser = "" } = environment;
@@ -24,18 +24,18 @@ export const runsDirectory = (): string => join(cacheDirectory(), "runs");
 export const packagesDirectory = (): string => join(cacheDirectory(), "packages");
 
 /**
- * Directory with the packages of engines for comparisons with Valkey. This directory is separate, because
- * `findPrograms` uses every package in `packagesDirectory`.
+ * Directory with the packages of engines for comparisons with Valkey. These packages are not in `packagesDirectory`,
+ * because `findPrograms` uses every package there.
  */
 export const comparisonPackagesDirectory = (): string => join(cacheDirectory(), "packages-others");
 
 const SHARED_MEMORY = "/dev/shm";
-/** Minimum free shared memory for runs, bytes. The shared memory of a container may be very small. */
+/** Minimum free shared memory for runs, bytes. A container can have very little shared memory. */
 const MIN_FREE_BYTES = 256 * 1024 ** 2;
 
 /**
- * The directory in shared memory for runs that do not keep their data and should not wait for a disk. Undefined if
- * shared memory has too little space.
+ * The directory in shared memory for runs that do not keep their data. Shared memory is used so that such runs do not
+ * wait for a disk. Undefined if shared memory has too little space.
  */
 export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env): string | undefined {
   const directory = ownInSharedMemory(environment);
@@ -44,7 +44,7 @@ export function memoryRunsDirectory(environment: NodeJS.ProcessEnv = process.env
   return bavail * bsize < MIN_FREE_BYTES ? undefined : directory;
 }
 
-/** Removes the directory in shared memory, unless another run uses it. */
+/** Removes the directory in shared memory, unless a different run uses this directory. */
 export function removeEmptyMemoryDirectory(): void {
   const directory = ownInSharedMemory(process.env);
   try {
@@ -60,8 +60,8 @@ export function allRunsDirectories(): string[] {
 }
 
 /**
- * The directory in shared memory for this cache and this user. Undefined if a file with that name belongs to a
- * different user, which is possible because all users may write to shared memory.
+ * The directory in shared memory for this cache and this user. Undefined if a file with this name belongs to a
+ * different user. This is possible because all users are allowed to write to shared memory.
  */
 function ownInSharedMemory(environment: NodeJS.ProcessEnv): string | undefined {
   const user = process.getuid?.();

@@ -1,4 +1,7 @@
-/** Identifies processes by their pid and start time, because a later process may have the same pid. */
+/**
+ * Identifies processes by their pid and start time. The pid is not enough, because a later process can have the same
+ * pid.
+ */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { codeOf } from "../errors";
@@ -6,11 +9,14 @@ import { codeOf } from "../errors";
 /** Identity of a process. A later process with the same pid has a different identity. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** Start time, for comparisons only: boot ID and clock ticks on Linux, the start time printed by `ps` elsewhere. */
+  /**
+   * Start time, for comparisons only. On Linux, the boot ID and the clock ticks. On other systems, the start time that
+   * `ps` prints.
+   */
   readonly started: string;
 }
 
-/** The process that has this pid now; undefined if no process has this pid, or if the process is a zombie. */
+/** The process that has the given pid now. Undefined if no process has this pid, or if the process is a zombie. */
 export function identifyProcess(pid: number): ProcessIdentity | undefined {
   try {
     const started =
@@ -21,13 +27,13 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   }
 }
 
-/** Whether exactly this process still runs. */
+/** Whether exactly the identified process still runs. */
 export function isProcessAlive(identity: ProcessIdentity): boolean {
   return identifyProcess(identity.pid)?.started === identity.started;
 }
 
 /**
- * Sends a signal to exactly this process, and never to a later process with the same pid.
+ * Sends a signal to exactly the identified process, and never to a later process with the same pid.
  * @returns whether the signal was sent
  */
 export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
@@ -35,8 +41,8 @@ export function signalProcess(identity: ProcessIdentity, signal: NodeJS.Signals)
 }
 
 /**
- * Sends a signal to the process group that the given process leads, or to the process itself if it does not lead a
- * group. As long as a group has members, the kernel does not give its number to a new process.
+ * Sends a signal to the process group that the identified process leads. If the process does not lead a group, only the
+ * process gets the signal. The kernel does not give the number of a group to a new process while the group has members.
  * @returns whether the signal was sent
  */
 export function signalProcessGroup(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
@@ -58,7 +64,7 @@ export function sendSignal(target: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Parses a record that platforms/host/record-and-exec.sh wrote; undefined if the record is incomplete. */
+/** Parses a record that platforms/host/record-and-exec.sh wrote. Undefined if the record is incomplete. */
 export function parseProcessRecord(text: string): ProcessIdentity | undefined {
   if (!text.endsWith("\n")) return undefined;
   const pid = Number.parseInt(text, 10);
@@ -67,7 +73,7 @@ export function parseProcessRecord(text: string): ProcessIdentity | undefined {
 }
 
 /**
- * Start time in field 22 of /proc/PID/stat. Fields are counted after the command's name, because the name may contain
+ * Start time in field 22 of /proc/PID/stat. Fields are counted after the command's name, because the name can contain
  * spaces and parentheses.
  */
 function startOnLinux(stat: string): string | undefined {
@@ -79,7 +85,7 @@ function startOnLinux(stat: string): string | undefined {
 }
 
 let boot: string | undefined;
-/** ID of the boot. Ticks count from the boot, so a record from before a reboot must not match. */
+/** ID of the current boot. Clock ticks start again at each boot, so a record from an earlier boot must not match. */
 function bootId(): string {
   boot ??= readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   return boot;

@@ -1,12 +1,15 @@
 /**
  * A lock that a process holds by a file next to the protected file. If a process is killed, its lock file stays, and
- * the next process takes the lock over. If several processes try at the same time, at most one succeeds.
+ * the next process takes over the lock. If several processes try to take the lock at the same time, at most one process
+ * succeeds.
  *
  * Each lock file contains the identity of a process. The file is PATH.1, or PATH.2 if a killed process left PATH.1, and
- * so on. A process writes a draft and then creates the lock file as a second link to it. So the lock file is complete
- * at once, and `link` fails if the name is taken: only one process can win a name. Two processes may win different
- * names if one process looked for lock files before the other process released the lock. So each winner looks a second
- * time, and gives up if it sees another holder.
+ * so on. A process writes a draft, and then creates the lock file as a second link to the draft. So the lock file is
+ * complete at once. `link` fails if the name is taken, so only one process can create a lock file with this name.
+ *
+ * Two processes can create lock files with different names, if one process looked for lock files before the second
+ * process released the lock. For this reason, a process looks again after it has created its file, and gives up if a
+ * different process holds the lock.
  */
 import { randomBytes } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,9 +22,10 @@ const identitySchema = z.object({ pid: z.int(), started: z.string() });
 
 /**
  * Takes the lock for this process.
- * @param path path of the lock without the number; its directory must exist
- * @returns a function that releases the lock; undefined if this process or another live process already holds the lock
- * @throws Error of the file system if files cannot be written there
+ * @param path path of the lock without the number. The directory of the lock must exist
+ * @returns a function that releases the lock. Undefined if this process or a different live process already holds the
+ * lock
+ * @throws Error of the file system if the lock files cannot be written
  */
 export function acquireProcessLock(path: string): (() => void) | undefined {
   const seen = generations(path);
@@ -65,7 +69,10 @@ function create(path: string, generation: number): boolean {
   }
 }
 
-/** Whether the process whose identity is in a file is alive. A file without an identity counts as not held. */
+/**
+ * Whether a process holds the lock by the given file. This is the case if the process whose identity is in the file is
+ * alive. A file without an identity holds no lock.
+ */
 function isHeld(path: string, generation: number): boolean {
   try {
     return isProcessAlive(identitySchema.parse(JSON.parse(readFileSync(fileOf(path, generation), "utf8"))));

@@ -1,8 +1,8 @@
 import { renameSync, writeFileSync } from "node:fs";
 
 /**
- * Replaces a file as a whole. Another process that opens the file at any moment reads either the former text or the new
- * text, never a part of it. If this process is killed while it replaces the file, the former text stays.
+ * Replaces a file as a whole. A process that opens the file at any moment reads either the former text or the new text,
+ * but never a part of a text. If this process is killed while it replaces the file, the former text stays.
  */
 export function replaceFile(path: string, text: string): void {
   const draft = `${path}.new`;

@@ -15,8 +15,8 @@ import { DEFAULT_USER, everyUser, NO_RIGHTS, passwordHash, rulesOf } from "./use
  * Makes every node accept the wanted passwords in addition to its present passwords, and gives every user the wanted
  * rules. Replication and Sentinels then use the new password. If a call is interrupted, call this function again. The
  * result is the same.
- * @param removed names of users to delete; their connections are closed
- * @throws Failure when a command to a node fails; passwords that were accepted before are then still accepted
+ * @param removed names of users to delete. The connections of these users are closed
+ * @throws Failure when a command to a node fails. Passwords that were accepted before are then still accepted
  */
 export async function addAccess(
   deployment: Deployment,
@@ -50,7 +50,7 @@ export async function addAccess(
 }
 
 /**
- * Makes nodes and Sentinels accept these passwords and no others. Connections stay open.
+ * Makes nodes and Sentinels accept only the given passwords. Connections stay open.
  * @throws Failure when a command to a node fails
  */
 export async function retireOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<void> {
@@ -70,7 +70,7 @@ export async function retireOtherPasswords(deployment: Deployment, credentials: 
   });
 }
 
-/** Whether any node or Sentinel accepts, for any user, a password other than the wanted password. */
+/** Whether any node or Sentinel accepts a password that is not the wanted password of the user. */
 export async function acceptsOtherPasswords(deployment: Deployment, credentials: Credentials): Promise<boolean> {
   const accepted = await acceptedPasswords(deployment);
   const nodesDo = everyUser(credentials).some(({ name, password }) =>
@@ -94,8 +94,8 @@ export async function acceptedPasswords(deployment: Deployment): Promise<Readonl
 }
 
 /**
- * Tries the rules on one node. It gives them to a temporary user who cannot log in.
- * @throws Failure that names every user whose rules the server refuses; no user has changed then
+ * Checks the wanted rules on one node. The function gives the rules to a temporary user who cannot log in.
+ * @throws Failure that names every user whose rules the server refuses. In this case no user has changed
  */
 export async function requireAcceptableRules(deployment: Deployment, { users }: Credentials): Promise<void> {
   const [first] = deployment.nodes;
@@ -118,7 +118,7 @@ export async function requireAcceptableRules(deployment: Deployment, { users }: 
 
 /**
  * Differences between the present access and the wanted access, one sentence for each user and each node or Sentinel.
- * Empty if there are no differences.
+ * The list is empty if nothing differs.
  */
 export async function differingAccess(deployment: Deployment, credentials: Credentials): Promise<readonly string[]> {
   return [
@@ -149,8 +149,8 @@ async function differencesOfSentinels(deployment: Deployment, { password }: Cred
 }
 
 /**
- * Difference between a user's passwords on a server and the wanted password, as a phrase. Undefined if there is no
- * difference, or if the user does not exist.
+ * Difference between a user's passwords on a server and the wanted password, as a phrase. Undefined if the server
+ * accepts the wanted password only, or if the user does not exist.
  */
 async function passwordProblem(
   connection: Connection,
@@ -165,8 +165,8 @@ async function passwordProblem(
 }
 
 /**
- * Makes a Sentinel write its configuration file. By itself a Sentinel writes only some changes to this file, so after a
- * restart it would use the old passwords again.
+ * Makes a Sentinel write its configuration file. By itself, a Sentinel writes only some changes to this file. Without
+ * this call, a restarted Sentinel would use the old passwords again.
  */
 async function keep(sentinel: Connection): Promise<void> {
   await sentinel.call("SENTINEL", "FLUSHCONFIG");

@@ -8,11 +8,11 @@ import { DEFAULT_USER, isOwnUser, OWN_USERS } from "./users";
 export type DesiredRules = Readonly<Record<string, string>>;
 
 /**
- * Differences between the users and rules of a node and the wanted users and rules, one phrase each. Empty if there are
- * no differences.
+ * Differences between the users and rules of a node and the wanted users and rules, one phrase each. The list is empty
+ * if nothing differs.
  *
- * A server prints rules in its own words. So this function gives the wanted rules to a temporary user who cannot log
- * in, and compares what the server prints for both users.
+ * A server prints rules in its own words. To compare rules, this function gives the wanted rules to a temporary user
+ * who cannot log in. Then it compares the rules that the server prints for the two users.
  */
 export async function userProblems(node: Connection, wanted: DesiredRules): Promise<readonly string[]> {
   const names = ((await node.call("ACL", "USERS")) as unknown[]).map(String);
@@ -31,8 +31,8 @@ async function rulesDiffer(node: Connection, name: string, rules: string): Promi
 }
 
 /**
- * A user's rules as the server prints them, without flags and passwords, for a comparison. For a user who can log in
- * without a password or cannot log in at all, the text differs from all wanted rules.
+ * A user's rules for a comparison, as the server prints them, without flags and passwords. If the user can log in
+ * without a password, or cannot log in at all, the result differs from all wanted rules.
  */
 async function readRules(node: Connection, name: string): Promise<string> {
   const user = new Map(Object.entries(groupPairs((await node.call("ACL", "GETUSER", name)) as unknown[])));
@@ -48,7 +48,7 @@ function groupPairs(reply: readonly unknown[]): Record<string, unknown> {
   return Object.fromEntries(pairs);
 }
 
-/** Error message with which the server refuses the rules; undefined if it accepts them. */
+/** Error message of a server that refuses the rules. Undefined if the server accepts the rules. */
 export async function refusalOf(node: Connection, rules: string): Promise<string | undefined> {
   try {
     await withTrialUser(node, rules, () => Promise.resolve());

@@ -10,9 +10,9 @@ export interface User {
 /** Users by name, without `default`. */
 export type Users = Readonly<Record<string, User>>;
 
-/** All users who may log in, with their passwords. */
+/** All users who are allowed to log in, with their passwords. */
 export interface Credentials {
-  /** Password of the user `default`, who may do everything. */
+  /** Password of the user `default`. This user has all rights. */
   readonly password: string;
   readonly users: Users;
 }
@@ -36,19 +36,19 @@ export function rulesOf({
 /** Rules that remove all rights of a user, so that only later rules give rights. */
 export const NO_RIGHTS = ["on", "clearselectors", "resetkeys", "resetchannels", "-@all"] as const;
 
-/** All users with their names; `default` comes first. */
+/** All users with their names. The user `default` comes first. */
 export function everyUser({ password, users }: Credentials): (User & { readonly name: string })[] {
   const others = Object.entries(users).map(([name, user]) => ({ name, ...user }));
   return [{ name: DEFAULT_USER, rules: "~* &* +@all", password }, ...others];
 }
 
-/** Hash of a password, as servers store and print it. */
+/** Hash of a password. Servers store and print passwords in this form. */
 export function passwordHash(password: string): string {
   return createHash("sha256").update(password).digest("hex");
 }
 
 /**
- * The file from which a server reads its users when it starts. It contains only hashes of the passwords.
+ * The file from which a server reads its users at its start. The file contains only hashes of the passwords.
  * @param accepted hashes of further passwords, by user
  */
 export function aclFile(
@@ -79,8 +79,8 @@ export function passwordsDiffer(before: Credentials, after: Credentials): boolea
 const MIN_PASSWORD = 16;
 
 /**
- * Problem of a password; undefined if the password is allowed.
- * @param isPlain whether Sentinels write the password to their files, where it is not quoted
+ * Problem of a password. Undefined if the password is allowed.
+ * @param isPlain whether Sentinels write the password to their files. In these files the password is not quoted
  */
 export function passwordProblem(password: string, isPlain: boolean): string | undefined {
   if (password.length < MIN_PASSWORD) return `has ${password.length} characters; expected at least ${MIN_PASSWORD}`;
@@ -89,7 +89,7 @@ export function passwordProblem(password: string, isPlain: boolean): string | un
   return /[\u0000-\u001f\u007f]/.test(password) ? "has control characters" : undefined;
 }
 
-/** Problem of a user's name; undefined if the name is allowed. */
+/** Problem of a user's name. Undefined if the name is allowed. */
 export function userNameProblem(name: string): string | undefined {
   if (name === DEFAULT_USER)
     return "is the user with all rights, and its password is the password of the deployment; choose a different name";
@@ -99,7 +99,10 @@ export function userNameProblem(name: string): string | undefined {
     : "expected letters, digits, `.`, `_` and `-`, at most 63 characters, a letter or digit first";
 }
 
-/** Problem of rules that can be found without a server; undefined if no problem is found. */
+/**
+ * Problem of a user's rules. The function finds only problems that can be found without a server. Undefined if it finds
+ * no problem.
+ */
 export function rulesProblem(rules: string): string | undefined {
   if (rules.trim() === "" || /[\n\r"']/.test(rules))
     return "expected one line of rules, such as `+@read ~app:*`, without quotes";

@@ -1,6 +1,6 @@
 /**
- * Executes the plan of a cluster, in parallel for all nodes. Then waits until all nodes agree and all replication links
- * are up.
+ * Executes the plan of a cluster, in parallel for all nodes. Then waits until all nodes report the same cluster and all
+ * replication links are up.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../connections";
@@ -31,14 +31,14 @@ import {
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
- * Valkey's default node timeout, milliseconds. With this timeout no node counts as failed only because it is busy with
- * formation.
+ * Valkey's default node timeout, milliseconds. With this timeout, a node that is merely busy with the formation does
+ * not count as failed.
  */
 const PATIENT_TIMEOUT_MS = 15_000;
 
 /**
- * The node timeout during formation, milliseconds. It is for servers that always ping at half the node timeout, because
- * they lack `cluster-ping-interval` (Redis 7).
+ * The node timeout during formation, milliseconds. It is for servers that lack `cluster-ping-interval` (Redis 7). Such
+ * servers always ping at half the node timeout.
  */
 function formationNodeTimeoutMs(nodes: number): number {
   return Math.min(PATIENT_TIMEOUT_MS, Math.max(1000, 20 * nodes));
@@ -47,9 +47,9 @@ function formationNodeTimeoutMs(nodes: number): number {
 /**
  * Forms the cluster of a plan.
  *
- * If the cluster already serves all slots, it is resized while it serves. If it has the wanted shape, it is not
- * changed. To be faster, formation changes some settings of the nodes. It restores these settings at the end, also
- * after a failure.
+ * A cluster that already serves all slots is resized while it serves. A cluster that has the wanted shape is not
+ * changed. For speed, formation changes some settings of the nodes for a short time. It restores these settings at the
+ * end, also after a failure.
  * @throws Failure with the reasons that block the formation, or with the missing conditions when the time is up
  */
 export async function formCluster(
@@ -112,13 +112,13 @@ function pingInterval(milliseconds: number): ReadonlyMap<string, string> {
 }
 
 /**
- * Makes members that missed an announcement ping other nodes more often, because replies to pings repeat the
+ * Makes nodes ping other nodes more often if some nodes missed an announcement. The reply to a ping repeats the
  * announcement.
  */
 class PingAccelerator {
   readonly #accelerated = new Set<Member>();
   readonly #intervalMs: number;
-  /** Time limit for an announcement, milliseconds. After it, members must ping more often. */
+  /** Time limit for an announcement, milliseconds. When the limit has passed, all nodes must ping more often. */
   readonly #announcementMs: number;
 
   constructor(
@@ -131,7 +131,7 @@ class PingAccelerator {
   }
 
   /**
-   * Polls until `missing` returns undefined. If that takes longer than `#announcementMs`, makes the members ping more
+   * Polls until `missing` returns undefined. If polling takes longer than `#announcementMs`, all nodes must ping more
    * often.
    */
   async poll(members: readonly Member[], missing: () => Promise<string | undefined>): Promise<void> {
@@ -197,8 +197,8 @@ async function setEpoch({ connection }: Member, epoch: number): Promise<boolean>
 }
 
 /**
- * Description of the nodes or served slots that the node does not know yet. Undefined if it knows all nodes and sees
- * that all slots are served.
+ * Description of the nodes or served slots that the node does not know yet. Undefined if the node knows all nodes and
+ * sees that all slots are served.
  */
 async function missingSlots(member: Member, nodes: number): Promise<string | undefined> {
   const info = await readClusterInfo(member);

@@ -1,4 +1,4 @@
-/** Makes nodes replicas of one primary, and waits until all replication links are up. */
+/** Makes all other nodes replicas of one primary, and waits until all replication links are up. */
 import { allInOrder } from "../../lib/all-in-order";
 import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -14,7 +14,7 @@ import { Deadline } from "../membership/deadline";
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";
 
 /**
- * Makes every other node a replica of `primary`. Nodes that already follow `primary` are not changed.
+ * Makes every node except `primary` a replica of `primary`. Nodes that already follow `primary` are not changed.
  * @throws Failure when a node that would become a replica has keys of its own, or when links are not up in time
  */
 export async function formReplication(
@@ -50,7 +50,7 @@ export async function formReplication(
 }
 
 /**
- * Refuses to make a replica follow a primary without keys. A person may have separated the replica from this primary to
+ * Refuses to make nodes replicas of a primary without keys. A person may have separated a replica from this primary to
  * keep the replica's data.
  */
 async function refuseEmptyPrimary(primary: DeploymentNode, connections: Connections): Promise<void> {
@@ -78,8 +78,8 @@ async function missingLink({ name }: DeploymentNode, connection: Connection): Pr
 }
 
 /**
- * Message while the primary counts too few replicas as online; undefined when it counts enough. The primary counts a
- * replica a moment after the replica's link is up.
+ * Message if the primary counts too few replicas as online. Undefined if the primary counts enough. The primary counts
+ * a replica a moment after the replica's link is up.
  */
 async function missingReplicas(
   { name }: DeploymentNode,

@@ -26,8 +26,8 @@ import { awaitPrimary, findSolePrimary } from "../membership/replication-primary
  *
  * If a call is stopped or killed at any point, the next call continues from there.
  * @param deployment has all nodes of the wanted shape, including new nodes. Nodes that leave a cluster are in
- *   `options.leaving`; they must run until this function returns. In replication mode, a replica that leaves can simply
- *   be stopped.
+ * `options.leaving`. These nodes must run until this function returns. In replication mode, a replica that leaves can
+ * simply be stopped.
  * @throws BadInput when the number of nodes does not fit the shape, a zone is unknown, or the zones do not separate
  *   replicas from their primaries
  * @throws Failure when forming would lose keys or damage a different cluster, or when the time is up

@@ -1,4 +1,4 @@
-/** The difference between the present nodes and the planned cluster. Pure. */
+/** The difference between the present nodes and the planned cluster, as steps. Pure. */
 import type { ClusterPlan, ShardPlan } from "../topology/cluster-plan";
 import type { PlacedNode, Shape } from "../topology/placement";
 import { assignReplicas } from "../topology/replica-assignment";
@@ -7,21 +7,24 @@ import { countSlots, formatRanges, SLOT_COUNT, subtractRanges } from "../topolog
 import type { MemberState } from "../membership/member-state";
 import { conflictingSlots, selfEntry, unknownNodes } from "../membership/member-state";
 
-/** Commands to send, by node name. */
+/** Commands that formation sends to nodes. Each command has the name of its node. */
 export interface FormationSteps {
   readonly addSlots: readonly { readonly node: string; readonly ranges: readonly SlotRange[] }[];
   readonly setEpoch: readonly { readonly node: string; readonly epoch: number }[];
-  /** Whether some nodes have not met all others. */
+  /** Whether some nodes do not know all other nodes yet. */
   readonly meet: boolean;
   readonly replicate: readonly { readonly node: string; readonly primary: string }[];
   /**
-   * Primaries that increase their epoch. Each of them has a new replica, and some nodes may know this replica with a
-   * higher epoch than that of the primary (see `firstEpochs`).
+   * Names of primaries that must increase their epoch. Each of these primaries has a new replica. Some nodes can know
+   * this replica with a higher epoch than the epoch of the primary (see `firstEpochs`).
    */
   readonly bumpEpoch: readonly string[];
 }
 
-/** State of the formation: the cluster has the wanted shape, steps are left, or reasons block them. */
+/**
+ * State of the formation: the cluster has the wanted shape, or steps are left, or the steps that are left are blocked
+ * by reasons.
+ */
 export type FormationState =
   | { readonly kind: "formed" }
   | { readonly kind: "incomplete"; readonly steps: FormationSteps }
@@ -31,9 +34,9 @@ export type FormationState =
 /**
  * Compares nodes with their plan.
  *
- * A cluster of the wanted shape counts as formed, whichever nodes are its primaries, because failovers may have
- * happened. A partly formed cluster is completed as planned. If a partly formed cluster has the wanted number of
- * primaries, but not the planned primaries, it is completed around its present primaries.
+ * A cluster of the wanted shape counts as formed. It does not matter which nodes are the primaries, because failovers
+ * may have happened. A partly formed cluster is completed as planned. If a partly formed cluster has the wanted number
+ * of primaries, but not the planned primaries, the present primaries stay.
  */
 export function formationState(plan: ClusterPlan, shape: Shape, states: readonly MemberState[]): FormationState {
   const reasons = [...unknownNodes(states), ...conflictingSlots(states)];
@@ -64,14 +67,17 @@ function isFormed(states: readonly MemberState[], shape: Shape): boolean {
   );
 }
 
-/** A shard that the steps are to create. */
+/** A shard that the steps create. */
 interface TargetShard {
   readonly primary: string;
   readonly replicas: readonly string[];
   readonly slots: readonly SlotRange[];
 }
 
-/** The shards of the plan if the slots assigned so far follow the plan. Otherwise the existing shards, completed. */
+/**
+ * The shards that formation creates. If the slots assigned so far follow the plan, these are the shards of the plan. If
+ * not, these are the existing shards, completed.
+ */
 function chooseTarget(
   plan: ClusterPlan,
   shape: Shape,
@@ -91,7 +97,10 @@ function chooseTarget(
   return { reasons: [...misplaced, ...replicas] };
 }
 
-/** Slots that a node serves although the plan gives them to a different node, as a reason. */
+/**
+ * Reasons that block the formation. Each reason names slots of a node that belong to a different node according to the
+ * plan.
+ */
 function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: ClusterPlan): string[] {
   const outside = subtractRanges(selfEntry(state).slots, shard === undefined ? [] : [shard.slots]);
   const [first] = outside;
@@ -103,8 +112,8 @@ function misplacedSlots(state: MemberState, shard: ShardPlan | undefined, plan: 
 }
 
 /**
- * Shards around the present primaries. Replicas keep their primary, and nodes without a role take the open places. The
- * primary with the fewest slots gets the unassigned slots.
+ * Completes the shards of the present primaries. Replicas keep their primary, and nodes without a role fill the shards
+ * that lack replicas. The primary with the fewest slots gets the unassigned slots.
  */
 function completeShards(owners: readonly MemberState[], states: readonly MemberState[], shape: Shape): TargetShard[] {
   const slotsOf = (owner: MemberState): readonly SlotRange[] => selfEntry(owner).slots;
@@ -132,7 +141,7 @@ function completeShards(owners: readonly MemberState[], states: readonly MemberS
   }));
 }
 
-/** Nodes that would lose their own keys if they became replicas, as reasons. */
+/** Reasons that block the formation: nodes that have keys and would lose these keys by becoming replicas. */
 function replicasWithKeys(shards: readonly TargetShard[], states: readonly MemberState[]): string[] {
   const byName = new Map(states.map((state) => [state.name, state]));
   return shards.flatMap(({ primary, replicas }) =>
@@ -173,13 +182,14 @@ function stepsTowards(shards: readonly TargetShard[], states: readonly MemberSta
 }
 
 /**
- * A different epoch for every node. The epochs of all replicas are lower than those of all primaries.
+ * An epoch for every node. No two nodes get the same epoch. The epochs of all replicas are lower than the epochs of all
+ * primaries.
  *
- * If nodes meet with equal epochs, they raise their epochs again and again until the collision ends. If a node knows a
- * future replica with a higher epoch than that of its primary, the node ignores later announcements of the replica, and
- * the two never agree.
+ * If nodes with equal epochs met, these nodes would raise their epochs again and again until the collision ends. If a
+ * node knows a future replica with a higher epoch than the epoch of the primary, the node ignores later announcements
+ * of the replica. This disagreement never ends.
  *
- * A server accepts its first epoch only while it knows no other node.
+ * A server accepts its first epoch only while the server knows no other node.
  */
 function firstEpochs(shards: readonly TargetShard[]): { node: string; epoch: number }[] {
   const order = [...shards.flatMap(({ replicas }) => replicas), ...shards.map(({ primary }) => primary)];

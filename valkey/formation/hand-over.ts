@@ -1,4 +1,6 @@
-/** Makes a replica take over from the primary in an orderly way. It is for replication mode without Sentinels. */
+/**
+ * Hands the role of the primary over to a replica without losing a write. It is for replication mode without Sentinels.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
@@ -12,20 +14,20 @@ import type { FormationOptions } from "../membership/deadline";
 import { Deadline } from "../membership/deadline";
 import { announcedEndpoint } from "../membership/replication-primary";
 
-/** A plan to hand the role of the primary over to a different node. */
+/** A plan for a hand-over from the primary to a different node. */
 export interface HandOverPlan {
   /** Name of the node that takes over. */
   readonly to: string;
   /**
-   * Called when the node `to` is the primary and clients cannot connect to the old primary.
+   * Called when the node `to` has become the primary. Clients cannot connect to the old primary then.
    * @returns a promise that resolves when clients are led to the new primary
    */
   readonly lead: () => Promise<void>;
 }
 
 /**
- * Time for which clients are refused while a node takes over, milliseconds. If the node has not taken over after this
- * time, the old primary accepts writes again for a moment.
+ * Milliseconds for which the old primary refuses clients while a node takes over. If the node has not taken over after
+ * this time, the old primary accepts writes again for a moment.
  */
 const REFUSED_MS = 3_000;
 const ACKNOWLEDGE_MS = 500;
@@ -34,8 +36,8 @@ const ATTEMPTS = 5;
 const RETRY_MS = 2_000;
 const POLL_MS = 20;
 /**
- * Highest number of bytes of the replication stream that the node may lack when clients are refused. The node receives
- * so few bytes long before clients are accepted again.
+ * Highest number of bytes of the replication stream that the node is allowed to lack when the old primary starts to
+ * refuse clients. The node receives so few bytes long before clients are accepted again.
  */
 const CLOSE_BYTES = 1_000_000;
 /**
@@ -48,11 +50,11 @@ const OPEN = "* -::*";
 /**
  * Makes a node the primary without losing a write.
  *
- * Clients are disconnected from the old primary. They are refused until `lead` has led them to the new primary, so that
- * no client writes to a replica. If the hand-over stops in the middle, either the old primary or the node is the
- * primary, and the present primary has every write.
- * @throws Failure when the node does not answer, is not linked to the only primary in time, or does not take over; the
- *   old primary then accepts writes again
+ * The old primary disconnects its clients and refuses new connections until `lead` has led clients to the new primary.
+ * So no client writes to a replica. If the hand-over stops in the middle, either the old primary or the node is the
+ * primary. In both cases, the present primary has every write.
+ * @throws Failure when the node does not answer, is not linked to the only primary in time, or does not take over. In
+ * these cases, the old primary accepts writes again
  */
 export function handOver(
   deployment: Deployment,
@@ -98,15 +100,15 @@ export function handOver(
   });
 }
 
-/** Addresses on which a server listens when it is open to clients. */
+/** Addresses on which a server listens when the server is open to clients. */
 async function openAddresses(server: Connection): Promise<string> {
   const bind = parseFlatReply(await server.config("GET", "bind")).get("bind") ?? "";
   return bind === CLOSED ? OPEN : bind;
 }
 
 /**
- * Makes the node take over. @returns whether the node is the primary; if not, the old primary still is, and refuses
- * clients
+ * Makes the node take over. If the node does not take over, the old primary is still the primary, and still refuses
+ * clients. @returns whether the node is the primary
  */
 async function takeOver(own: Connection, former: Connection, { host, port }: Endpoint): Promise<boolean> {
   const isPrimary = (): Promise<boolean> =>

@@ -1,4 +1,4 @@
-/** Waits until a deployment is in a wanted state. All conditions share one time limit. */
+/** Time limit for a deployment to reach a wanted state. All conditions share this time limit. */
 import { Failure, messageOf } from "../../lib/errors";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
@@ -9,17 +9,17 @@ import type { DeploymentNode } from "../node";
 export interface FormationOptions {
   /** Time limit for the whole operation, milliseconds. @default 60000 plus 500 per node */
   readonly timeoutMs?: number;
-  /** Stops the formation; a later call continues it. */
+  /** Signal that stops the formation. A later call continues the formation. */
   readonly signal?: AbortSignal;
   /**
-   * Nodes that leave the cluster. They are not in the list of the deployment's nodes. Their slots are moved to other
-   * nodes, and all other nodes forget them.
+   * Nodes that are to leave the cluster. The deployment's list of nodes does not contain these nodes. Formation moves
+   * the slots of these nodes to the nodes that stay. After that, the nodes that stay forget the nodes that leave.
    */
   readonly leaving?: readonly DeploymentNode[];
   /**
-   * Names of leaving nodes that do not run. The running nodes know leaving nodes by their host names, and forget a
-   * leaving node if it is marked as failed and serves no slots. If a node in this list is in a different state, nothing
-   * is changed.
+   * Names of nodes that are to leave the cluster and do not run. The running nodes know such a node by its host name. A
+   * running node forgets such a node only if the node is marked as failed and serves no slots. If any node in this list
+   * is in a different state, nothing is changed.
    */
   readonly absent?: readonly string[];
   /** Limits for a call that only repairs a deployment that serves. @default the deployment gets the wanted shape */
@@ -28,24 +28,26 @@ export interface FormationOptions {
 }
 
 /**
- * Limits of a repair. A repair moves no slots and forms no new cluster. In replication mode it changes nothing while
- * there is more than one primary.
+ * Limits of a repair. A repair moves no slots and forms no new cluster. In replication mode, a repair changes nothing
+ * while there is more than one primary.
  */
 export interface RepairLimits {
-  /** Whether a replica may take over from a primary that works, for an even spread over the zones. */
+  /**
+   * Whether a replica is allowed to take over from a primary that works, to spread the primaries evenly over the zones.
+   */
   readonly handOver: boolean;
 }
 
 /** Result of a formation. */
 export interface FormationResult {
-  /** False if the deployment already had the wanted shape, so that nothing was changed. */
+  /** Whether formation changed the deployment. False if the deployment already had the wanted shape. */
   readonly changed: boolean;
   readonly milliseconds: number;
 }
 
 const NOTHING_MISSING = {};
 
-/** A time limit for polling nodes until they report the expected state. */
+/** A time limit for a number of nodes to report an expected state. The nodes are polled. */
 export class Deadline {
   readonly #began = performance.now();
   readonly #timeoutMs: number;
@@ -53,9 +55,9 @@ export class Deadline {
   #deadline: number;
 
   /**
-   * @param nodes number of polled nodes. With more nodes, the interval between polls is longer, because replies cost
-   *   the nodes time
-   * @param goal for the error message: the state that the deployment has not reached when the time is up
+   * @param nodes number of polled nodes. With more nodes, the interval between polls is longer, because replies use
+   * CPU time of the nodes
+   * @param goal the wanted state of the deployment, for the error message when the time is up
    */
   constructor(
     private readonly deployment: string,
@@ -79,15 +81,18 @@ export class Deadline {
   }
 
   /**
-   * Calls `missing` until it reports that nothing is missing.
-   * @param missing asks the nodes; returns what is missing, in words for the user
-   * @throws Failure with what is missing when the time is up; the signal's reason when stopped
+   * Calls `missing` again and again, until it reports that nothing is missing.
+   * @param missing asks the nodes, and returns a description of the missing conditions for the user
+   * @throws Failure with the missing conditions when the time is up; the signal's reason when the signal is aborted
    */
   async poll(missing: () => Promise<string | undefined>): Promise<void> {
     await this.find(async () => (await missing()) ?? NOTHING_MISSING);
   }
 
-  /** Calls `find` until it returns an object. @param find returns the object, or a text that says what is missing */
+  /**
+   * Calls `find` again and again, until it returns an object. @param find returns the object, or a text that says what
+   * is missing
+   */
   async find<T extends object>(find: () => Promise<T | string>): Promise<T> {
     const check = async (): Promise<T | undefined> => {
       const found = await find().catch(timeoutMessage);
@@ -107,8 +112,8 @@ export class Deadline {
   }
 
   /**
-   * Like `poll`, but starts the time limit again whenever the text about what is missing changes. It is for steps that
-   * take longer with more data.
+   * Polls like `poll`, but starts the time limit again whenever the text about what is missing changes. It is for steps
+   * that take longer with more data.
    */
   async pollWhileProgressing(missing: () => Promise<string | undefined>): Promise<void> {
     let last: string | undefined;
@@ -122,8 +127,8 @@ export class Deadline {
 }
 
 /**
- * Text about a command or a connection that timed out. It does not end the polling, because a busy machine may answer
- * later.
+ * Text about a command or a connection that timed out. Such a timeout does not end the polling, because a busy machine
+ * can answer later.
  */
 function timeoutMessage(error: unknown): string {
   if (isTimeout(error)) return messageOf(error);

@@ -1,6 +1,6 @@
 /**
- * Makes nodes that do not know each other meet. Every node meets a single node, the hub. The hub then announces all
- * nodes to each other.
+ * Makes nodes meet that do not know each other. Every node meets a single node, which is called the hub. The hub then
+ * announces all nodes to each other.
  */
 import type { Deadline } from "./deadline";
 import type { Member } from "./members";
@@ -8,14 +8,15 @@ import { meetNode, missingNodes, readClusterInfo } from "./members";
 import type { TemporarySettings } from "./temporary-settings";
 
 /**
- * Settings of the hub while it announces the nodes.
+ * Settings of the hub while the hub announces the nodes.
  *
- * Nodes learn of other nodes by gossip: messages that describe a random part of the nodes that the sender knows. If all
- * nodes gossip equally, most of the gossip repeats what the receiver already knows, and 200 nodes on two cores do
- * little else.
+ * Nodes learn of other nodes by gossip: a message describes some of the nodes that the sender knows, chosen at random.
+ * If all nodes gossip equally, most of the gossip repeats facts that the receiver already knows. Then 200 nodes on two
+ * cores do little else.
  *
- * So only the hub gossips. Each of its messages describes all nodes that it knows (from Valkey 9; a tenth of them in
- * older versions). It pings as often as nodes check their links.
+ * For this reason only the hub gossips. From Valkey 9 on, each message of the hub describes all nodes that the hub
+ * knows. In older versions, a message describes a tenth of these nodes. The hub pings as often as nodes check their
+ * links.
  */
 const ANNOUNCING: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "100"],
@@ -23,19 +24,22 @@ const ANNOUNCING: ReadonlyMap<string, string> = new Map([
 ]);
 const LITTLE_GOSSIP = ["cluster-message-gossip-perc", "1"] as const;
 
-/** Number of nodes that are first asked whether they know all other nodes. Asking only a sample costs less time. */
+/**
+ * Number of nodes that are asked first whether they know all other nodes. Asking a sample costs less time than asking
+ * all nodes.
+ */
 const SAMPLE = 8;
 
 /**
  * Milliseconds between pings of nodes that have announced themselves. A node announces its role and slots as soon as it
- * has a link, so few later pings are needed. If a node misses an announcement, it is made to ping more often. The
+ * has a link, so few later pings are needed. If a node misses an announcement, all nodes must ping more often. The
  * interval grows with the number of links.
  */
 export function slowPingIntervalMs(nodes: number): number {
   return Math.min(60_000, Math.max(250, Math.round(nodes ** 2 / 4)));
 }
 
-/** Half of Valkey's default node timeout, milliseconds. It is Valkey's default interval between pings. */
+/** Half of Valkey's default node timeout, milliseconds. Valkey pings at this interval by default. */
 const MAX_FAST_PING_INTERVAL_MS = 7500;
 
 /**
@@ -50,8 +54,8 @@ export function fastPingIntervalMs(nodes: number): number {
 }
 
 /**
- * Makes all members meet, and waits until each of them knows all others.
- * @param settings settings of the members; this function changes them, and the caller restores them
+ * Makes all given nodes meet, and waits until each of these nodes knows all others.
+ * @param settings settings of the nodes. This function changes the settings, and the caller restores them
  * @throws Failure that names a node that does not know all other nodes when the time is up
  */
 export async function meetAll(
@@ -76,7 +80,7 @@ export async function meetAll(
 }
 
 /**
- * Message while the node does not know all nodes; undefined when it knows all of them. Nodes in handshake do not count
+ * Message if the node does not know all nodes. Undefined if the node knows all nodes. Nodes in handshake do not count
  * as known.
  */
 async function missingAfterHandshake({ node, connection }: Member, nodes: number): Promise<string | undefined> {

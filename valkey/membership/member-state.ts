@@ -1,6 +1,6 @@
 /**
- * The state of each node of a cluster that is formed or resized, as the node itself reports it, and reasons not to
- * change the cluster. Pure.
+ * The state of each node during formation or resize of a cluster, as the node itself reports it. Also finds reasons not
+ * to change the cluster. Pure.
  */
 import type { ClusterView, KnownNode } from "../topology/cluster-view";
 import { countSlots, formatRanges, subtractRanges } from "../topology/slots";
@@ -14,7 +14,7 @@ export interface MemberState {
   readonly keys: number;
 }
 
-/** The node's entry for itself in its own view. */
+/** A node's entry for itself in its own view of the cluster. */
 export function selfEntry({ view }: MemberState): KnownNode {
   const known = view.topology.nodes.get(view.selfId);
   if (known === undefined) throw new Error(`a view without its own node: ${view.selfId}`);
@@ -22,8 +22,8 @@ export function selfEntry({ view }: MemberState): KnownNode {
 }
 
 /**
- * Nodes that members know but that do not belong to the deployment, each as a reason not to change the cluster. Nodes
- * in handshake do not count, because they are not part of any cluster yet.
+ * Reasons not to change the cluster: nodes that do not belong to the deployment, but that some node of the deployment
+ * knows. Nodes in handshake do not count, because such nodes are not part of any cluster yet.
  * @param isExcused whether an entry is an old identity of a member
  */
 export function unknownNodes(
@@ -45,7 +45,10 @@ export function unknownNodes(
   return [...reasons];
 }
 
-/** Slots that two nodes claim, as reasons. If the two nodes met, one of them would delete its keys. */
+/**
+ * Reasons not to change the cluster: slots that two nodes claim. If the two nodes met, one of the two nodes would
+ * delete its keys in these slots.
+ */
 export function conflictingSlots(states: readonly MemberState[]): string[] {
   const claims = states.map((state) => ({ name: state.name, slots: selfEntry(state).slots }));
   const owners = claims.filter(({ slots }) => slots.length > 0);

@@ -1,6 +1,6 @@
 /**
- * The nodes of a cluster that is formed or resized. For each node there are functions that send commands to the node, and
- * functions that read what the node reports.
+ * The nodes of a cluster during formation or resize. One group of functions sends commands to a node. Another group
+ * reads the reports of a node.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import { counted } from "../../lib/units";
@@ -13,7 +13,7 @@ import { infoNumber, parseInfo } from "../topology/info";
 import { SLOT_COUNT } from "../topology/slots";
 import type { MemberState } from "./member-state";
 
-/** A node with a connection and its node ID. */
+/** A node of a cluster, with a connection to the node and its node ID. */
 export interface Member {
   readonly node: DeploymentNode;
   readonly connection: Connection;
@@ -21,8 +21,8 @@ export interface Member {
 }
 
 /**
- * Returns a function that finds members by name. The function throws for an unknown name, which is an error of this
- * program.
+ * Returns a function that finds a node by its name. This function throws for an unknown name, because an unknown name
+ * is an error of this program.
  */
 export function memberNamed(members: readonly Member[]): (name: string) => Member {
   const byName = new Map(members.map((member) => [member.node.name, member]));
@@ -33,7 +33,10 @@ export function memberNamed(members: readonly Member[]): (name: string) => Membe
   };
 }
 
-/** Reads the view and the number of keys of every node. States are in the order of the members. */
+/**
+ * Reads the view of the cluster and the number of keys from every node. The results are in the order of the given
+ * nodes.
+ */
 export async function readMemberStates(
   connections: ReadonlyMap<DeploymentNode, Connection>,
 ): Promise<{ members: Member[]; states: MemberState[] }> {
@@ -62,7 +65,8 @@ export async function meetNode(
 
 /**
  * Sends CLUSTER REPLICATE. A replica that does not know its primary yet refuses the command.
- * @returns what is missing, if the replica does not know its primary yet; undefined if the command succeeded
+ * @returns a description of the problem if the replica does not know its primary yet. Undefined if the command
+ * succeeded
  * @throws Failure when the server refuses for a different reason
  */
 export async function replicate(replica: Member, primary: Member): Promise<string | undefined> {
@@ -84,7 +88,7 @@ export async function readClusterInfo({ connection }: Member): Promise<ReadonlyM
 }
 
 /**
- * Message while the node does not know all nodes; undefined when it knows all of them. Nodes in handshake count as
+ * Message if the node does not know all nodes. Undefined if the node knows all nodes. Nodes in handshake count as
  * known.
  * @param info reply of the node to CLUSTER INFO
  */
@@ -94,7 +98,7 @@ export function missingNodes({ node }: Member, info: ReadonlyMap<string, string>
 }
 
 /**
- * Message while the node does not see that all slots are served, or while its link to its primary is down; undefined
+ * Message if the node sees that some slots are not served, or if the node's link to its primary is down. Undefined
  * otherwise.
  */
 export async function missingService({ node, connection }: Member): Promise<string | undefined> {
@@ -115,13 +119,15 @@ export async function missingService({ node, connection }: Member): Promise<stri
   return `${node.name}'s link to its primary is ${link}${progress}`;
 }
 
-/** The views of all members, in the order of the members. */
+/** Each node's view of the cluster, in the order of the given nodes. */
 export async function readViews(members: readonly Member[]): Promise<ClusterView[]> {
   const parser = new ViewParser();
   return Promise.all(members.map(async ({ connection }) => parser.parse(String(await connection.cluster("NODES")))));
 }
 
-/** The members whose view differs from the most common view. @param views views in the order of the members */
+/**
+ * The nodes whose view of the cluster differs from the most common view. @param views views in the order of the members
+ */
 export function membersWithDifferentView(members: readonly Member[], views: readonly ClusterView[]): Member[] {
   const counts = new Map<string, number>();
   for (const { topology } of views) counts.set(topology.fingerprint, (counts.get(topology.fingerprint) ?? 0) + 1);
@@ -129,13 +135,13 @@ export function membersWithDifferentView(members: readonly Member[], views: read
   return members.filter((_member, index) => views[index]?.topology.fingerprint !== common);
 }
 
-/** Reads the views, and describes how they differ. Undefined if they agree. */
+/** Reads each node's view of the cluster, and describes how the views differ. Undefined if all views agree. */
 export async function readDisagreement(members: readonly Member[]): Promise<string | undefined> {
   return describeDisagreement(members, await readViews(members));
 }
 
 /**
- * Message while members see different clusters, or see a node that is not healthy or not linked.
+ * Message if nodes report different clusters, or if a node is not healthy or not linked.
  * @param views views in the order of the members
  * @returns undefined when all members agree
  */

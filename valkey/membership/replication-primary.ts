@@ -1,4 +1,4 @@
-/** The primary of a deployment in replication mode, found by the roles that its nodes report. */
+/** Finds the primary of a deployment in replication mode by the roles that the nodes report. */
 import { Failure } from "../../lib/errors";
 import { withConnections } from "../connections";
 import { keysInAllDatabases } from "../databases";
@@ -7,7 +7,7 @@ import type { DeploymentNode, Endpoint } from "../node";
 import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
 import type { Deadline } from "./deadline";
 
-/** The facts about a node that decide whether it is the primary. */
+/** Facts about a node from which the program chooses the primary. */
 interface ReplicationRole {
   readonly node: DeploymentNode;
   readonly isPrimary: boolean;
@@ -18,7 +18,7 @@ interface ReplicationRole {
 }
 
 /**
- * The only node that reports the role of a primary.
+ * The node that reports the role of a primary. No other node reports this role.
  * @throws Failure when no node or more than one node reports this role
  */
 export async function findSolePrimary(deployment: Deployment): Promise<DeploymentNode> {
@@ -41,8 +41,8 @@ export function awaitPrimary(deployment: Deployment, deadline: Deadline): Promis
 }
 
 /**
- * The primary that other nodes must follow. It is the primary that has replicas, otherwise the primary that has keys,
- * otherwise the first primary. Undefined if no node is a primary.
+ * The primary that all other nodes must follow. If several nodes are primaries, the function prefers a primary with
+ * replicas, then a primary with keys, then the first primary. Undefined if no node is a primary.
  */
 function choosePrimary(roles: readonly ReplicationRole[]): DeploymentNode | undefined {
   const primaries = roles.filter(({ isPrimary }) => isPrimary);

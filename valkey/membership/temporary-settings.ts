@@ -6,8 +6,8 @@ import { DYNAMIC_DEFAULTS } from "../settings/dynamic-settings";
 import { parseFlatReply } from "../topology/info";
 
 /**
- * All directives that formation and resize change, with Valkey's defaults. If a node has a different value that is not
- * configured, a formation or resize was killed and left it.
+ * All directives that formation and resize change, with Valkey's defaults. If a node has a value that is neither the
+ * default nor configured, a killed formation or resize left this value.
  */
 const DEFAULTS: ReadonlyMap<string, string> = new Map([
   ["cluster-ping-interval", "0"],
@@ -29,7 +29,7 @@ export const FAST_SYNC_SETTINGS: ReadonlyMap<string, string> = new Map([
 
 /** Sets directives on nodes, and remembers their old values. */
 export class TemporarySettings {
-  /** Values before the first change, by directive, for each connection. */
+  /** Values of each connection's server before the first change, by directive. */
   readonly #before: ReadonlyMap<Connection, Map<string, string>>;
 
   constructor(
@@ -61,8 +61,8 @@ export class TemporarySettings {
   }
 
   /**
-   * Gives every changed directive its configured value, or its default if it is not configured. It never throws,
-   * because the next formation restores nodes that cannot be reached.
+   * Gives every changed directive its configured value. If no value is configured, the directive gets its default. The
+   * function never throws, because the next formation restores nodes that cannot be reached now.
    */
   async restore(): Promise<void> {
     const { directives } = this.deployment;
@@ -93,8 +93,8 @@ export async function restoreLeftoverSettings(
 }
 
 /**
- * Changes that a killed formation or resize left behind, one sentence for each node and directive. Empty if there are
- * none.
+ * Changes that a killed formation or resize left behind, one sentence for each node and directive. The list is empty if
+ * nothing was left behind.
  */
 export async function describeLeftoverSettings(deployment: Deployment): Promise<string[]> {
   return withConnections(deployment, async (connections) => {
@@ -121,12 +121,15 @@ async function leftoverSettings(
   return new Map(pairs.filter(([, { value, wanted }]) => value !== wanted));
 }
 
-/** The value of a temporary directive while no formation or resize runs; undefined for other directives. */
+/**
+ * The value of a temporary directive while no formation or resize runs. Undefined for a directive that is not
+ * temporary.
+ */
 function usualValue(name: string, directives: ReadonlyMap<string, string>): string | undefined {
   return directives.get(name) ?? DEFAULTS.get(name);
 }
 
-/** Values of these directives. Directives that the server does not know are absent. */
+/** Values of the given directives. Directives that the server does not know are absent. */
 async function readDirectives(connection: Connection, names: readonly string[]): Promise<Map<string, string>> {
   const found = parseFlatReply(await connection.call("CONFIG", "GET", ...names));
   return new Map([...found].filter(([name]) => names.includes(name)));

@@ -1,4 +1,7 @@
-/** Settings that are derived from the size of a cluster, unless the configuration sets them. Pure. */
+/**
+ * Settings that are derived from the size of a cluster. A derived setting applies only if the configuration does not
+ * set it. Pure.
+ */
 import type { ServerSettings } from "../settings/settings";
 import { busTraffic } from "../topology/bus-traffic";
 
@@ -11,20 +14,22 @@ export const MIN_NODE_TIMEOUT_MS = 5000;
 const MAX_NODE_TIMEOUT_MS = 15_000;
 /** Step between derived node timeouts, milliseconds. With steps, a cluster that grows a little keeps its timeout. */
 const STEP_MS = 2500;
-/** Bytes per second that a node may send over the bus while clients send no load. It is a tenth of 1 Gbit/s. */
+/**
+ * Bytes per second that a node is allowed to send over the bus while clients send no load. This is a tenth of 1 Gbit/s.
+ */
 const MAX_BUS_BYTES_PER_NODE = 12_500_000;
 
 /**
- * The directive for the interval at which a node pings each other node. Valkey does not document it. Its default is
- * half the node timeout.
+ * Name of the directive for the interval at which a node pings each other node. Valkey does not document this
+ * directive. The default is half the node timeout.
  *
- * Nodes also report in pings that they suspect a primary. So with the default interval, a majority may agree on the
- * failure of a primary as late as half a node timeout after the node timeout has passed.
+ * A node that suspects a primary reports this suspicion in its pings. With the default interval, the suspicion of a
+ * majority can be complete as late as half a node timeout after the node timeout has passed.
  */
 export const PING_INTERVAL_DIRECTIVE = "cluster-ping-interval";
 /**
- * Intervals between pings, milliseconds. Each is for clusters with up to `nodes` nodes, and gives about 50 pings per
- * second from each node.
+ * Intervals between pings, milliseconds. Each interval is for clusters with up to `nodes` nodes, and gives about 50
+ * pings per second from each node.
  */
 const PING_INTERVALS = [
   { nodes: 16, ms: 300 },
@@ -37,7 +42,7 @@ export const LARGE_CLUSTER_NODES = 100;
 
 /** Valkey's default for maxclients. */
 const DEFAULT_MAXCLIENTS = 10_000;
-/** File descriptors that a server needs in addition to those of its clients (`CONFIG_MIN_RESERVED_FDS`). */
+/** File descriptors of a server that are not available to clients (`CONFIG_MIN_RESERVED_FDS`). */
 const RESERVED_DESCRIPTORS = 32;
 
 /**
@@ -52,8 +57,8 @@ export function nodeTimeoutFor(nodes: number): number {
 }
 
 /**
- * The interval between pings, milliseconds. Undefined means Valkey's default. The default applies if it is short
- * enough, or if the cluster is too large for a shorter interval.
+ * The interval between pings, milliseconds. Undefined means Valkey's default. The result is undefined if the default is
+ * short enough, or if the cluster is too large for a shorter interval.
  */
 export function pingIntervalFor(nodes: number, nodeTimeoutMs: number): number | undefined {
   const ms = PING_INTERVALS.find((step) => nodes <= step.nodes)?.ms;
@@ -61,8 +66,8 @@ export function pingIntervalFor(nodes: number, nodeTimeoutMs: number): number | 
 }
 
 /**
- * Whether a server supports PING_INTERVAL_DIRECTIVE. A server without it refuses to start if it is set. Valkey 8.0, 8.1
- * and 9.1 and Redis 8.0 support it; Redis 7.0 does not.
+ * Whether a server supports PING_INTERVAL_DIRECTIVE. A server that lacks this directive refuses to start with it.
+ * Valkey 8.0, 8.1 and 9.1 and Redis 8.0 support the directive. Redis 7.0 does not.
  * @param version version of Valkey or Redis as the server prints it: `8.1.0`
  */
 export function supportsPingInterval(version: string): boolean {
@@ -70,8 +75,8 @@ export function supportsPingInterval(version: string): boolean {
 }
 
 /**
- * Twice the interval between pings with these settings, milliseconds. By default a node pings at half the node timeout,
- * so if no interval is configured, the result is the node timeout itself.
+ * Twice the interval between pings with these settings, milliseconds. If no interval is configured, a node pings at
+ * half the node timeout, and the result is the node timeout.
  * @param settings settings in force, including derived settings
  */
 export function pingEquivalentTimeoutMs(nodeTimeoutMs: number, settings: ServerSettings): number {
@@ -80,8 +85,8 @@ export function pingEquivalentTimeoutMs(nodeTimeoutMs: number, settings: ServerS
 }
 
 /**
- * Number of cluster bus connections of a node: two for every other node, one in each direction. The server counts them
- * as clients.
+ * Number of cluster bus connections of a node. A node has two connections to every other node, one in each direction.
+ * The server counts these connections as clients.
  */
 export function busConnections(nodes: number): number {
   return 2 * Math.max(0, nodes - 1);
@@ -92,7 +97,10 @@ export function fileDescriptorsFor(nodes: number): number {
   return maxclientsFor(nodes) + RESERVED_DESCRIPTORS;
 }
 
-/** Valkey's default for maxclients plus the number of bus connections, which is rounded up to whole thousands. */
+/**
+ * Sum of Valkey's default for maxclients and the number of bus connections. The number of bus connections is first
+ * rounded up to whole thousands.
+ */
 function maxclientsFor(nodes: number): number {
   return DEFAULT_MAXCLIENTS + Math.ceil(busConnections(nodes) / 1000) * 1000;
 }

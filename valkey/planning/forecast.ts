@@ -18,8 +18,8 @@ export interface ClusterForecast {
   /** Resident memory of each node without keys, bytes. */
   readonly residentBytes: Prediction;
   /**
-   * Seconds to form the cluster when all nodes share the cores of the measured machine. With nodes on separate
-   * machines, formation takes at most as long.
+   * Seconds to form the cluster when all nodes share the cores of the measured machine. If the nodes have separate
+   * machines, formation takes at most this time.
    */
   readonly formationSeconds: Prediction;
   readonly verificationSeconds: Prediction;

@@ -1,11 +1,14 @@
-/** Measurements of clusters of many nodes. `npm run bench -- large-model` measures them and writes measured.json. */
+/**
+ * Measurements of clusters of many nodes. `npm run bench -- large-model` makes these measurements and writes
+ * measured.json.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 
 const pointSchema = z.strictObject({
   nodes: z.int().positive(),
-  /** Seconds from the start of formation, when all nodes run, until all of them report a healthy cluster. */
+  /** Duration of formation, seconds. All nodes run at its start, and report a healthy cluster at its end. */
   formationSeconds: z.number().positive(),
   /** Seconds to read the facts of all nodes and to compute the verdict. */
   verificationSeconds: z.number().positive(),
@@ -14,7 +17,7 @@ const pointSchema = z.strictObject({
   /** Seconds from the SIGKILL of a primary until every node sees that all slots are served again. */
   okSeconds: z.number().positive(),
   nodeTimeoutMs: z.number().positive(),
-  /** Number of open files without load, on the node that has the most. */
+  /** Number of open files without load. The number is from the node with the most open files. */
   descriptors: z.int().positive(),
   /** Mean resident memory of a node, bytes. */
   residentBytes: z.number().positive(),
@@ -28,7 +31,7 @@ export type MeasuredCluster = z.infer<typeof pointSchema>;
 export const measuredClustersSchema = z.strictObject({
   /** The version of the servers. */
   version: z.string(),
-  /** The cores that all nodes shared. */
+  /** Number of cores that all nodes shared. */
   cores: z.int().positive(),
   points: z.array(pointSchema),
 });
@@ -40,7 +43,7 @@ export const MEASURED_CLUSTERS_FILE = join(__dirname, "measured.json");
 
 let read: MeasuredClusters | undefined;
 
-/** The measurements, read once; undefined when there are none. */
+/** The content of measured.json. The file is read once. Undefined if the file does not exist. */
 export function measuredClusters(): MeasuredClusters | undefined {
   if (read === undefined && existsSync(MEASURED_CLUSTERS_FILE)) {
     read = measuredClustersSchema.parse(JSON.parse(readFileSync(MEASURED_CLUSTERS_FILE, "utf8")));

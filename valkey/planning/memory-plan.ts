@@ -1,4 +1,4 @@
-/** Divides a memory limit into a part for data and parts for everything else. Pure. */
+/** Divides a memory limit into `maxmemory` for data and parts for all other uses. Pure. */
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { ServerSettings } from "../settings/settings";
@@ -6,7 +6,7 @@ import type { Shape } from "../topology/placement";
 
 const MIB = 1024 ** 2;
 
-/** The server that must stay within a memory limit. */
+/** A server that must stay within a memory limit. */
 export interface MemoryDemand {
   /** Memory limit of the container, bytes. */
   readonly limitBytes: number;
@@ -15,7 +15,7 @@ export interface MemoryDemand {
   readonly settings: ServerSettings;
 }
 
-/** A part of the limit that is not available for data. */
+/** A part of the memory limit that is not available for data. */
 export interface MemoryPart {
   readonly what: string;
   readonly bytes: number;
@@ -29,25 +29,26 @@ export interface MemoryPlan {
   readonly parts: readonly MemoryPart[];
 }
 
-/** Memory of the program, the stacks of its threads and its allocator. */
+/** Memory for the program, the stacks of its threads, and its memory allocator. */
 const PROGRAM_BYTES = 16 * MIB;
 /**
- * Memory for client buffers, which the server does not count as used. A burst of replies fills these buffers faster
- * than the server evicts keys or refuses commands.
+ * Memory for client buffers. The server does not count these buffers as used memory. A burst of replies can fill the
+ * buffers faster than the server evicts keys or refuses commands.
  */
 const CLIENTS = { share: 1 / 32, least: 16 * MIB } as const;
 /**
- * Memory for replication streams: the part that a synchronizing replica has not received yet, and the stream of a slot
- * that is being migrated. The server does not count this memory as used. All replicas share one stream, and the server
- * always keeps its replication backlog. By default, the server disconnects a replica only when the stream is as large
- * as `most`.
+ * Memory for replication streams. It contains the part of the stream that a slow replica has not received yet, and the
+ * stream of a slot migration. The server does not count this memory as used. All replicas share one stream, and the
+ * server always keeps its replication backlog. By default, the server disconnects a replica only when the stream is as
+ * large as `most`.
  */
 const STREAM = { share: 1 / 16, least: 16 * MIB, most: 256 * MIB } as const;
 /** Memory that the allocator needs in addition to the data, as a fraction of the data. */
 const FRAGMENTATION = 0.1;
 /**
- * Memory for copies of the pages that clients change while a forked child reads the data, as a fraction of the data
- * (docs/kubernetes.md, Memory). A server that evicts keys needs more, because it continues to accept writes.
+ * Memory for copied pages, as a fraction of the data (docs/kubernetes.md, Memory). While a forked child reads the data,
+ * each page that a client changes is copied. A server that evicts keys needs more of this memory than a server that
+ * refuses writes, because an evicting server continues to accept writes.
  */
 const COPY_ON_WRITE = { refusing: 0.4, evicting: 0.6 } as const;
 
@@ -78,10 +79,11 @@ export function memoryPlan(demand: MemoryDemand): MemoryPlan {
 const BUFFER_LIMIT = "client-output-buffer-limit";
 
 /**
- * Adds settings that keep a server within its memory limit, unless they are configured. They are `maxmemory` and the
- * buffer size at which the server disconnects a slow replica or ends a slot migration. A change of the buffer size
- * restarts servers, and a change of the shape must not restart servers. So the buffer size depends only on the memory
- * limit.
+ * Adds settings that keep a server within its memory limit. Configured settings are not changed. The added settings are
+ * `maxmemory` and the buffer size at which the server disconnects a slow replica or ends a slot migration.
+ *
+ * A change of the buffer size restarts servers, and a change of the shape must not restart servers. For this reason the
+ * buffer size depends only on the memory limit.
  */
 export function withinMemory(demand: MemoryDemand): ServerSettings {
   const { limitBytes, settings } = demand;
@@ -106,7 +108,8 @@ export function describeMemory({ limitBytes, maxmemory, parts }: MemoryPlan): st
 
 /**
  * Checks that `maxmemory` fits into the limit.
- * @returns the reason why the configured `maxmemory` does not fit, or why no `maxmemory` fits. Undefined if it fits
+ * @returns the reason why the configured `maxmemory` does not fit, or why no `maxmemory` fits. Undefined if
+ * `maxmemory` fits
  */
 export function memoryProblem(demand: MemoryDemand): string | undefined {
   const plan = memoryPlan(demand);
@@ -117,8 +120,8 @@ export function memoryProblem(demand: MemoryDemand): string | undefined {
 }
 
 /**
- * Whether the server ever forks a child that reads all data. It does so for snapshots, for replicas, and for slots that
- * are migrated.
+ * Whether the server ever forks a child that reads all data. Such children write snapshots, synchronize replicas, and
+ * migrate slots.
  */
 function forks({ mode, shape, settings }: MemoryDemand): boolean {
   const persists = settings.save !== "" || settings.appendonly === true;

@@ -1,7 +1,4 @@
-/**
- * Events that a deployment survives with its configuration. For each event: which data is lost, and how long clients
- * must wait. Pure.
- */
+/** Predicts for several events which data a deployment loses, and how long clients must wait. Pure. */
 import type { Mode } from "../node";
 import { majority } from "../sentinel-plan";
 import type { ServerSettings } from "../settings/settings";
@@ -10,20 +7,18 @@ import type { Shape } from "../topology/placement";
 
 /** A planned deployment in pods. */
 export interface SurvivalSubject {
-  /** Whether a container asks the other nodes for newer data before it starts its server. */
+  /** Whether each container asks the other nodes for newer data before it starts its server. */
   readonly asksBeforeStart: boolean;
   readonly mode: Mode;
   readonly shape: Shape;
   readonly settings: ServerSettings;
-  /**
-   * Time without a reply after which Sentinels consider the primary down, milliseconds. Undefined without Sentinels.
-   */
+  /** Milliseconds without a reply after which Sentinels consider the primary down. Undefined without Sentinels. */
   readonly downAfterMs?: number | undefined;
   /** Number of zones over which the pods are spread. */
   readonly zones: number;
   /** Whether all pods run on one machine. */
   readonly oneMachine: boolean;
-  /** Whether the data is on the disk of the machine, so that it is deleted with the pod. */
+  /** Whether the data is on the disk of the machine. Such data is deleted together with the pod. */
   readonly ephemeral: boolean;
 }
 
@@ -82,9 +77,9 @@ function consequencesOf(subject: SurvivalSubject): Readonly<Record<Event, Conseq
 }
 
 /**
- * Consequences for a cluster whose shards have replicas. Before a container starts its server, it asks the replicas for
- * newer data, and a replica with newer data takes over. If a primary does not come back, a majority of the primaries
- * elects one of its replicas.
+ * Consequences for a cluster whose shards have replicas. Before a container starts its server, the container asks the
+ * replicas for newer data. If a replica has newer data, this replica takes over. If a primary does not come back, a
+ * majority of the primaries elects one of its replicas.
  */
 function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, shape, zones, oneMachine } = subject;
@@ -107,7 +102,7 @@ function cluster(subject: SurvivalSubject): Record<Event, Consequence> {
   };
 }
 
-/** Consequences for a cluster without replicas, where a shard has only the data of its own node. */
+/** Consequences for a cluster without replicas. In such a cluster, only one node has the data of each shard. */
 function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
   const gone = loses("shard", "until the pod runs again");
   const elsewhere = subject.ephemeral ? gone : restarted(subject, "power");
@@ -122,8 +117,8 @@ function lonePrimaries(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /**
- * Consequences for replication without Sentinels. When the primary fails, no replica takes over. Before the primary
- * starts again, it asks its replicas for newer data.
+ * Consequences for replication without Sentinels, with a primary that asks its replicas for newer data before each
+ * start. When the primary fails, no replica takes over.
  */
 function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const { settings, ephemeral, oneMachine, zones } = subject;
@@ -141,8 +136,8 @@ function askingPod(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /**
- * Consequences for a single server, or for a primary that does not ask its replicas. When pod 0 starts, the replicas
- * copy its data, even if their own data is newer.
+ * Consequences for a single server, or for a primary that does not ask its replicas for newer data. When pod 0 starts,
+ * the replicas copy the data of pod 0, even if the replicas' own data is newer.
  */
 function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
   const moved = subject.ephemeral ? loses("everything", "until pod 0 runs again") : restarted(subject, "power");
@@ -160,8 +155,8 @@ function firstPod(subject: SurvivalSubject): Record<Event, Consequence> {
 }
 
 /**
- * Consequences for replication with Sentinels, which promote a replica when the primary is down for too long. A server
- * that restarts before that asks the Sentinels to promote a replica that has newer data.
+ * Consequences for replication with Sentinels. Sentinels promote a replica when the primary is down for too long. A
+ * primary that restarts earlier asks the Sentinels to promote a replica with newer data.
  */
 function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, Consequence> {
   const seconds = downAfterMs / 1000;
@@ -176,7 +171,7 @@ function watched(subject: SurvivalSubject, downAfterMs: number): Record<Event, C
 }
 
 /**
- * Consequences when a server starts again with the same disk.
+ * Consequences of a restart of a server with the same disk.
  * @param cause `power` if the content of the machine's memory is lost as well
  */
 function restarted({ mode, settings }: SurvivalSubject, cause: "crash" | "power"): Consequence {
@@ -185,15 +180,15 @@ function restarted({ mode, settings }: SurvivalSubject, cause: "crash" | "power"
   return mode === "cluster" && loss === "everything" ? loses("shard", out) : loses(loss, out);
 }
 
-/** Consequences when all servers are killed at once, so that no server has time to save its data. */
+/** Consequences if all servers are killed at once. No server has time to save its data. */
 function allAtOnce(subject: SurvivalSubject): Consequence {
   const out = "until servers have started and loaded their data";
   return loses(subject.ephemeral ? "everything" : lossOnDisk(subject.settings, "crash"), out);
 }
 
 /**
- * Data that is lost although the disk is intact. A server writes to the append-only file before it replies;
- * `appendfsync` decides when the file is synced to the disk.
+ * Loss of data although the disk is intact. A server writes to the append-only file before it replies. `appendfsync`
+ * decides when the file is synced to the disk.
  */
 function lossOnDisk({ appendonly, appendfsync = "everysec", save }: ServerSettings, cause: "crash" | "power"): Loss {
   if (appendonly === true) return cause === "crash" || appendfsync === "always" ? "none" : "unsynced";
@@ -216,7 +211,7 @@ export function describeSurvival({ event, lost, out }: Survival): string {
   return `if ${EVENTS[event]}: clients lose ${lost}; clients cannot write ${out.startsWith("until") ? out : `for ${out}`}`;
 }
 
-/** A sentence that names each event after which everything is lost; undefined if there is no such event. */
+/** A sentence that names the events after which all data is lost. Undefined if there is no such event. */
 export function survivalWarning(survivals: readonly Survival[]): string | undefined {
   const worst = survivals.filter(({ loss }) => loss === "everything").map(({ event }) => EVENTS[event]);
   return worst.length === 0 ? undefined : `everything is lost if ${worst.join(", or if ")}`;

@@ -1,6 +1,6 @@
 /**
- * Checks whether the running nodes have all data of a deployment. If they have, it does no harm when the other nodes lose
- * their data.
+ * Checks whether the running nodes have all data of a deployment. If the running nodes have all data, no data is lost
+ * even if all other nodes lose their data.
  */
 import type { Connection } from "../connection";
 import { withEveryNode } from "../connections";
@@ -10,8 +10,8 @@ import { hasPrimaryRole, parseInfo } from "../topology/info";
 import { ownAllSlots } from "./resize-facts";
 
 /**
- * Whether the nodes that reply have all data. In cluster mode, they must own all slots. In replication mode, one of
- * them must be a primary that has loaded its data.
+ * Whether the nodes that reply have all data. In cluster mode, these nodes must own all slots. In replication mode, one
+ * of these nodes must be a primary that has loaded its data.
  */
 export function holdsAllData(deployment: Deployment): Promise<boolean> {
   return withEveryNode(deployment, async (attempts) => {

@@ -1,6 +1,6 @@
 /**
- * Atomic slot migration (CLUSTER MIGRATESLOTS, Valkey 9.0). The source sends the keys of the slots to the target, as a
- * primary sends its keys to a replica. Afterwards the source hands over all slots at once.
+ * Migrates slots atomically (CLUSTER MIGRATESLOTS, Valkey 9.0). The source sends the keys of the slots to the target in
+ * the way in which a primary sends its keys to a replica. After that, the source hands over all slots at once.
  */
 import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
@@ -25,8 +25,8 @@ interface MigrationJob {
 const ENDED = new Set(["success", "failed", "cancelled"]);
 
 /**
- * Whether a server has CLUSTER MIGRATESLOTS. The server itself is asked, because the version number of a fork or a
- * package does not always show this.
+ * Whether a server has CLUSTER MIGRATESLOTS. The function asks the server itself, because the version number of a fork
+ * or a package does not always tell which commands exist.
  */
 export async function supportsAtomicMigration(connection: Connection): Promise<boolean> {
   try {
@@ -39,15 +39,15 @@ export async function supportsAtomicMigration(connection: Connection): Promise<b
 
 /** A migration that its source reports as failed or cancelled. */
 export interface Setback {
-  /** State of the migration and the reason for it, in the words of the source server. */
+  /** State of the migration and the reason for this state, in the words of the source server. */
   readonly words: string;
-  /** Names of the migration's jobs. Source and target use the same names. */
+  /** Names of the jobs of the migration. The source and the target use the same names. */
   readonly jobs: readonly string[];
 }
 
 /**
  * Migrates slots atomically. Each source executes one migration after the other.
- * @returns undefined when the migration succeeded. After a setback, `isTaken` finds out where the slots are
+ * @returns undefined when the migration succeeded. If the migration failed, `isTaken` finds out where the slots are
  * @throws Failure when the server refuses
  */
 export async function migrateAtomically(
@@ -75,7 +75,10 @@ export async function migrateAtomically(
   };
 }
 
-/** Waits until no atomic migration is in progress. A resize that was killed may have started a migration. */
+/**
+ * Waits until no atomic migration is in progress. Such a migration continues even if the resize that started it was
+ * killed.
+ */
 export async function awaitMigrations(members: readonly Member[], deadline: Deadline): Promise<void> {
   await Promise.all(
     members.map(async ({ node, connection }) => {
@@ -88,10 +91,10 @@ export async function awaitMigrations(members: readonly Member[], deadline: Dead
 /**
  * Waits until a target has ended a migration that failed on the source.
  *
- * The target notices the failure later than the source. Until then, it refuses every new migration of the same slots
- * ("Slot import in progress").
- * @returns whether the target owns the slots nevertheless. A source that has already handed over the slots may still
- *   report that it cancelled the migration
+ * The target notices the failure later than the source. Until then, the target refuses every new migration of the same
+ * slots ("Slot import in progress").
+ * @returns whether the target owns the slots nevertheless. This is possible because a source can report that it
+ * cancelled a migration although it has already handed over the slots
  */
 export async function isTaken(
   { from, to }: Pick<SlotTransfer, "from" | "to">,

@@ -1,7 +1,7 @@
 /**
- * Slot migration key by key, with SETSLOT and MIGRATE. It is for servers without atomic migration, and for unfinished
- * migrations that SETSLOT began. Several batches of a source's slots are migrated at the same time, because SETSLOT
- * waits for replicas. Each batch has its own connections.
+ * Migrates slots key by key, with SETSLOT and MIGRATE. It is for servers without atomic migration, and for unfinished
+ * migrations that SETSLOT began. SETSLOT waits for replicas. To save time, several batches of a source's slots are
+ * migrated at the same time, each with its own connections.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";
@@ -15,8 +15,8 @@ import type { DatabaseSlot } from "./slot-commands";
 import { heldSlots, setSlots, SLOT_BATCH } from "./slot-commands";
 
 /**
- * Highest numbers of batches that are migrated at the same time, from one source and in all. Several batches save time,
- * because each SETSLOT waits for replicas and for a file to be written.
+ * Highest numbers of batches that are migrated at the same time: `perSource` from one source, `all` from all sources.
+ * Several batches at a time are faster, because each SETSLOT waits for replicas and for a write to disk.
  */
 const MAX_LANES = { perSource: 16, all: 64 };
 /** Target duration of one MIGRATE, milliseconds. During a MIGRATE, the source executes nothing else. */
@@ -25,7 +25,7 @@ const MAX_KEYS = 1000;
 /** Time limit for the target's answer to MIGRATE, milliseconds. A large key takes long to load. */
 const KEY_TIMEOUT_MS = 60_000;
 const MAX_ATTEMPTS = 5;
-/** Part of an error message. A server sends it while an atomic import of the slot is in progress. */
+/** Part of the error message that a server sends while an atomic import of the slot is in progress. */
 const IMPORT_IN_PROGRESS = "Slot import in progress";
 
 /** Slots with the same source and the same target. */
@@ -37,13 +37,13 @@ interface SlotGroup {
 /**
  * Migrates slots with all keys in all databases. Slots of different sources are migrated in parallel.
  *
- * It also completes earlier migrations. If a key is on both sides, the version of the slot's owner is kept, because
- * clients read that version.
+ * This function also completes earlier migrations. If both source and target have a key, the key of the slot's owner is
+ * kept, because clients read from the owner.
  * @param onMigrated called with the number of slots that have a new owner
- * @param pace `yields` is for sources under heavy load: after each MIGRATE, the source serves clients for as long as
- *   the MIGRATE took
- * @throws Failure when a server refuses, or when a target has fewer databases than its source. In the second case
- *   nothing has changed
+ * @param pace `yields` is for sources under heavy load. With it, the source serves clients after each MIGRATE for as
+ * long as the MIGRATE took
+ * @throws Failure when a server refuses a command, or when a target has fewer databases than its source. In the second
+ * case nothing has changed
  */
 export async function migrateKeyByKey(
   migrations: readonly SlotMigration[],
@@ -84,8 +84,8 @@ export async function migrateKeyByKey(
 
 /**
  * The number of databases of each source.
- * @throws Failure that names the targets with fewer databases than their sources, because some keys could not be
- *   migrated to them
+ * @throws Failure that names the targets with fewer databases than their sources. Such a target has no place for some
+ * keys of its source
  */
 async function readDatabases(
   migrations: readonly SlotMigration[],
@@ -113,9 +113,9 @@ function groupSlots(migrations: readonly SlotMigration[]): SlotGroup[] {
 }
 
 /**
- * The number of keys that a source sends with one MIGRATE. It is chosen so that a MIGRATE takes about MIGRATE_MS. A
- * source executes one MIGRATE at a time. Commands are sent one after the other, so that the measured time does not
- * include waiting for other commands.
+ * The number of keys that a source sends with one MIGRATE. The number is adjusted so that a MIGRATE takes about
+ * MIGRATE_MS. A source executes one MIGRATE at a time, so the class sends each command after the reply to the command
+ * before. Otherwise the measured time would include waiting for other commands.
  */
 class KeyBatch {
   size = 10;
@@ -146,7 +146,7 @@ interface MigrationTarget {
   readonly port: number;
 }
 
-/** Connections to a source and to each of its targets. A lane migrates one group of slots at a time. */
+/** Connections to a source and to each of its targets. The connections migrate one group of slots at a time. */
 class Lane {
   readonly #targets = new Map<string, MigrationTarget>();
 
@@ -186,8 +186,8 @@ class Lane {
   }
 
   /**
-   * Makes a target import slots. If an atomic migration of these slots has failed, the target may not know this yet,
-   * and may even begin the failed import late. Until it gives up the failed import, it refuses to import the slots
+   * Makes a target import slots. The target may not know yet that an atomic migration of these slots has failed, and
+   * can even begin the failed import late. Until the target gives up the failed import, it refuses to import the slots
    * again.
    */
   async #markImporting(slots: readonly number[], to: Member, { connection }: MigrationTarget): Promise<void> {
@@ -241,7 +241,7 @@ class Lane {
   }
 }
 
-/** A connection whose time limit for a command is long enough for large keys. */
+/** Opens a connection whose time limit for a command is long enough for large keys. */
 async function connectPatiently({ node }: Member, { deployment }: MigrationContext): Promise<Connection> {
   const connection = await deployment.connect(node);
   connection.options.commandTimeout = 2 * KEY_TIMEOUT_MS;

@@ -1,4 +1,6 @@
-/** Memory of a node's keys. It shows whether the remaining primaries have room for all keys. */
+/**
+ * Memory of each node's keys. A resize checks with these values whether the primaries that stay have room for all keys.
+ */
 import type { Connection } from "../connection";
 import { readInfoSections } from "../connection";
 import { keysInAllDatabases } from "../databases";
@@ -24,7 +26,7 @@ const NOT_KEYS = [
   "mem_cluster_links",
 ];
 
-/** Reads the memory use of every member, by node name. */
+/** Reads the memory use of every node. The result is by node name. */
 export async function readMemoryUse(members: readonly Member[]): Promise<Map<string, MemoryUse>> {
   const uses = await Promise.all(members.map(({ connection }) => memoryUseOf(connection)));
   return new Map(uses.map((use, index) => [members[index]?.node.name ?? "", use]));
@@ -39,7 +41,7 @@ async function memoryUseOf(connection: Connection): Promise<MemoryUse> {
   return { keys: isEmpty ? 0 : Math.max(0, used - other), used, limit: bytes("maxmemory") };
 }
 
-/** A node's used memory, bytes. */
+/** Memory that a node uses, bytes. */
 export async function readUsedMemory(connection: Connection): Promise<number> {
   return infoNumber(parseInfo(await connection.info("memory")), "used_memory") ?? 0;
 }

@@ -1,4 +1,4 @@
-/** Context for atomic slot migration and for migration key by key. */
+/** Common context of the two kinds of slot migration: atomic, and key by key. */
 import type { ReportProgress } from "../../lib/progress";
 import type { Deployment } from "../deployment";
 import type { Deadline } from "../membership/deadline";
@@ -14,7 +14,7 @@ export interface SlotMigration {
 /** The cluster in which slots are migrated, and functions for waiting and for reporting progress. */
 export interface MigrationContext {
   readonly deployment: Deployment;
-  /** Finds the member with a name. */
+  /** Finds a node of the cluster by name. */
   readonly member: (name: string) => Member;
   readonly deadline: Deadline;
   readonly signal?: AbortSignal | undefined;

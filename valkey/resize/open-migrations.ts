@@ -1,4 +1,4 @@
-/** Finds slot migrations that SETSLOT began and that have not ended, and ends them. */
+/** Finds unfinished slot migrations that SETSLOT began, and ends these migrations. */
 import { groupBy } from "../../lib/group-by";
 import { readClusterDatabases } from "../databases";
 import type { MemberState } from "../membership/member-state";
@@ -16,17 +16,17 @@ interface MarkedSlot {
 
 /** The slots of a cluster that are marked as MIGRATING or IMPORTING. */
 export interface OpenMigrations {
-  /** Migrations that began and have not ended. Keys of their slots may be on both sides. */
+  /** Migrations that have begun and have not ended. Both the source and the target may have keys of the slot. */
   readonly begun: readonly SlotMigration[];
-  /** Marks of migrations that have ended or are impossible. Each is listed with the primary that has the mark. */
+  /** Marks of migrations that have ended or are impossible. Each mark is listed with the primary that has this mark. */
   readonly stale: readonly MarkedSlot[];
-  /** Reasons why the migrations must not be ended. */
+  /** Reasons why the open migrations must not be ended. */
   readonly reasons: readonly string[];
 }
 
 /**
- * The open migrations of a cluster. A mark on one side is enough, because the mark on the other side may be lost or not
- * set yet. The mark of a replica counts as a mark of its primary. Pure.
+ * The open migrations of a cluster. A mark on the source or on the target is enough, because one of the two marks can
+ * be lost or not set yet. The mark of a replica counts as a mark of its primary. Pure.
  */
 export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   const byId = new Map(states.map((state) => [state.view.selfId, state]));
@@ -36,7 +36,7 @@ export function openMigrations(states: readonly MemberState[]): OpenMigrations {
   };
   const ownerOf = (slot: number): MemberState | undefined =>
     states.find((state) => selfEntry(state).slots.some(({ from, to }) => from <= slot && slot <= to));
-  /** The target of the migration to which a mark belongs; undefined if the mark is stale. */
+  /** The target of the migration to which a mark belongs. Undefined if the migration has ended or is impossible. */
   const targetOf = ({ slot, direction, peerId }: OpenSlot, marking: MemberState): MemberState | undefined => {
     const owner = ownerOf(slot);
     const target = direction === "migrating" ? primaryOf(peerId) : marking;
@@ -66,8 +66,8 @@ export function openMigrations(states: readonly MemberState[]): OpenMigrations {
 }
 
 /**
- * Ends open migrations. A migration whose target has no keys is cancelled; all others are completed. Also clears stale
- * marks.
+ * Ends open migrations. A migration whose target has no keys is cancelled. All other migrations are completed. The
+ * function also clears marks of migrations that have ended or are impossible.
  */
 export async function finishOpenMigrations({ begun, stale }: OpenMigrations, context: MigrationContext): Promise<void> {
   await clearMarks(stale, context);
@@ -98,7 +98,7 @@ async function clearMarks(marks: readonly MarkedSlot[], { member }: MigrationCon
   );
 }
 
-/** Migrations whose target has no keys yet, in any database. */
+/** The migrations whose target has no keys of the slot yet, in any database. */
 async function withoutKeys(
   migrations: readonly SlotMigration[],
   { member }: MigrationContext,

@@ -20,24 +20,24 @@ import { failbackPlan, planResize, repairRefusals, withoutBalancing } from "./re
 import type { ResizeHandlers, ResizeState } from "./resize-states";
 
 /**
- * Highest number of plans in one resize. A new plan is needed after a failover, and after a server cancelled a
+ * Highest number of plans in one resize. A new plan is needed after a failover, or after a server cancelled a
  * migration.
  */
 const MAX_PLANS = 5;
 /**
- * Time limit for the cluster to become ready for a plan by itself, milliseconds. During this time the resize executes
- * no step.
+ * Milliseconds that a resize waits for the cluster to become ready for a plan. The resize executes no step during this
+ * time.
  */
 const PATIENCE_MS = 20_000;
-/** Time limit for nodes to learn of each other by gossip, milliseconds. They usually take one or two seconds. */
+/** Time limit for nodes to learn of each other by gossip, milliseconds. Gossip usually takes one or two seconds. */
 const GOSSIP_MS = 5000;
 
 /**
- * Gives a cluster that serves all slots a different shape. If an earlier resize was interrupted, it is completed first
- * (see resize-states.ts).
- * @param connections connections to the nodes of the deployment and to the leaving nodes
+ * Gives a cluster that serves all slots a different shape. If an earlier resize was interrupted, this function first
+ * completes that resize (see resize-states.ts).
+ * @param connections connections to the nodes of the deployment, and to the nodes that leave
  * @throws Failure with the reasons why the cluster must not be changed, or with the missing conditions when the time is
- *   up
+ * up
  */
 export async function resizeCluster(
   deployment: Deployment,
@@ -48,7 +48,7 @@ export async function resizeCluster(
   return new Resize(deployment, connections, shape, options).run();
 }
 
-/** The latest facts that were read from the nodes, and an executor that sends commands to them. */
+/** The latest facts from the nodes, and an executor that sends commands to the nodes. */
 interface Inspection {
   readonly states: readonly MemberState[];
   readonly executor: ResizeExecutor;
@@ -146,7 +146,10 @@ class Resize {
     return "agree";
   }
 
-  /** Makes nodes forget former IDs of other nodes. A repair does this before it resets a node that remembers such an ID. */
+  /**
+   * Makes nodes forget former IDs of other nodes. During a repair, this must happen before a node that remembers such
+   * an ID is reset.
+   */
   async #forgetFormer(): Promise<void> {
     const { states, executor } = this.#last();
     const ids = formerIdentities(states);
@@ -219,7 +222,7 @@ class Resize {
     return "inspect";
   }
 
-  /** Reads every node. @throws Failure when the cluster must not be changed */
+  /** Reads the facts of every node. @throws Failure when the cluster must not be changed */
   async #read(): Promise<Inspection> {
     let now = await readMemberStates(this.connections);
     this.#refuse(resizeBlockers(now.states, this.#leaving, this.#absent));

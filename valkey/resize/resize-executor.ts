@@ -1,4 +1,6 @@
-/** Executes the plan of a resize. It sends the commands of each step, and waits until all nodes agree on the result. */
+/**
+ * Executes the plan of a resize. It sends the commands of each step, and waits until all nodes report the same result.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";
 import type { Deployment } from "../deployment";
@@ -27,20 +29,20 @@ import { migrateSlots } from "./slot-migration";
 import type { SlotTransfer } from "./slot-transfers";
 
 /**
- * Setting that keeps shards which lose all their slots. Without it, the primary of a shard without slots becomes a
- * replica of the slots' new owner, and copies all keys of that owner.
+ * Setting for shards that lose all their slots. With this setting, the primary of such a shard stays a primary. Without
+ * this setting, the primary would become a replica of the slots' new owner, and would copy all keys of the new owner.
  */
 const KEEP_EMPTY_SHARDS: ReadonlyMap<string, string> = new Map([["cluster-allow-replica-migration", "no"]]);
 /** Time after which CLUSTER FAILOVER is sent again, milliseconds. By default, a replica gives up after 5 s. */
 const FAILOVER_RETRY_MS = 6000;
 
 /**
- * Milliseconds between the migration of the last slots and the reset of leaving nodes. In this time leaving nodes
+ * Milliseconds from the migration of the last slots to the reset of the nodes that leave. During this time, these nodes
  * redirect clients, so that clients learn the new owners of the slots.
  */
 const REDIRECTION_MS = 1000;
 
-/** Executes the steps of a resize. An executor is valid for one reading of the nodes only. */
+/** Executes the steps of a resize. An executor is valid only until the facts of the nodes are read again. */
 export class ResizeExecutor {
   readonly #member: (name: string) => Member;
   /** Names of the nodes that are part of the cluster now. */
@@ -58,7 +60,7 @@ export class ResizeExecutor {
     this.#participants = new Set(participants(states).map(({ name }) => name));
   }
 
-  /** The members that are part of the cluster now. */
+  /** The nodes that are part of the cluster now. */
   get participants(): Member[] {
     return this.members.filter(({ node }) => this.#participants.has(node.name));
   }
@@ -69,7 +71,7 @@ export class ResizeExecutor {
   }
 
   /**
-   * Executes a plan. After a cancelled migration, the rest of the plan is not executed.
+   * Executes a plan. If a server cancels a migration, the rest of the plan is not executed.
    * @returns descriptions of migrations that servers cancelled
    */
   async execute(plan: ResizePlan): Promise<string[]> {
@@ -98,7 +100,10 @@ export class ResizeExecutor {
     }
   }
 
-  /** Waits until all participants see the same healthy cluster, and all replicas are linked to their primaries. */
+  /**
+   * Waits until all nodes of the cluster report the same healthy cluster, and all replicas are linked to their
+   * primaries.
+   */
   async waitForAgreement(deadline = this.deadline): Promise<void> {
     const { participants } = this;
     deadline.restart();
@@ -120,9 +125,9 @@ export class ResizeExecutor {
   }
 
   /**
-   * Makes all other nodes forget the named nodes, which have no slots, and then resets the named nodes. After FORGET, a
-   * server ignores announcements of the forgotten node for 60 s. In this time, all other servers can forget the node
-   * too.
+   * Makes all other nodes forget the named nodes, and then resets the named nodes. The named nodes must have no slots.
+   * After FORGET, a server ignores announcements of the forgotten node for 60 s. During this time, all other servers
+   * can forget the node too.
    */
   async forget(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
@@ -143,7 +148,7 @@ export class ResizeExecutor {
     await this.waitForAgreement();
   }
 
-  /** Makes all participants forget node IDs that no longer belong to a node. */
+  /** Makes all nodes of the cluster forget the given IDs. No present node has one of these IDs. */
   forgetIds(ids: readonly string[]): Promise<void> {
     return this.#sendForget(this.participants, ids);
   }
@@ -166,8 +171,8 @@ export class ResizeExecutor {
   }
 
   /**
-   * @param twice whether present nodes also meet the new nodes, so that the new nodes learn sooner which node serves
-   *   which slots
+   * @param twice whether present nodes also meet the new nodes. If they do, the new nodes learn sooner which node
+   * serves which slots
    */
   async #meet(names: readonly string[], twice: boolean): Promise<void> {
     if (names.length === 0) return;
@@ -219,8 +224,8 @@ export class ResizeExecutor {
   }
 
   /**
-   * Makes nodes primaries by CLUSTER REPLICATE NO ONE (Valkey 9.0). On older servers, a reset makes a node a primary,
-   * and the node then has to meet the other nodes again.
+   * Makes nodes primaries by CLUSTER REPLICATE NO ONE (Valkey 9.0). On older servers, a reset makes a node a primary.
+   * After the reset, the node has to meet all other nodes again.
    */
   async #makePrimaries(names: readonly string[], twice: boolean): Promise<void> {
     if (names.length === 0) return;
@@ -254,7 +259,7 @@ export class ResizeExecutor {
     return setbacks;
   }
 
-  /** The members of shards that give all their slots away. */
+  /** The nodes of all shards that give all their slots away. */
   #emptiedBy(transfers: readonly SlotTransfer[]): Member[] {
     const givenBy = (name: string): number =>
       countSlots(transfers.filter(({ from }) => from === name).flatMap(({ ranges }) => ranges));
@@ -294,7 +299,7 @@ async function describeStrayKeys(members: readonly Member[]): Promise<string | u
   return holder === undefined ? undefined : `${holder.name} serves no slots but holds ${holder.keys} keys`;
 }
 
-/** Waits for a reply, and ignores an error whose message matches. @throws any other error of the reply */
+/** Waits for a reply. Ignores an error if its message matches the pattern. @throws any other error of the reply */
 async function ignoreError(message: RegExp, reply: Promise<unknown>): Promise<void> {
   try {
     await reply;

@@ -1,6 +1,6 @@
 /**
- * Facts that a resize derives from the views of the nodes: which nodes take part, which nodes have joined only in part,
- * and what blocks the resize. Pure.
+ * Facts for a resize, derived from the nodes' views of the cluster: which nodes take part, which nodes have joined only
+ * in part, and why the resize is blocked. Pure.
  */
 import type { MemberState } from "../membership/member-state";
 import { selfEntry, unknownNodes } from "../membership/member-state";
@@ -10,8 +10,8 @@ import type { MemoryUse } from "./memory-use";
 import type { ResizeNode } from "./resize-plan";
 
 /**
- * Whether the nodes already form a cluster: at least one node sees all slots served, and all primaries with slots know
- * each other.
+ * Whether the nodes already form a cluster. This is true if at least one node sees that all slots are served, and all
+ * primaries with slots know each other.
  */
 export function servesAllSlots(states: readonly MemberState[]): boolean {
   const owners = states.filter(hasSlots);
@@ -30,22 +30,25 @@ function hasSlots(state: MemberState): boolean {
   return selfEntry(state).slots.length > 0;
 }
 
-/** The nodes that know all primaries with slots and that all these primaries know. */
+/**
+ * The nodes that take part in the cluster. Such a node knows all primaries with slots, and all these primaries know the
+ * node.
+ */
 export function participants(states: readonly MemberState[]): MemberState[] {
   const owners = states.filter(hasSlots);
   return states.filter((state) => owners.every((owner) => knows(state, owner) && knows(owner, state)));
 }
 
 /**
- * Nodes without slots that must be reset first, because their joining or leaving was interrupted. For each of them, one
- * of these conditions is true:
+ * Nodes without slots that must be reset before a resize, because an earlier resize was interrupted while these nodes
+ * joined or left the cluster. For each such node, one of these conditions is true:
  *
- * - Some members know the node and others do not, or the node knows members that do not know it.
- * - The node remembers another of these nodes by the node ID that the other node had before its reset.
- * - The node is a replica of such a node. A replica cannot forget its primary.
+ * - Some nodes of the cluster know the node and some do not, or the node knows nodes that do not know it.
+ * - The node remembers a second node of this list by the node ID that the second node had before its reset.
+ * - The node is a replica of a node in this list. A replica cannot forget its primary.
  *
- * A staying replica that has keys is not in the list, because members that were told to forget it accept it again after
- * a minute.
+ * A replica that stays and has keys is not in the list. If some nodes forgot this replica, these nodes accept it again
+ * after a minute.
  */
 export function halfJoinedNodes(states: readonly MemberState[], leaving: ReadonlySet<string>): string[] {
   const taking = new Set(participants(states));
@@ -61,7 +64,7 @@ export function halfJoinedNodes(states: readonly MemberState[], leaving: Readonl
   return [...new Set([...halfJoined, ...replicas].map(({ name }) => name))];
 }
 
-/** Node IDs that members without slots remember, and that other nodes had before a reset. */
+/** Former IDs of nodes that nodes without slots still remember. A node gets a new ID when it is reset. */
 export function formerIdentities(states: readonly MemberState[]): string[] {
   const found = states.flatMap((state) =>
     [...state.view.topology.nodes.values()].filter((known) => isFormerIdentity(states, state, known)),
@@ -77,12 +80,12 @@ function isAlone(state: MemberState, states: readonly MemberState[]): boolean {
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Old node IDs of members that lost their data and came back empty under new IDs.
+ * Former IDs of nodes that lost their data and came back empty with new IDs.
  *
- * An old ID belongs to no present node, serves no slots, has no replicas, and is marked as failed by all members that
- * know it. There must be at least as many empty nodes as old IDs. Leaving nodes that do not run do not come back, so
- * they are not counted.
- * @param absent names of leaving nodes that do not run
+ * No present node has such an ID, and such an ID has no slots and no replicas. All nodes that know the ID mark it as
+ * failed. The number of empty nodes must be at least the number of such IDs. Nodes that leave and do not run are not
+ * counted, because such nodes do not come back.
+ * @param absent names of nodes that are to leave and do not run
  */
 export function lostIdentities(
   states: readonly MemberState[],
@@ -103,7 +106,7 @@ export function lostIdentities(
   return others.length <= empty.length ? lost : forGood;
 }
 
-/** First labels of the host names under which members know a node. They are names of pods. */
+/** First labels of the host names by which nodes know a given ID. These labels are names of pods. */
 function hostNames(states: readonly MemberState[], id: string): string[] {
   return states.flatMap(({ view }) => view.topology.nodes.get(id)?.address.hostname?.split(".", 1) ?? []);
 }
@@ -113,7 +116,7 @@ function isIdle(state: MemberState): boolean {
   return selfEntry(state).role === "primary" && !hasSlots(state) && state.keys === 0;
 }
 
-/** Whether a view does not contain a node, or shows it as failed and without slots. */
+/** Whether a view of the cluster lacks a node, or shows the node as failed and without slots. */
 function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
   const known = topology.nodes.get(id);
   if (known === undefined) return true;
@@ -121,9 +124,9 @@ function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
 }
 
 /**
- * Names of nodes that came back without their data and have not completed their return. Such a node is in one of two
- * states: members know its host only under its former node ID, or the node has already met some members. The first
- * label of the host is the name of the node.
+ * Names of nodes that came back without their data and have not completed their return. For such a node, one of two
+ * conditions is true. Either the cluster knows the host of the node only with its former node ID, or the node has
+ * already met some other nodes. The first label of the host is the name of the node.
  */
 export function returnedEmpty(states: readonly MemberState[]): string[] {
   const present = new Set(states.map(({ view }) => view.selfId));
@@ -135,12 +138,12 @@ export function returnedEmpty(states: readonly MemberState[]): string[] {
   return returned.map(({ name }) => name);
 }
 
-/** Whether these nodes together serve every slot. If they do, no other node has the only copy of a key. */
+/** Whether the given nodes together serve every slot. If this is true, no other node has the only copy of a key. */
 export function ownAllSlots(states: readonly MemberState[]): boolean {
   return countSlots(normaliseRanges(states.flatMap((state) => selfEntry(state).slots))) === SLOT_COUNT;
 }
 
-/** The reasons why the cluster must not be changed at all. */
+/** The reasons why the cluster must not be changed. */
 export function resizeBlockers(
   states: readonly MemberState[],
   leaving: ReadonlySet<string>,
@@ -163,12 +166,13 @@ export function resizeBlockers(
 }
 
 /**
- * Whether an entry in the view of a node without slots is an old identity of a different node, from before a reset.
+ * Whether an entry in a node's view is a former ID of a different node, which was reset. The node with this view has no
+ * slots.
  *
- * This happens when a resize is killed after it has reset one of two leaving nodes, because the second node still
- * remembers the first. The entry has no slots and the address of one of the nodes. After the reset node has replied
- * under its new node ID, the entry has no address. Such an entry counts as an old identity if the node with this view
- * knows a primary of this cluster.
+ * Such an entry remains if a resize is killed after the reset of the first of two nodes that leave, because the second
+ * node still remembers the first node. The entry has no slots, and has the address of one of the nodes. After the reset
+ * node has replied with its new ID, the entry has no address. The entry counts as a former ID if the node with this
+ * view knows a primary of this cluster.
  */
 function isFormerIdentity(
   states: readonly MemberState[],

@@ -1,4 +1,4 @@
-/** The plan of a resize: the ordered steps that give a serving cluster a different shape. Pure. */
+/** The plan of a resize. Its ordered steps give a cluster a different shape while the cluster serves clients. Pure. */
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { Shape } from "../topology/placement";
@@ -12,8 +12,8 @@ import { planTransfers } from "./slot-transfers";
 /** A node at the beginning of a resize. */
 export interface ResizeNode extends CurrentNode {
   /**
-   * For a staying node: whether the node and all primaries know each other. For a leaving node: whether the node and at
-   * least one other node know each other.
+   * Whether enough nodes know each other. For a node that stays, the node and all primaries must know each other. For a
+   * node that leaves, the node and at least one other node must know each other.
    */
   readonly met: boolean;
   /** Memory of the node's keys, bytes. */
@@ -31,14 +31,15 @@ export interface ReplicaAssignment {
 }
 
 /**
- * Steps of a resize, by node name, in the order of execution. Each list is completed before the next list begins. Every
+ * Steps of a resize, in the order of execution, by node name. Each list is completed before the next list begins. Every
  * slot has a primary at all times. If there are enough nodes, a primary gets its replicas before it gets slots.
  */
 export interface ResizePlan {
   /** New nodes that must meet all other nodes. */
   readonly meet: readonly string[];
   /**
-   * Manual failovers (CLUSTER FAILOVER). They are needed if a primary leaves or the zones require a different primary.
+   * Manual failovers (CLUSTER FAILOVER). A failover is needed if a primary leaves, or if the zones require a different
+   * primary.
    */
   readonly failOver: readonly Failover[];
   /** Nodes without slots that become replicas. */
@@ -49,13 +50,16 @@ export interface ResizePlan {
   readonly reattach: readonly ReplicaAssignment[];
   /** Slots that change their primary. */
   readonly migrate: readonly SlotTransfer[];
-  /** Nodes of shards that gave all their slots away. They become replicas of other primaries. */
+  /** Nodes of shards that have given all their slots away. These nodes become replicas of other primaries. */
   readonly reassign: readonly ReplicaAssignment[];
-  /** Nodes that leave the cluster. They have no slots any more. First all other nodes forget them, then they are reset. */
+  /**
+   * Nodes that leave the cluster. These nodes have no slots any more. All other nodes forget these nodes, and then
+   * these nodes are reset.
+   */
   readonly forget: readonly string[];
 }
 
-/** Decision on how to change a cluster. */
+/** The decision whether and how to change a cluster. */
 export type ResizeDecision =
   /**
    * No change is needed: the cluster has the wanted shape, its slots are evenly distributed, and no replica is in the
@@ -66,10 +70,10 @@ export type ResizeDecision =
   | { readonly kind: "refused"; readonly reasons: readonly string[] };
 
 /**
- * Compares a cluster that serves all slots with the wanted shape. If an earlier plan was executed only in part, this
- * call plans the rest.
- * @param nodes staying and leaving nodes. There are as many staying nodes as the shape needs, and their zones can
- *   separate replicas from primaries
+ * Compares a cluster that serves all slots with the wanted shape. If an earlier plan was executed only in part, the new
+ * plan contains the rest.
+ * @param nodes all nodes, including nodes that leave. The number of nodes that stay is the number that the shape
+ * needs. The zones of these nodes can separate replicas from primaries
  */
 export function planResize(nodes: readonly ResizeNode[], shape: Shape): ResizeDecision {
   const shards = desiredShards(nodes, shape);
@@ -101,8 +105,8 @@ export function failbackPlan(nodes: readonly ResizeNode[], shape: Shape): Resize
 }
 
 /**
- * The plan without the moves of slots that only make their numbers even. A repair leaves an uneven spread as it is,
- * because somebody may have chosen it. Undefined if nothing else is to be done.
+ * The plan without slot migrations that only balance the numbers of slots. A repair does not balance slots, because
+ * somebody may have chosen the uneven distribution. Undefined if the plan has no steps of a different kind.
  */
 export function withoutBalancing(plan: ResizePlan): ResizePlan | undefined {
   const changesShards = [plan.promote, plan.reassign, plan.forget].some(({ length }) => length > 0);
@@ -111,7 +115,7 @@ export function withoutBalancing(plan: ResizePlan): ResizePlan | undefined {
   return Object.values(rest).some(({ length }) => length > 0) ? rest : undefined;
 }
 
-/** Reasons why a repair must not carry out a plan. */
+/** Reasons why a repair must not execute a plan. */
 export function repairRefusals({ migrate, failOver }: ResizePlan, { handOver }: RepairLimits): string[] {
   return compact([
     migrate.length > 0 ? "slots would move between shards; only an update may move slots" : undefined,
@@ -157,9 +161,9 @@ function planRoles(nodes: readonly ResizeNode[], shards: readonly DesiredShard[]
 /** Steps that make nodes replicas. */
 type ReplicaStep = "attach" | "reattach" | "reassign";
 
-/** Changes of primaries, by node name. */
+/** Changes of the primaries, by node name. */
 interface Roles {
-  /** Future primaries, by the name of the present primary. */
+  /** The node that takes over, by the name of the present primary. */
   readonly successorOf: ReadonlyMap<string, string>;
   /** Replicas that become primaries of new shards. */
   readonly promoted: ReadonlySet<string>;
@@ -177,19 +181,25 @@ function dissolvedShards(
   return new Set(owners.filter((name) => !primaries.has(name) && !successorOf.has(name)));
 }
 
-/** The primary that a node follows after the failovers. */
+/** The primary of a node after the failovers. */
 function followedAfterFailovers({ name, primary }: ResizeNode, { successorOf }: Roles): string | undefined {
   return successorOf.get(name) ?? successorOf.get(primary ?? "") ?? primary;
 }
 
-/** The step in which a node becomes a replica of a primary, if it does not follow this primary after the failovers. */
+/**
+ * The step in which a node becomes a replica of a primary. It is for nodes that do not follow this primary after the
+ * failovers.
+ */
 function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: Roles): ReplicaStep {
   if (roles.dissolved.has(name) || roles.dissolved.has(present ?? "")) return "reassign";
   const isFree = present === undefined && !roles.successorOf.has(name);
   return isFree && !roles.promoted.has(primary) ? "attach" : "reattach";
 }
 
-/** Reasons against the plan: primaries that would exceed their maxmemory and therefore refuse writes or evict keys. */
+/**
+ * Reasons against the plan. Each reason is a primary that would exceed its maxmemory, and would therefore refuse writes
+ * or evict keys.
+ */
 function memoryReasons(
   nodes: readonly ResizeNode[],
   successorOf: ReadonlyMap<string, string>,

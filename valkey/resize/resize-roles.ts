@@ -1,7 +1,6 @@
 /**
- * Roles of the nodes in a cluster of a new shape, with as little change as possible: which node becomes the primary of
- * which slots, and which nodes become its replicas. Pure. Each of the three steps uses an algorithm from the
- * literature:
+ * Roles of the nodes in a cluster of a new shape: the primary of each slot, and the replicas of each primary. As few
+ * roles and slots as possible change. Pure. Each of the three steps uses an algorithm from the literature:
  *
  * 1. `shardsToKeep`: the present shards that continue, so that as many slots as possible stay where they are. A set of
  *    shards is possible if each of them can have a primary in a zone with room. These sets are the independent sets of
@@ -13,8 +12,8 @@
  * 3. `assignReplicas` (replica-assignment.ts): a primary for every replica. This is also a matching by augmenting
  *    paths.
  *
- * A minimum-cost assignment (Hungarian algorithm) is not needed: the slots that move depend only on the shards that
- * continue, not on the zones of their primaries.
+ * A minimum-cost assignment (Hungarian algorithm) is not needed, because the slots that move depend only on the shards
+ * that continue. They do not depend on the zones of the primaries.
  */
 import type { PlacedNode, Shape } from "../topology/placement";
 import { distributePrimaries, groupByZone, maxPrimariesInZone } from "../topology/placement";
@@ -26,7 +25,7 @@ import { countSlots, SLOT_COUNT } from "../topology/slots";
 export interface CurrentNode extends PlacedNode {
   /** Whether the node leaves the cluster. */
   readonly leaving: boolean;
-  /** The name of the primary that the node follows; undefined for a primary. */
+  /** Name of the primary that the node follows. Undefined if the node is a primary. */
   readonly primary: string | undefined;
   readonly slots: readonly SlotRange[];
 }
@@ -36,16 +35,16 @@ export interface DesiredShard {
   readonly primary: string;
   readonly replicas: readonly string[];
   /**
-   * The present primary of the shard's slots. It may differ from the future primary. Undefined for a shard that has no
+   * The present primary of the shard's slots. The future primary can be a different node. Undefined if the shard has no
    * slots yet.
    */
   readonly previousPrimary: string | undefined;
 }
 
-/** Order of names in which n-2 comes before n-10. */
+/** An order of names that puts n-2 before n-10. */
 const NAMES = new Intl.Collator("en", { numeric: true });
 
-/** A present primary with slots, and the nodes of its shard that stay. */
+/** A present primary with slots, and the nodes of the shard that stay in the cluster. */
 interface PresentShard {
   readonly primary: CurrentNode;
   readonly staying: readonly CurrentNode[];
@@ -60,12 +59,12 @@ interface FuturePrimary {
 /**
  * The shards of the wanted shape.
  *
- * Present shards continue if one of their nodes stays; shards with the most slots come first. A continuing shard keeps
- * its present primary if that node stays and the zones allow it. The number of primaries in a zone is limited, so that
- * every replica can have its primary in a different zone. New shards get nodes without slots as primaries. As far as
- * possible, replicas keep their primary.
- * @param nodes all nodes. There are exactly as many staying nodes as the shape needs, and their zones allow the shape
- *   (`distributePrimaries`)
+ * A present shard can continue if one of its nodes stays. Shards with the most slots come first. A shard that continues
+ * keeps its present primary if that node stays and the zones allow this primary. The number of primaries in a zone is
+ * limited, so that every replica can have its primary in a different zone. New shards get nodes without slots as
+ * primaries. As far as possible, replicas keep their primary.
+ * @param nodes all nodes, including nodes that leave. The number of nodes that stay is the number that the shape
+ * needs. The zones of these nodes allow the shape (`distributePrimaries`)
  */
 export function desiredShards(nodes: readonly CurrentNode[], shape: Shape): DesiredShard[] {
   const staying = nodes.filter(({ leaving }) => !leaving);
@@ -96,12 +95,11 @@ export interface Failover {
 }
 
 /**
- * Failovers that spread the primaries evenly over the zones. They are needed because earlier failovers may have moved
- * most primaries into one zone. If that zone failed, too few primaries would remain to elect new primaries. Nodes stay
- * in their shards.
+ * Failovers that spread the primaries evenly over the zones. Earlier failovers may have moved most primaries into one
+ * zone. If that zone failed, too few primaries would remain to elect new primaries. All nodes stay in their shards.
  * @param nodes nodes of a cluster that has the shape, and in which no replica is in the zone of its primary
  * @returns an empty list if the spread is already even, or if the zones of the shards' nodes do not allow an even
- *   spread
+ * spread
  */
 export function failbacks(nodes: readonly CurrentNode[], shape: Shape): Failover[] {
   const sizes = new Map([...groupByZone(nodes)].map(([zone, members]) => [zone, members.length]));
@@ -148,13 +146,13 @@ function choosePrimaries(
   return primaries;
 }
 
-/** Number of primaries in each zone, and the largest number that each zone may have. */
+/** Number of primaries in each zone, and the highest allowed number for each zone. */
 class ZoneCapacity {
   readonly #taken = new Map<string, number>();
 
   constructor(private readonly limits: ReadonlyMap<string, number>) {}
 
-  /** Limits with which every replica can have its primary in a different zone. */
+  /** Limits for each zone. With these limits, every replica can have its primary in a different zone. */
   static keepingReplicasApart(staying: readonly PlacedNode[], shape: Shape): ZoneCapacity {
     return new ZoneCapacity(
       new Map([...groupByZone(staying)].map(([zone, members]) => [zone, maxPrimariesInZone(members.length, shape)])),
@@ -179,10 +177,10 @@ class ZoneCapacity {
 }
 
 /**
- * The shards that continue. A greedy algorithm takes shards in the order of their number of slots, largest first. It
- * skips a shard if the zones do not have enough room for this shard and the shards taken before. Differences of less
- * than one slot from an even share are ignored. Among equal shards, shards whose primary stays come first, and then
- * shards in zones with few primaries.
+ * The present shards that continue. A greedy algorithm takes shards in the order of their number of slots, largest
+ * first. It skips a shard if the zones do not have enough room for this shard and the shards taken before. Differences
+ * of less than one slot from an even share are ignored. Among equal shards, shards whose primary stays come first, and
+ * then shards in zones with few primaries.
  */
 function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: ZoneCapacity): PresentShard[] {
   const even = SLOT_COUNT / shards.length;
@@ -209,8 +207,8 @@ function shardsToKeep(shards: readonly PresentShard[], wanted: number, zones: Zo
 }
 
 /**
- * A zone for the primary of each shard. It is the zone of the present primary if that node stays and the zone has room.
- * Otherwise it is the zone of a different node of the shard.
+ * A zone for the primary of each shard. If the present primary stays and its zone has room, the zone of the present
+ * primary is chosen. Otherwise the zone of a different node of the shard is chosen.
  */
 function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity): Map<PresentShard, string> {
   const placed = new Map<PresentShard, string>();
@@ -228,14 +226,17 @@ function choosePrimaryZones(shards: readonly PresentShard[], zones: ZoneCapacity
 
 /**
  * Places a shard's primary in a zone along a shortest augmenting path. To make room, other shards change their zone.
- * @returns false, with nothing changed, when there is no such path
+ * @returns whether such a path exists. If false, nothing has changed
  */
 function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zones: ZoneCapacity): boolean {
   const counts = countEach(placed.values());
   const taken = (zone: string): number => counts.get(zone) ?? 0;
   const zonesOf = ({ staying }: PresentShard): string[] =>
     [...new Set(staying.map(({ zone }) => zone))].sort((a, b) => taken(a) - taken(b));
-  /** The zones reached so far. Each has the shard that would move there, and the zone that this shard would leave. */
+  /**
+   * The zones reached so far. For each zone, the entry has the shard that would move into this zone, and the zone that
+   * this shard would leave.
+   */
   const reached = new Map<string, { mover: PresentShard; from: string | undefined }>();
   for (const zone of zonesOf(shard)) reached.set(zone, { mover: shard, from: undefined });
   // A Map is iterated in the order of insertion, and the iteration includes entries that are added during it. So this
@@ -258,7 +259,10 @@ function placeShard(shard: PresentShard, placed: Map<PresentShard, string>, zone
   return false;
 }
 
-/** The present primary if it stays and is in the zone. Otherwise the first node of the shard in the zone. */
+/**
+ * The future primary of a shard in a zone. It is the present primary if the present primary stays and is in the zone.
+ * Otherwise it is the first node of the shard in the zone.
+ */
 function primaryInZone({ primary, staying }: PresentShard, zone: string): CurrentNode {
   if (!primary.leaving && primary.zone === zone) return primary;
   const [first] = staying.filter((node) => node.zone === zone).sort((a, b) => NAMES.compare(a.name, b.name));
@@ -267,9 +271,9 @@ function primaryInZone({ primary, staying }: PresentShard, zone: string): Curren
 }
 
 /**
- * The primary of a new shard, chosen among nodes without slots. In order of preference, it is a node with replicas, a
- * node that follows no primary, a replica of a primary that has more replicas than wanted, or any node. Among equal
- * nodes, a node in the zone with the fewest primaries is chosen.
+ * The primary of a new shard, chosen among the nodes without slots. The order of preference is: a node with replicas, a
+ * node that follows no primary, a replica of a primary that has more replicas than wanted, any node. Among equal nodes,
+ * the function chooses a node in the zone with the fewest primaries.
  */
 function newPrimary(
   staying: readonly CurrentNode[],
@@ -292,7 +296,7 @@ function newPrimary(
   return best;
 }
 
-/** The replicas that a primary has and may keep. Replicas in different zones come first in the list. */
+/** The present replicas that a primary is allowed to keep. Replicas in different zones come first in the list. */
 function presentReplicas(
   { node: primary, previousPrimary }: FuturePrimary,
   others: readonly CurrentNode[],

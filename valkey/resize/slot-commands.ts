@@ -1,10 +1,10 @@
-/** Commands for many slots, which are sent in batches. */
+/** Commands for many slots. The commands are sent in batches. */
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 
 /**
- * Number of slots that are migrated together. It is small, so that a killed resize leaves few migrations open. It is
- * large enough that round trips do not dominate the time.
+ * Number of slots that are migrated together. The number is small, because a killed resize must leave only few
+ * migrations open. It is large enough that round trips do not dominate the time.
  */
 export const SLOT_BATCH = 16;
 /** Time limit for replicas during SETSLOT, milliseconds. SETSLOT waits for the primary's replicas. */
@@ -44,9 +44,9 @@ async function setBatch(connection: Connection, slots: readonly number[], words:
 }
 
 /**
- * The slots that have keys on a node, each with a database that contains such keys.
- * @param databases number of databases of the node. Database 0 must be selected on the connection, and is selected
- *   again afterwards
+ * The slots of which a node has keys, each with a database that contains such keys.
+ * @param databases number of databases of the node. Database 0 must be selected on the connection before the call. It
+ * is selected again at the end
  */
 export async function heldSlots(
   connection: Connection,
@@ -66,7 +66,7 @@ export async function heldSlots(
   return asked.flat().filter((_slot, index) => found[index] !== 0);
 }
 
-/** Sends commands in one round trip. @throws the first error among the replies */
+/** Sends several commands in one round trip. @throws the first error among the replies */
 async function sendPipeline(
   connection: Connection,
   commands: readonly (readonly (string | number)[])[],

@@ -1,6 +1,6 @@
 /**
- * Migrates slots between primaries while clients use the slots. Migration is atomic if both servers support it,
- * otherwise key by key.
+ * Migrates slots between primaries while clients use the slots. The migration is atomic if both servers support atomic
+ * migration. Otherwise slots are migrated key by key.
  */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
@@ -13,23 +13,23 @@ import type { MigrationContext, SlotMigration } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
 
 /**
- * The largest atomic migration, in bytes of keys. The size is limited because a migration that fails must start from
- * its beginning, and because the source buffers writes in its memory during the migration.
+ * The largest atomic migration, in bytes of keys. The size is limited for two reasons: a migration that fails must
+ * start again from its beginning, and the source buffers writes in its memory during the migration.
  */
 const MAX_MIGRATION_BYTES = 512 * 1024 ** 2;
 /** Divisor for the size of the next portion after a failure. */
 const PORTION_DIVISOR = 4;
 /**
- * Number of slots in the smallest atomic migration. Fewer slots are not faster: each migration takes some tenths of a
- * second.
+ * Number of slots in the smallest atomic migration. A migration with fewer slots would not be faster, because each
+ * migration takes some tenths of a second.
  */
 const SMALLEST_PORTION = 16;
 
 /**
  * Executes transfers of slots. Transfers of different sources run in parallel.
  * @param keyBytes memory of each source's keys, bytes
- * @returns a sentence for each atomic migration that ended because a server is no longer a primary; the slots of such a
- *   migration have not moved
+ * @returns a sentence for each atomic migration that ended because a server is no longer a primary. The slots of such
+ * a migration have not moved
  * @throws Failure when a server refuses
  */
 export async function migrateSlots(
@@ -86,7 +86,7 @@ async function untilAllEnd<S, T>(
  * With I/O threads, migrations in Valkey 9.0.5 to 9.1.1 fail whenever clients write about 30,000 times per second to
  * the migrated slots (valkey issue 4545). Smaller portions help, because fewer slots get fewer writes in a shorter
  * time.
- * @returns description of a setback after which the rest must be planned again; undefined if all slots have moved
+ * @returns the reason why the migration failed, if the rest must be planned again. Undefined if all slots have moved
  */
 async function migrateInPortions(
   transfers: readonly SlotTransfer[],
@@ -121,8 +121,8 @@ async function migrateInPortions(
 }
 
 /**
- * Whether all of these servers reply and are primaries. If not, a failover has changed the roles and caused the
- * setback.
+ * Whether all of these servers reply and are primaries. If the result is false, a failover has changed the roles and
+ * has caused the migration to fail.
  */
 async function arePrimaries(names: readonly string[], context: MigrationContext): Promise<boolean> {
   const roles = names.map(async (name) => {
@@ -140,7 +140,7 @@ async function atomicTransfers(transfers: readonly SlotTransfer[], context: Migr
   return transfers.filter(({ from, to }) => able.has(from) && able.has(to));
 }
 
-/** The same transfers in parts of at most `maxSlots` slots. */
+/** The given transfers, split into parts of at most `maxSlots` slots. */
 function splitTransfers(transfers: readonly SlotTransfer[], maxSlots: number): SlotTransfer[] {
   return transfers.flatMap(({ from, to, ranges }) =>
     splitRanges(ranges, maxSlots).map((part) => ({ from, to, ranges: part })),

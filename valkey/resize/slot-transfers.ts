@@ -1,6 +1,6 @@
 /**
- * Plans transfers of slots between primaries. Afterwards all primaries have equal shares, and as few slots as possible
- * have moved. Pure.
+ * Plans transfers of slots between primaries. After the transfers, all primaries have equal shares. As few slots as
+ * possible move. Pure.
  */
 import type { SlotRange } from "../topology/slots";
 import { countSlots, normaliseRanges, SLOT_COUNT } from "../topology/slots";
@@ -19,13 +19,13 @@ export interface SlotTransfer {
 }
 
 /**
- * Moves slots until each target has ⌊16384/n⌋ slots or one more, and all other nodes have no slots.
+ * Moves slots until each target has ⌊16384/n⌋ slots or one slot more, and all other nodes have no slots.
  *
- * As few slots as possible move: all slots of nodes that are not targets, and the slots that targets have above their
- * share. The targets with the most slots get the larger shares. Small ranges are moved whole. A slot goes to the owner
- * of a neighboring slot if that owner is below its share.
- * @param owners all nodes with slots; together they have all slots, each once
- * @param targets the nodes that share the slots in the end; they may have slots already
+ * As few slots as possible move. These are all slots of nodes that are not targets, and the slots that targets have
+ * above their share. The targets with the most slots get the larger shares. Small ranges are moved as a whole. A slot
+ * goes to the owner of a neighboring slot if that owner is below its share.
+ * @param owners all nodes with slots. Together these nodes have all slots, each slot once
+ * @param targets the nodes that share the slots in the end. Some targets may have slots already
  */
 export function planTransfers(owners: readonly SlotOwner[], targets: readonly string[]): SlotTransfer[] {
   const slotsOf = new Map(owners.map(({ name, slots }) => [name, normaliseRanges(slots)]));
@@ -57,8 +57,8 @@ function evenShares(targets: readonly string[], count: (name: string) => number)
 }
 
 /**
- * Ranges with exactly the number of slots that a node must give away. They are the node's smallest ranges, and a part
- * of one more range. The part is cut from an end at which the owner of the neighboring slot is below its share.
+ * Ranges with exactly the number of slots that a node must give away. These are the smallest ranges of the node, and a
+ * part of one further range. The part is cut from an end at which the owner of the neighboring slot is below its share.
  * @param excess number of slots to give away
  */
 function surplusOf(slots: readonly SlotRange[], excess: number, needs: Deficits): SlotRange[] {
@@ -91,7 +91,7 @@ class Deficits {
     this.#ownerOf.fill(name, from, to + 1);
   }
 
-  /** Number of slots that the owner of a slot lacks; 0 if no target owns the slot. */
+  /** Number of slots that the owner of a slot lacks. 0 if no target owns the slot. */
   ofOwner(slot: number): number {
     return this.needs.get(this.#ownerOf[slot] ?? "") ?? 0;
   }
@@ -112,8 +112,8 @@ class Deficits {
   }
 
   /**
-   * Gives a part of a range to one target. It is the owner of the slot before the range, otherwise the owner of the
-   * slot after the range, otherwise the target that lacks the most slots.
+   * Gives a part of a range to one target below its share. The order of preference is: the owner of the slot before the
+   * range, the owner of the slot after the range, the target that lacks the most slots.
    */
   #takePart(range: SlotRange): { to: string; taken: SlotRange } {
     const before = this.#ownerOf[range.from - 1];

@@ -16,13 +16,16 @@ import { monitorCommands } from "../sentinel-plan";
 import type { SentinelView } from "./sentinel-view";
 import { failureFlags, readSentinelView } from "./sentinel-view";
 
-/** The Sentinels in the form of a deployment, so that functions that connect to nodes can connect to Sentinels. */
+/**
+ * The Sentinels in the form of a deployment. In this form, functions that connect to nodes can connect to Sentinels.
+ */
 export function sentinelsAsDeployment(deployment: Deployment, { nodes }: Sentinels): Deployment {
   return { ...deployment, name: `${deployment.name}'s Sentinels`, nodes };
 }
 
 /**
- * Makes every Sentinel monitor the present primary. Sentinels that already monitor it are not changed.
+ * Makes every Sentinel monitor the present primary. A Sentinel that already monitors the present primary is not
+ * changed.
  * @returns whether any Sentinel was reconfigured
  * @throws Failure when there is not exactly one primary in time, or the Sentinels do not agree
  */
@@ -53,8 +56,9 @@ export async function formSentinels(
  * Makes Sentinels forget replicas and Sentinels that no longer exist. Otherwise Sentinels would keep trying to reach
  * these replicas and Sentinels, and the missing Sentinels would count in votes.
  *
- * Only one Sentinel forgets at a time, so that the others can fail over in the meantime. Before that, all Sentinels
- * must name the same primary and report no failure. If this function is interrupted, the next call does the rest.
+ * Only one Sentinel forgets at a time, so that the other Sentinels can fail over in the meantime. Before each step, all
+ * Sentinels must name the same primary and report no failure. If this function is interrupted, the next call does the
+ * rest.
  * @returns whether any Sentinel had something to forget
  * @throws Failure when the Sentinels do not agree in time
  */
@@ -71,7 +75,7 @@ export function forgetGone(
 
 /**
  * Connects to all Sentinels, and waits for Sentinels that do not answer yet. A Sentinel that has just started looks up
- * names that DNS may not know yet. It does not answer until this lookup has failed.
+ * host names that DNS may not know yet. The Sentinel does not answer until this lookup has failed.
  * @param deadline undefined if all Sentinels must answer at once
  */
 async function withSentinels<T>(
@@ -121,7 +125,9 @@ function knowsGone({ replicas, otherSentinels }: SentinelView, { nodes }: Deploy
   return replicas.some(({ endpoint }) => isGone(endpoint)) || otherSentinels.length > others;
 }
 
-/** Whether a Sentinel knows a replica that no longer exists and has already noticed that it does not reply. */
+/**
+ * Whether a Sentinel knows a replica that no longer exists, and has already noticed that this replica does not reply.
+ */
 function knowsFailed({ replicas }: SentinelView, { nodes }: Deployment): boolean {
   return replicas.some(
     ({ endpoint: { host, port }, flags }) => nodeNameAt(nodes, host, port) === undefined && flags.includes("s_down"),
@@ -129,7 +135,7 @@ function knowsFailed({ replicas }: SentinelView, { nodes }: Deployment): boolean
 }
 
 /**
- * The reason why the Sentinels do not agree on the primary. Undefined if all of them name the same primary and report
+ * The reason why the Sentinels do not agree on the primary. Undefined if all Sentinels name the same primary and report
  * no failure.
  */
 async function disagreement({ name, nodes }: Deployment, connections: Connections): Promise<string | undefined> {
@@ -181,7 +187,7 @@ async function monitorPrimary(
   return true;
 }
 
-/** The report of a Sentinel that knows the whole deployment. */
+/** The expected report of a Sentinel that knows the whole deployment. */
 interface ExpectedView {
   readonly nodes: readonly DeploymentNode[];
   readonly primary: string;
@@ -190,7 +196,7 @@ interface ExpectedView {
   readonly others: number;
 }
 
-/** Difference between a Sentinel's view and the expected view; undefined if there is no difference. */
+/** Difference between a Sentinel's view and the expected view. Undefined if the views are equal. */
 function missingInView(name: string, view: SentinelView | undefined, expected: ExpectedView): string | undefined {
   if (view === undefined) return `${name} monitors no primary`;
   const flags = failureFlags(view.flags);

@@ -1,4 +1,4 @@
-/** The Sentinels that a configuration requests: defaults, and reasons to refuse a request. Pure. */
+/** The Sentinels that a configuration requests, the defaults of a request, and reasons to refuse a request. Pure. */
 import type { SentinelSettings } from "../sentinel-plan";
 import { majority, MIN_SENTINEL_ZONES } from "../sentinel-plan";
 
@@ -27,8 +27,8 @@ export const SENTINEL_LIMITS = {
 } as const;
 
 /**
- * Longest allowed name of a deployment with Sentinels. A label has at most 63 characters, and must have room for
- * `NAME-sentinel`, a hyphen, and a revision's hash of ten characters.
+ * Longest allowed name of a deployment with Sentinels. A label in Kubernetes has at most 63 characters. It must have
+ * room for `NAME-sentinel`, a hyphen, and a revision's hash of ten characters.
  */
 const LONGEST_NAME = 43;
 
@@ -58,8 +58,9 @@ export function sentinelSettings(request: SentinelRequest): SentinelSettings {
 }
 
 /**
- * The request that follows from the configuration; undefined for no Sentinels. If the configuration does not say
- * anything, a deployment gets Sentinels if its zones, its replicas and the length of its name allow them.
+ * The request that follows from the configuration. Undefined if the deployment gets no Sentinels. If the configuration
+ * does not mention Sentinels, a deployment gets Sentinels if its zones, its replicas and the length of its name allow
+ * Sentinels.
  */
 export function requestedSentinels(
   choice: SentinelRequest | boolean | undefined,
@@ -71,8 +72,8 @@ export function requestedSentinels(
 }
 
 /**
- * Every problem of a request. One condition is that the loss of any zone leaves a majority of the Sentinels and a
- * replica.
+ * Every problem of a request. For example, a request must leave a majority of the Sentinels and a replica after the
+ * loss of any zone.
  */
 export function sentinelProblems(request: SentinelRequest, subject: SentinelSubject): SentinelProblem[] {
   const { name, replicas, zones } = subject;

@@ -9,8 +9,8 @@ export interface SentinelView {
   /** The address that the Sentinel reports for the primary. */
   readonly primary: Endpoint;
   /**
-   * Whether the Sentinel is in TILT mode. A Sentinel enters this mode for 30 s when its own process was delayed. In
-   * this mode it starts no failover, and its report may be up to 30 s old.
+   * Whether the Sentinel is in TILT mode. A Sentinel enters this mode for 30 s after a delay of its own process. In
+   * this mode, the Sentinel starts no failover, and its report can be 30 s old.
    */
   readonly tilted: boolean;
   /**
@@ -65,7 +65,7 @@ export async function readSentinelView(connection: Connection, name: string): Pr
   };
 }
 
-/** Sends SENTINEL PRIMARY, or SENTINEL MASTER to servers without it. */
+/** Sends SENTINEL PRIMARY. Servers that lack this command get SENTINEL MASTER. */
 async function askPrimary(connection: Connection, name: string): Promise<unknown> {
   try {
     return await connection.call("SENTINEL", "PRIMARY", name);
@@ -84,8 +84,8 @@ async function askQuorum(connection: Connection, name: string): Promise<true | s
 }
 
 /**
- * Flags that report a failure or an unfinished failover. `master_down` is not included. It is the last answer of
- * another Sentinel about the primary, and stays long after a failover (seen with Valkey 9.1.2).
+ * Flags that report a failure or an unfinished failover. The flag `master_down` is not included. It is the last answer
+ * of a different Sentinel about the primary, and it stays long after a failover (seen with Valkey 9.1.2).
  */
 const FAILURE_FLAGS = new Set([
   "s_down",

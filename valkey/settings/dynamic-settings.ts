@@ -2,8 +2,9 @@
 import { compact } from "../../lib/compact";
 
 /**
- * Directives that every Valkey from 8.1 to 9.1 accepts with CONFIG SET. Each has the default that all these versions
- * share. A directive that is no longer configured gets this default. A change of any other directive needs a restart.
+ * Directives that all Valkey versions from 8.1 to 9.1 accept with CONFIG SET. Each directive has the default that all
+ * these versions share. If a directive is no longer configured, it gets this default. A change of a directive outside
+ * this list needs a restart.
  */
 export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
   "active-expire-effort": "1",
@@ -68,8 +69,8 @@ export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether CONFIG SET accepts this directive with this value. A value with quotes needs a restart, because only
- * valkey.conf knows quotes.
+ * Whether CONFIG SET accepts this directive with this value. A value with quotes needs a restart, because quotes have a
+ * meaning only in valkey.conf.
  */
 export function isDynamic(directive: string, value: string): boolean {
   return Object.hasOwn(DYNAMIC_DEFAULTS, directive) && !/["']/.test(value);
@@ -88,7 +89,7 @@ export function splitDirectives(directives: ReadonlyMap<string, string>): SplitD
 }
 
 /**
- * The values for CONFIG SET that change directives.
+ * The directives that CONFIG SET must change, with their new values.
  * @param before the directives in force
  * @param after the wanted directives
  */
@@ -103,8 +104,8 @@ export function dynamicChanges(
 }
 
 /**
- * Directives that are set only if a node has the memory for a higher maxmemory. With a new eviction policy but the old
- * limit, the node might refuse every write.
+ * Directives that are set only if a node has the memory for a higher maxmemory. If a node got a new eviction policy but
+ * kept its old limit, the node might refuse every write.
  */
 export const MEMORY_DIRECTIVES: readonly string[] = ["maxmemory", "maxmemory-policy"];
 
@@ -138,7 +139,7 @@ export function restartChanges(before: ReadonlyMap<string, string>, after: Reado
   return [...new Set([...was.keys(), ...is.keys()])].filter((name) => was.get(name) !== is.get(name)).sort();
 }
 
-/** Describes the effects of a change of settings, with one sentence for each kind of change. */
+/** Describes the effects of a change of settings, one sentence for each kind of change. */
 export function describeSettingsChange(
   before: ReadonlyMap<string, string>,
   after: ReadonlyMap<string, string>,

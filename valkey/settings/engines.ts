@@ -4,7 +4,7 @@
 export const ENGINES = ["valkey", "redis", "dragonfly"] as const;
 export type Engine = (typeof ENGINES)[number];
 
-/** Syntax of an engine's settings: Valkey's directives, which Redis also has, or command-line flags. */
+/** Syntax of an engine's settings. Valkey and Redis use directives. Other engines use command-line flags. */
 export type SettingsSyntax = "directives" | "flags";
 
 /** The syntax of each engine's settings. */

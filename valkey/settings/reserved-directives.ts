@@ -1,4 +1,4 @@
-/** Directives that the deployment itself sets, with reasons. Pure. */
+/** Directives that the configuration must not set, because the deployment sets them. Pure. */
 
 const PORTS = "Services, probes and other nodes expect the ports that the deployment chooses";
 const ADDRESSES = "pods change their addresses, and each node announces its own address";
@@ -9,7 +9,7 @@ const PROCESS = "the platform starts and stops the process, and reads its log";
 const CERTIFICATES = "the setting `tls` names the certificate";
 const PARTS = "valkey.conf is one file, and is written as a whole";
 
-/** Reason why the configuration must not set a directive, by directive. */
+/** Reason why the configuration must not set a directive, by name of the directive. */
 export const RESERVED_DIRECTIVES: Readonly<Record<string, string>> = {
   ...each(PORTS, ["port", "tls-port", "cluster-port", "unixsocket"]),
   ...each(ADDRESSES, [

@@ -1,6 +1,6 @@
 /**
- * Problems of settings: the server does not have a directive, the deployment itself sets it, or the shape does not
- * allow its value. Pure.
+ * Finds settings that cannot be used. The server lacks the directive, or the deployment itself sets the directive, or
+ * the shape does not allow the value. Pure.
  */
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Engine } from "./engines";
@@ -9,7 +9,7 @@ import { minorVersion } from "./version";
 import knownDirectives from "./known-directives.json";
 import { RESERVED_DIRECTIVES } from "./reserved-directives";
 
-/** For each directive, the minor versions of Valkey that have it, oldest first. */
+/** For each directive, the minor versions of Valkey that have the directive, oldest first. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = knownDirectives;
 const VERSIONS = [...new Set(Object.values(KNOWN).flat())].sort();
 
@@ -27,7 +27,7 @@ export interface SettingsTarget {
    * are allowed.
    */
   readonly version?: string | undefined;
-  /** Names of directives that this package does not know although the servers have them. @default none */
+  /** Names of directives of the servers that this package does not know. @default none */
   readonly newerDirectives?: readonly string[] | undefined;
   /** Number of replicas of each primary. */
   readonly replicas: number;

@@ -1,9 +1,12 @@
-/** Schema of settings. It is the same in stack files and in arguments of components. Pure. */
+/** Schema of a server's settings. Stack files and the arguments of components use the same schema. Pure. */
 import { z } from "zod";
 import { wholeNumber, oneLine, byteSize } from "../../lib/schema/fields";
 import { APPENDFSYNC_VALUES, MAXMEMORY_POLICIES } from "./settings";
 
-/** Pattern for names of directives, of modules' directives (`search.reader-threads`) and of Dragonfly's flags. */
+/**
+ * Pattern for names of directives. It also matches directives of modules (`search.reader-threads`) and Dragonfly's
+ * flags.
+ */
 export const DIRECTIVE_NAME = /^[a-z][a-z0-9._-]*$/;
 
 /**

@@ -16,8 +16,8 @@ export const MAXMEMORY_POLICIES = [
 export const APPENDFSYNC_VALUES = ["always", "everysec", "no"] as const;
 
 /**
- * Settings by the name of Valkey's directive. Directives that are omitted have Valkey's default. Values are written as
- * in valkey.conf, except sizes, which are in bytes.
+ * Settings of a server. Each field has the name of a directive. Omitted directives have Valkey's default. Sizes are in
+ * bytes. All other values are written as in valkey.conf.
  */
 export interface ServerSettings {
   /** Limit of the memory for data, bytes; 0 means no limit. */
@@ -38,9 +38,9 @@ export interface ServerSettings {
   /** Seconds that a primary waits for more replicas before it starts a diskless synchronization. */
   readonly "repl-diskless-sync-delay"?: number | undefined;
   readonly "min-replicas-to-write"?: number | undefined;
-  /** Highest lag at which a replica counts for `min-replicas-to-write`, seconds. */
+  /** Highest lag of a replica that counts for `min-replicas-to-write`, seconds. */
   readonly "min-replicas-max-lag"?: number | undefined;
-  /** Any other directive. */
+  /** Any directive without a field in this interface. */
   readonly [directive: string]: string | number | boolean | undefined;
 }
 
@@ -85,7 +85,7 @@ function formatValue(value: string | number | boolean): string {
   return String(value);
 }
 
-/** The text of a valkey.conf. A value with several words becomes several arguments; an empty value becomes `""`. */
+/** The text of a valkey.conf. A value with several words becomes several arguments. An empty value becomes `""`. */
 export function formatConfigFile(values: ReadonlyMap<string, string>): string {
   return [...values].map(([name, value]) => `${name} ${value === "" ? '""' : value}\n`).join("");
 }

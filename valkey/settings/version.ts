@@ -1,6 +1,6 @@
-/** Versions of Valkey, and rules that say which version can read the data of a different version. Pure. */
+/** Versions of Valkey, and rules about which version can read the data of a different version. Pure. */
 
-/** A version such as `9.1.2`. The last number may be missing, as in the tag of an image. */
+/** Pattern for a version such as `9.1.2`. The last number can be missing, as in the tag of an image. */
 const VERSION = /^v?(\d{1,2})\.(\d{1,2})(?:\.\d+)?(?![\w.])/;
 
 /**
@@ -14,11 +14,12 @@ function lineOf(text: string): readonly [number, number] | undefined {
 }
 
 /**
- * Whether a server of the version `to` may be unable to read data that a server of the version `from` wrote.
+ * Whether it is possible that a server of the version `to` cannot read data that a server of the version `from` wrote.
+ * False if a version is unknown.
  *
- * Patch versions of the same minor version can read each other's data. A newer minor version may write a newer RDB
- * format (9.0 writes format 80, 8.1 reads up to 11). It may also write commands to the append-only file that the older
- * version does not know. The result for unknown versions is false.
+ * Patch versions of the same minor version can read each other's data. A newer minor version can write a newer RDB
+ * format: 9.0 writes format 80, and 8.1 reads formats up to 11. The append-only file of a newer minor version can also
+ * contain commands that the older version does not know.
  */
 export function cannotReadDataOf(from: string, to: string): boolean {
   const [before, after] = [lineOf(from), lineOf(to)];
@@ -26,7 +27,10 @@ export function cannotReadDataOf(from: string, to: string): boolean {
   return after[0] < before[0] || (after[0] === before[0] && after[1] < before[1]);
 }
 
-/** `9.1` of `9.1.2`. @param text as `lineOf` takes it @returns undefined if the text does not begin with a version */
+/**
+ * The minor version in a text: `9.1` for `9.1.2`. @param text as `lineOf` takes it @returns undefined if the text does
+ * not begin with a version
+ */
 export function minorVersion(text: string): string | undefined {
   return lineOf(text)?.join(".");
 }
@@ -36,7 +40,7 @@ export function majorVersion(text: string): number | undefined {
   return lineOf(text)?.[0];
 }
 
-/** The tag of an image, without its digest; undefined if the image has no tag. */
+/** The tag of an image, without its digest. Undefined if the image has no tag. */
 export function tagOf(image: string): string | undefined {
   return /^[^@]*:([^/:@]+)(@|$)/.exec(image)?.[1];
 }

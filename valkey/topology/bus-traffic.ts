@@ -24,9 +24,10 @@ export interface BusTraffic {
 }
 
 /**
- * An upper limit of the traffic: each node pings each other node once in half the node timeout, and replies to as many
- * pings. Nodes that learn of another node by gossip ping it less often. With Valkey 9.1, a node sent 0.8 to 0.9 times
- * the limit in a cluster of 20 nodes, and 0.7 times the limit in a cluster of 40 nodes. Failures add traffic.
+ * An upper limit of the traffic. It assumes that each node pings each other node once in half the node timeout, and
+ * replies to as many pings. The real traffic is lower, because a node that already learns of a second node by gossip
+ * pings the second node less often. With Valkey 9.1, a node sent 0.8 to 0.9 times the limit in a cluster of 20 nodes,
+ * and 0.7 times the limit in a cluster of 40 nodes. Failures add traffic.
  * @param nodeTimeoutMs `cluster-node-timeout`
  */
 export function busTraffic(nodes: number, nodeTimeoutMs: number, announceHostNames: boolean): BusTraffic {

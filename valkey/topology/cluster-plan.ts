@@ -1,4 +1,4 @@
-/** The plan of a new cluster: the primary of each range of slots, and its replicas. Pure. */
+/** The plan of a new cluster. It assigns ranges of slots to primaries, and replicas to primaries. Pure. */
 import type { PlacedNode, Shape } from "./placement";
 import { groupByZone, nodeCount, distributePrimaries } from "./placement";
 import { assignReplicas } from "./replica-assignment";
@@ -15,11 +15,13 @@ export interface ShardPlan {
 /** The shards of a new cluster. */
 export interface ClusterPlan {
   readonly shards: readonly ShardPlan[];
-  /** Descriptions of replicas that are in the zone of their primary; empty if there are no such replicas. */
+  /**
+   * Descriptions of replicas that are in the zone of their primary. The list is empty if there are no such replicas.
+   */
   readonly warnings: readonly string[];
 }
 
-/** Error that no plan is possible for these nodes or this shape. `problems` lists every reason. */
+/** The nodes or the shape allow no plan. `problems` lists every reason. */
 export class PlanError extends Error {
   constructor(readonly problems: readonly string[]) {
     super(`no cluster can be planned: ${problems.join("; ")}`);
@@ -33,7 +35,7 @@ export class PlanError extends Error {
  * Primaries are spread over the zones as evenly as possible. Every replica is in a different zone than its primary. The
  * replicas of one primary are in different zones as far as possible. If a replica must be in the zone of its primary,
  * the plan has a warning that names the two nodes. The same nodes always give the same plan.
- * @throws PlanError when the number of nodes does not fit the shape, or names repeat
+ * @throws PlanError when the number of nodes does not fit the shape, or when two nodes have the same name
  */
 export function planCluster(nodes: readonly PlacedNode[], shape: Shape): ClusterPlan {
   const problems = planProblems(nodes, shape);
@@ -93,8 +95,8 @@ function planProblems(nodes: readonly PlacedNode[], shape: Shape): string[] {
 }
 
 /**
- * Number of primaries for each zone, if the zones cannot separate every replica from its primary. The only limit is
- * then the number of nodes in a zone.
+ * Number of primaries for each zone. It is for zones that cannot separate every replica from its primary, so the only
+ * limit is the number of nodes in a zone.
  */
 function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<string, number> {
   const shares = distributePrimaries(sizes, { primaries, replicasPerPrimary: 0 });
@@ -103,7 +105,7 @@ function evenShares(sizes: ReadonlyMap<string, number>, primaries: number): Map<
 }
 
 /**
- * Items of the groups in turn: a1 b1 c1 a2 b2 …. With this order, neighboring ranges of slots get primaries in
+ * Takes items from the groups in turn: a1 b1 c1 a2 b2 …. With this order, neighboring ranges of slots get primaries in
  * different zones.
  */
 function interleave<T>(groups: readonly (readonly T[])[]): T[] {

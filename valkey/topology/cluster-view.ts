@@ -1,4 +1,4 @@
-/** The cluster as one node sees it: CLUSTER NODES as data. Pure. Directory tests/fixtures contains real output. */
+/** One node's view of the cluster: CLUSTER NODES as data. Pure. Directory tests/fixtures contains real output. */
 import { createHash } from "node:crypto";
 import type { SlotRange } from "./slots";
 import { formatRanges, normaliseRanges, parseRange } from "./slots";
@@ -6,7 +6,7 @@ import { formatRanges, normaliseRanges, parseRange } from "./slots";
 /** Role of a node. A primary serves slots, and a replica copies its primary. */
 export type Role = "primary" | "replica";
 
-/** A node in a view. Views of different nodes should agree on everything except the address. */
+/** A node in a view of the cluster. The views of all nodes should agree on everything except the address. */
 export interface KnownNode {
   readonly id: string;
   readonly role: Role;
@@ -34,7 +34,7 @@ export interface OpenSlot {
   readonly peerId: string;
 }
 
-/** The cluster as one node sees it. */
+/** One node's view of the cluster. */
 export interface ClusterView {
   readonly selfId: string;
   readonly topology: Topology;
@@ -44,7 +44,7 @@ export interface ClusterView {
   readonly openSlots: readonly OpenSlot[];
 }
 
-/** Error for text that differs from the format of CLUSTER NODES in Valkey 7 to 9. */
+/** The text does not have the format of CLUSTER NODES in Valkey 7 to 9. */
 export class ViewSyntaxError extends Error {
   constructor(line: string, reason: string) {
     super(`CLUSTER NODES: ${reason}: ${line}`);
@@ -53,8 +53,8 @@ export class ViewSyntaxError extends Error {
 }
 
 /**
- * Parses views, and stores equal topologies only once. In a cluster of a thousand nodes, each view has a thousand
- * lines, and nearly all views describe the same topology.
+ * Parses the views of several nodes, and stores equal topologies only once. In a cluster of a thousand nodes, each view
+ * has a thousand lines, and nearly all views describe the same topology.
  */
 export class ViewParser {
   readonly #topologies = new Map<string, Topology>();
@@ -94,13 +94,16 @@ interface Line {
   readonly primaryId: string | undefined;
   readonly epoch: number;
   readonly connected: boolean;
-  /** Slot ranges and marks, as printed. */
+  /** Slot ranges and marks, as the server prints them. */
   readonly words: readonly string[];
-  /** Slot ranges without marks, as printed, in ascending order. */
+  /** Slot ranges without marks, as the server prints them, in ascending order. */
   readonly slotText: string;
 }
 
-/** `id ip:port@bus[,hostname[,key=value…]] flags primary ping-sent pong-received epoch link-state [slot…]` */
+/**
+ * Parses a line: `id ip:port@bus[,hostname[,key=value…]] flags primary ping-sent pong-received epoch link-state
+ * [slot…]`
+ */
 function parseLine(line: string): Line {
   const [id, addressText, flagText, primary, , , epoch, link, ...words] = line.split(" ");
   if (id === undefined || addressText === undefined || flagText === undefined || primary === undefined) {
@@ -156,8 +159,8 @@ function failureFlagsOf(flags: ReadonlySet<string>): FailureFlag[] {
 }
 
 /**
- * Parses a mark. `[93->-id]` means that slot 93 is being migrated to the node with this ID; `[93-<-id]` means that it
- * is being imported from that node.
+ * Parses a mark of a slot migration. `[93->-id]` means that slot 93 moves to the node with this ID. `[93-<-id]` means
+ * that slot 93 comes from the node with this ID.
  */
 function parseMark(word: string): OpenSlot[] {
   if (!word.startsWith("[")) return [];

@@ -1,6 +1,6 @@
 /**
- * Nodes of a cluster that may be unavailable at the same time because of planned work, such as the drain of a machine.
- * Pure.
+ * Groups of nodes of a cluster. All nodes but one of each group must stay available during planned work, such as the
+ * drain of a machine. Pure.
  */
 import { groupBy } from "../../lib/group-by";
 
@@ -15,12 +15,13 @@ type Group = (readonly DisruptedNode[])[];
 
 /**
  * Groups of whole shards. If at most one node of each group is unavailable, no shard lacks two nodes, and a majority of
- * primaries is available. This is true even if failovers have moved the roles.
+ * the primaries is available. This is true even if failovers have moved the roles.
  *
- * Nodes of the same machine are spread over the groups, and then nodes of the same zone, so that a drain rarely waits.
+ * Nodes of the same machine are spread over the groups first, and nodes of the same zone second. With this order, a
+ * drain rarely has to wait.
  * @param shards the nodes of each shard
- * @returns names of the nodes of each group. If a shard has a single node, there is only one group, because the slots
- *   of that shard are unavailable with the node
+ * @returns names of the nodes of each group. If any shard has a single node, there is only one group, because the
+ * slots of that shard are unavailable without this node
  */
 export function disruptionGroups(shards: readonly (readonly DisruptedNode[])[]): string[][] {
   const minority = Math.ceil(shards.length / 2) - 1;
@@ -41,13 +42,13 @@ export function disruptionGroups(shards: readonly (readonly DisruptedNode[])[]):
   return groups.map((group) => group.flat().map(({ name }) => name));
 }
 
-/** The largest number of nodes that a group has on one machine or in one zone. */
+/** Number of a group's nodes on the machine or in the zone that has the most nodes of this group. */
 function crowdOf(group: Group, place: "machine" | "zone"): number {
   const crowds = groupBy(group.flat(), (node) => node[place]);
   return Math.max(0, ...[...crowds.values()].map(({ length }) => length));
 }
 
-/** Difference at the first position where two lists differ, for sorting. */
+/** Difference of two lists at the first position where the lists differ. It is for sorting. */
 function compareInOrder(some: readonly number[], others: readonly number[]): number {
   const index = some.findIndex((number, at) => number !== others[at]);
   return (some[index] ?? 0) - (others[index] ?? 0);

@@ -1,6 +1,6 @@
-/** Parses INFO, other text with lines `key:value`, and flat replies. Pure. */
+/** Parses INFO, similar text with lines `key:value`, and replies in which names and values alternate. Pure. */
 
-/** The keys and values of an INFO reply, without its headings. If a key is repeated, its last value counts. */
+/** The keys and values of an INFO reply, without its headings. If a key is repeated, the last value counts. */
 export function parseInfo(text: string): Map<string, string> {
   const values = new Map<string, string>();
   for (const line of text.split(/\r?\n/)) {

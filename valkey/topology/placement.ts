@@ -19,20 +19,22 @@ export function nodeCount(shape: Shape): number {
 }
 
 /**
- * Puts node i into zone i modulo the number of zones, so that the numbers of nodes in two zones differ by at most one.
+ * Assigns a zone to each node: node i gets zone i modulo the number of zones. So the numbers of nodes in two zones
+ * differ by at most one.
  */
 export function spreadOverZones(names: readonly string[], zones: readonly string[]): PlacedNode[] {
   return names.map((name, index) => ({ name, zone: zones[index % zones.length] ?? "" }));
 }
 
 /**
- * Zones for the nodes of a new cluster, by rotation: primary i is in zone i, and its replicas are in the zones after
+ * Zones for the nodes of a new cluster, by rotation. Primary i is in zone i, and its replicas are in the zones after
  * zone i.
  *
- * With at least two zones, this separates every replica from its primary, for every shape. If one zone were filled
- * after the other, some shapes would fail: three primaries with three replicas each cannot be divided into two zones of
- * six nodes.
- * @param names `nodeCount(shape)` names. The first `shape.primaries` names are those of the primaries
+ * With at least two zones, every replica is in a different zone than its primary, for every shape. If the zones were
+ * filled one after the other, this would not be true for some shapes. An example is three primaries with three replicas
+ * each, in two zones of six nodes.
+ * @param names names of all nodes, `nodeCount(shape)` in number. The first `shape.primaries` names are for the
+ * primaries
  */
 export function rotateOverZones(names: readonly string[], shape: Shape, zones: readonly string[]): PlacedNode[] {
   const others = Math.max(1, zones.length - 1);
@@ -74,17 +76,20 @@ export function placeAddedNodes(
   });
 }
 
-/** The nodes of each zone. Zones are in the order in which they first appear; nodes are in the given order. */
+/**
+ * The nodes of each zone. Zones are in the order in which they first appear. The nodes of a zone are in the given
+ * order.
+ */
 export function groupByZone<T extends { readonly zone: string }>(nodes: readonly T[]): Map<string, T[]> {
   return groupBy(nodes, ({ zone }) => zone);
 }
 
 /**
- * Largest number of primaries in a zone of `size` nodes at which every replica can have its primary in a different
- * zone. Negative if no number allows that.
+ * Largest number of primaries in a zone of `size` nodes. With this number, every replica can still have its primary in
+ * a different zone. Negative if no number allows that.
  *
- * A zone with n nodes, p of them primaries, has n − p replicas, and these need primaries in other zones: n − p ≤ R · (P
- * − p). For R ≥ 2 this limits p from above. For R = 1 it does not depend on p.
+ * A zone with n nodes and p primaries has n − p replicas. These replicas need primaries in other zones: n − p ≤ R · (P
+ * − p). For R ≥ 2, this limits p from above. For R = 1, the condition does not depend on p.
  */
 export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
   if (R === 0) return size;
@@ -93,8 +98,8 @@ export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrim
 }
 
 /**
- * Number of primaries for each zone, as even as the sizes of the zones allow, with which every replica can have its
- * primary in a different zone.
+ * Number of primaries for each zone, as even as the sizes of the zones allow. With these numbers, every replica can
+ * have its primary in a different zone.
  * @returns undefined if no such distribution exists
  */
 export function distributePrimaries(sizes: ReadonlyMap<string, number>, shape: Shape): Map<string, number> | undefined {

@@ -1,19 +1,19 @@
 /**
- * Assigns replicas to primaries, by a maximum bipartite matching of replica places to zones with augmenting paths
- * (Berge, 1957). Pure.
+ * Assigns replicas to primaries. The algorithm is a maximum bipartite matching of replica places to zones with
+ * augmenting paths (Berge, 1957). Pure.
  */
 import type { PlacedNode } from "./placement";
 import { groupByZone } from "./placement";
 
-/** A primary and the zones of its replicas, with one zone for each place that is filled so far. */
+/** A primary and the zones of its replicas. Each place that is filled so far has one zone. */
 interface ReplicaPlaces {
   readonly primary: PlacedNode;
   readonly zones: string[];
-  /** Zones of the primary's present replicas. They are not exchanged for other zones. */
+  /** Zones of the replicas that the primary already has. The matching does not change these zones. */
   kept: readonly string[];
 }
 
-/** Whether a replica from a zone may fill a place of a primary. */
+/** Whether a replica from the zone is allowed to fill a place of the primary. */
 type Rule = (places: ReplicaPlaces, zone: string) => boolean;
 
 const notOwnZone: Rule = ({ primary }, zone) => zone !== primary.zone;
@@ -22,14 +22,14 @@ const anotherZoneEach: Rule = (places, zone) =>
 const anyZone: Rule = () => true;
 
 /**
- * Gives every primary `perPrimary` of the replicas, by three rules for the zone of a replica. The strictest rule comes
- * first. Rule 1: a zone with neither the primary nor another of its replicas. Rule 2: a zone without the primary. Rule
- * 3: any zone. Each rule fills as many places as possible (a matching without an augmenting path is a maximum one). So
- * a replica shares its primary's zone only if this cannot be avoided.
+ * Gives every primary `perPrimary` replicas, by three rules for the zone of a replica. The strictest rule comes first.
+ * Rule 1: a zone with neither the primary nor a replica of this primary. Rule 2: a zone without the primary. Rule 3:
+ * any zone. Each rule fills as many places as possible, because a matching without an augmenting path is a maximum
+ * matching. So a replica is in its primary's zone only if this cannot be avoided.
  * @param replicas exactly `primaries.length * perPrimary` replicas
  * @param present the present replicas of each primary, by the primary's name. None of these replicas is in the zone of
- *   its primary, and no primary has more than `perPrimary` of them. They stay unless another replica would then have to
- *   share its primary's zone
+ * its primary, and no primary has more than `perPrimary` of these replicas. A present replica keeps its primary,
+ * unless a different replica would then have to share its primary's zone
  * @returns the replicas of each primary, by the primary's name
  */
 export function assignReplicas(
@@ -62,8 +62,8 @@ export function assignReplicas(
 }
 
 /**
- * Gives replicas to the places. A primary keeps a present replica if one of the primary's places has the zone of that
- * replica. All other replicas fill the remaining places.
+ * Gives replicas to the places. A primary keeps a present replica if one of the primary's places has the zone of this
+ * replica. All other replicas fill the places that are left.
  */
 function nameReplicas(
   places: readonly ReplicaPlaces[],
@@ -93,7 +93,7 @@ function nameReplicas(
 
 /**
  * Fills one place along the shortest augmenting path over zones. The path ends at a zone that has replicas left. To
- * reach this zone, places of other primaries may move to a different zone.
+ * reach this zone, places of other primaries can move to a different zone.
  */
 function fill(place: ReplicaPlaces, all: readonly ReplicaPlaces[], left: Map<string, number>, rule: Rule): void {
   const zones = [...left.keys()].sort((a, b) => (left.get(b) ?? 0) - (left.get(a) ?? 0));

@@ -7,9 +7,9 @@ const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz" + "ABCDEFGHIJKLMNOPQRSTU
 let tags: readonly string[] | undefined;
 
 /**
- * A hash tag for every slot, by slot. The tag is the first of the shortest alphanumeric strings that hash into the
- * slot. In this order, digits come before small letters, and small letters before capital letters. valkey-benchmark
- * contains the same table (`crc16_slot_table`), so its keys have these tags.
+ * A hash tag for every slot, by slot. The hash tag is the first of the shortest alphanumeric strings that hash into the
+ * slot. Strings are sorted with digits before small letters, and small letters before capital letters. valkey-benchmark
+ * contains the same table (`crc16_slot_table`), so the keys of valkey-benchmark have these hash tags.
  */
 export function slotTags(): readonly string[] {
   tags ??= computeTags();

@@ -14,7 +14,7 @@ export function countSlots(ranges: readonly SlotRange[]): number {
   return ranges.reduce((sum, range) => sum + range.to - range.from + 1, 0);
 }
 
-/** The same slots in as few ranges as possible, ascending and disjoint. */
+/** The slots of the given ranges, in as few ranges as possible, ascending and disjoint. */
 export function normaliseRanges(ranges: readonly SlotRange[]): SlotRange[] {
   const result: { from: number; to: number }[] = [];
   for (const range of [...ranges].sort((a, b) => a.from - b.from)) {

@@ -1,11 +1,11 @@
-/** The assertions of a verdict, and the violations that make them fail. Pure. */
+/** The assertions of a verdict, and the violations because of which assertions fail. Pure. */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
 import { formatList } from "../../lib/units";
 import type { Observation } from "../observation";
 import type { NodeFacts } from "./facts";
 
-/** Names of assertions. They never change, because tools that read verdicts depend on them. */
+/** Names of assertions. These names never change, because tools that read verdicts depend on these names. */
 export type AssertionId =
   | "reachable"
   | "not-loading"
@@ -54,20 +54,20 @@ export interface Assertion {
   readonly expected: string;
   readonly found: string;
   readonly pass: boolean;
-  /** The nodes that violate the assertion. */
+  /** Names of the nodes that violate the assertion. */
   readonly nodes: readonly string[];
 }
 
-/** Problem of one node. If `node` is empty, the problem concerns the whole deployment. */
+/** Problem of one node. If `node` is empty, the whole deployment has the problem. */
 export interface Violation {
   readonly node: string;
   readonly problem: string;
 }
 
 /**
- * An assertion that holds if there are no violations.
+ * Makes an assertion. The assertion holds if there are no violations.
  * @param found text about the state that was found, for an assertion that holds. @default the text about the expected
- *   state
+ * state
  */
 export function assertion(
   id: AssertionId,
@@ -82,9 +82,9 @@ export function assertion(
 }
 
 /**
- * The violations of all nodes.
+ * The violations of the nodes.
  * @param pick returns the observation that is judged
- * @param judge returns the problem of an observed value; undefined if it has no problem
+ * @param judge returns the problem of an observed value. Undefined if the value has no problem
  * @returns violations of the judged values, and one violation for every node whose value could not be observed
  */
 export function violationsOf<T>(
@@ -109,15 +109,15 @@ export function unobservedViolations(
 
 /**
  * Problem of a value that could not be observed. If the node is unreachable, the text omits the reason, because the
- * assertion `reachable` states it.
+ * assertion `reachable` already contains this reason.
  */
 function unobservedProblem(facts: NodeFacts, why: string): string {
   return facts.info.known ? `unknown (${why})` : "unknown";
 }
 
 /**
- * Nodes whose value differs from the wanted value. If there is no wanted value, nodes whose value differs from the most
- * common value.
+ * Nodes with an unexpected value. If there is a wanted value, these are the nodes whose value differs from the wanted
+ * value. Otherwise, these are the nodes whose value differs from the most common value.
  * @param name name of the value, for the messages
  */
 export function differencesOf(

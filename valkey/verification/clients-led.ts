@@ -5,8 +5,9 @@ import type { ClientWayFacts } from "../client-ways";
 import type { DeploymentFacts } from "./facts";
 
 /**
- * An assertion about the names to which clients connect. The list is empty if the platform has no such names.
- * @param primary the only primary; undefined if several nodes or no node reports the role of a primary
+ * The assertion that each host name leads clients to the right servers, as a list. The list is empty if the platform
+ * has no such names.
+ * @param primary the only primary. Undefined if no node or several nodes report the role of a primary
  */
 export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | undefined): Assertion[] {
   if (ways === undefined) return [];
@@ -25,7 +26,7 @@ export function clientsLed({ nodes, ways }: DeploymentFacts, primary: string | u
 interface Known {
   readonly all: readonly string[];
   readonly primary: string | undefined;
-  /** Names of nodes, by the server's run ID. */
+  /** Names of nodes, by the run ID of the server. */
   readonly nameOf: ReadonlyMap<string, string>;
 }
 

@@ -1,4 +1,4 @@
-/** The verdict on a cluster. Every assertion judges what the nodes themselves report. Pure. */
+/** The verdict on a cluster. Every assertion judges reports of the nodes themselves. Pure. */
 import { compact } from "../../lib/compact";
 import type { FailureFlag, OpenSlot, Topology } from "../topology/cluster-view";
 import { describeKnownNode } from "../topology/cluster-view";
@@ -108,13 +108,13 @@ function noneFailing({ nodes }: DeploymentFacts): Assertion {
   return assertion("none-failing", "no node reports another node as failing", "none", violations);
 }
 
-/** A topology, and the names of the nodes whose view contains it. */
+/** A topology, and the names of the nodes whose view contains this topology. */
 interface SharedTopology {
   readonly topology: Topology;
   readonly holders: string[];
 }
 
-/** The topologies of all views, the most common one first. */
+/** The topologies of all views. The most common topology comes first. */
 function topologies(nodes: readonly NodeFacts[]): SharedTopology[] {
   const groups = new Map<string, SharedTopology>();
   for (const { node, view } of nodes) {
@@ -168,7 +168,7 @@ function members({ nodes }: DeploymentFacts): Assertion {
   return assertion("members", what, `${nodes.length} nodes`, violations);
 }
 
-/** Asserts that exactly one node claims each slot. Only the nodes' own claims count. */
+/** Asserts that exactly one node claims each slot. A claim counts only if the node itself makes this claim. */
 function oneOwner({ nodes }: DeploymentFacts): Assertion {
   const claims = nodes
     .flatMap((each) => (selfOf(each)?.slots ?? []).map((range) => ({ ...range, node: each.node.name })))
@@ -216,8 +216,8 @@ function namesById(nodes: readonly NodeFacts[]): Map<string, string> {
 }
 
 /**
- * Returns a function that finds the name of a node by its node ID. For an unknown node, the function returns the
- * beginning of the node ID.
+ * Returns a function that finds the name of a node by its node ID. For an unknown node ID, the function returns the
+ * beginning of the ID.
  */
 function nameLookup(nodes: readonly NodeFacts[]): (id: string) => string {
   const names = namesById(nodes);

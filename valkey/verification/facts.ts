@@ -1,6 +1,6 @@
 /**
- * Facts that a verification judges. Each node is asked for its own facts, and all nodes are asked at about the same
- * time. Plain data.
+ * Facts that a verification judges. Each node reports its own facts, and all nodes are asked at about the same time.
+ * Plain data.
  */
 import type { DeploymentNode, Mode } from "../node";
 import type { Observation } from "../observation";
@@ -16,7 +16,7 @@ export interface NodeFacts {
   readonly node: Pick<DeploymentNode, "name" | "zone" | "machine" | "endpoint">;
   /** Keys and values of INFO server, replication, persistence, memory and keyspace. */
   readonly info: Observation<ReadonlyMap<string, string>>;
-  /** The reply to CLUSTER INFO. It is not observed if the server is not in cluster mode. */
+  /** The reply to CLUSTER INFO. If the server is not in cluster mode, there is a reason instead of a reply. */
   readonly clusterInfo: Observation<ReadonlyMap<string, string>>;
   /** The node's view of the cluster, from CLUSTER NODES. */
   readonly view: Observation<ClusterView>;
@@ -29,18 +29,18 @@ export interface NodeFacts {
    * if no users are configured.
    */
   readonly users?: Observation<readonly string[]> | undefined;
-  /** Machine settings that the node's container sees; undefined if the platform promises nothing about machines. */
+  /** Machine settings that the node's container sees. Undefined if the platform promises nothing about machines. */
   readonly machineSettings?: Observation<MachineSettings> | undefined;
 }
 
 /**
- * Assertions that can be skipped. Managed services forbid the commands that `settings` needs, and some of them do not
- * report `zones`.
+ * Assertions that the user is allowed to skip. Managed services forbid the commands that `settings` needs, and some
+ * managed services do not report the facts for `zones`.
  */
 export const OPTIONAL_ASSERTIONS = ["settings", "zones"] as const;
 export type OptionalAssertion = (typeof OPTIONAL_ASSERTIONS)[number];
 
-/** The facts about all nodes, and the wanted state. */
+/** The facts about all nodes of a deployment, and the wanted state of the deployment. */
 export interface DeploymentFacts {
   readonly deployment: string;
   readonly mode: Mode;
@@ -49,16 +49,19 @@ export interface DeploymentFacts {
   /** Directives that must have these values on every node. */
   readonly directives: ReadonlyMap<string, string>;
   readonly nodes: readonly NodeFacts[];
-  /** Rules of all users except `default`, by name; undefined if no users are configured. */
+  /** Rules of all users except `default`, by name. Undefined if no users are configured. */
   readonly users?: Readonly<Record<string, string>> | undefined;
-  /** Machine settings that the platform promises; undefined if it promises no settings. */
+  /** Machine settings that the platform promises. Undefined if the platform makes no promise. */
   readonly tuning?: ExpectedTuning | undefined;
-  /** The zones over which the nodes should be spread; undefined if zones are known only from the nodes. */
+  /** The zones over which the nodes should be spread. Undefined if zones are known only from the nodes. */
   readonly zones?: readonly string[] | undefined;
-  /** The facts about the Sentinels; undefined if there should be none. */
+  /** The facts about the Sentinels. Undefined if the deployment should have no Sentinels. */
   readonly sentinels?: { readonly settings: SentinelSettings; readonly nodes: readonly SentinelFacts[] } | undefined;
-  /** Names to which clients connect, with their ready endpoints; undefined if the platform has no such names. */
+  /**
+   * Host names to which clients connect, with the ready endpoints behind each name. Undefined if the platform has no
+   * such names.
+   */
   readonly ways?: Observation<readonly ClientWayFacts[]> | undefined;
-  /** Assertions that the user wants to skip. The verdict names them. */
+  /** Assertions that the user wants to skip. The verdict names the skipped assertions. */
   readonly skippedAssertions: readonly OptionalAssertion[];
 }

@@ -1,4 +1,4 @@
-/** A verification as text: nodes, topology with zones, assertions, verdict. Pure. */
+/** A verification as text: the nodes, the topology with zones, the assertions, and the verdict. Pure. */
 import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatBytes, formatDuration } from "../../lib/units";
@@ -118,8 +118,8 @@ function topologyLines(facts: DeploymentFacts, verdict: Verdict): string[] {
 }
 
 /**
- * Says whether a primary and its replica are in the same zone. In replication mode this is allowed, because there may
- * be more nodes than zones.
+ * Text that says whether a primary and its replica are in the same zone. In replication mode this is allowed, because a
+ * deployment can have more nodes than zones.
  */
 function describePair(primary: string | undefined, replica: string | undefined, sharedIsWrong: boolean): string {
   if (primary === undefined || replica === undefined) return "zone unknown ✗";

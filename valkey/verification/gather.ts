@@ -1,4 +1,4 @@
-/** Reads the facts of a deployment. All nodes are asked in parallel, each over its own connection. */
+/** Reads the facts of a deployment. All nodes are asked in parallel, each node over its own connection. */
 import type { ChainableCommander } from "ioredis";
 import { messageOf } from "../../lib/errors";
 import { userProblems } from "../access/read-users";
@@ -16,8 +16,8 @@ import { parseFlatReply, parseInfo } from "../topology/info";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
 
 /**
- * Asks every node of a deployment. If a value cannot be read, the facts contain the reason. So this function does not
- * throw because of a node.
+ * Asks every node of a deployment for its facts. If a value cannot be read, the facts contain the reason, and this
+ * function does not throw.
  * @param skippedAssertions assertions whose values are not read
  */
 export async function gatherFacts(
@@ -102,14 +102,16 @@ function takesLists(info: Observation<unknown> | undefined): boolean {
   return info?.known !== false || !/syntax error/i.test(info.why);
 }
 
-/** The named settings that the reply contains, in the order of the names. */
+/** The named settings in a reply, in the order of the names. */
 function pickSettings(reply: unknown, names: readonly string[]): Map<string, string> {
   const values = parseFlatReply(reply);
   const present = names.filter((name) => values.has(name));
   return new Map(present.map((name) => [name, values.get(name) ?? ""]));
 }
 
-/** Sends commands in one round trip. @returns for each command the reply, or the reason why there is no reply */
+/**
+ * Sends several commands in one round trip. @returns for each command the reply, or the reason why there is no reply
+ */
 async function ask(
   connection: Connection,
   commands: (pipeline: ChainableCommander) => void,

@@ -1,6 +1,6 @@
 /**
- * Checks that each shard still has the data that the last verification saw. The ID and the offset of the shard's
- * replication stream show this. Pure.
+ * Checks that each shard still has the data that the last verification saw. The check compares the ID and the offset of
+ * each shard's replication stream. Pure.
  */
 import { compact } from "../../lib/compact";
 import { infoNumber } from "../topology/info";
@@ -11,9 +11,9 @@ import type { Shard } from "./shards";
 import { makeVerdict } from "./verdict";
 import type { Verification } from "./verify";
 
-/** The data of a shard, as a verification saw it. */
+/** The state of a shard's data at the time of a verification. */
 export interface ShardData {
-  /** Names of the shard's nodes. The primary is the first. */
+  /** Names of the shard's nodes. The primary comes first. */
   readonly nodes: readonly string[];
   /** `master_replid` of the shard's primary. */
   readonly replicationId: string;
@@ -27,19 +27,19 @@ export interface ShardData {
   readonly appendOnly: boolean;
 }
 
-/** The data of a deployment, as a verification saw it. */
+/** The state of a deployment's data at the time of a verification. */
 export interface SeenData {
   /** Time of the verification, ISO 8601. */
   readonly seenAt: string;
   /**
-   * Data of the shards that have replicas. Shards with a single node are omitted, because such a node loses its data at
-   * every restart unless it writes a file.
+   * Data of the shards that have replicas. Shards with a single node are omitted, because a single node loses its data
+   * at every restart unless the node writes a file.
    */
   readonly shards: readonly ShardData[];
 }
 
 /**
- * Data with which the next verification compares the deployment. Shards without replicas are left out, and so are
+ * Data with which the next verification compares the deployment. Some shards are left out: shards without replicas, and
  * shards whose servers do not report the needed values.
  */
 export function seenData({ facts, verdict }: Verification, now = new Date()): SeenData {
@@ -66,9 +66,9 @@ export function seenData({ facts, verdict }: Verification, now = new Date()): Se
  * Adds the assertion `data-kept` to a verdict. The assertion fails if a shard's primary has started empty or from an
  * older copy since the last verification.
  *
- * If this is not certain, the assertion holds. There are three such cases: the nodes of the shard have changed, the
- * server reads an append-only file, or a different server has taken over since the loss and clients have written as
- * much as there was before.
+ * If a loss is not certain, the assertion holds. A loss is not certain in three cases: the nodes of the shard have
+ * changed, or the server reads an append-only file, or a different server has taken over since the loss and clients
+ * have written as much data as there was before.
  */
 export function withKeptData({ facts, verdict }: Verification, former: SeenData, now = new Date()): Verification {
   const seconds = (now.getTime() - Date.parse(former.seenAt)) / 1000;
@@ -103,24 +103,24 @@ const offsetOf = (info: Info | undefined): number | undefined =>
 const keepsAppendOnlyFile = (info: Info): boolean => info.get("aof_enabled") === "1";
 
 /**
- * Whether a shard has the same nodes as in the last verification. If it has new nodes, they may have the data of
- * removed nodes.
+ * Whether a shard has the same nodes as in the last verification. If a shard has new nodes, these nodes may have the
+ * data of removed nodes.
  */
 function isSame({ nodes }: ShardData, { primary, replicas }: Shard): boolean {
   const present = compact([primary, ...replicas]);
   return present.length === nodes.length && present.every((name) => nodes.includes(name));
 }
 
-/** Replication ID that INFO prints for a server without an earlier replication. */
+/** Value of `master_replid2` in the INFO of a server that has no earlier replication ID. */
 const NO_ID = /^0*$/;
 
-/** Whether a server has started in the last `seconds` seconds. Servers report their uptime in whole seconds. */
+/** Whether a server has started within the last `seconds` seconds. Servers report their uptime in whole seconds. */
 const hasStartedIn = (info: Info, seconds: number): boolean =>
   (infoNumber(info, "uptime_in_seconds") ?? Infinity) < seconds + 1;
 
 /** The state of a shard now. */
 interface Now {
-  /** Seconds since the last verification saw the data. */
+  /** Seconds since the last verification. */
   readonly seconds: number;
   /** Whether all nodes of the shard have restarted since the last verification. */
   readonly allStarted: boolean;
@@ -128,7 +128,10 @@ interface Now {
   readonly keys: number;
 }
 
-/** The reason why a shard's primary lacks data that was seen before; undefined if it has all of it. */
+/**
+ * The reason why a shard's primary lacks data that the last verification saw. Undefined if the primary has all of this
+ * data.
+ */
 function problemOf(data: ShardData, info: Info, now: Now): string | undefined {
   const [own, former = ""] = [info.get("master_replid"), info.get("master_replid2")];
   if (data.keys === 0 || own === data.replicationId) return undefined;

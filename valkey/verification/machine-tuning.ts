@@ -1,6 +1,6 @@
 /**
- * Checks that machines are tuned as their platform promises. A machine whose tuning failed still joins and runs
- * servers, but measurements on it cannot be compared. Pure.
+ * Checks that each machine is tuned as the platform promises. A machine whose tuning failed still joins and runs
+ * servers, but measurements on this machine cannot be compared with others. Pure.
  */
 import { groupBy } from "../../lib/group-by";
 import type { Observation } from "../observation";
@@ -9,14 +9,14 @@ import { assertion, listNames, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
-/** One promise, which becomes one assertion of a verdict. */
+/** A promise of the platform about its machines. Each promise becomes one assertion of a verdict. */
 interface TuningPromise {
   readonly id: Assertion["id"];
   readonly what: string;
   readonly expected: string;
   /**
-   * Returns an observation of the problem: undefined as its value if the machine is as promised. The observation is
-   * unknown if a setting could not be read.
+   * Returns the problem of a machine, or undefined as an observed value if the machine keeps the promise. If a setting
+   * could not be read, the result is the reason instead of a value.
    */
   readonly judge: (settings: MachineSettings) => Observation<string | undefined>;
 }
@@ -107,7 +107,7 @@ function interruptPromise(count: number): TuningPromise {
   };
 }
 
-/** One assertion for each promise. Empty if the platform promises nothing. */
+/** One assertion for each promise of the platform. The list is empty if the platform promises nothing. */
 export function tuningAssertions({ nodes, tuning }: DeploymentFacts): Assertion[] {
   if (tuning === undefined) return [];
   return promisesOf(tuning).map(({ id, what, expected, judge }) => {
@@ -130,7 +130,7 @@ function judgedOf(
   return machineSettings.known ? judge(machineSettings.value) : machineSettings;
 }
 
-/** A violation for each server that shares a CPU with another server on the same machine. */
+/** A violation for each server that shares a CPU with a different server on the same machine. */
 function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
   const ownerOf = new Map<string, string>();
   return nodes.flatMap(({ node, machineSettings }) => {
@@ -142,7 +142,7 @@ function sharedCpus(nodes: readonly NodeFacts[]): Violation[] {
   });
 }
 
-/** Descriptions of settings that differ from the promised values. Empty if all settings are as promised. */
+/** Descriptions of settings that differ from the promised values. The list is empty if no setting differs. */
 function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineSettings>): string[] {
   if (!settings.known) return [`the machine's settings are unknown (${settings.why})`];
   return promisesOf(promised).flatMap(({ what, judge }) => {
@@ -152,7 +152,7 @@ function tuningProblems(promised: ExpectedTuning, settings: Observation<MachineS
   });
 }
 
-/** Machine settings that were read, or the reason why none could be read. */
+/** The settings of a machine, or the reason why no settings could be read. */
 export interface MachineFinding {
   readonly machine: string;
   readonly settings: Observation<MachineSettings>;

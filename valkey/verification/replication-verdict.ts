@@ -25,7 +25,7 @@ import { shardsOf } from "./shards";
 import type { Verdict } from "./verdict";
 import { makeVerdict } from "./verdict";
 
-/** Judges the facts of a replication deployment. */
+/** Judges the facts of a deployment in replication mode. */
 export function replicationVerdict(facts: DeploymentFacts): Verdict {
   const shards = shardsOf(facts);
   const assertions = [
@@ -60,7 +60,7 @@ function sentinelRows({ nodes, sentinels }: DeploymentFacts, shards: readonly Sh
   });
 }
 
-/** The name of the only primary. Undefined if there is not exactly one primary. */
+/** The name of the only primary. Undefined if no node or several nodes report the role of a primary. */
 function solePrimary(shards: readonly Shard[]): string | undefined {
   return shards.length === 1 ? shards[0]?.primary : undefined;
 }

@@ -10,13 +10,15 @@ import { majority } from "../sentinel-plan";
 import type { SentinelView } from "../sentinel/sentinel-view";
 import { failureFlags } from "../sentinel/sentinel-view";
 
-/** Reports of the Sentinels, and the values that they should have. */
+/** Reports of the Sentinels, and the values that the reports should contain. */
 export interface SentinelVerdictInput {
   readonly sentinels: readonly SentinelFacts[];
   readonly settings: SentinelSettings;
-  /** The only node that reports the role of a primary; undefined if several nodes or no node reports it. */
+  /**
+   * Name of the only node that reports the role of a primary. Undefined if no node or several nodes report this role.
+   */
   readonly primary: string | undefined;
-  /** Finds the name of the node at an address that a Sentinel reports. */
+  /** Finds a node by its address in a Sentinel's report. Returns the name of the node. */
   readonly nodeAt: (endpoint: Endpoint) => string | undefined;
   /** The number of replicas. */
   readonly replicas: number;
@@ -97,7 +99,7 @@ function quorumProblem({ quorum, reachesQuorum }: SentinelView, settings: Sentin
   return reachesQuorum === true ? undefined : reachesQuorum;
 }
 
-/** Asserts that after the loss of any one zone, enough Sentinels remain for a failover. */
+/** Asserts that enough Sentinels remain for a failover after the loss of any one zone. */
 function zoneLoss(sentinels: readonly SentinelFacts[], { count, quorum }: SentinelSettings): Assertion {
   const needed = Math.max(quorum, majority(count));
   const zones = [...new Set(sentinels.map(({ node }) => node.zone ?? ""))].sort();

@@ -5,8 +5,8 @@ import type { DeploymentFacts } from "./facts";
 import type { Shard } from "./shards";
 
 /**
- * Asserts that the cluster has the wanted number of primaries, and that each primary has slots. If no number is wanted,
- * the cluster must have at least three primaries.
+ * Asserts that the cluster has the wanted number of primaries, and that each primary has slots. If no number is
+ * configured, the cluster must have at least three primaries.
  */
 export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const { primaries: wanted } = facts.shape;
@@ -26,8 +26,8 @@ export function primaryCount(facts: DeploymentFacts, shards: readonly Shard[]): 
 }
 
 /**
- * Asserts that every primary has the wanted number of replicas. If no number is wanted, all primaries must have the
- * same number, which is at least one.
+ * Asserts that every primary has the wanted number of replicas. If no number is configured, all primaries must have the
+ * same number of replicas, and at least one replica.
  */
 export function replicaCount(facts: DeploymentFacts, shards: readonly Shard[]): Assertion {
   const { replicasPerPrimary } = facts.shape;

@@ -1,26 +1,26 @@
-/** The shards of a deployment, according to the role that each node reports. Pure. */
+/** The shards of a deployment, found by the role that each node reports. Pure. */
 import type { KnownNode } from "../topology/cluster-view";
 import type { SlotRange } from "../topology/slots";
 import type { DeploymentFacts, NodeFacts } from "./facts";
 
 /** A primary and its replicas, by node name. */
 export interface Shard {
-  /** Name of the primary; undefined if the replicas follow a primary that is not among the nodes. */
+  /** Name of the primary. Undefined if the replicas follow a primary that is not among the nodes. */
   readonly primary: string | undefined;
   readonly replicas: readonly string[];
-  /** Slots of the shard; empty in replication mode. */
+  /** Slots of the shard. The list is empty in replication mode. */
   readonly slots: readonly SlotRange[];
 }
 
 /**
  * The shards of a deployment in the order of their slots. A node that did not reply belongs to a shard only if other
- * nodes report it.
+ * nodes report this node.
  */
 export function shardsOf(facts: DeploymentFacts): Shard[] {
   return facts.mode === "cluster" ? clusterShards(facts.nodes) : replicationShards(facts.nodes);
 }
 
-/** The entry for the node itself in its own view. */
+/** A node's entry for itself in its own view of the cluster. */
 export function selfOf({ view }: NodeFacts): KnownNode | undefined {
   return view.known ? view.value.topology.nodes.get(view.value.selfId) : undefined;
 }

@@ -42,10 +42,10 @@ export function serverVersion(info: ReadonlyMap<string, string>): string {
 }
 
 /**
- * Asserts that every node has the same settings, with the configured values.
+ * Asserts that all nodes have the same settings, and that each of COMPARED_DIRECTIVES has its configured value.
  *
- * Only COMPARED_DIRECTIVES are compared with configured values. Other directives are compared between nodes only,
- * because CONFIG GET prints many directives in a different form than valkey.conf.
+ * All other configured directives are compared between nodes only, because CONFIG GET prints many directives in a
+ * different form than valkey.conf.
  */
 export function sameSettings({ nodes, directives, skippedAssertions }: DeploymentFacts): Assertion[] {
   if (skippedAssertions.includes("settings")) return [];
@@ -70,7 +70,7 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
   return [assertion("same-settings", what, `${names.size} settings the same`, violations)];
 }
 
-/** Asserts that every node has the configured users. Empty if no users are configured. */
+/** Asserts that every node has the configured users. The list is empty if no users are configured. */
 export function desiredUsers({ nodes, users }: DeploymentFacts): Assertion[] {
   if (users === undefined) return [];
   const names = Object.keys(users);
@@ -95,10 +95,10 @@ export function zonesKnown({ nodes, zones: wanted }: DeploymentFacts): Assertion
 
 /**
  * Asserts that no server reports a wrong zone to clients. A zone is wrong if the machine of the server is in a
- * different zone. A server that has restarted may report no zone until the next update; clients then read from any
- * replica.
+ * different zone. After a restart, a server can report no zone until the next update. In the meantime, clients read
+ * from any replica.
  *
- * Empty if no zones are configured, or if no server has the directive.
+ * The list is empty if no zones are configured, or if no server has the directive.
  */
 export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
   const toldBy = ({ info }: NodeFacts): string | undefined => (info.known ? info.value.get(TOLD_ZONE) : undefined);
@@ -126,9 +126,9 @@ export function zonesTold({ nodes, zones }: DeploymentFacts): Assertion[] {
 /** Name of the field in INFO that contains `availability-zone`. */
 const TOLD_ZONE = "availability_zone";
 
-/** Greatest lag of a replica behind its primary, bytes of the replication stream. */
+/** Greatest allowed lag of a replica behind its primary, bytes of the replication stream. */
 const MAX_LAG_BYTES = 1024 * 1024;
-/** Longest time since a replica last heard from its primary, seconds. */
+/** Longest allowed time since a replica last heard from its primary, seconds. */
 const MAX_LAG_SECONDS = 15;
 
 /** Assertions about the links and the lag of all replicas, as the replicas report them. */
@@ -173,8 +173,8 @@ function lagProblem(replica: NodeFacts, primary: NodeFacts | undefined): string 
 }
 
 /**
- * Bytes of the replication stream that a replica has not received. Undefined if unknown. The result is correct only if
- * both nodes were asked at about the same time.
+ * Bytes of the replication stream that a replica has not received. Undefined if a value could not be read. The result
+ * is correct only if both nodes were asked at about the same time.
  */
 export function bytesBehind(replica: NodeFacts, primary: NodeFacts): number | undefined {
   if (!replica.info.known || !primary.info.known) return undefined;

@@ -1,4 +1,4 @@
-/** Record of a verified topology: the result of a verification as plain data. Pure. */
+/** Record of a verified topology. It contains the result of a verification as plain data. Pure. */
 import { z } from "zod";
 import { formatRanges } from "../topology/slots";
 import { selfOf } from "./shards";
@@ -17,7 +17,7 @@ const assertionSchema = z.strictObject({
   nodes: z.array(z.string()),
 });
 
-/** A deployment as verification found it. */
+/** The state of a deployment at the time of a verification. */
 export const topologySchema = z.strictObject({
   deployment: z.string(),
   mode: modeSchema,

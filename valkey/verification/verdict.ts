@@ -1,4 +1,4 @@
-/** A verdict: the assertions about a deployment, and whether all of them hold. Pure. */
+/** A verdict. It contains the assertions about a deployment, and says whether all assertions hold. Pure. */
 import type { Mode } from "../node";
 import type { Assertion } from "./assertion";
 import type { DeploymentFacts } from "./facts";
@@ -11,13 +11,13 @@ export interface Verdict {
   /** True if there is at least one assertion and all assertions hold. */
   readonly pass: boolean;
   readonly assertions: readonly Assertion[];
-  /** Assertions that were skipped because the user wanted it. */
+  /** Assertions that were skipped at the user's request. */
   readonly skippedAssertions: readonly string[];
   /** The shards that the nodes report. In replication mode there is a single shard. */
   readonly shards: readonly Shard[];
 }
 
-/** The verdict that follows from assertions. */
+/** Computes the verdict from assertions. */
 export function makeVerdict(
   { deployment, mode, skippedAssertions }: DeploymentFacts,
   assertions: readonly Assertion[],

@@ -1,4 +1,4 @@
-/** Verifies a deployment. It reads the facts from every node, and then judges them. */
+/** Verifies a deployment. It reads the facts from every node, and then judges these facts. */
 import type { AssertionId } from "./assertion";
 import { poll } from "../../lib/polling";
 import type { ReportProgress } from "../../lib/progress";
@@ -43,8 +43,8 @@ export interface SettlingTime {
 }
 
 /**
- * Assertions that begin to hold without intervention, for example when replicas are linked and have caught up. With a
- * large data set this takes minutes.
+ * Assertions that can begin to hold without intervention. For example, replicas connect to their primary and receive
+ * its data. With a large data set this takes minutes.
  */
 export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
   "reachable",
@@ -65,8 +65,9 @@ export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
 ]);
 
 /**
- * Verifies until the verdict passes, or until it can no longer pass within the time limit. Use this function for a
- * deployment that has just started or changed. Nodes that do not reply are asked again.
+ * Verifies a deployment until the verdict passes, or until the verdict can no longer pass within the time limit. Use
+ * this function for a deployment that has just started or changed. In each verification, nodes that did not reply are
+ * asked again.
  */
 export async function verifyUntilPass(deployment: Deployment, settling: SettlingTime): Promise<Verification> {
   const { settlingMs, recoveryMs: limitMs = settlingMs, signal, report } = settling;

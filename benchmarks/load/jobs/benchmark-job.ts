@@ -20,8 +20,8 @@ export interface JobObjects {
 }
 
 /**
- * Seconds that Kubernetes keeps a finished Job if this program does not delete it. In this time the logs of the Job can
- * be read.
+ * Seconds that Kubernetes keeps a finished Job if this program does not delete the Job. During this time, the logs of
+ * the Job can be read.
  */
 const TTL_SECONDS = 300;
 
@@ -65,8 +65,8 @@ function base64(files: NonNullable<JobPlan["files"]>): Record<string, string> {
 }
 
 /**
- * Prints only the options of valkey-benchmark. A container's termination message holds 4096 bytes, and the whole help
- * text is longer.
+ * Shell script that prints only the options of valkey-benchmark. The whole help text does not fit into a container's
+ * termination message, which holds 4096 bytes.
  */
 const FEATURES_SCRIPT = `valkey-benchmark --help | grep '^ *--' > /dev/termination-log`;
 

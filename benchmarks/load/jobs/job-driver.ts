@@ -1,4 +1,6 @@
-/** Runs load generators as Kubernetes Jobs. Each run is one Job, which is deleted after its results are read. */
+/**
+ * Runs load generators as Kubernetes Jobs. Each run is one Job. The Job is deleted after its results have been read.
+ */
 import { randomBytes } from "node:crypto";
 import { compact } from "../../../lib/compact";
 import { BadInput, Failure, messageOf } from "../../../lib/errors";
@@ -32,8 +34,7 @@ export interface JobLoadDriverOptions {
   /** The deployments to measure. */
   readonly deployments: readonly PodDeployment[];
   /**
-   * Image of the runners. The image is the same for all deployments, so that the same load generator measures all of
-   * them.
+   * Image of the runners. All deployments use the same image, so that the same load generator measures all deployments.
    * @default the image of the first deployment
    */
   readonly image?: string | undefined;
@@ -43,13 +44,13 @@ export interface JobLoadDriverOptions {
   readonly report?: ReportProgress | undefined;
 }
 
-/** Seconds that are added to the sum of all timeouts of a Job. Kubernetes ends the Job after the total. */
+/** Seconds that are added to the sum of all timeouts of a Job. Kubernetes ends the Job after the total time. */
 const DEADLINE_SLACK_SECONDS = 120;
 
-/** A Job that is not created yet, with the values that it was made from. */
+/** A Job that is not created yet, with the values from which the Job is made. */
 interface PreparedJob<R> {
   readonly run: JobRun;
-  /** The warm-up, if there is a warm-up, and then the measured run. */
+  /** The runs of the Job: first the warm-up, if there is a warm-up, and then the measured run. */
   readonly runs: readonly R[];
   readonly phases: readonly JobPhase[];
   readonly servers: PodDeployment;
@@ -130,7 +131,7 @@ export class JobLoadDriver<R> implements LoadDriver<R> {
     return { run, runs, phases, servers, plan };
   }
 
-  /** Measures the last phase. If there are two phases, the first is the warm-up. */
+  /** Measures the last phase. If there are two phases, the first phase is the warm-up. */
   async #measure({ run, runs, phases, servers, plan }: PreparedJob<R>, observer: LoadObserver): Promise<LoadOutcome> {
     await run.start(sharingAdvice(servers));
     const untuned = await this.#untuned(run);
@@ -232,7 +233,7 @@ export function withAuthority(plan: RunnerPlan, { name, namespace, access, tlsSe
 }
 
 /**
- * Image of the runners, which is the same for all deployments, so that the same load generator measures all of them.
+ * Image of the runners. All deployments use the same image, so that the same load generator measures all deployments.
  */
 function imageOf({ image, plan, deployments }: JobLoadDriverOptions, fallback: PodDeployment): string {
   return image ?? plan.image ?? (deployments[0] ?? fallback).image;
@@ -243,14 +244,14 @@ function jobName({ name }: PodDeployment): string {
   return `bench-${name}-${randomBytes(4).toString("hex")}`;
 }
 
-/** Advice for the case that no machine has room for a runner. */
+/** Advice to the user if no machine has room for a runner. */
 function sharingAdvice({ name }: PodDeployment): string {
   return `allow load generators to share machines with the servers of ${name} (every record then carries a warning)`;
 }
 
 /**
- * Text in the names of the keys with which runners wait for each other. In a cluster, the text is a hash tag for a slot
- * of this primary, so that the primary has all these keys.
+ * Text in the names of the keys with which runners wait for each other. In a cluster, this text is a hash tag for a
+ * slot of the given primary, so that this primary has all these keys.
  */
 function keyTag({ slots, name }: PrimaryNode): string {
   if (slots === undefined) return "";

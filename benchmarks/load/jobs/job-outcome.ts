@@ -15,7 +15,7 @@ import type { RunnerPhase, RunnerRecord } from "./runner-record";
 /** A finished Job. */
 export interface JobFacts<R> {
   readonly loadGenerator: JobLoadGenerator<R>;
-  /** The warm-up, if there was one, and then the measurement. */
+  /** The phases of the Job: first the warm-up, if there was a warm-up, and then the measurement. */
   readonly phases: readonly R[];
   /** Seed of the first runner. Each further runner has the next higher number. */
   readonly seed: number;
@@ -38,7 +38,10 @@ export interface JobFacts<R> {
   readonly untuned: readonly string[];
 }
 
-/** Share of the measured time. If all runners run at the same time for a smaller share, the result has a warning. */
+/**
+ * Smallest share of the measured time in which all runners must run at the same time. With a smaller share, the result
+ * has a warning.
+ */
 const OVERLAP_LIMIT = 0.95;
 
 /** The measurement of one runner. */
@@ -90,8 +93,8 @@ export function jobOutcome<R>(facts: JobFacts<R>): LoadOutcome {
 }
 
 /**
- * Merges the outputs of all runners. Rates are added. Percentiles are computed from histograms if all runners have
- * them, otherwise from the sum of the counts.
+ * Merges the outputs of all runners. Rates are added. If all runners have histograms, percentiles are computed from the
+ * histograms. Otherwise, percentiles are computed from the sum of the counts.
  */
 function merged(outputs: readonly ParsedOutput[]): Pick<LoadOutcome, "report" | "latencies" | "offering"> {
   const report = mergeReports(outputs.map((output) => output.report));
@@ -177,8 +180,8 @@ function cpuOf(
 }
 
 /**
- * Warnings about machines that runners share with servers. If sharing was allowed but no runner shared a machine, there
- * is a warning as well, because runners may share machines in the next run.
+ * Warnings about machines that runners share with servers. There is also a warning if sharing was allowed but no runner
+ * shared a machine, because runners can share machines in the next run.
  */
 function sharingWarnings(
   runs: readonly RunnerMeasurement[],

@@ -6,19 +6,20 @@ import type { BenchmarkUser } from "../benchmark-user";
 import type { JobPhase } from "./load-generator";
 import type { BinaryFiles, LoadSidecar } from "./sidecar";
 
-/** Number, placement and options of the runners. They are the same for every Job. */
+/** Number, placement and options of the runners. Every Job has the same values. */
 export interface RunnerPlan {
   /** Number of runners. */
   readonly runners: number;
   /** Namespace of the Jobs. The servers must accept connections from this namespace. @default the servers' namespace */
   readonly namespace?: string | undefined;
   /**
-   * Whether runners may share machines with servers of the deployment under test. If so, every record has a warning.
+   * Whether runners are allowed to share machines with servers of the deployment under test. If they are allowed to,
+   * every record has a warning.
    */
   readonly sharing: boolean;
   /**
-   * Requests and limits of each runner. A CPU limit slows the load generator down. A CPU limit can be set nevertheless,
-   * because security scanners demand one (CKV_K8S_11).
+   * Requests and limits of each runner. A CPU limit slows the load generator down. The option exists because security
+   * scanners demand a CPU limit (CKV_K8S_11).
    * @default 100m and 64Mi, at most 1Gi
    */
   readonly resources?: { readonly requests: Labels; readonly limits?: Labels } | undefined;
@@ -31,21 +32,22 @@ export interface RunnerPlan {
   readonly images?: { readonly node?: string | undefined; readonly memtier?: string | undefined } | undefined;
   /** Pull policy of all images. @default Kubernetes' own default */
   readonly imagePullPolicy?: "Always" | "IfNotPresent" | undefined;
-  /** Labels of the machines that runners may use, for example the labels of a separate pool. */
+  /** Labels of the machines that runners are allowed to use, for example the labels of a separate pool. */
   readonly nodeSelector?: Labels | undefined;
   readonly tolerations?: readonly Toleration[] | undefined;
   /**
-   * Zones among which the runners are divided evenly. The zones are filled in the given order. Each runner has a
-   * machine without other runners. This option is for machines that are started for the runners, one machine per
-   * runner.
+   * Zones for the runners. The runners are divided evenly among the zones, which are filled in the given order. Each
+   * runner has a machine without other runners. This option is for machines that are started for the runners, one
+   * machine per runner.
    * @default any zone, on separate machines if enough machines exist
    */
   readonly ownMachinesIn?: readonly string[] | undefined;
   /**
-   * Kernel settings that the runners' machines should have. Every record has a warning for each setting that differs.
+   * Kernel settings that the runners' machines should have. If a setting differs, every record has a warning for this
+   * setting.
    */
   readonly tuning?: ExpectedTuning | undefined;
-  /** Labels that are added to the pods, so that a NetworkPolicy can allow them. */
+  /** Labels that are added to the pods. With these labels, a NetworkPolicy can allow the pods. */
   readonly labels?: Labels | undefined;
   /** Names of Secrets for pulling images, in the runners' namespace. */
   readonly imagePullSecrets?: readonly string[] | undefined;
@@ -72,20 +74,21 @@ export interface JobPlan {
   readonly runner: RunnerPlan;
   /** Prefix of the keys with which runners wait for each other. */
   readonly keys: string;
-  /** The warm-up, if there is one, and then the measurement. */
+  /** The phases of the Job: first the warm-up, if there is a warm-up, and then the measurement. */
   readonly phases: readonly JobPhase[];
   /** Sidecar that runs the load generator if the servers' image does not contain it. */
   readonly sidecar?: LoadSidecar | undefined;
   /** Files of the sidecar. */
   readonly files?: BinaryFiles | undefined;
   /**
-   * The user that is created for the run and deleted after it. Load generators take a password only on their command
-   * line. The runner reads the password from its environment, so that the Job's objects do not contain it (CKV_K8S_35).
+   * The user that is created for the run and deleted at its end. Load generators take a password only on their command
+   * line. The runner reads the password from its environment, so that the Job's objects do not contain the password
+   * (CKV_K8S_35).
    */
   readonly user: BenchmarkUser | undefined;
   /** TLS options without the TLS files, which are in the plan of the runners. */
   readonly tls: Pick<TlsFiles, "sni"> | undefined;
-  /** Time limit for a runner that waits for the other runners, seconds. */
+  /** Seconds that a runner waits for the other runners at most. */
   readonly timeoutSeconds: number;
   /** Seconds after which Kubernetes ends the Job, even if this program no longer runs. */
   readonly deadlineSeconds: number;

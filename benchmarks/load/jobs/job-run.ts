@@ -23,14 +23,14 @@ import type { RunnerKeys } from "./runner-script";
 const ARRIVAL_POLL_MS = 50;
 /** Time between two queries for the pods, milliseconds. */
 const POD_POLL_MS = 1_000;
-/** Time limit for the end of the runners after their Job was removed, seconds. */
+/** Seconds within which the runners must have ended after their Job was removed. */
 const STOP_SECONDS = 30;
 /** Seconds within which runners must have written their records, even on busy machines. */
 const HANDOVER_SECONDS = 30;
 
 /**
- * Creates the Job and starts each phase for all runners at the same time. Afterwards it reads the records and deletes
- * all objects.
+ * Creates the Job and starts each phase for all runners at the same time. After the last phase, reads the records and
+ * deletes all objects.
  */
 export class JobRun {
   readonly #name: string;
@@ -169,15 +169,15 @@ export class JobRun {
   }
 
   /**
-   * Whether all runners have arrived at a phase. Each runner that arrives makes one key longer. The query is a
-   * SETRANGE, which returns the length of this key. SETRANGE changes neither the hits nor the misses, which are counted
-   * during the measurement.
+   * Whether all runners have arrived at a phase. Each runner that arrives makes one key longer. The query is a SETRANGE
+   * that returns the length of this key. SETRANGE changes neither the hits nor the misses, which are counted during the
+   * measurement.
    */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;
   }
 
-  /** Checks the pods. This check sends nothing to the servers, because they are being measured. */
+  /** Checks the pods. This check sends nothing to the servers, because the servers are under measurement. */
   async #watchPods(milliseconds: number): Promise<void> {
     const until = Date.now() + milliseconds;
     for (let left = milliseconds; left > 0; left = until - Date.now()) {
@@ -219,8 +219,9 @@ export async function runFeaturesJob(
 }
 
 /**
- * Creates the Job with its Secret and its ConfigMap. The Job owns both, so that Kubernetes deletes them with the Job.
- * An owner must exist before its objects, so the Job is created first and starts suspended.
+ * Creates the Job with its Secret and its ConfigMap. The Job owns both objects, so that Kubernetes deletes these
+ * objects together with the Job. An owner must exist before the owned objects. For this reason the Job is created first
+ * and starts suspended.
  */
 async function createJob(kubernetes: KubernetesClient, { job, secret, files }: JobObjects): Promise<void> {
   const namespace = job.metadata?.namespace ?? "";

@@ -1,4 +1,4 @@
-/** A load generator that the runners of a Job can run: its program, arguments and output. */
+/** A load generator that runs in a Job, with its program, arguments and output. */
 import type { Endpoint, TlsFiles } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
 import type { Histogram } from "../../../lib/histogram";
@@ -8,7 +8,9 @@ import type { Warning } from "../../results/schema";
 import type { LoadReport } from "../load-report";
 import type { BinaryFiles, LoadSidecar } from "./sidecar";
 
-/** One phase of the load generator, the same for all runners: the warm-up or the measurement. Plain data. */
+/**
+ * One phase of the load generator: the warm-up or the measurement. The phase is the same for all runners. Plain data.
+ */
 export interface JobPhase {
   /** Arguments, with placeholders for the values that differ between runners (`runner-script.ts`). */
   readonly arguments: readonly string[];
@@ -16,11 +18,11 @@ export interface JobPhase {
   readonly endpoint: Endpoint;
   /** Seed of the first runner. Each further runner has the next higher number. */
   readonly seed: number;
-  /** Number of requests of all runners together; undefined if the phase ends after a time. */
+  /** Number of requests of all runners together. Undefined if the phase ends after a time. */
   readonly requests: number | undefined;
-  /** Requests per second of all runners together; undefined if the load generator sends as fast as it can. */
+  /** Requests per second of all runners together. Undefined if the load generator sends as fast as it can. */
   readonly rate: number | undefined;
-  /** Duration of the phase, seconds; undefined if the phase ends after a number of requests. */
+  /** Duration of the phase, seconds. Undefined if the phase ends after a number of requests. */
   readonly seconds: number | undefined;
   /** Time limit for the phase, seconds. A load generator that runs longer counts as hanging. */
   readonly timeoutSeconds: number;
@@ -29,7 +31,7 @@ export interface JobPhase {
 /** Credentials and TLS options with which runners connect to the servers. */
 export interface JobAccess {
   /**
-   * Name of the user; undefined if the servers require no password. The environment of the runner contains the
+   * Name of the user. Undefined if the servers require no password. The environment of the runner contains the
    * password.
    */
   readonly username: string | undefined;

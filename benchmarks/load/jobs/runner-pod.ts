@@ -1,4 +1,6 @@
-/** The pod of a runner: its container, sidecar and environment, and the machines that it may use. Pure. */
+/**
+ * The pod of a runner: its container, sidecar and environment, and the machines that the pod is allowed to use. Pure.
+ */
 import type { V1Job } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
@@ -19,11 +21,11 @@ const DEFAULT_RESOURCES: NonNullable<RunnerPlan["resources"]> = {
   limits: { memory: "1Gi" },
 };
 /**
- * Resources of a runner container whose load generator runs in the sidecar. During the measurement the container only
+ * Resources of a runner container whose load generator runs in the sidecar. During the measurement, this container only
  * waits.
  */
 const WAITING_RESOURCES = { cpu: "50m", memory: "32Mi" };
-/** ID of the user in the containers. Any ID except 0 (root) would do. */
+/** ID of the user in the containers. Every ID except 0 (root) would work. */
 const USER_ID = 10_001;
 
 type PodSpec = NonNullable<NonNullable<Plain<V1Job>["spec"]>["template"]["spec"]>;
@@ -88,7 +90,7 @@ function sidecarContainer(plan: JobPlan, sidecar: LoadSidecar): Container {
   };
 }
 
-/** Fields that both containers have. */
+/** Fields that the runner's container and the sidecar share. */
 function common({ runner, sidecar }: JobPlan): Partial<Container> {
   const { imagePullPolicy, tls } = runner;
   return {
@@ -152,7 +154,7 @@ function credentials({ name, user }: JobPlan): Environment {
 
 /**
  * Affinity that keeps runners off the machines of the servers, and apart from each other. If sharing is allowed, both
- * are preferences.
+ * rules are preferences.
  */
 function affinity({ servers, runner }: JobPlan): NonNullable<PodSpec["affinity"]> {
   const topologyKey = "kubernetes.io/hostname";

@@ -6,7 +6,7 @@ import { RECORD_LINE_PREFIX } from "./runner-script";
 
 /** The record of one runner. */
 export interface RunnerRecord {
-  /** Number of cores that the container may use according to its affinity. CPU limits are not considered. */
+  /** Number of cores that the container is allowed to use according to its affinity. CPU limits are not considered. */
   readonly cores: number;
   readonly phases: readonly RunnerPhase[];
 }
@@ -21,7 +21,7 @@ export interface RunnerPhase {
   readonly seconds: number;
   /** CPU time of the load generator, seconds. */
   readonly cpuSeconds: number;
-  /** CPU time of the runner's whole machine; undefined if /proc/stat cannot be read. */
+  /** CPU time of the runner's whole machine. Undefined if /proc/stat cannot be read. */
   readonly machine: { readonly busySeconds: number; readonly stolenSeconds: number } | undefined;
 }
 

@@ -1,7 +1,8 @@
 /**
- * The script of a runner's container (`runner.sh`), and the names that it shares with this program. Runners wait for
- * each other and report through the server under test, because all of them can reach it. The runners use their own
- * keys, and only commands that no test sends, so that the counts of a test do not include the runners' commands.
+ * The script of a runner's container (`runner.sh`), and the names that the script shares with this program. Runners
+ * wait for each other and report through the server under test, because all runners can reach this server. The runners
+ * use their own keys, and only commands that no test sends. So the counts of a test do not include the runners'
+ * commands.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +19,9 @@ export const PLACEHOLDERS = {
   seed: "@SEED@",
   /** The password of the user that is created for the run. */
   password: "@PASSWORD@",
-  /** `user:password`, the form that memtier_benchmark accepts. The sidecar inserts it (`sidecar.sh`). */
+  /**
+   * Credentials in the form `user:password` for memtier_benchmark. The sidecar inserts the credentials (`sidecar.sh`).
+   */
   credentials: "@CREDENTIALS@",
   /** Separator between the arguments of the warm-up and the arguments of the measurement. */
   then: "@THEN@",
@@ -34,8 +37,8 @@ export interface RunnerKeys {
   /** A list with one element for each runner. The phase starts when the list exists. */
   readonly go: (phase: number) => string;
   /**
-   * The list `go` under the name that it has before the start. To start the phase, RENAME changes this name to `go` in
-   * one step. No test sends RENAME.
+   * The list `go` under its name before the start. To start the phase, RENAME changes this name to `go` in one step. No
+   * test sends RENAME.
    */
   readonly ready: (phase: number) => string;
   /** The record of a runner. */

@@ -1,4 +1,4 @@
-/** Checks with the pods of a Job whether its runners work. Pure. */
+/** Checks whether the runners of a Job work, by the state of the Job's pods. Pure. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { compact } from "../../../lib/compact";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
@@ -6,7 +6,7 @@ import { LoadGeneratorFailure } from "../load-driver";
 
 type Pod = Plain<V1Pod>;
 
-/** Number of a runner, from 0; undefined until Kubernetes has assigned it. */
+/** Number of a runner, from 0. Undefined until Kubernetes has assigned a number. */
 export function runnerIndex(pod: Pod): number | undefined {
   const index = pod.metadata?.annotations?.["batch.kubernetes.io/job-completion-index"];
   return index === undefined ? undefined : Number(index);
@@ -38,8 +38,8 @@ export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
 }
 
 /**
- * Interruptions, one line for each runner. Runners for which Kubernetes gives a reason come first. The other runners
- * were deleted only because the Job ended.
+ * Interruptions, one line for each runner. The first lines are for runners for which Kubernetes gives a reason. All
+ * other runners were deleted only because the Job ended.
  */
 function interruptions(pods: readonly Pod[], runners: number): string[] {
   const taken = pods.filter(isTakenAway);
@@ -83,7 +83,7 @@ function disruption({ status }: Pod): { readonly reason?: string; readonly messa
   return status?.conditions?.find(({ type, status: state }) => type === "DisruptionTarget" && state === "True");
 }
 
-/** Reason why a pod failed; undefined if it has not failed. */
+/** Reason why a pod failed. Undefined if the pod has not failed. */
 function failureReason({ status }: Pod): string | undefined {
   const ends = (status?.containerStatuses ?? []).flatMap(({ state }) => state?.terminated ?? []);
   const end = ends.find(({ exitCode }) => exitCode !== 0);

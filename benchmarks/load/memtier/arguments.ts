@@ -21,11 +21,11 @@ export interface MemtierRun {
 }
 
 /**
- * The arguments in order. The credentials follow `-a`, where every user of the machine can read them. memtier_benchmark
- * accepts them only there, so they belong to a user that is created for the run.
+ * The arguments in order. The credentials follow `-a`, because memtier_benchmark accepts credentials only there. Every
+ * user of the machine can read these arguments, so the credentials belong to a user that is created for the run.
  *
- * Keys consist of a prefix and a number that starts at 1, without a hash tag: memtier_benchmark routes each command by
- * the slot of its key.
+ * Keys consist of a prefix and a number that starts at 1. They have no hash tag, because memtier_benchmark routes each
+ * command by the slot of its key.
  * @param json name of the file for the results
  * @param word `user:password`, or a placeholder for it
  * @throws BadInput if the rate of each connection is not a whole number of requests per second

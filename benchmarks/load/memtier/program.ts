@@ -8,7 +8,7 @@ const PROGRAM = "memtier_benchmark";
 /**
  * The path of memtier_benchmark. If the environment variable MEMTIER is set, the path is its value. Otherwise the
  * program is looked up in PATH.
- * @throws BadInput if the program is not found; the message says how to install it
+ * @throws BadInput if the program is not found. The message says how to install the program
  */
 export function findMemtier(environment: NodeJS.ProcessEnv = process.env): string {
   const named = environment["MEMTIER"] ?? "";

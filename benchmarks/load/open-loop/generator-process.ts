@@ -12,7 +12,10 @@ import type { OpenLoopPlan, ProcessMessage } from "./plan";
 import { START_COMMAND, processMessageSchema, STOP_COMMAND } from "./plan";
 import { Tally } from "./tally";
 
-/** Starts the process, exchanges messages with it over standard input and output, and reads its result. */
+/**
+ * Starts a process of the open-loop generator, exchanges messages with the process over standard input and output, and
+ * reads its result.
+ */
 export class GeneratorProcess {
   #waiting:
     { readonly resolve: (message: ProcessMessage) => void; readonly reject: (error: Error) => void } | undefined;

@@ -1,7 +1,7 @@
 /**
- * The open-loop generator. It sends each request at its intended time, even if earlier requests have not been answered,
- * and measures the latency from this time. So a stall of the server counts for every request that was intended during
- * the stall. A closed loop would not send these requests during a stall, and so would miss their latencies (coordinated
+ * The open-loop generator. It sends each request at its intended time, even if earlier requests have not been answered.
+ * It measures the latency from the intended time. So a stall of the server counts for every request that was intended
+ * during the stall. A closed loop would not send these requests, and so would miss their latencies (coordinated
  * omission).
  */
 import type { NodeAccess, Mode } from "../../../valkey/node";
@@ -22,11 +22,11 @@ import type { ArrivalSchedule } from "./requests/schedule";
 import type { RequestOutcome } from "./requests/request";
 import { addCount, Tally } from "./tally";
 
-/** Load of one generator, and how to find its servers. */
+/** Load of one generator, and a function that finds the servers. */
 export interface OpenLoopGeneratorOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
-  /** Finds the servers and the slots that they own. */
+  /** Finds the servers and the slots of each server. */
   readonly discoverRoutes: DiscoverRoutes;
   /** Total number of connections. The connections are divided evenly among the servers that receive requests. */
   readonly clients: number;
@@ -35,7 +35,7 @@ export interface OpenLoopGeneratorOptions {
   readonly readFrom: ReadFrom;
   /** Time limit for a request, milliseconds after its intended time. */
   readonly timeoutMs: number;
-  /** Number of requests that may wait for a connection. Further requests fail and are not sent. */
+  /** Highest number of requests that wait for a connection. Further requests fail and are not sent. */
   readonly queue: number;
   /** Duration of the load, seconds. */
   readonly seconds: number;
@@ -49,7 +49,7 @@ export interface OpenLoopGeneratorOptions {
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Time between two checks for timed-out requests, milliseconds. */
 const TIMEOUT_CHECK_MS = 10;
-/** Errors at the start that a retry cannot remove. */
+/** Pattern of errors at the start that a retry cannot remove. */
 const PERMANENT_ERROR = /^(WRONGPASS|NOAUTH|NOPERM|ERR) /;
 /** Highest number of redirects of one request. After more redirects the request fails. */
 const MAX_REDIRECTS = 16;
@@ -121,7 +121,7 @@ export class OpenLoopGenerator {
   /**
    * Offers requests for the configured time, and then waits until every request is settled.
    * @param startMs milliseconds since the epoch
-   * @param signal stops the load early when it is aborted; the outcome of requests in flight is then unknown
+   * @param signal stops the load early when it is aborted. In this case, the outcome of requests in flight is unknown
    */
   run(startMs: number, signal: AbortSignal): Promise<Tally> {
     const { schedule, seconds, pipeline } = this.options;

@@ -23,7 +23,7 @@ import { Tally } from "./tally";
 /** One run of the open-loop generator. */
 export interface OpenLoopRun {
   readonly mix: OpenLoopWorkload;
-  /** Name of the primary, which receives the writes in replication mode. */
+  /** Name of the primary. In replication mode, the primary receives the writes. */
   readonly primary: string;
   readonly seed: number;
   readonly credentials: BenchmarkUser | undefined;
@@ -131,8 +131,8 @@ export function openLoopReport(tally: Tally, title: string): LoadReport {
 }
 
 /**
- * The endpoints of all nodes. The primary is first, because in replication mode the writes go to the first endpoint of
- * a plan.
+ * The endpoints of all nodes. The primary comes first, because in replication mode the first endpoint of a plan
+ * receives the writes.
  */
 export function endpointsPrimaryFirst(
   { nodes }: Pick<Deployment, "nodes">,

@@ -1,10 +1,10 @@
 /**
- * A process of the open-loop generator. A single worker runs in the main thread; several workers run in separate
+ * A process of the open-loop generator. A single worker runs in the main thread. Several workers run in separate
  * threads.
  *
  * On this machine, the process reads its plan from standard input, connects, reports that it is ready, waits for the
- * start command and prints its result. The plan contains the password, so that neither the command line nor the
- * environment contains it.
+ * start command, and prints its result. The plan contains the password. For this reason the plan is neither on the
+ * command line nor in the environment.
  *
  * In a Job, the plan is an argument, and the environment contains the credentials.
  */

@@ -1,11 +1,15 @@
 /**
- * Calls back at intended times. Timers of the event loop are up to a millisecond late, and this lateness would add to
- * every latency. So the loop spins while a reply is awaited or the next intended time is near. Otherwise it sleeps
- * until a tenth of a millisecond before the next intended time. `onArrival` receives the lateness that remains.
+ * Calls a function at intended times. Timers of the event loop are up to a millisecond late, and this lateness would
+ * add to every latency. For this reason the loop spins while a reply is awaited or the next intended time is near.
+ * Otherwise the loop sleeps until a tenth of a millisecond before the next intended time. `onArrival` receives the
+ * lateness that remains.
  */
 import { epochMs } from "../../../lib/clock";
 
-/** Callbacks with which the pacer asks for intended times and reports each of them. */
+/**
+ * Callbacks of the pacer. With one of them, the pacer asks for the next intended time. With the others, it reports its
+ * progress.
+ */
 export interface PacerCallbacks {
   /** The next intended time, milliseconds after the start. */
   readonly nextMs: () => number;
@@ -17,30 +21,30 @@ export interface PacerCallbacks {
   readonly afterArrivals: () => void;
   /** Called at the end of every turn of the loop. */
   readonly onTurn: (nowMs: number) => void;
-  /** Whether a reply may arrive at any moment. */
+  /** Whether a reply can arrive at any moment. */
   readonly isAwaitingReplies: () => boolean;
 }
 
 /**
- * Highest number of arrivals in one turn of the loop. The limit lets the process read replies between two turns, even
- * if the pacer is late.
+ * Highest number of arrivals in one turn of the loop. With this limit, the process can read replies between two turns
+ * even if the pacer is late.
  */
 const MAX_PER_TURN = 128;
 /**
- * Milliseconds before an intended time. At this moment the loop begins to spin. Until this moment it waits for a timer,
- * and replies can wake it.
+ * Milliseconds before an intended time at which the loop begins to spin. Until this moment, the loop waits for a timer,
+ * and replies can wake the loop.
  */
 const TIMER_MS = 2.5;
 /** Greatest lateness of a timer, milliseconds. */
 const TIMER_LATE_MS = 1.5;
-/** Usual lateness of a nap, milliseconds. A nap must be at least twice as long to be useful. */
+/** Usual lateness of a nap, milliseconds. A nap is useful only if it takes at least twice this time. */
 const NAP_LATE_MS = 0.08;
 /** Duration of a turn of the loop after the last arrival, milliseconds. */
 const DRAIN_MS = 2;
 
 const NAPPING = new Int32Array(new SharedArrayBuffer(4));
 
-/** Calls back at each intended time until all of them have passed. */
+/** Calls a function at each intended time, until all intended times have passed. */
 export class Pacer {
   #dueMs: number;
   #turnMs = 0;
@@ -80,7 +84,7 @@ export class Pacer {
     clearImmediate(this.#immediate);
   }
 
-  /** Reports that there was work between two turns. */
+  /** Records that there was work between two turns. */
   markBusy(): void {
     this.#wasBusy = true;
   }
@@ -91,8 +95,8 @@ export class Pacer {
   }
 
   /**
-   * Whether the pacer was stopped. A getter is needed, because TypeScript would assume after a call that the field
-   * still has its earlier value.
+   * Whether the pacer was stopped. This is a getter, because TypeScript would assume after a call that a field still
+   * has its earlier value.
    */
   get #stoppedNow(): boolean {
     return this.#isStopped;

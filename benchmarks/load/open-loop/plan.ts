@@ -28,7 +28,10 @@ const values = z.discriminatedUnion("sizes", [
 /** The plan of one process. */
 export const openLoopPlanSchema = z.strictObject({
   mode: z.enum(["replication", "cluster"]),
-  /** Endpoints. In replication mode they are the primary and then its replicas; in cluster mode they are any nodes. */
+  /**
+   * Endpoints. In replication mode, the first endpoint is the primary, and all others are replicas. In cluster mode,
+   * the endpoints are any nodes.
+   */
   endpoints: z.array(endpoint).min(1),
   /** Credentials and TLS options. Paths of certificates are paths on the machine where the process runs. */
   access: z.strictObject({
@@ -58,7 +61,7 @@ export const openLoopPlanSchema = z.strictObject({
   pipeline: z.int(),
   readFrom: z.enum(READ_FROM),
   timeoutMs: z.number(),
-  /** Largest number of requests of this process that may wait for a connection. */
+  /** Highest number of requests of this process that wait for a connection. */
   queue: z.number(),
   seconds: z.number(),
   seed: z.int(),
@@ -72,7 +75,7 @@ export type OpenLoopPlan = z.infer<typeof openLoopPlanSchema>;
 
 /** A message from the process to the program that started it. */
 export const processMessageSchema = z.discriminatedUnion("event", [
-  /** All connections are open; the process waits for the start command. */
+  /** All connections are open, and the process waits for the start command. */
   z.strictObject({ event: z.literal("ready") }),
   z.strictObject({
     event: z.literal("result"),
@@ -83,9 +86,9 @@ export const processMessageSchema = z.discriminatedUnion("event", [
 ]);
 export type ProcessMessage = z.infer<typeof processMessageSchema>;
 
-/** Line that starts the load. It follows the plan. */
+/** Line on standard input that starts the load. The line follows the plan. */
 export const START_COMMAND = "go";
-/** Line that stops the load early. The process then sends its result. */
+/** Line on standard input that stops the load early. After this line, the process sends its result. */
 export const STOP_COMMAND = "stop";
 
 /** The part of a plan that depends on the workload only. */

@@ -1,4 +1,7 @@
-/** Counts of requests by outcome, latencies from the intended time on, and the lateness of the generator. */
+/**
+ * Numbers of requests by outcome, latencies, and the lateness of the generator. A latency begins at the intended time
+ * of its request.
+ */
 import { z } from "zod";
 import { Histogram } from "../../../lib/histogram";
 
@@ -9,20 +12,23 @@ export const tallySchema = z.strictObject({
   /** Number of requests whose intended time has passed. */
   offered: count,
   /**
-   * Number of offered requests that were sent at least once. The other requests were never sent, because the queue was
-   * full or no server accepted them in time.
+   * Number of offered requests that were sent at least once. All other offered requests were never sent, because the
+   * queue was full or no server accepted them in time.
    */
   sent: count,
   /** Number of requests with a reply that is not an error. */
   acknowledged: count,
-  /** Number of requests with a reply, not an error, that arrived before the end of the load. */
+  /** Number of requests with a reply that is not an error and that arrived before the end of the load. */
   acknowledgedInTime: count,
   /**
-   * Number of requests that certainly were not executed, by error: requests with an error as reply, and requests that
-   * were never sent.
+   * Number of requests that certainly were not executed, by error. These are requests with an error as reply, and
+   * requests that were never sent.
    */
   failed: z.record(z.string(), count),
-  /** Number of requests that were sent but never answered, by reason. The server may or may not have executed them. */
+  /**
+   * Number of requests that were sent but never answered, by reason. It is unknown whether the server executed these
+   * requests.
+   */
   unknown: z.record(z.string(), count),
   /** Number of redirects that were followed, by kind: MOVED, ASK, TRYAGAIN. */
   redirects: z.record(z.string(), count),
@@ -39,7 +45,7 @@ export const tallySchema = z.strictObject({
   lag: z.string(),
   /** Start of the load, milliseconds since the epoch. */
   fromMs: z.number(),
-  /** Time at which the last request was settled or at which the load ended, whichever is later. */
+  /** Time at which the last request was settled, or at which the load ended. The later of the two times counts. */
   toMs: z.number(),
   /** Seconds in which the generator was busy. */
   busySeconds: count,
@@ -49,7 +55,7 @@ export type TallyData = z.infer<typeof tallySchema>;
 
 type Kinds = Record<string, number>;
 
-/** Counts of one worker, or merged counts of several workers. The fields are the fields of `tallySchema`. */
+/** Counts of one worker, or merged counts of several workers. The fields of `tallySchema` have the same names. */
 export class Tally {
   offered = 0;
   sent = 0;

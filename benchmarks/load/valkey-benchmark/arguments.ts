@@ -8,8 +8,8 @@ import type { Workload } from "../../workloads/workload";
 import type { ValkeyBenchmarkFeatures } from "./features";
 
 /**
- * Seconds between two ticks of valkey-benchmark's clock. valkey-benchmark reads the clock only at each tick if it uses
- * threads. A run with a fixed number of requests therefore ends up to 250 ms late.
+ * Seconds between two ticks of valkey-benchmark's clock. If valkey-benchmark uses threads, it reads the clock only at
+ * each tick. A run with a fixed number of requests therefore ends up to 250 ms late.
  */
 export const CLOCK_TICK_SECONDS = 0.25;
 /** Duration of the shortest measurement in which one tick (250 ms) is at most 1 % of the duration, seconds. */
@@ -35,7 +35,7 @@ export interface ValkeyBenchmarkRun {
   readonly tls: TlsFiles | undefined;
 }
 
-/** Placeholders for values that differ between runners. Each runner replaces them with its own values. */
+/** Placeholders for values that differ between runners. Each runner replaces the placeholders with its own values. */
 export interface RunnerPlaceholders {
   readonly seed: string;
   readonly rate: string;
@@ -43,10 +43,10 @@ export interface RunnerPlaceholders {
 }
 
 /**
- * The arguments in order. The password follows `-a`, because valkey-benchmark accepts it only there.
+ * The arguments in order. The password follows `-a`, because valkey-benchmark accepts a password only there.
  *
- * The warm-up is a separate run before the measured run. The option `--warmup` is not used: with it, version 9.1 clears
- * its histogram while its threads add to it, and about one run in thirty never ends.
+ * The warm-up is a separate run before the measured run. The option `--warmup` is not used. With this option, version
+ * 9.1 clears its histogram while its threads add to the histogram, and about one run in thirty never ends.
  */
 export function valkeyBenchmarkArguments(run: ValkeyBenchmarkRun, placeholders?: RunnerPlaceholders): string[] {
   const { workload, test, credentials, readFrom = "primary", length } = run;
@@ -91,9 +91,9 @@ const READ_FROM_ARGUMENTS: Readonly<Record<ReadFrom, readonly string[]>> = {
 };
 
 /**
- * Whether valkey-benchmark uses threads and therefore reads its clock only at intervals. In cluster mode it always uses
- * threads. In replication mode, a workload with one thread is sent without threads, because this is as fast, and
- * because a run with a fixed number of requests ends exactly.
+ * Whether valkey-benchmark uses threads and therefore reads its clock only at intervals. In cluster mode,
+ * valkey-benchmark always uses threads. In replication mode, a workload with one thread is sent without threads,
+ * because this is as fast, and because a run with a fixed number of requests then ends exactly.
  */
 export function usesThreads({
   mode,
@@ -125,8 +125,8 @@ export function withoutSecrets(args: readonly string[]): string[] {
 
 /**
  * Length of a measurement with this version of valkey-benchmark. If this version lacks `--duration`, a length in
- * seconds is converted into a number of requests: the seconds multiplied by the expected rate. The number of requests
- * is large enough that one tick of valkey-benchmark's clock is at most 1 % of the measurement's duration.
+ * seconds is converted into a number of requests. This number is the seconds multiplied by the expected rate. The
+ * number is large enough that one tick of valkey-benchmark's clock is at most 1 % of the measurement's duration.
  * @param expectedRate requests per second
  */
 export function effectiveLength(

@@ -1,4 +1,4 @@
-/** Driver of valkey-benchmark, wherever it runs. */
+/** Driver of valkey-benchmark, for processes on this machine and for Jobs. */
 import type { LoadRequest, LoadDriver } from "../load-driver";
 import { TIMEOUT_MARGIN_SECONDS } from "../load-driver";
 import type { ValkeyBenchmarkRun } from "./arguments";

@@ -5,7 +5,7 @@ import { Failure, messageOf } from "../../../lib/errors";
 
 /** Options that only some versions have. */
 export interface ValkeyBenchmarkFeatures {
-  /** `--duration`: a run ends after this time, at most some milliseconds late. */
+  /** `--duration`: a run ends after the given time, at most some milliseconds late. */
   readonly duration: boolean;
   /** `--rps`: requests are sent at an offered rate. */
   readonly rate: boolean;

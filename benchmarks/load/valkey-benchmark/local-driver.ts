@@ -36,8 +36,8 @@ export interface LocalValkeyBenchmarkOptions {
 }
 
 /**
- * Share of the measured time. If all load generators run at the same time for a smaller share, the result has a
- * warning.
+ * Smallest share of the measured time in which all load generators must run at the same time. With a smaller share, the
+ * result has a warning.
  */
 const COMMON_TIME = 0.95;
 
@@ -157,8 +157,8 @@ function runnerOf({ report, run, index }: OneRun, use: CpuUse | undefined): Load
 }
 
 /**
- * Warnings about load generators that did not run at the same time. The sum of their rates is then higher than the real
- * rate.
+ * Warnings about load generators that did not run at the same time. In this case, the sum of their rates is higher than
+ * the real rate.
  */
 function commonTimeWarnings(runs: readonly OneRun[], fromMs: number, toMs: number): LoadOutcome["warnings"] {
   const wholeMs = Math.max(...runs.map((each) => each.toMs)) - Math.min(...runs.map((each) => each.fromMs));
@@ -179,8 +179,8 @@ function reportIn(text: string): LoadReport {
 }
 
 /**
- * Collects the output of valkey-benchmark and the time at which its report began. valkey-benchmark stops counting at
- * this time.
+ * Collects the output of valkey-benchmark, and the time at which the report in the output began. At this time,
+ * valkey-benchmark stops counting.
  */
 class ReportedOutput implements OutputCollector {
   #out = "";
@@ -201,7 +201,7 @@ class ReportedOutput implements OutputCollector {
     return this.#error === "" ? this.#out : `${this.#out}\n${this.#error}`;
   }
 
-  /** The last lines of the error output. If there is no error output, these are the last lines of the whole output. */
+  /** The last lines of the error output. If there is no error output, the last lines of the whole output. */
   get lastLines(): string {
     return lastTwoLines(this.#error.trim() === "" ? this.#out : this.#error);
   }

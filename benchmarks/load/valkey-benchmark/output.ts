@@ -4,8 +4,8 @@ import type { CumulativeCount } from "../../../lib/histogram";
 import type { LoadReport } from "../load-report";
 
 /**
- * Greatest difference at which two printed values count as the same latency, milliseconds. Two printed values of the
- * same latency differ because their last digit is rounded, and because a histogram has only three digits.
+ * Greatest difference of two printed values that count as the same latency, milliseconds. Two printed values of one
+ * latency differ because their last digit is rounded, and because a histogram has only three digits.
  */
 const SAME_MS = 0.002;
 const SAME_PART = 0.002;

@@ -1,5 +1,5 @@
 /**
- * Format of results.csv. The first nine columns have the names that the published document "Valkey on EKS" uses
+ * Format of results.csv. The first nine columns have the same names as in the published document "Valkey on EKS"
  * (docs/sources.md). Additional columns follow. Pure.
  */
 import { rowCost, storageCost } from "../cost";

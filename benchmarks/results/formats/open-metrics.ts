@@ -1,7 +1,7 @@
 /**
- * Format of results.om: the results of a run in the OpenMetrics text format 1.0, with the date of the run. `promtool
- * tsdb create-blocks-from openmetrics` reads this format. The node exporter's textfile collector cannot read it,
- * because the collector rejects samples with a date. Pure.
+ * Format of results.om. The file contains the results of a run in the OpenMetrics text format 1.0, with the date of the
+ * run. `promtool tsdb create-blocks-from openmetrics` reads this format. The node exporter's textfile collector cannot
+ * read this format, because the collector rejects samples with a date. Pure.
  */
 import { compact } from "../../../lib/compact";
 import { formatObjective } from "../../capacity/objective";
@@ -190,8 +190,8 @@ function warningSamples(labels: Labels, warnings: ResultRow["warnings"]): Sample
 }
 
 /**
- * A sample for each name: 1 for names in `holding`, and 0 for all other names. The zeros are needed, because a query
- * for the last value of a series could otherwise find a 1 from an earlier run.
+ * A sample for each name. The value is 1 for names in `holding`, and 0 for all other names. The zeros are needed
+ * because a query for the last value of a series could otherwise find a 1 from an earlier run.
  */
 function stateOf<T extends string>(labels: Labels, name: string, all: readonly T[], holding: readonly T[]): Sample[] {
   return all.map((each) => [{ ...labels, [name]: each }, Number(holding.includes(each))]);

@@ -1,6 +1,6 @@
 /**
- * Format of a study's summary.txt, which is also printed at the end of the study. It contains treatments, comparisons,
- * findings, and claims of published documents. Pure.
+ * Format of a study's summary.txt. The same text is printed at the end of the study. It contains treatments,
+ * comparisons, findings, and claims of published documents. Pure.
  */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
@@ -41,7 +41,7 @@ export const INTERLEAVING_NOTE =
   "Interleaved: the servers of both treatments ran at the same time, and the load switched from one to the other every 5 to 15 ms, " +
   "so a change of the machine affects both treatments.";
 
-/** Note for a p99 at an offered rate if a closed loop measured it. */
+/** Note for a p99 at an offered rate that a closed loop measured. */
 export const CLOSED_LOOP_NOTE =
   "The p99 at an offered rate comes from a closed loop: a connection sends nothing while it waits for a reply, " +
   "so a stall counts once per connection. The load generator open-loop (valkey:workloads) counts a stall for every " +
@@ -68,7 +68,7 @@ export function intervalNotes({ comparisons, precision }: Pick<StudyRecord, "com
   ]);
 }
 
-/** The summary as lines without color. Empty if the results do not contain a study. */
+/** The summary as lines without color. The list is empty if the results do not contain a study. */
 export function formatStudy(results: Results): string[] {
   const { study } = results;
   if (study === undefined) return [];
@@ -101,7 +101,7 @@ export function describeExtent({
   return `${counted(rounds, "round")} of ${treatments.length} treatments in ${formatDuration(elapsedSeconds)}`;
 }
 
-/** Reason why a study ended: every comparison is precise, or the budget is used up. */
+/** Reason why a study ended. Either every comparison is precise, or the budget is used up. */
 export function describeEnd({
   ended,
   precision,

@@ -1,6 +1,6 @@
 /**
- * Format of summary.txt, which is also printed at the end of a run. It contains a comparison of deployments, keys per
- * primary, cost, and warnings. Pure.
+ * Format of summary.txt. The same text is printed at the end of a run. It contains a comparison of deployments, keys
+ * per primary, cost, and warnings. Pure.
  */
 import { textTable } from "../../../lib/table";
 import { compact } from "../../../lib/compact";
@@ -78,7 +78,10 @@ function describeSpeedUp({ rows, speedUp }: TestComparison): string {
   return first.isOpenLoop && last.isOpenLoop ? `p50 ${p50}, p99 ${p99} lower` : "–";
 }
 
-/** Explanation of the intervals in brackets. Empty for a single repeat, which has no interval. */
+/**
+ * Explanation of the intervals in brackets. The list is empty for a single repeat, because a single repeat has no
+ * interval.
+ */
 function confidenceLines(comparisons: readonly TestComparison[]): string[] {
   const [row] = comparisons.flatMap(({ rows }) => rows.flatMap((each) => each ?? []));
   if (row === undefined || row.repeats < 2) return [];
@@ -145,7 +148,7 @@ function keyLines({ deployment, nodes }: MeasuredTopology): string[] {
   return ["", `=== Keys by primary of ${deployment} after the run ===`, ...textTable(rows, "lrr")];
 }
 
-/** Lines about cost; empty if no prices are known. */
+/** Lines about cost. The list is empty if no prices are known. */
 function costLines(results: Results, comparisons: readonly TestComparison[]): string[] {
   const lines = (results.costs ?? []).flatMap((cost) => {
     const perMillion = comparisons.flatMap(({ title, rows }) =>

@@ -77,15 +77,15 @@ export class StudyAnalysis {
     );
   }
 
-  /** Median over the rounds; undefined if there are no values. */
+  /** Median over the rounds. Undefined if there are no values. */
   median(treatment: Treatment, test: string, metric: Metric): number | undefined {
     const values = [...this.series(treatment, test, metric).values()];
     return values.length === 0 ? undefined : median(values);
   }
 
   /**
-   * Value of `other` divided by value of `base`. The values come from interleaved measurements if such measurements
-   * exist. Otherwise they come from the rounds in which both treatments were measured.
+   * Value of `other`, divided by value of `base`. If interleaved measurements exist, both values come from these
+   * measurements. Otherwise both values come from the rounds in which both treatments were measured.
    */
   ratio(base: Treatment, other: Treatment, test: string, metric: Metric): Ratio {
     const interleaved = this.#interleavedRates(base, other, test, metric);
@@ -101,8 +101,8 @@ export class StudyAnalysis {
   /**
    * Rates of each round in which the two treatments were interleaved with each other, in either order.
    *
-   * If there is no such round, the pairs come from rounds in which both were interleaved with the same third treatment.
-   * Each rate is then divided by the rate of the third treatment.
+   * If no such round exists, the pairs come from rounds in which both treatments were interleaved with the same third
+   * treatment. In this case, each rate is divided by the rate of the third treatment.
    *
    * Interleaved measurements give only throughput, because a paused server delays its replies, and pausing costs CPU.
    */
@@ -140,8 +140,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * The client or the machine, if either of them limited at least half of a treatment's measurements. Otherwise
-   * undefined.
+   * The client or the machine, if one of the two limited at least half of a treatment's measurements. Undefined
+   * otherwise.
    */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(treatment, test);
@@ -177,8 +177,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * The ratios whose precision decides when a study ends. They are the ratios of throughput at full speed, and of CPU
-   * per operation at an offered rate.
+   * The ratios whose precision decides when a study ends. These are the ratios of throughput at full speed, and the
+   * ratios of CPU per operation at an offered rate.
    * @param isOut whether a treatment was given up. The ratios of such a treatment are ignored
    */
   decidingRatios(isOut: (treatment: Treatment) => boolean): Ratio[] {
@@ -198,7 +198,7 @@ export class StudyAnalysis {
 
   /**
    * Power laws of the metric over the number of primaries, one for each combination of the other factors.
-   * @param excluded reason why a treatment is excluded from the fit; undefined if it belongs to the fit
+   * @param excluded reason why a treatment is excluded from the fit. Undefined if the treatment belongs to the fit
    */
   fits(metric: Metric, excluded: (treatment: Treatment, test: string) => string | undefined): StudyFit[] {
     return this.tests.flatMap(({ test, title }) =>
@@ -234,13 +234,16 @@ export class StudyAnalysis {
   }
 }
 
-/** Metrics by which two treatments can be compared. Empty if the two treatments have different offered rates. */
+/**
+ * Metrics by which two treatments can be compared. The list is empty if the two treatments have different offered
+ * rates.
+ */
 function metricsOf(base: Treatment, other: Treatment): Metric[] {
   if (base.workload.rate !== other.workload.rate) return [];
   return base.workload.rate === undefined ? ["throughput", "p99", "cpu-per-operation"] : ["p99", "cpu-per-operation"];
 }
 
-/** Groups of treatments. The treatments of one group differ only in this factor. */
+/** Groups of treatments. Treatments of the same group differ only in the given factor. */
 export function groupsVarying(treatments: readonly Treatment[], factor: Factor): Treatment[][] {
   const groups = new Map<string, Treatment[]>();
   for (const treatment of treatments) {

@@ -5,7 +5,7 @@ import type { Claim, TableGrowth } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import type { Metric, StudyAnalysis } from "./analysis";
 
-/** Titles of the published documents whose claims studies test. `docs/sources.md` describes them. */
+/** Titles of the published documents whose claims studies test. `docs/sources.md` describes these documents. */
 export const DOCUMENTS = {
   valkeyOnEks: "Valkey on EKS",
   raspberryPi: "Valkey on a Raspberry Pi",
@@ -23,7 +23,7 @@ export interface ClaimBasis {
   readonly versions: ReadonlyMap<string, string>;
   /** Table growth in every round, by the ID of the treatment. */
   readonly growth: ReadonlyMap<string, readonly TableGrowth[]>;
-  /** Bytes per value during the measurement of table growth; undefined if table growth was not measured. */
+  /** Bytes per value during the measurement of table growth. Undefined if table growth was not measured. */
   readonly growthSize: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface Conclusions {
   readonly claims: readonly Claim[];
 }
 
-/** A claim of a published document that is not judged yet. Each method returns a judgement with a reason. */
+/** A claim of a published document before its judgement. Each method returns a judgement with a reason. */
 export class StatedClaim {
   constructor(
     private readonly document: string,
@@ -93,15 +93,15 @@ export function describeRatio({ ratio, low, high }: Ratio): string {
 }
 
 /**
- * Number of cores that servers and load generators need so that no thread waits for a core. This is one core for each
- * busy thread, and one core for sending.
+ * Number of cores that servers and load generators need so that no thread waits for a core. Each busy thread needs one
+ * core, and sending needs one core.
  */
 export function coresNeeded(treatments: readonly Treatment[]): number {
   return 1 + Math.max(1, ...treatments.map(({ shape, settings }) => shape.primaries * (settings["io-threads"] ?? 1)));
 }
 
 /**
- * Reason why this machine cannot show a speed-up between these treatments; undefined if this machine can show a
+ * Reason why this machine cannot show a speed-up between the given treatments. Undefined if the machine can show a
  * speed-up.
  */
 export function machineLimitReason(

@@ -1,6 +1,6 @@
 /**
- * Claims of the published document "Dragonfly head-to-head" (docs/sources.md): throughput of engines, bytes per entry,
- * and dips while the table grows.
+ * Claims of the published document "Dragonfly head-to-head" (docs/sources.md). The claims are about throughput of
+ * engines, bytes per entry, and dips while the table grows.
  */
 import { formatCount } from "../../../lib/units";
 import type { Claim, TableGrowth } from "../../results/study-schema";

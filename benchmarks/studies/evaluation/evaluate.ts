@@ -1,6 +1,6 @@
 /**
- * Turns the checkpoints of a study into the study's record: comparisons, fits, findings, and claims of published
- * documents. Pure.
+ * Turns the checkpoints of a study into the study's record. The record contains comparisons, fits, findings, and claims
+ * of published documents. Pure.
  */
 import { REFERENCE_LOAD_LIMIT } from "../../warnings/warnings";
 import type { StudyFit, StudyRecord } from "../../results/study-schema";
@@ -43,8 +43,8 @@ export function analysisOf({ study, entries }: Pick<StudyState, "study" | "entri
 }
 
 /**
- * Entries of pairs, without the pairs that were given up. For a pair that was given up, the separate measurements of
- * its two treatments are used.
+ * Entries of interleaved pairs, without the pairs that were given up. For a pair that was given up, the separate
+ * measurements of its two treatments are used.
  */
 function interleavedEntries(entries: readonly StudyLogEntry[]): InterleavedEntry[] {
   return entries
@@ -57,18 +57,18 @@ export function treatmentEntries(entries: readonly StudyLogEntry[]): TreatmentEn
   return entries.filter((entry) => entry.kind === "treatment");
 }
 
-/** Seconds of measuring, without the time between an interruption and the resumption. */
+/** Seconds of measuring. The time between an interruption and the resumption does not count. */
 export function measuredSeconds(entries: readonly StudyLogEntry[]): number {
   return entries.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** Reason why a treatment was given up; undefined if the treatment was not given up. */
+/** Reason why a treatment was given up. Undefined if the treatment was not given up. */
 export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEntry[]): string | undefined {
   return givenUpReasonOf(treatment.id, entries);
 }
 
 /**
- * Reason why the subject of a step was given up; undefined if the subject was not given up. @param subject see
+ * Reason why the subject of a step was given up. Undefined if the subject was not given up. @param subject see
  * `stepSubject`
  */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
@@ -130,8 +130,8 @@ export function evaluateStudy(state: StudyState): StudyRecord {
 }
 
 /**
- * Whether any reference load differs from the median. A single different reference load is enough, because nobody knows
- * when the machine changed.
+ * Whether any reference load differs from the median of all reference loads. A single different reference load is
+ * enough, because it is unknown when the machine changed.
  */
 export function referenceLoadMoved(entries: readonly StudyLogEntry[]): boolean {
   const rates = entries.flatMap((entry) => (entry.kind === "reference-load" ? [entry.rps] : []));

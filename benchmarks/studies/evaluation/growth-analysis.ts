@@ -1,4 +1,4 @@
-/** Changes of memory and insertion rate while a table grows: bytes per entry, and dips of the rate. Pure. */
+/** Analyses memory and insertion rate while a table grows: bytes per entry, and dips of the rate. Pure. */
 import type { TableGrowth } from "../../results/study-schema";
 
 /**
@@ -41,7 +41,7 @@ export interface RateDip {
 
 /** Length of the window over which a rate is averaged, seconds. Shorter windows would show effects of the scheduler. */
 const WINDOW_SECONDS = 0.25;
-/** Fraction of the median rate. A window in which the rate is lower is a dip. */
+/** Fraction of the median rate. A window with a rate below this fraction is a dip. */
 const DIP = 0.7;
 
 /** Keys inserted per second, in windows of a quarter of a second. */
@@ -83,8 +83,8 @@ function isNear(a: number, b: number): boolean {
 }
 
 /**
- * Dips that occur near the same number of keys in most rounds. These dips come from the growing table; all other dips
- * come from the machine. A single round cannot show the difference, so its result is empty.
+ * Dips that occur near the same number of keys in most rounds. Such dips come from the growing table. All other dips
+ * come from the machine. The list is empty for a single round, because a single round cannot show the difference.
  */
 export function recurringDips(rounds: readonly TableGrowth[]): RateDip[] {
   const [first = [], ...others] = rounds.map(rateDips);

@@ -29,8 +29,8 @@ function threadsOf({ settings }: Treatment): number {
 }
 
 /**
- * The fastest treatment. If several treatments are equally fast, it is the treatment with the fewest io-threads among
- * them. Idle io-threads spin, so more threads are worse unless they are faster.
+ * The fastest treatment. If several treatments are equally fast, the function returns the one with the fewest
+ * io-threads. Idle io-threads spin, so more threads are worse unless they make the server faster.
  * @param group treatments that differ only in io-threads, in ascending order of threads
  */
 export function bestTreatment(
@@ -48,9 +48,9 @@ export function bestTreatment(
 }
 
 /**
- * The step at which throughput falls when the number of io-threads reaches the number of cores. It leads from the
- * treatment with the most io-threads below the number of cores to the first slower treatment with at least as many
- * io-threads as cores. Undefined if no such treatment is slower.
+ * The step at which throughput falls when the number of io-threads reaches the number of cores. The step begins at the
+ * treatment with the most io-threads below the number of cores. It ends at the first slower treatment with at least as
+ * many io-threads as cores. Undefined if no such treatment is slower.
  */
 export function oversubscribedStep(
   { analysis, cores }: ClaimBasis,

@@ -134,7 +134,7 @@ function linear({ cores }: ClaimBasis, fits: readonly StudyFit[]): Claim {
 
 /**
  * Judges the claim about the overhead of the cluster bus. The judgement compares measurements at the same offered rate,
- * far below saturation. So no server waits for a core, even on a small machine.
+ * far below saturation. At such a rate no server waits for a core, even on a small machine.
  */
 function overhead({ analysis }: ClaimBasis): Claim {
   const claim = statedByBillion(

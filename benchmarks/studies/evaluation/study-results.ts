@@ -1,4 +1,7 @@
-/** Turns the checkpoints of a study into results. These results have the same format as the results of a run. Pure. */
+/**
+ * Turns the checkpoints of a study into results. The results of a study and the results of a run have the same format.
+ * Pure.
+ */
 import { asMeasuredTopology } from "../../results/topology";
 import type { TopologyRecord } from "../../../valkey/verification/topology-record";
 import { referenceLoadWarnings } from "../../warnings/warnings";

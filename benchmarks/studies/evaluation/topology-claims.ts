@@ -1,4 +1,7 @@
-/** Claims of the published document "Valkey on EKS" (docs/sources.md): cluster mode compared with replication mode. */
+/**
+ * Claims of the published document "Valkey on EKS" (docs/sources.md). The claims compare cluster mode with replication
+ * mode.
+ */
 import type { Claim } from "../../results/study-schema";
 import type { Treatment } from "../factors";
 import { groupsVarying } from "./analysis";
@@ -8,7 +11,7 @@ import { COMMAND } from "../../../lib/system/package";
 
 /**
  * For each test, a claim and the lowest speed-up of the cluster that the published document's own runs prove. The
- * document rounds durations to ticks of 250 ms, so its runs prove less than its tables say.
+ * document rounds durations to ticks of 250 ms. For this reason its runs prove less than its tables claim.
  */
 const SPEED_UPS: readonly (readonly [test: string, text: string, limit: number])[] = [
   ["set", "SET is at least 2.5× as fast in a cluster of three primaries", 2.5],
@@ -48,12 +51,12 @@ function speedUps(basis: ClaimBasis, replication: Treatment, cluster: Treatment)
   });
 }
 
-/** Greatest relative difference at which two rates count as "as fast". */
+/** Greatest relative difference of two rates that count as "as fast". */
 const PARITY = 0.1;
 
 /**
- * Judges the claim "parity rps" in the published document's table: cluster and replication mode have the same
- * throughput. Because of rounding, the document's own figures allow any ratio from 0.5 to 2.
+ * Judges the claim "parity rps" in the published document's table. The claim says that cluster mode and replication
+ * mode have the same throughput. Because of rounding, the document's own figures allow any ratio from 0.5 to 2.
  */
 function parity(basis: ClaimBasis, replication: Treatment, cluster: Treatment): Claim {
   const claim = stated(

@@ -1,6 +1,7 @@
 /**
- * Puts load on two sides in alternating slices of some milliseconds, so that both sides have the same conditions on the
- * machine. Noise that lasts longer than a slice affects both sides. Shorter noise averages out over hundreds of slices.
+ * Puts load on two sides in alternating slices of some milliseconds. With short slices, both sides have the same
+ * conditions on the machine. Noise that lasts longer than a slice affects both sides. Shorter noise averages out over
+ * hundreds of slices.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -10,16 +11,19 @@ const MAX_SLICE_MS = 15;
 
 /** Controls one side. The slice of a side lasts from the end of `resume` to the beginning of `pause`. */
 export interface SideControl {
-  /** Resumes the servers, then their load generators. */
+  /** Resumes first the servers, and then their load generators. */
   readonly resume: () => void;
-  /** Pauses the load generators, then the servers, so that no request is answered during a slice of the other side. */
+  /**
+   * Pauses first the load generators, and then the servers. In this order, no request is answered during a slice of the
+   * other side.
+   */
   readonly pause: () => void;
 }
 
 /** One value for each of the two sides. */
 export type Pair<T> = readonly [T, T];
 
-/** A clock in milliseconds. Tests replace it. */
+/** A clock in milliseconds. Tests use a different clock. */
 export interface Clock {
   readonly now: () => number;
   readonly sleep: (length: number) => Promise<unknown>;
@@ -28,8 +32,8 @@ export interface Clock {
 const CLOCK: Clock = { now: () => performance.now(), sleep };
 
 /**
- * Gives slices to both sides in turn. Both sides must be paused when this function is called, and they are paused when
- * it returns.
+ * Gives slices to both sides in turn. Both sides must be paused when this function is called. Both sides are paused
+ * when it returns.
  * @param seconds approximate total duration of the slices of each side
  * @param random random numbers from 0 to below 1, for the order and the length of each pair of slices
  * @returns the exact total duration of the slices of each side, seconds

@@ -1,5 +1,5 @@
 /**
- * Measures two treatments in an interleaved way. The servers of both run at the same time, and they get load in
+ * Measures two treatments in an interleaved way. The servers of both treatments run at the same time, and get load in
  * alternating slices of some milliseconds.
  */
 import { randomInt } from "node:crypto";
@@ -25,9 +25,9 @@ import type { SideControl, Pair } from "./interleaving";
 import { interleaveSlices } from "./interleaving";
 
 /**
- * Limits of the total duration of slices for each side and test, seconds. Between these limits, the total duration is
- * that of a separate measurement. On a noisy machine with two cores, six rounds of three seconds give a ratio with a
- * precision of about 4 %.
+ * Limits of the total duration of slices for each side and test, seconds. Between these limits, the total duration
+ * equals the duration of a separate measurement. On a noisy machine with two cores, six rounds of three seconds give a
+ * ratio with a precision of about 4 %.
  */
 const MIN_SECONDS = 1;
 const MAX_SECONDS = 3;
@@ -39,14 +39,14 @@ const WARMUP_SECONDS = 0.2;
 /** Time limit for the first request of a load generator, milliseconds. */
 const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 10;
-/** Time before each reading of the counters, milliseconds. In this time, replies to requests in flight arrive. */
+/** Time before each reading of the counters, milliseconds. During this time, replies to requests in flight arrive. */
 const SETTLE_MS = 20;
 
 /**
- * Measures the common tests of a pair: see `commonTests`.
- * @param pinnings CPUs of the servers and load generators of each side; undefined without pinning
+ * Measures the common tests of a pair (see `commonTests`).
+ * @param pinnings CPUs of the servers and load generators of each side. Undefined without pinning
  * @param random random numbers from 0 to below 1, for the order in which the sides start, and for the order and the
- *   lengths of slices
+ * lengths of slices
  * @throws Failure when servers or load generators fail; the reason of the signal if the signal is aborted
  */
 export async function measureInterleaved(
@@ -117,7 +117,7 @@ class Side {
     await this.session.prepareKeys(namedTest(test), { keySpace, dataSize, stock: 0 }, signal);
   }
 
-  /** Starts load generators. The caller must end them. */
+  /** Starts load generators. The caller must end these load generators. */
   begin(test: TestName): PausableLoad {
     const { workload, runners } = this.treatment;
     const { deployment, endpoint, user } = this.session;
@@ -167,9 +167,9 @@ class Side {
   }
 
   /**
-   * Controls that pause servers, and with them their load generators and forked processes. If all of these processes
-   * were not paused, io-threads, replication, file rewrites and requests in flight would use CPU during the slices of
-   * the other side.
+   * Controls for one side. They pause the servers together with their load generators and forked processes. If one of
+   * these processes kept running, io-threads, replication, file rewrites and requests in flight would use CPU during
+   * the slices of the other side.
    */
   control(generators: PausableLoad): SideControl {
     return {

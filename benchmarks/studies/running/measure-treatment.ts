@@ -19,10 +19,10 @@ import type { TableGrowthPlan } from "../study";
 import { recordedVersions } from "../versions";
 
 /**
- * Measures every test of a treatment once. If the study asks for table growth, measures table growth as well.
+ * Measures every test of a treatment once. If the study includes table growth, table growth is measured as well.
  * @param ceiling requests per second of the latest reference load
  * @throws Failure if servers do not start, fail verification or cannot be measured; the reason of the signal if the
- *   signal is aborted
+ * signal is aborted
  */
 export async function measureTreatment(
   treatment: Treatment,

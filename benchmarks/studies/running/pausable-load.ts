@@ -1,4 +1,7 @@
-/** Load generators that run until `end`. They can be paused (SIGSTOP) and resumed (SIGCONT) at any time. */
+/**
+ * Load generators that run until `end` is called. These load generators can be paused (SIGSTOP) and resumed (SIGCONT)
+ * at any time.
+ */
 import type { RecordedProcess } from "../../../platforms/host/processes";
 import { formatExit, pinnedCommand, signalChildGroup, startRecorded } from "../../../platforms/host/processes";
 import type { RunDirectory } from "../../../platforms/host/run-directory";
@@ -10,14 +13,15 @@ import type { ValkeyBenchmarkFeatures } from "../../load/valkey-benchmark/featur
 
 /**
  * Seconds after which load generators end by themselves if this process is killed. If valkey-benchmark lacks
- * `--duration`, the limit is a number of requests instead: as many as the fastest load generator sends in a minute.
+ * `--duration`, the limit is a number of requests. This number is the number of requests that the fastest load
+ * generator sends in a minute.
  */
 const MAX_SECONDS = 600;
 const MAX_REQUESTS = 200_000_000;
 /** Maximum number of characters of load generator output in a failure message. */
 const KEPT_CHARACTERS = 500;
 
-/** The load of all load generators, and where they run. */
+/** The load of all load generators, and the CPUs on which the load generators run. */
 export interface PausableLoadPlan {
   readonly run: RunDirectory;
   /** Path of valkey-benchmark. */

@@ -20,10 +20,7 @@ import { measureReferenceRate, measureTreatment } from "./measure-treatment";
 import { measureInterleaved } from "./measure-interleaved";
 import type { Study } from "../study";
 
-/**
- * Measures the steps of a study. Tests replace the runner, so that they can check the order of the steps without
- * servers.
- */
+/** Measures the steps of a study. In tests, a different runner checks the order of the steps without servers. */
 export interface StepRunner {
   readonly referenceLoad: (round: number, place: number) => Promise<StudyLogEntry>;
   /** @param ceiling requests per second of the last reference load */

@@ -1,6 +1,6 @@
 /**
- * Measures table growth: the memory and the insertion rate of a server that is empty at first, while keys are inserted.
- * The values come from the server's own counters.
+ * Measures table growth: the memory and the insertion rate of a server while keys are inserted. The server is empty at
+ * the start. The values come from the server's own counters.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../../lib/errors";
@@ -24,8 +24,9 @@ const CLIENTS = 48;
 const PIPELINE = 16;
 
 /**
- * Flushes the server, inserts keys at full speed while the counters are sampled, and flushes the server again.
- * @param session session with one primary in replication mode; the study owns its data
+ * Flushes the server, inserts keys at full speed, and flushes the server again. The counters are sampled while keys are
+ * inserted.
+ * @param session session with one primary in replication mode. The study owns the data of this primary
  * @throws Failure when the load generator fails; the reason of the signal if the signal is aborted
  */
 export async function measureTableGrowth(

@@ -1,6 +1,6 @@
 /**
- * Servers of one treatment. The servers are started, formed and verified for a single step. They are always stopped
- * after this step.
+ * Servers of one treatment. The servers are started, formed and verified for a single step. At the end of this step,
+ * they are always stopped.
  */
 import type { Deployment } from "../../../valkey/deployment";
 import { Failure, messageOf } from "../../../lib/errors";
@@ -22,7 +22,7 @@ export interface StudyEnvironment {
   readonly runs: string;
   /** Programs by engine. The key `undefined` stands for the first Valkey that is found. */
   readonly engines: ReadonlyMap<string | undefined, Programs>;
-  /** Path of valkey-benchmark, which is the same for all engines. */
+  /** Path of valkey-benchmark. The same program is used for all engines. */
   readonly benchmark: string;
   readonly features: ValkeyBenchmarkFeatures;
   /** Zone labels of the servers, in order. */

@@ -17,7 +17,7 @@ export interface LoadConnectionEvents {
   readonly ready: (connection: LoadConnection) => void;
   /** A reply has arrived. @param error text of the reply if it is an error */
   readonly reply: (request: TimedRequest, error: string | undefined) => void;
-  /** The connection has read all replies in a chunk of data, so it may be free for new requests. */
+  /** The connection has read all replies in a chunk of data. It may be free for new requests now. */
   readonly chunkProcessed: (connection: LoadConnection) => void;
   /** The connection has closed. This event occurs once. @param unanswered requests that were sent and not answered */
   readonly closed: (connection: LoadConnection, unanswered: readonly TimedRequest[], reason: string) => void;

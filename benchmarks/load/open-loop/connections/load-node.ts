@@ -39,7 +39,7 @@ export class LoadNode {
   #head = 0;
   #isClosed = false;
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** Reason why a connection last closed; undefined as soon as a connection is open again. */
+  /** Reason why a connection last closed. Undefined as soon as a connection is open again. */
   lastError: string | undefined;
   /** Number of attempts to reconnect. */
   reconnects = 0;
@@ -117,7 +117,7 @@ export class LoadNode {
 
   /**
    * Closes each connection whose oldest request has an intended time before `ms`. The whole connection is closed,
-   * because replies come in order and a late reply cannot be skipped.
+   * because replies come in order, and a late reply cannot be skipped.
    * @param ms milliseconds since the epoch
    */
   closeTimedOut(ms: number): void {

@@ -1,4 +1,4 @@
-/** Chooses the server for each request among the servers of the deployment. */
+/** Chooses the server for each request from the servers of the deployment. */
 import type { NodeAccess, Endpoint, Mode } from "../../../../valkey/node";
 import { formatEndpoint } from "../../../../valkey/node";
 import { SLOT_COUNT } from "../../../../valkey/topology/slots";
@@ -9,7 +9,7 @@ import type { Random } from "../../../../lib/statistics/random";
 import type { TimedRequest } from "../requests/request";
 import type { ShardRoute } from "./routes";
 
-/** How to connect to servers, and which servers serve reads. */
+/** Options for connections to servers, and the choice of the servers that serve reads. */
 export interface RouterOptions {
   readonly mode: Mode;
   readonly access: NodeAccess;
@@ -82,12 +82,12 @@ export class Router {
     return primary;
   }
 
-  /** The server at an endpoint. If the endpoint is new, connects to it. */
+  /** The server at an endpoint. If the endpoint is new, the function connects to it. */
   nodeAt(endpoint: Endpoint): LoadNode {
     return this.#node(endpoint);
   }
 
-  /** The server for a request; undefined if no server owns the slot. */
+  /** The server for a request. Undefined if no server owns the slot. */
   route({ operation: { slot, kind } }: TimedRequest): LoadNode | undefined {
     const shard = this.#shards[slot];
     if (shard === undefined || kind === "write" || shard.replicas.length === 0) return shard?.primary;

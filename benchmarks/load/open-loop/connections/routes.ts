@@ -1,6 +1,6 @@
 /**
- * Routes tell which servers own each slot. In a cluster they are read with CLUSTER SLOTS, at the start and after every
- * sign of a change.
+ * Routes tell which servers own each slot. In a cluster, the program reads the routes with CLUSTER SLOTS, at the start
+ * and after every sign of a change.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect } from "../../../../valkey/connection";
@@ -13,7 +13,7 @@ import { SLOT_COUNT } from "../../../../valkey/topology/slots";
 export interface ShardRoute {
   readonly primary: Endpoint;
   readonly replicas: readonly Endpoint[];
-  /** Ranges of slots, including both ends; all slots in replication mode. */
+  /** Ranges of slots, including both ends. In replication mode, all slots. */
   readonly slots: readonly { readonly from: number; readonly to: number }[];
 }
 
@@ -23,7 +23,10 @@ export type DiscoverRoutes = () => Promise<readonly ShardRoute[]>;
 /** The deployment whose routes are read. */
 export interface RouteDiscoveryOptions {
   readonly mode: Mode;
-  /** Endpoints. In replication mode they are the primary and then its replicas; in cluster mode they are any nodes. */
+  /**
+   * Endpoints. In replication mode, the first endpoint is the primary, and all others are replicas. In cluster mode,
+   * the endpoints are any nodes.
+   */
   readonly endpoints: readonly Endpoint[];
   readonly access: NodeAccess;
 }
@@ -85,11 +88,11 @@ export function parseClusterSlots(reply: unknown, asked: Endpoint): ShardRoute[]
   return [...shards.values()];
 }
 
-/** Time between two queries, milliseconds. The pause keeps queries from slowing a failover down. */
+/** Time between two queries, milliseconds. Without the pause, queries would slow a failover down. */
 const PAUSE_MS = 50;
 
 /**
- * Reads the routes again when somebody requests new routes. It sends only one query at a time. If a request arrives
+ * Reads the routes again after each request for new routes. It sends only one query at a time. If a request arrives
  * during a query, one more query follows.
  */
 export class RouteRefresher {
@@ -114,8 +117,8 @@ export class RouteRefresher {
   }
 
   /**
-   * Whether the refresher was stopped. A getter is needed, because TypeScript would assume after an `await` that the
-   * field still has its earlier value.
+   * Whether the refresher was stopped. This is a getter, because TypeScript would assume after an `await` that a field
+   * still has its earlier value.
    */
   get #isOver(): boolean {
     return this.#isStopped;

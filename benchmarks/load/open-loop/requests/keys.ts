@@ -68,7 +68,7 @@ export class ZipfianSampler {
     return Math.exp(-this.theta * Math.log(x));
   }
 
-  /** Integral of x^−theta. For theta 1 it is the logarithm. */
+  /** Integral of x^−theta. If theta is 1, this integral is the logarithm. */
   #integral(x: number): number {
     const log = Math.log(x);
     return expm1Over((1 - this.theta) * log) * log;
@@ -80,23 +80,26 @@ export class ZipfianSampler {
   }
 }
 
-/** (e^x − 1) / x; 1 at x = 0. */
+/** The value of (e^x − 1) / x. 1 at x = 0. */
 function expm1Over(x: number): number {
   return Math.abs(x) > 1e-8 ? Math.expm1(x) / x : 1 + (x / 2) * (1 + x / 3);
 }
 
-/** ln(1 + x) / x; 1 at x = 0. */
+/** The value of ln(1 + x) / x. 1 at x = 0. */
 function log1pOver(x: number): number {
   return Math.abs(x) > 1e-8 ? Math.log1p(x) / x : 1 - x / 2 + (x * x) / 3;
 }
 
-/** The golden section. Its multiples modulo 1 are far apart, so consecutive ranks belong to distant keys and slots. */
+/**
+ * The golden section. Multiples of this number modulo 1 are far apart. So consecutive ranks belong to distant keys and
+ * slots.
+ */
 const GOLDEN_SECTION = 0.618_033_988_749_895;
 
 /**
- * Maps each rank to its own key, so that the most frequent keys are spread over all slots. The function multiplies the
- * rank by a number that is coprime to the size of the key space. YCSB uses a hash instead, which maps several ranks to
- * the same key.
+ * Maps each rank to a different key, so that the most frequent keys are spread over all slots. The function multiplies
+ * the rank by a number that is coprime to the size of the key space. A hash as in YCSB is not used, because it maps
+ * several ranks to the same key.
  */
 export function rankPermutation(keySpace: number): (rank: number) => number {
   const unit = keySpace % SLOT_COUNT === 0 ? SLOT_COUNT : 1;

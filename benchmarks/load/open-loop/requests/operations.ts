@@ -15,7 +15,7 @@ import { largestValueSize, sizeSampler } from "../../../workloads/value-sizes";
 /** One read or write. */
 export interface Operation {
   readonly kind: "read" | "write";
-  /** Slot of the key; 0 in replication mode. */
+  /** Slot of the key. 0 in replication mode. */
   readonly slot: number;
   /** The encoded command, one character per byte. */
   readonly command: string;
@@ -57,7 +57,7 @@ export class MixedOperationSource implements OperationSource {
   readonly #payload: string;
   /** Prefixes of keys, by slot. */
   readonly #prefixes: readonly string[];
-  /** Formatted numbers of the first keys. They are cached because formatting takes time. */
+  /** Formatted numbers of the first keys. The numbers are cached because formatting takes time. */
   readonly #numbers: readonly string[];
 
   constructor(

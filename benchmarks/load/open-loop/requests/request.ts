@@ -3,9 +3,9 @@ import type { Operation } from "./operations";
 
 /** An operation with its times. Times are in milliseconds since the epoch, with fractions. */
 export class TimedRequest<O extends Operation = Operation> {
-  /** Time at which the request was last sent; NaN before that. */
+  /** Time at which the request was last sent. NaN for a request that was not sent yet. */
   sentMs = NaN;
-  /** Time at which the request was settled; NaN before that. */
+  /** Time at which the request was settled. NaN for a request that is not settled yet. */
   doneMs = NaN;
   /** Number of redirects that the request followed. */
   redirects = 0;
@@ -19,8 +19,8 @@ export class TimedRequest<O extends Operation = Operation> {
 }
 
 /**
- * Called once for each request, when the request is settled. The observer must return quickly, because it delays the
- * next requests.
+ * Called once for each request, when the request is settled. The observer must return quickly, because a slow observer
+ * delays the next requests.
  */
 export type RequestObserver<O extends Operation = Operation> = (
   request: TimedRequest<O>,
@@ -30,7 +30,7 @@ export type RequestObserver<O extends Operation = Operation> = (
 /** The outcome of one request. */
 export type RequestOutcome =
   | { readonly kind: "acknowledged" }
-  /** The request was refused or never sent, so it was certainly not executed. */
+  /** The request was refused or never sent. So the server certainly did not execute the request. */
   | { readonly kind: "failed"; readonly error: string }
-  /** The request was sent and got no reply. The server may or may not have executed it. */
+  /** The request was sent and got no reply. It is unknown whether the server executed the request. */
   | { readonly kind: "unknown"; readonly error: string };

@@ -7,7 +7,7 @@ import type { Random } from "../../../../lib/statistics/random";
 
 /** The arrivals of one worker. */
 export interface ArrivalScheduleOptions {
-  /** Distribution of the times: `fixed` is evenly spaced; `poisson` has exponential gaps. */
+  /** Distribution of the times. `fixed` means evenly spaced times. `poisson` means exponential gaps between times. */
   readonly arrivals: Arrivals;
   /** Arrivals per second, the sum of all workers. One arrival is a batch of requests. */
   readonly rate: number;
@@ -23,9 +23,9 @@ export interface ArrivalSchedule {
 }
 
 /**
- * Arrivals of one worker. Evenly spaced arrivals are dealt out in turn: of n workers, worker w gets every n-th arrival,
- * beginning with arrival w. Poisson arrivals are drawn by each worker on its own, because the sum of Poisson processes
- * is a Poisson process.
+ * Arrivals of one worker. Evenly spaced arrivals are divided in turn: of n workers, worker w gets every n-th arrival,
+ * beginning with arrival w. Each worker draws its own Poisson arrivals, because the sum of Poisson processes is a
+ * Poisson process.
  */
 export function arrivalSchedule(
   { arrivals, rate, worker, workers }: ArrivalScheduleOptions,
