@@ -50,7 +50,8 @@ export interface ComparedRow {
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
   /**
-   * Reasons why there is no ratio. If there is a ratio: reasons other than the servers that can have changed the ratio.
+   * If the ratio is missing, the reasons for this. Otherwise the influences, apart from the servers, that may have
+   * changed the ratio.
    */
   readonly notes: readonly string[];
 }

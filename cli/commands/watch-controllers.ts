@@ -10,6 +10,7 @@ import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { getFromPod } from "../../platforms/kubernetes/api/pod-http";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
+import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods/pods";
 import type { DeployedTarget } from "../targets/deployed-stack";
 import { print } from "../terminal/terminal";
 
@@ -53,15 +54,8 @@ async function openSource(target: DeployedTarget["target"]): Promise<Source | st
 
 /** Names of the controller's pods. The pods that run come first. */
 async function podsOf({ kubernetes, target: { name, namespace } }: Source): Promise<string[]> {
-  const labelSelector = Object.entries(controllerLabels(name))
-    .map(([key, value]) => `${key}=${value}`)
-    .join(",");
-  const { items } = await kubernetes.call(
-    `reading the pods of namespace ${namespace}`,
-    kubernetes.core.listNamespacedPod({ namespace, labelSelector }),
-  );
-  return items
-    .filter(({ metadata }) => metadata?.deletionTimestamp === undefined)
+  const pods = await listPods(kubernetes, namespace, formatLabelSelector(controllerLabels(name)));
+  return pods
     .sort((a, b) => Number(b.status?.phase === "Running") - Number(a.status?.phase === "Running"))
     .flatMap(({ metadata }) => metadata?.name ?? []);
 }
@@ -73,7 +67,7 @@ async function printLooks(source: Source, isJson: boolean, signal: AbortSignal):
   while (!signal.aborted) {
     try {
       const look = await lastLook(source);
-      if (problem !== "") print(`${name}: the controller answers again`);
+      if (problem !== "" && !isJson) print(`${name}: the controller answers again`);
       problem = "";
       if (look !== undefined && look.at !== last?.at) {
         const changes = changesOf(last, look);

@@ -71,27 +71,26 @@ export class Lease {
    * @throws Failure when the API server does not answer, or the permission is missing
    */
   async acquire(notes: LeaseNotes = {}): Promise<string | undefined> {
-    return this.#take(await this.#read(), notes);
-  }
-
-  /**
-   * Renews the Lease. It does not create the Lease: one that was deleted with its service account must not come back.
-   * @returns the other holder, or that the Lease is gone; undefined if this process holds the Lease
-   * @throws as `acquire`
-   */
-  async renew(): Promise<{ readonly other: string } | "gone" | undefined> {
     const found = await this.#read();
-    if (found === undefined) return "gone";
-    const other = await this.#take(found, {});
-    return other === undefined ? undefined : { other };
-  }
-
-  async #take(found: Plain<V1Lease> | undefined, notes: LeaseNotes): Promise<string | undefined> {
     const other = found && this.#otherHolder(found);
     if (other !== undefined) return other;
     const isWritten = await this.#write(found, this.holder, notes);
     // Somebody else was faster.
     return isWritten ? undefined : "another process";
+  }
+
+  /**
+   * Renews the Lease. It does not create the Lease: one that was deleted with its service account must not come back.
+   * @returns the other holder, or that the Lease is gone; undefined if this process holds the Lease
+   * @throws as `acquire`; Failure when the Lease changed meanwhile, perhaps because this process wrote a note
+   */
+  async renew(): Promise<{ readonly other: string } | "gone" | undefined> {
+    const found = await this.#read();
+    if (found === undefined) return "gone";
+    const other = this.#otherHolder(found);
+    if (other !== undefined) return { other };
+    if (!(await this.#write(found, this.holder, {}))) throw new Failure(`Lease ${this.name.lease} has just changed`);
+    return undefined;
   }
 
   /** Waits until this process holds the Lease. @throws as `acquire`; Failure when the time is up */
@@ -150,7 +149,7 @@ export class Lease {
         if (renewal === undefined) renewedAt = began;
         else lose(renewal === "gone" ? renewal : `${renewal.other} has taken Lease ${this.name.lease}`);
       } catch {
-        // The API server may not answer for a moment.
+        // The API server may not answer for a moment, or a note was written at the same time. The next renewal decides.
       } finally {
         isRenewing = false;
       }

@@ -8,8 +8,6 @@ import { Lease } from "../../../platforms/kubernetes/api/lease";
 import type { AnyHandler } from "../../../provider/kinds";
 import { WANTED_NOTE, wantedNodes } from "../../../provider/updates/update-leases";
 import { ValkeyProvider } from "../../../provider/valkey-provider";
-import type { Connection } from "../../../valkey/connection";
-import { withConnections } from "../../../valkey/connections";
 import { captured } from "../../support/captured";
 import { issueCertificate, serverHosts } from "../../support/kubernetes/certificates";
 import { never } from "../../support/valkey/real";
@@ -56,12 +54,7 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
 
     it("says that a slot migration is open, and leaves it to whoever works on it", async () => {
       const [source, target] = await controlled.pods.primaries();
-      await withConnections(controlled.pods.deployment, async (connections) => {
-        const at = (name: string | undefined): Connection => {
-          const found = [...connections].find(([node]) => node.name === name);
-          if (found === undefined) throw new Error(`there is no ${name}`);
-          return found[1];
-        };
+      await controlled.pods.withNodes(async (at) => {
         const [id, own] = [await at(target).call("CLUSTER", "MYID"), await at(source).call("CLUSTER", "NODES")];
         const slot = /myself.* (\d+)-\d+/.exec(String(own))?.[1] ?? "";
         await at(source).call("CLUSTER", "SETSLOT", slot, "MIGRATING", String(id));
@@ -123,15 +116,9 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
       await update.release();
       const { shards } = (await pods.verified()).verdict;
       const [first, second] = shards;
-      await withConnections(pods.deployment, async (connections) => {
-        const at = (name: string | undefined): Connection => {
-          const found = [...connections].find(([node]) => node.name === name);
-          if (found === undefined) throw new Error(`there is no ${name}`);
-          return found[1];
-        };
+      await pods.withNodes(async (at, all) => {
         // Otherwise the nodes move a replica by themselves.
-        for (const connection of connections.values())
-          await connection.config("SET", "cluster-allow-replica-migration", "no");
+        for (const connection of all) await connection.config("SET", "cluster-allow-replica-migration", "no");
         const id = await at(second?.primary).call("CLUSTER", "MYID");
         await at(first?.replicas[0]).call("CLUSTER", "REPLICATE", String(id));
       });

@@ -4,8 +4,6 @@ import { objectNames } from "../../../components/kubernetes/names";
 import { PASSWORD_FILE } from "../../../components/kubernetes/server-config";
 import { Failure } from "../../../lib/errors";
 import { inspectDeployment } from "../../../provider/updates/drift";
-import type { Connection } from "../../../valkey/connection";
-import { withConnections } from "../../../valkey/connections";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import type { PodsKind } from "../../support/kubernetes/deployed-pods";
@@ -164,22 +162,6 @@ async function untilHealthy({ target, password }: DeployedPods): Promise<void> {
   }
 }
 
-/** Connections by names of nodes. */
-export async function withNamed<T>(
-  { deployment }: DeployedPods,
-  use: (at: (name: string) => Connection, all: readonly Connection[]) => Promise<T>,
-): Promise<T> {
-  return withConnections(deployment, (connections) => {
-    const named = new Map([...connections].map(([node, connection]) => [node.name, connection]));
-    const at = (name: string): Connection => {
-      const found = named.get(name);
-      if (found === undefined) throw new Failure(`there is no ${name}`);
-      return found;
-    };
-    return use(at, [...named.values()]);
-  });
-}
-
 export interface Shard {
   readonly primary: string;
   readonly replica: string;
@@ -208,11 +190,11 @@ async function moveReplica({ pods }: ControlledPods, round: number): Promise<voi
   const shards = await shardsOf(pods);
   const from = shards[round % shards.length];
   const to = shards[(round + 1) % shards.length];
-  await withNamed(pods, async (at, all) => {
+  await pods.withNodes(async (at, all) => {
     // Otherwise the nodes move a replica by themselves.
     for (const each of all) await each.config("SET", "cluster-allow-replica-migration", "no");
-    const id = String(await at(to?.primary ?? "").call("CLUSTER", "MYID"));
-    await at(from?.replica ?? "").call("CLUSTER", "REPLICATE", id);
+    const id = String(await at(to?.primary).call("CLUSTER", "MYID"));
+    await at(from?.replica).call("CLUSTER", "REPLICATE", id);
   });
 }
 
@@ -237,7 +219,7 @@ async function crowdZone({ pods }: ControlledPods): Promise<void> {
     ({ primary, replica }) => zones.get(replica) !== zones.get(primary) && used.has(zones.get(replica)),
   );
   if (crowding === undefined) throw new Failure("no replica is in a zone with another primary");
-  await withNamed(pods, async (at) => {
+  await pods.withNodes(async (at) => {
     await at(crowding.replica).call("CLUSTER", "FAILOVER");
     while (!String(await at(crowding.replica).call("ROLE")).startsWith("master")) await sleep(POLL_MS);
   });

@@ -7,7 +7,7 @@ import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods"
 import { KUBECONFIG } from "../../support/kubernetes/throw-away";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import { atMost, singleRow } from "../row";
-import { CLUSTER, shardsOf, withNamed } from "./heal";
+import { CLUSTER, shardsOf } from "./heal";
 
 const ID = "left-alone-repairs";
 const DISTURBANCES = 100;
@@ -93,6 +93,6 @@ async function restart({ here, target: { namespace, name } }: DeployedPods, pod:
 /** Keeps a server busy for a second or two; meanwhile it answers nobody. */
 async function occupy(pods: DeployedPods, node: string): Promise<void> {
   const script = "for i = 1, 200000000 do end return 'done'";
-  const said = await withNamed(pods, (at) => at(node).call("EVAL_RO", script, "0"));
+  const said = await pods.withNodes((at) => at(node).call("EVAL_RO", script, "0"));
   if (said !== "done") throw new Failure(`${node} was not busy`);
 }

@@ -16,6 +16,7 @@ import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
 import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
+import type { Connection } from "../../../valkey/connection";
 import { withConnections } from "../../../valkey/connections";
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings/settings";
@@ -124,6 +125,20 @@ export class DeployedPods {
   /** Names of the primaries of a deployment that passes verification. */
   async primaries(): Promise<string[]> {
     return compact((await this.verified()).verdict.shards.map(({ primary }) => primary));
+  }
+
+  /** Connects to all nodes. @param use gets a function that finds the connection to a node by its name, and all connections */
+  async withNodes<T>(
+    use: (at: (name: string | undefined) => Connection, all: readonly Connection[]) => Promise<T>,
+  ): Promise<T> {
+    return withConnections(this.deployment, (connections) => {
+      const at = (name: string | undefined): Connection => {
+        const found = [...connections].find(([node]) => node.name === name);
+        if (found === undefined) throw new Error(`there is no ${name ?? "such node"}`);
+        return found[1];
+      };
+      return use(at, [...connections.values()]);
+    });
   }
 
   /** Deletes all keys, so that data does not grow from one round to the next. */
