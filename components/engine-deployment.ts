@@ -48,7 +48,7 @@ function createParts(name: string, args: EngineDeploymentArgs, parent: pulumi.Re
   const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources });
   for (const each of derived) void pulumi.log.info(each, parent);
   const password = deploymentPassword(name, args, parent);
-  const own = serverArgs(name, { ...args, settings }, password);
+  const own = serverArgs(name, { ...args, settings, controller: false }, password);
   const servers = createServers(name, { ...own, ...kind }, { parent });
   const { endpoint, revision } = servers;
   const planned = plannedReference(name, kind, own, args);

@@ -145,7 +145,7 @@ function createParts(
   const { settings, derived } = checkedSettings(name, kind, { ...args, image, resources });
   for (const each of [LIMITS, ...derived]) void pulumi.log.info(each, parent);
   const password = deploymentPassword(name, args, parent);
-  const own = serverArgs(name, { ...args, image, settings }, password);
+  const own = serverArgs(name, { ...args, image, settings, controller: false }, password);
   const warning = survivalWarning(deploymentSurvivals(kind, own));
   if (warning !== undefined) void pulumi.log.warn(`${name}: ${warning}`, parent);
 

@@ -13,6 +13,7 @@ import type { Inspection } from "../provider/updates/drift";
 import { inspectDeployment } from "../provider/updates/drift";
 import { repairDeployment } from "../provider/updates/repair";
 import { WANTED_NOTE, wantedNodes } from "../provider/updates/update-leases";
+import { nodeCount } from "../valkey/topology/placement";
 import { firstCertificateEnd } from "./certificates";
 import type { LookEndpoint } from "./endpoint";
 import type { HealingDecision, HealingMemory } from "./healing";
@@ -20,12 +21,18 @@ import { decide, NO_MEMORY, remember, rememberRepair, rememberRepairEnd } from "
 import { changesOf } from "./look";
 import { historyIn, historyNote } from "./repair-history";
 import type { Look } from "./look";
+import { LostShards } from "./lost-shards";
 import type { RepairOutcome } from "./metrics";
 import type { ControllerSettings } from "./pod-settings";
 import { watch } from "./watch";
 
 /** Time between two looks while the deployment does not pass, milliseconds. */
 const FAILING_EVERY_MS = 5_000;
+/**
+ * Time limit for pods and servers to answer while the deployment does not pass, milliseconds. A shorter limit finds
+ * shards without a primary earlier, but all connections must fit into it.
+ */
+const FAILING_LOOK_MS = { base: 5_000, perNode: 50 };
 /** Time between two readings of the ends of the certificates, milliseconds. */
 const CERTIFICATES_EVERY_MS = 600_000;
 /** Time limit of a repair, milliseconds. */
@@ -40,10 +47,13 @@ export class Controller {
   #isInformed = false;
   /** Time at which the ends of the certificates were last read, milliseconds since 1970. */
   #certificatesAt = 0;
+  /** Whether the last look passed. */
+  #passes = true;
   /** Reason why the last problem was not repaired, so that it is printed once. */
   #waiting = "";
   // One object for the life of the process: it measures for how long another holder has not renewed the Lease.
   readonly #lease: Lease;
+  readonly #lostShards: LostShards;
 
   /**
    * @param identity name of this process, unique among all that may change the deployment
@@ -58,6 +68,16 @@ export class Controller {
   ) {
     const { namespace, lease = "" } = settings.target;
     this.#lease = new Lease(kubernetes, { namespace, lease }, identity);
+    this.#lostShards = new LostShards({
+      kubernetes,
+      target: settings.target,
+      reaction: settings.onLostMajority,
+      log: (line) => {
+        log(`${settings.target.name}: ${line}`);
+      },
+      tell: (text) => this.#tell(text),
+      withLease: (stop, work) => this.#withLease(this.#memory, stop, work),
+    });
   }
 
   get #target(): KubernetesReference {
@@ -94,7 +114,9 @@ export class Controller {
     } catch (error) {
       return { verification: undefined, drift: [messageOf(error)] };
     }
-    const inspection = await inspectDeployment(this.#target, password, { signal });
+    const { base, perNode } = FAILING_LOOK_MS;
+    const timeoutMs = this.#passes ? undefined : base + perNode * nodeCount(this.#target.shape);
+    const inspection = await inspectDeployment(this.#target, password, { timeoutMs, signal });
     const { name, tls } = this.#target;
     if (tls !== undefined && Date.now() - this.#certificatesAt >= CERTIFICATES_EVERY_MS) {
       const endpoints = inspection.verification?.facts.nodes.map(({ node }) => node.endpoint) ?? [];
@@ -108,6 +130,7 @@ export class Controller {
   }
 
   async #onLook(look: Look, former: Look | undefined, signal: AbortSignal): Promise<void> {
+    this.#passes = look.pass;
     this.endpoint.record(look, former);
     const changes = changesOf(former, look);
     for (const change of changes) this.log(change);
@@ -117,6 +140,7 @@ export class Controller {
         message: changes.join("; "),
         isWarning: !look.pass,
       });
+    await this.#handleLostShards(look, signal);
     if (!this.settings.repair) return;
     this.#memory = remember(this.#memory, look);
     try {
@@ -132,6 +156,14 @@ export class Controller {
     if (decision.kind === "repair") await this.#repairAlone(decision, signal);
   }
 
+  async #handleLostShards(look: Look, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#lostShards.onLook(look, await this.#password(), signal);
+    } catch (error) {
+      if (!signal.aborted) this.log(`${this.#target.name}: ${messageOf(error)}`);
+    }
+  }
+
   #sayWaiting(why: string): string {
     if (why !== this.#waiting) this.log(`${this.#target.name}: nothing is repaired: ${why}`);
     return why;
@@ -140,18 +172,34 @@ export class Controller {
   /** Repairs while no update and no other controller changes the deployment. */
   async #repairAlone(decision: Repair, signal: AbortSignal): Promise<void> {
     const memory = rememberRepair(this.#memory, Date.now());
+    await this.#withLease(memory, signal, async (held) => {
+      this.#memory = memory;
+      const hasSucceeded = await this.#repair(decision, held);
+      this.#memory = rememberRepairEnd(this.#memory, Date.now(), hasSucceeded);
+    });
+  }
+
+  /**
+   * Does the work while it holds the Lease. A problem is logged.
+   * @param memory history that the Lease keeps if the work is killed
+   * @returns whether the work was done
+   */
+  async #withLease(
+    memory: HealingMemory,
+    signal: AbortSignal,
+    work: (held: AbortSignal) => Promise<void>,
+  ): Promise<boolean> {
     try {
       const why = await this.#whyNotAlone(memory);
       if (why !== undefined) {
         this.#waiting = this.#sayWaiting(why);
-        return;
+        return false;
       }
-      this.#memory = memory;
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(REPAIR_MS)]);
-      const hasSucceeded = await this.#lease.during(limited, (held) => this.#repair(decision, held));
-      this.#memory = rememberRepairEnd(this.#memory, Date.now(), hasSucceeded);
+      await this.#lease.during(AbortSignal.any([signal, AbortSignal.timeout(REPAIR_MS)]), work);
+      return true;
     } catch (error) {
       this.log(`${this.#target.name}: ${messageOf(error)}`);
+      return false;
     } finally {
       await this.#lease.release(historyNote(this.#memory)).catch(() => undefined);
     }

@@ -14,10 +14,15 @@ export const LOOK_SECONDS = { min: 5, max: 120, default: 30 } as const;
 /** Environment variable with the checksum of the settings' text. */
 export const CHECKSUM_VARIABLE = "SETTINGS_CHECKSUM";
 
+/** Reactions to shards that have lost their primary and cannot elect a replica. */
+export const ON_LOST_MAJORITY = ["report", "takeover"] as const;
+export type OnLostMajority = (typeof ON_LOST_MAJORITY)[number];
+
 const schema = z.strictObject({
   target: z.custom<KubernetesReference>((value) => typeof value === "object" && value !== null),
   everySeconds: z.number().min(1),
   repair: z.boolean(),
+  onLostMajority: z.enum(ON_LOST_MAJORITY),
   passwordFile: z.string().min(1),
 });
 

@@ -1,6 +1,7 @@
 /** Arguments of all deployments. Arguments that decide which resources exist have plain types; others are `Input`s. */
 import type * as pulumi from "@pulumi/pulumi";
 import type { types } from "@pulumi/kubernetes";
+import type { OnLostMajority } from "../../controller/pod-settings";
 import type { Engine } from "../../valkey/settings/engines";
 import type { ServerSettings } from "../../valkey/settings/settings";
 
@@ -192,16 +193,23 @@ export interface Metrics {
 }
 
 /**
- * The controller, a small pod that verifies the deployment at intervals. It publishes metrics and creates Events. With
- * `repair: true`, it also makes repairs that are safe (docs/healing.md). `{}` turns the controller on.
+ * The controller, a small pod that verifies the deployment at intervals. It publishes metrics, creates Events and makes
+ * repairs that are safe (docs/healing.md).
  */
 export interface ControllerArgs {
   /** Image with Node.js 20 or newer. @default `NODE_IMAGE` */
   readonly image?: string | undefined;
   /** Seconds between two verifications while the verdict is PASS, from 5 to 120. @default 30 */
   readonly everySeconds?: number | undefined;
-  /** Whether the controller repairs the deployment. With `false`, it only reports what it finds. @default false */
+  /** Whether the controller repairs the deployment. With `false`, it only reports what it finds. @default true */
   readonly repair?: boolean | undefined;
+  /**
+   * Reaction to shards of a cluster that have lost their primary and cannot elect a replica. `report`: an Event says what
+   * to type. `takeover`: if the lost primary is known to be off, the replica with the greatest offset takes over, and
+   * writes that this replica has not received are lost. `takeover` needs volumes and an append-only file or snapshots.
+   * @default "report"
+   */
+  readonly onLostMajority?: OnLostMajority | undefined;
   /**
    * Ports of the API server to which the pod may connect. Some network plugins compare the port of the API server's
    * endpoint with the policy, for example 8443 or 16443.

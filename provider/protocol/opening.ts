@@ -30,7 +30,15 @@ export async function openForUpdate(
   return { deployment: await openDeployment(target, password, options, formerPassword), options };
 }
 
-/** Opens a deployment for a preview or a refresh, which must not wait for long. @throws as `openDeployment` */
-export function openToLook({ target, password }: DeploymentInputs, signal: AbortSignal): Promise<Deployment> {
-  return openDeployment(target, password, { timeoutMs: LOOK_MS, signal });
+/**
+ * Opens a deployment for a preview or a refresh, which must not wait for long.
+ * @param timeoutMs time limit for pods and servers to answer
+ * @throws as `openDeployment`
+ */
+export function openToLook(
+  { target, password }: DeploymentInputs,
+  signal: AbortSignal,
+  timeoutMs = LOOK_MS,
+): Promise<Deployment> {
+  return openDeployment(target, password, { timeoutMs, signal });
 }

@@ -27,6 +27,8 @@ export interface Inspection {
 export interface InspectionOptions {
   /** Data that an earlier verification saw. @default data is not compared */
   readonly former?: SeenData | undefined;
+  /** Time limit for pods and servers to answer, milliseconds. @default 15000 */
+  readonly timeoutMs?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -37,10 +39,10 @@ export interface InspectionOptions {
 export async function inspectDeployment(
   target: DeploymentReference,
   password: string,
-  { former, signal }: InspectionOptions,
+  { former, timeoutMs, signal }: InspectionOptions,
 ): Promise<Inspection> {
   try {
-    const deployment = await openToLook({ target, password }, signal);
+    const deployment = await openToLook({ target, password }, signal, timeoutMs);
     const settled = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
     const verification = former === undefined ? settled : withKeptData(settled, former);
     const failed = verification.verdict.assertions.filter(({ pass }) => !pass);

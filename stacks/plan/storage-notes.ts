@@ -2,6 +2,7 @@
 import { formatCount } from "../../lib/units";
 import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";
+import { writesToDisk } from "../../valkey/settings/settings";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { StackConfig } from "../config/schema/stack";
 import { configuredShape } from "./benchmark-plans";
@@ -21,7 +22,7 @@ export function storageNotes({ platform, deployments }: Pick<StackConfig, "platf
 }
 
 function lossOf(deployment: DeploymentConfig): string {
-  const kept = keepsKeys(deployment) ? "keys and nodes.conf are" : "the only file, nodes.conf, is";
+  const kept = writesToDisk(deployment.settings) ? "keys and nodes.conf are" : "the only file, nodes.conf, is";
   const { replicasPerPrimary } = configuredShape(deployment);
   const then =
     replicasPerPrimary > 0
@@ -33,10 +34,6 @@ function lossOf(deployment: DeploymentConfig): string {
 /** Note on volumes that contain no keys; undefined if the volumes contain keys, or if the cluster is not large. */
 function needlessVolumes(deployment: DeploymentConfig): string | undefined {
   const count = nodeCount(configuredShape(deployment));
-  if (keepsKeys(deployment) || count < LARGE_CLUSTER_NODES) return undefined;
+  if (writesToDisk(deployment.settings) || count < LARGE_CLUSTER_NODES) return undefined;
   return `${formatCount(count)} volumes contain only nodes.conf; to use no volumes, set pods: { storage: { ephemeral: true } }`;
-}
-
-function keepsKeys({ settings }: DeploymentConfig): boolean {
-  return settings.save !== "" || settings.appendonly === true;
 }

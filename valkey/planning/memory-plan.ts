@@ -2,6 +2,7 @@
 import { compact } from "../../lib/compact";
 import { formatBytes } from "../../lib/units";
 import type { ServerSettings } from "../settings/settings";
+import { writesToDisk } from "../settings/settings";
 import type { Shape } from "../topology/placement";
 
 const MIB = 1024 ** 2;
@@ -124,8 +125,7 @@ export function memoryProblem(demand: MemoryDemand): string | undefined {
  * migrate slots.
  */
 function forks({ mode, shape, settings }: MemoryDemand): boolean {
-  const persists = settings.save !== "" || settings.appendonly === true;
-  return persists || shape.replicasPerPrimary > 0 || mode === "cluster";
+  return writesToDisk(settings) || shape.replicasPerPrimary > 0 || mode === "cluster";
 }
 
 function copyOnWrite({ "maxmemory-policy": policy = "noeviction" }: ServerSettings): number {

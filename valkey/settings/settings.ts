@@ -71,6 +71,11 @@ export const COMPARED_DIRECTIVES: readonly string[] = [
   "databases",
 ];
 
+/** Whether servers with these settings write data to their disk: an append-only file or snapshots. */
+export function writesToDisk({ appendonly, save }: Pick<ServerSettings, "appendonly" | "save">): boolean {
+  return appendonly === true || save !== "";
+}
+
 /** Directives with their values as CONFIG GET prints them: sizes in bytes, booleans as yes and no. */
 export function toDirectives(settings: ServerSettings): Map<string, string> {
   return new Map(

@@ -22,6 +22,8 @@ import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { CONTROLLER_RESOURCES } from "../pods/sidecar-resources";
 import { passwordVolume } from "../pods/volumes";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
+import type { ControlledKind } from "./controller-problems";
+import { controllerProblems } from "./controller-problems";
 import { createRights } from "./rights";
 
 const SETTINGS_DIRECTORY = "/controller/settings";
@@ -35,13 +37,14 @@ const START = [
   'module._compile(require("zlib").gunzipSync(packed).toString(), "controller.cjs")',
 ].join("; ");
 
-/** @throws BadInput if the controller would look at the deployment too often or too rarely */
-export function checkController(deployment: string, args: ControllerArgs | undefined): void {
-  const { min, max } = LOOK_SECONDS;
-  const { everySeconds = LOOK_SECONDS.default } = args ?? {};
-  if (everySeconds >= min && everySeconds <= max) return;
-  const reason = `it is ${everySeconds}; expected ${min} to ${max} seconds`;
-  throw new BadInput(deployment, [`controller.everySeconds: ${reason}`]);
+/** @throws BadInput with every problem of the controller's arguments */
+export function checkController(deployment: string, args: ControllerArgs | undefined, kind: ControlledKind): void {
+  const problems = args === undefined ? [] : controllerProblems(args, kind);
+  if (problems.length === 0) return;
+  throw new BadInput(
+    deployment,
+    problems.map(({ field, reason }) => `controller.${field}: ${reason}`),
+  );
 }
 
 /** @param target reference to the running servers, as the provider uses it */
@@ -56,11 +59,7 @@ export function createController(
   const metadata = objectMetadata(context, name, "controller");
   const settings = target.apply((known) => JSON.stringify(settingsOf(known, args)));
   const program = createProgram(context);
-  const needed = [
-    createConfig(context, name, { [SETTINGS_FILE]: settings }),
-    program,
-    ...createRights(context, args.repair === true),
-  ];
+  const needed = [createConfig(context, name, { [SETTINGS_FILE]: settings }), program, ...createRights(context, args)];
   createControllerPolicy(context, CONTROLLER_PORT);
   createService(context, labels);
   new k8s.apps.v1.Deployment(
@@ -85,13 +84,14 @@ export function createController(
  */
 function settingsOf(
   { tuning: _tuning, kubeconfig: _kubeconfig, context: _context, ...target }: KubernetesReference,
-  { everySeconds = LOOK_SECONDS.default, repair = false }: ControllerArgs,
+  { everySeconds = LOOK_SECONDS.default, repair = true, onLostMajority = "report" }: ControllerArgs,
 ): ControllerSettings {
   const inside = target.tls === undefined ? {} : { caFile: TLS_FILES.authority };
   return {
     target: { ...target, inside },
     everySeconds,
     repair,
+    onLostMajority,
     passwordFile: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`,
   };
 }

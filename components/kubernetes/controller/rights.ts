@@ -2,6 +2,7 @@
  * Rights of the controller's service account. The controller cannot delete pods or volumes, and cannot read Secrets.
  */
 import * as pulumi from "@pulumi/pulumi";
+import type { ControllerArgs } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
@@ -42,8 +43,14 @@ const REPAIRING: Rule[] = [
 /** Right to read machines, because the zone of a pod is a label of the pod's machine. */
 const MACHINES: Rule[] = [rule("", ["nodes"], ["get"])];
 
+/** Right to see which machines exist and which of them are off. */
+const ALL_MACHINES: Rule[] = [rule("", ["nodes"], ["get", "list"])];
+
 /** Creates the service account with its rights. @returns the resources that the pod needs */
-export function createRights(context: DeploymentContext, repair: boolean): pulumi.Resource[] {
+export function createRights(
+  context: DeploymentContext,
+  { repair = true, onLostMajority }: ControllerArgs,
+): pulumi.Resource[] {
   const { names, args, options } = context;
   const { rbac } = k8s;
   const name = names.controller;
@@ -57,7 +64,11 @@ export function createRights(context: DeploymentContext, repair: boolean): pulum
     new k8s.core.v1.ServiceAccount(name, { metadata, automountServiceAccountToken: false }, options),
     new rbac.Role(name, { metadata, rules: repair ? [...LOOKING, ...REPAIRING] : LOOKING }, options),
     new rbac.RoleBinding(name, { metadata, roleRef: { apiGroup: group, kind: "Role", name }, subjects }, options),
-    new rbac.ClusterRole(name, { metadata: everywhere, rules: MACHINES }, options),
+    new rbac.ClusterRole(
+      name,
+      { metadata: everywhere, rules: onLostMajority === "takeover" ? ALL_MACHINES : MACHINES },
+      options,
+    ),
     new rbac.ClusterRoleBinding(
       name,
       { metadata: everywhere, roleRef: { apiGroup: group, kind: "ClusterRole", name: everywhere.name }, subjects },

@@ -2,9 +2,10 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import { DEFAULT_IMAGE } from "../../../platforms/kubernetes/default-images";
+import { writesToDisk } from "../../../valkey/settings/settings";
 import { canonicalQuantity } from "../../../platforms/kubernetes/api/quantity";
 import { tlsSecretName } from "../names";
-import type { Placement, Resources, SecretKey, ServerArgs, Storage, TlsSource } from "../arguments";
+import type { ControllerArgs, Placement, Resources, SecretKey, ServerArgs, Storage, TlsSource } from "../arguments";
 
 /** Access to the Kubernetes cluster. The provider reaches the pods through port-forwards of the API server. */
 export interface ClusterAccess {
@@ -33,10 +34,15 @@ export interface DeploymentArgs
       | "users"
       | "external"
       | "metrics"
-      | "controller"
       | "clusterDomain"
     >,
     Partial<Pick<ServerArgs, "settings">> {
+  /**
+   * The pod `NAME-controller`, which verifies the deployment between updates and repairs it. With `false`, there is no
+   * such pod. The Pulumi program needs the right to create ClusterRoles, unless this argument is `false`.
+   * @default a controller with the defaults of its arguments
+   */
+  readonly controller?: boolean | ControllerArgs | undefined;
   /** Whether `maxmemory` may be larger than the pod's memory limit allows. @default false */
   readonly oversubscribed?: boolean | undefined;
   /**
@@ -111,7 +117,7 @@ export const DEFAULT_RESOURCES: Resources = {
 export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.Input<string>): ServerArgs {
   const { namespace = "default", zones, placement, image = DEFAULT_IMAGE, settings = {}, resources, storage } = args;
   const { proxyImage, imagePullPolicy, imagePullSecrets, access, users } = args;
-  const { external, metrics, controller, tls, clusterDomain } = args;
+  const { external, metrics, tls, clusterDomain } = args;
   return {
     namespace,
     image,
@@ -127,10 +133,21 @@ export function serverArgs(name: string, args: DeploymentArgs, password: pulumi.
     users,
     external,
     metrics,
-    controller,
+    controller: controllerOf(args),
     tls: tls === undefined ? undefined : { secretName: tlsSecretName(name, tls) },
     clusterDomain,
   };
+}
+
+/** Arguments of the controller; undefined if the deployment has none. */
+export function controllerOf({ controller = true }: Pick<DeploymentArgs, "controller">): ControllerArgs | undefined {
+  if (controller === false) return undefined;
+  return controller === true ? {} : controller;
+}
+
+/** Whether a server that restarts has data on its volume: an append-only file or a snapshot. */
+export function keepsData({ settings = {}, storage }: Pick<DeploymentArgs, "settings" | "storage">): boolean {
+  return storage?.ephemeral !== true && writesToDisk(settings);
 }
 
 /** The size in a canonical form, because a different text for the same size must not change the StatefulSet. */

@@ -23,7 +23,14 @@ import { memoryDirectives } from "../../../valkey/settings/dynamic-settings";
 import type { Survival } from "../../../valkey/planning/survival";
 import { survivalWarning } from "../../../valkey/planning/survival";
 import type { DeploymentArgs } from "./deployment-args";
-import { DEFAULT_OVERLAP_SECONDS, DEFAULT_RESOURCES, DEFAULT_TIMEOUT_SECONDS, serverArgs } from "./deployment-args";
+import {
+  controllerOf,
+  DEFAULT_OVERLAP_SECONDS,
+  DEFAULT_RESOURCES,
+  DEFAULT_TIMEOUT_SECONDS,
+  keepsData,
+  serverArgs,
+} from "./deployment-args";
 import type { ServerArgs } from "../arguments";
 import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
@@ -56,10 +63,10 @@ interface Request {
 /** Checks the plain arguments, and adds and logs the derived settings. @throws BadInput with every problem */
 export function checkArguments({ name, kind, args: given, parent }: Request): Request {
   checkExternal(name, kind, given.external);
-  checkController(name, given.controller);
   const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
   requireTag(image);
   const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources });
+  checkController(name, controllerOf(given), { mode: kind.mode, keepsData: keepsData({ ...given, settings }) });
   for (const each of derived) void pulumi.log.info(each, parent);
   return { name, kind, args: { ...given, settings }, parent };
 }
@@ -127,14 +134,16 @@ export class DeploymentSteps {
     const certificate =
       issuer === undefined || tls === undefined ? [] : [createCertificate(name, own, tls.secretName, issuer, parent)];
     const wanted = tls && pulumi.output({ secretName: tls.secretName, hosts: certificateHosts(name, kind, own) });
-    const keepsData = this.#planned.apply(
-      ({ directives: { appendonly, save } }) =>
-        own.storage.ephemeral !== true && (appendonly === "yes" || (save ?? "default") !== ""),
-    );
     const { allowDowntime = false } = args;
     return new TlsCheck(
       name,
-      { target: this.#planned, tls: wanted, allowDowntime, keepsData, timeoutSeconds: this.#timeoutSeconds },
+      {
+        target: this.#planned,
+        tls: wanted,
+        allowDowntime,
+        keepsData: keepsData(own),
+        timeoutSeconds: this.#timeoutSeconds,
+      },
       this.#after(certificate),
     );
   }

@@ -38,7 +38,7 @@ export function plannedReference(
       users: rules,
       tuning,
       external,
-      repaired: controller?.repair === true,
+      repaired: controller !== undefined && controller.repair !== false,
     }),
     kubeconfig: access,
     context,

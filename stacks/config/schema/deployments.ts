@@ -11,7 +11,7 @@ import {
   versionProblem,
 } from "../../../components/kubernetes/deployment/chart-values";
 import { wholeNumber } from "../../../lib/schema/fields";
-import { LOOK_SECONDS } from "../../../controller/pod-settings";
+import { LOOK_SECONDS, ON_LOST_MAJORITY } from "../../../controller/pod-settings";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
 
 const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
@@ -77,9 +77,18 @@ const deploymentKeys = {
         description: "Time between two looks at a deployment that passes verification.",
         unit: "seconds",
       }),
-      repair: z.boolean().default(false).meta({
+      repair: z.boolean().default(true).meta({
         description: "Whether the controller repairs the deployment. If not, it only says what it finds.",
       }),
+      onLostMajority: z
+        .enum(ON_LOST_MAJORITY)
+        .default("report")
+        .meta({
+          description:
+            "Reaction to shards that have lost their primary and cannot elect a replica. `report`: an Event says what to type. " +
+            "`takeover`: if the lost primary is known to be off, the replica with the greatest offset takes over, and " +
+            "writes that it has not received are lost. Needs volumes and an append-only file or snapshots.",
+        }),
     })
     .optional()
     .meta({

@@ -1,7 +1,10 @@
 /** Cross-field validation of deployments: zones, Sentinels, settings and memory. Pure. */
+import type { ControlledKind } from "../../../components/kubernetes/controller/controller-problems";
+import { controllerProblems } from "../../../components/kubernetes/controller/controller-problems";
 import { externalProblems } from "../../../components/kubernetes/external-problems";
 import { compact } from "../../../lib/compact";
 import { formatBytes } from "../../../lib/units";
+import { writesToDisk } from "../../../valkey/settings/settings";
 import { settingProblems } from "../../../valkey/settings/settings-problems";
 import { memoryProblem } from "../../../valkey/planning/memory-plan";
 import { sentinelProblems } from "../../../valkey/sentinel/sentinel-request";
@@ -27,7 +30,7 @@ export function deploymentProblems({ sections, machine, label }: ValidationConte
     ...(platform === undefined ? [] : userProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : passwordProblems(name, deployment, platform, label)),
     ...(platform === undefined ? [] : reachProblems(name, deployment, platform, label)),
-    ...(platform === undefined ? [] : controllerProblems(name, deployment, platform, label)),
+    ...(platform === undefined ? [] : podControllerProblems(name, deployment, platform, label)),
     ...directiveProblems(name, deployment, platform, label),
     ...valueProblems(name, deployment, serverResources(platform, deployment, machine), label),
   ]);
@@ -165,7 +168,7 @@ function reachProblems(
   ]);
 }
 
-function controllerProblems(
+function podControllerProblems(
   name: string,
   deployment: DeploymentConfig,
   platform: PlatformConfig,
@@ -180,7 +183,15 @@ function controllerProblems(
       : `${path}: the platform ${platform.type} has no pods; npm start -- watch verifies its deployments again and again`,
     engine === "valkey" ? undefined : `${path}: needs Valkey, but ${name} runs ${engine}`,
     configuredChart(deployment) === undefined ? undefined : `${path}: cannot be set together with chart`,
+    ...(isPodPlatform(platform) ? controllerProblems(controller, controlledKind(deployment, platform)) : []).map(
+      ({ field, reason }) => `${label(["deployments", name, "controller", field])}: ${reason}`,
+    ),
   ]);
+}
+
+function controlledKind(deployment: DeploymentConfig, platform: PodPlatform): ControlledKind {
+  const { storage } = podSettings(platform, deployment);
+  return { mode: deployment.mode, keepsData: !storage.ephemeral && writesToDisk(deployment.settings) };
 }
 
 function directiveProblems(

@@ -104,7 +104,7 @@ function deployPods(
     passwordSecret: deployment.passwordSecret,
     users,
     external: deployment.external,
-    controller: deployment.controller,
+    controller: deployment.controller ?? false,
     passwordOverlapSeconds: deployment.passwordOverlapSeconds,
     access: accessOf(place),
     namespace: place.namespace.name,

@@ -9,7 +9,8 @@ import type { Benchmark, BenchmarkContext } from "../benchmark";
 import { atMost, singleRow } from "../row";
 import { CLUSTER, shardsOf } from "./heal";
 
-const ID = "left-alone-repairs";
+const REPAIRS = "left-alone-repairs";
+const TAKEOVERS = "left-alone-takeovers";
 const DISTURBANCES = 100;
 const READY_SECONDS = 120;
 /** Shorter than the time after which nodes hold a node for failed, milliseconds. */
@@ -24,6 +25,14 @@ interface Scene {
   readonly seconds: number;
 }
 
+/** Cuts off the primaries of two shards out of three: the nodes that are left can elect nobody. */
+async function cutMajority({ pods, injector, seconds }: Scene): Promise<void> {
+  const shards = await shardsOf(pods);
+  await injector.cut(shards.slice(0, 2).map(({ primary }) => primary));
+  await sleep(seconds * 1000);
+  await injector.restore();
+}
+
 const KINDS: readonly (readonly [what: string, disturb: (scene: Scene) => Promise<void>])[] = [
   ["a replica is cut off", ({ injector, replica, seconds }) => cut(injector, replica, seconds * 1000)],
   ["a primary is cut off for a moment", ({ injector, primary }) => cut(injector, primary, SHORT_MS)],
@@ -31,23 +40,27 @@ const KINDS: readonly (readonly [what: string, disturb: (scene: Scene) => Promis
   ["the pod of a primary restarts", ({ pods, primary }) => restart(pods, primary)],
   ["a primary is busy", ({ pods, primary }) => occupy(pods, primary)],
   ["a replica is busy", ({ pods, replica }) => occupy(pods, replica)],
+  ["most primaries are cut off", cutMajority],
 ];
 
 export const leftAlone: Benchmark = {
   title: "Disturbances that a controller leaves alone",
-  ids: [ID],
+  ids: [REPAIRS, TAKEOVERS],
   run: async (context) => {
-    if (!context.wanted.has(ID)) return;
-    if (KUBECONFIG === undefined) context.skip(ID, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
+    const ids = [REPAIRS, TAKEOVERS].filter((id) => context.wanted.has(id));
+    if (ids.length === 0) return;
+    if (KUBECONFIG === undefined)
+      for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
     else await measure(context);
   },
 };
 
-async function measure({ report, emit, workbench: { signal } }: BenchmarkContext): Promise<void> {
+async function measure({ report, emit, wanted, workbench: { signal } }: BenchmarkContext): Promise<void> {
   const settings = { save: "", appendonly: true, "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 };
   const pods = await DeployedPods.open("undisturbed", CLUSTER, { settings });
-  const controlled = await ControlledPods.open(pods, { repair: true });
+  const controlled = await ControlledPods.open(pods, { onLostMajority: "takeover" });
   let done = 0;
+  const takeovers = new Set<string>();
   try {
     await controlled.untilLook(120, ({ pass }) => pass);
     const { injector } = await pods.subject();
@@ -59,11 +72,18 @@ async function measure({ report, emit, workbench: { signal } }: BenchmarkContext
       await pods.here.untilReady(podLabels(pods.target.name), 6, READY_SECONDS);
       await pods.verified();
       done++;
-      report(`${done}: ${what ?? ""}; ${(await repairsOf(controlled)).join(", ") || "no repair"}`);
+      // Events are kept for an hour, which is less than all disturbances may take.
+      for (const event of await controlled.events()) if (event.startsWith("TookOver: ")) takeovers.add(event);
+      const repairs = (await repairsOf(controlled)).join(", ") || "no repair";
+      report(`${done}: ${what ?? ""}; ${repairs}; ${takeovers.size} takeovers`);
     }
     const repairs = (await repairsOf(controlled)).reduce((total, line) => total + Number(line.split(" ")[1]), 0);
-    const what = `repairs of a cluster during ${done} disturbances: cuts, restarts of pods, busy servers`;
-    emit(singleRow({ id: ID, what, unit: "repairs" }, repairs, atMost(0)));
+    const during = `of a cluster during ${done} disturbances: cuts, restarts of pods, busy servers`;
+    const rows = [
+      singleRow({ id: REPAIRS, what: `repairs ${during}`, unit: "repairs" }, repairs, atMost(0)),
+      singleRow({ id: TAKEOVERS, what: `takeovers ${during}`, unit: "takeovers" }, takeovers.size, atMost(0)),
+    ];
+    for (const row of rows) if (wanted.has(row.id)) emit(row);
   } finally {
     await controlled.close();
   }

@@ -4,6 +4,7 @@ import { createController } from "../../../components/kubernetes/controller/cont
 import type { ControllerArgs, Tls } from "../../../components/kubernetes/arguments";
 import { objectNames } from "../../../components/kubernetes/names";
 import type { Look } from "../../../controller/look";
+import { statusInError } from "../../../platforms/kubernetes/api/api-errors";
 import { plainServers } from "../valkey/servers";
 import type { DeployedPods } from "./deployed-pods";
 import { podLabels } from "./deployed-pods";
@@ -82,7 +83,10 @@ export class ControlledPods {
     const { controller } = objectNames(name);
     const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: controller, namespace } };
     const before = (await here.pods(this.#labels)).map(({ metadata }) => metadata?.uid);
-    await here.delete(lease);
+    // A controller that has repaired nothing has no Lease.
+    await here.delete(lease).catch((error: unknown) => {
+      if (statusInError(error)?.code !== 404) throw error;
+    });
     for (const { metadata } of await here.pods(this.#labels))
       await here.core.deleteNamespacedPod({ namespace, name: metadata?.name ?? "" });
     await here.until(60, async () => {

@@ -5,17 +5,22 @@ import type { ControllerArgs } from "../../../../components/kubernetes/arguments
 import type { ControllerSettings } from "../../../../controller/pod-settings";
 import { readControllerSettings } from "../../../../controller/pod-settings";
 import { checksum } from "../../../../lib/checksum";
+import type { ServerSettings } from "../../../../valkey/settings/settings";
 import type { KubernetesObject } from "../../../support/kubernetes/kubernetes-objects";
 import { renderObjects } from "../../../support/kubernetes/kubernetes-objects";
 
 const NAME = "orders-controller";
 
-function objectsOf(controller: ControllerArgs | undefined): Promise<KubernetesObject[]> {
+function objectsOf(
+  controller: ControllerArgs | boolean | undefined,
+  settings: ServerSettings = {},
+): Promise<KubernetesObject[]> {
   return renderObjects(
     () =>
       new ValkeyCluster("orders", {
         ...{ namespace: "shop", shape: { primaries: 3, replicasPerPrimary: 1 }, zones: ["a", "b", "c"] },
         ...{ tls: { secretName: "certificate" }, controller, access: { clients: [{ podSelector: {} }] } },
+        settings,
       }),
   );
 }
@@ -40,7 +45,7 @@ function named(objects: readonly KubernetesObject[], kind: string, name = NAME):
 
 describe("the controller of a component", () => {
   it("is one pod at a time with the rights to look, and to change budgets if it repairs", async () => {
-    const objects = await objectsOf({ repair: true });
+    const objects = await objectsOf({});
     const { spec } = named(objects, "Deployment") as Deployment;
     expect(spec).toMatchObject({ replicas: 1, strategy: { type: "Recreate" } });
     const [container] = spec.template.spec.containers;
@@ -50,7 +55,9 @@ describe("the controller of a component", () => {
         resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
       );
     const rights = rightsIn(objects);
-    expect(rightsIn(await objectsOf({})).filter((each) => !/^(get|list|watch) /.test(each))).toEqual(["create events"]);
+    expect(rightsIn(await objectsOf({ repair: false })).filter((each) => !/^(get|list|watch) /.test(each))).toEqual([
+      "create events",
+    ]);
     expect(rights.filter((each) => each.includes("secrets"))).toEqual([]);
     expect(rights.filter((each) => each.startsWith("delete"))).toEqual(["delete poddisruptionbudgets"]);
     expect((named(objects, "ClusterRole", `shop:${NAME}`) as Role).rules).toEqual([
@@ -118,8 +125,25 @@ describe("the controller of a component", () => {
     expect(await portsIn({ apiServerPorts: [8443] })).toContainEqual([8443]);
   });
 
-  it("is not there unless it is asked for", async () => {
-    const objects = await objectsOf(undefined);
+  it("is there unless it is turned off", async () => {
+    const isController = ({ kind, metadata }: KubernetesObject): boolean =>
+      kind === "Deployment" && metadata.name === NAME;
+    expect((await objectsOf(undefined)).filter(isController)).toHaveLength(1);
+    const objects = await objectsOf(false);
     expect(objects.filter(({ metadata }) => metadata.name.includes("controller"))).toEqual([]);
+  });
+
+  it("may see all machines if it may let replicas take over without votes", async () => {
+    const objects = await objectsOf({ onLostMajority: "takeover" });
+    expect((named(objects, "ClusterRole", `shop:${NAME}`) as Role).rules).toEqual([
+      { apiGroups: [""], resources: ["nodes"], verbs: ["get", "list"] },
+    ]);
+  });
+
+  it.each([
+    [{ onLostMajority: "takeover", repair: false }, {}, "takeover needs repair: true"],
+    [{ onLostMajority: "takeover" }, { save: "" }, "takeover needs volumes with an append-only file or snapshots"],
+  ] as const)("is refused with arguments that contradict each other: %j", async (controller, settings, reason) => {
+    await expect(objectsOf(controller, settings)).rejects.toThrow(`controller.onLostMajority: ${reason}`);
   });
 });

@@ -1,0 +1,101 @@
+/** Which replicas take over when a shard has lost its primary and cannot elect a replica. */
+import { describe, expect, it } from "vitest";
+import type { CandidateState } from "../../../valkey/membership/takeover-plan";
+import { planTakeovers } from "../../../valkey/membership/takeover-plan";
+import type { FakeNode } from "../../support/valkey/cluster-text";
+import { fakeView } from "../../support/valkey/cluster-text";
+
+const hostname = (name: string): string => `${name}.orders-nodes.test.svc`;
+const SLOTS = ["0-5460", "5461-10922", "10923-16383"];
+const NAMES = ["n-0", "n-1", "n-2"];
+
+/** Three shards: n-0 to n-2 are primaries, n-3 to n-5 their replicas. @param failed nodes that all others see as failed */
+function nodes(failed: readonly string[], change: (node: FakeNode) => FakeNode = (node) => node): FakeNode[] {
+  const primaries = NAMES.map((name, index): FakeNode => ({ name, slots: SLOTS[index] ?? "" }));
+  const replicas = NAMES.map((primary, index): FakeNode => ({ name: `n-${index + 3}`, primary }));
+  return [...primaries, ...replicas].map((node) => ({
+    hostname: hostname(node.name),
+    ...(failed.includes(node.name) ? { flags: "fail" } : {}),
+    ...change(node),
+  }));
+}
+
+/** States of the nodes that reply. */
+function states(
+  replying: readonly string[],
+  all: readonly FakeNode[],
+  change: Readonly<Record<string, Partial<CandidateState>>> = {},
+): CandidateState[] {
+  return replying.map((name) => ({
+    ...{ name, zone: "a", view: fakeView(name, all), keys: 10, offset: 1000, isIncomplete: false },
+    ...change[name],
+  }));
+}
+
+const LOST = ["n-0", "n-1"];
+const LEFT = ["n-2", "n-3", "n-4", "n-5"];
+const OFF = new Set(LOST);
+
+describe("takeovers of shards without a primary", () => {
+  it("are none while every primary replies", () => {
+    expect(planTakeovers(states([...NAMES, ...LEFT], nodes([])), new Set())).toEqual({
+      ...{ takeovers: [], refusals: [], canElect: true },
+    });
+  });
+
+  it("need no votes if the majority of the primaries is off", () => {
+    const { takeovers, refusals, canElect } = planTakeovers(states(LEFT, nodes(LOST)), OFF);
+    expect(takeovers.map(({ replica, primary }) => [replica, primary])).toEqual([
+      ["n-3", "n-0"],
+      ["n-4", "n-1"],
+    ]);
+    expect({ refusals, canElect }).toEqual({ refusals: [], canElect: false });
+  });
+
+  it("are by votes if the majority of the primaries replies", () => {
+    const { takeovers, canElect } = planTakeovers(states(["n-1", ...LEFT], nodes(["n-0"])), new Set(["n-0"]));
+    expect(takeovers.map(({ replica }) => replica)).toEqual(["n-3"]);
+    expect(canElect).toBe(true);
+  });
+
+  it.each([
+    ["the server may still run", LEFT, nodes(LOST), {}, new Set(["n-1"]), "the server of n-0 may still run"],
+    ["another node still reaches it", LEFT, nodes(["n-1"]), {}, OFF, "n-2 still reaches n-0"],
+    ["its replica is loading", LEFT, nodes(LOST), { "n-3": { isIncomplete: true } }, OFF, "n-3 is still loading"],
+    ["its replica came back empty", LEFT, nodes(LOST), { "n-3": { keys: 0, offset: 0 } }, OFF, "no replica of n-0 has"],
+    ["its replica is silent, and may run", ["n-2", "n-4"], nodes(LOST), {}, OFF, "the replica n-3 does not reply"],
+    ["its replica is off too", ["n-2", "n-4"], nodes(LOST), {}, new Set([...LOST, "n-3"]), "no replica of n-0 has"],
+    [
+      "nobody knows its host name",
+      LEFT,
+      nodes(LOST, (node) => (node.name === "n-0" ? { ...node, hostname: undefined as unknown as string } : node)),
+      {},
+      OFF,
+      "no node knows the host name",
+    ],
+  ])("are refused for a shard if %s", (_what, replying, all, change, stopped, reason) => {
+    const { takeovers, refusals } = planTakeovers(states(replying, all, change), stopped);
+    expect(takeovers.map(({ primary }) => primary)).not.toContain("n-0");
+    expect(refusals.join("\n")).toContain(reason);
+    expect(refusals.join("\n")).toContain("slots 0-5460");
+  });
+
+  it("choose the replica with the greatest offset", () => {
+    const all = [...nodes(LOST), { name: "n-6", primary: "n-0", hostname: hostname("n-6") }];
+    const plan = planTakeovers(states([...LEFT, "n-6"], all, { "n-6": { offset: 1001 } }), OFF);
+    expect(plan.takeovers.map(({ replica }) => replica)).toEqual(["n-6", "n-4"]);
+  });
+
+  it("leave out slots that a replica has already taken over, although another node has not heard of it", () => {
+    const old = nodes(LOST);
+    const taken = nodes(LOST, (node) => {
+      if (node.name === "n-0") return { ...node, slots: "" };
+      const { primary: _primary, ...rest } = node;
+      return node.name === "n-3" ? { ...rest, slots: "0-5460", epoch: 9 } : node;
+    });
+    const seen = [...states(["n-3"], taken), ...states(["n-2", "n-4", "n-5"], old)];
+    const { takeovers, canElect } = planTakeovers(seen, OFF);
+    expect(takeovers.map(({ primary }) => primary)).toEqual(["n-1"]);
+    expect(canElect).toBe(true);
+  });
+});

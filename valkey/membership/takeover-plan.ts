@@ -1,0 +1,112 @@
+/**
+ * The replicas that take over from primaries that are lost for good. This is for shards that cannot elect a replica: the
+ * majority of the primaries is lost, or the only replica has restarted and is never elected. Pure.
+ */
+import { formatRanges, subtractRanges } from "../topology/slots";
+import type { SlotRange } from "../topology/slots";
+import type { MemberState } from "./member-state";
+import { selfEntry } from "./member-state";
+
+/** State of a node that replies, with what decides whether the node may take over. */
+export interface CandidateState extends MemberState {
+  /** Replication offset: bytes of the primary's stream that the node has processed. */
+  readonly offset: number;
+  /** Whether the node is loading its data or copying its primary's data. Its data set is not complete. */
+  readonly isIncomplete: boolean;
+}
+
+/** A replica that takes over the slots of a lost primary. */
+export interface Takeover {
+  readonly replica: string;
+  readonly offset: number;
+  /** Name of the lost primary. */
+  readonly primary: string;
+  readonly slots: readonly SlotRange[];
+}
+
+export interface TakeoverPlan {
+  readonly takeovers: readonly Takeover[];
+  /** Reasons why a shard whose primary does not reply gets no new primary, one sentence each. */
+  readonly refusals: readonly string[];
+  /** Whether the nodes that reply include a majority of the primaries, so that they can elect a replica. */
+  readonly canElect: boolean;
+}
+
+/** A primary with slots that does not reply. */
+interface LostPrimary {
+  readonly id: string;
+  /** Name of the node; undefined if no node knows the host name of the primary. */
+  readonly name: string | undefined;
+  readonly slots: readonly SlotRange[];
+}
+
+/**
+ * Plans takeovers. @param states the nodes that reply
+ * @param stopped names of nodes whose servers certainly do not run
+ */
+export function planTakeovers(states: readonly CandidateState[], stopped: ReadonlySet<string>): TakeoverPlan {
+  const lost = lostPrimaries(states);
+  const owners = states.filter((state) => selfEntry(state).slots.length > 0).length;
+  const decisions = lost.map((primary) => decideShard(primary, states, stopped));
+  return {
+    takeovers: decisions.flatMap((each) => (typeof each === "string" ? [] : [each])),
+    refusals: decisions.flatMap((each) => (typeof each === "string" ? [each] : [])),
+    canElect: owners > (owners + lost.length) / 2,
+  };
+}
+
+/**
+ * Primaries with slots that do not reply. Slots that a replying node serves do not count: a replica has taken them over,
+ * and a node that has not heard of it yet still shows them at the old primary.
+ */
+function lostPrimaries(states: readonly CandidateState[]): LostPrimary[] {
+  const present = new Set(states.map(({ view }) => view.selfId));
+  const served = states.flatMap((state) => selfEntry(state).slots);
+  const found = new Map<string, LostPrimary & { readonly epoch: number }>();
+  for (const { view } of states)
+    for (const { id, slots, epoch, address } of view.topology.nodes.values()) {
+      const left = subtractRanges(slots, served);
+      if (present.has(id) || left.length === 0 || epoch < (found.get(id)?.epoch ?? 0)) continue;
+      const name = address.hostname?.split(".", 1)[0] ?? found.get(id)?.name;
+      found.set(id, { id, name, slots: left, epoch });
+    }
+  return [...found.values()];
+}
+
+/** @returns the takeover, or the reason why there is none */
+function decideShard(
+  { id, name, slots }: LostPrimary,
+  states: readonly CandidateState[],
+  stopped: ReadonlySet<string>,
+): Takeover | string {
+  const shard = `slots ${formatRanges(slots)}`;
+  if (name === undefined) return `${shard}: no node knows the host name of the primary ${id}`;
+  if (!stopped.has(name)) return `${shard}: the server of ${name} may still run`;
+  const reaching = states.filter(({ view }) => !view.unhealthy.some((each) => each.id === id));
+  if (reaching[0] !== undefined) return `${shard}: ${reaching[0].name} still reaches ${name}`;
+  const silent = silentReplicas(id, states).filter((each) => each === undefined || !stopped.has(each));
+  if (silent.length > 0)
+    return `${shard}: the replica ${silent[0] ?? "without a host name"} does not reply, and it may have newer data`;
+  const replicas = states.filter((state) => selfEntry(state).primaryId === id);
+  const incomplete = replicas.find(({ isIncomplete }) => isIncomplete);
+  if (incomplete !== undefined) return `${shard}: ${incomplete.name} is still loading its data`;
+  // A replica that came back without its data has processed nothing.
+  const [best] = replicas
+    .filter(({ keys, offset }) => keys > 0 || offset > 0)
+    .sort((a, b) => b.offset - a.offset || b.keys - a.keys);
+  if (best === undefined) return `${shard}: no replica of ${name} has data`;
+  return { replica: best.name, offset: best.offset, primary: name, slots };
+}
+
+/** Names of a primary's replicas that do not reply; undefined for a replica whose host name no node knows. */
+function silentReplicas(primaryId: string, states: readonly CandidateState[]): (string | undefined)[] {
+  const present = new Set(states.map(({ view }) => view.selfId));
+  const known = new Map(
+    states.flatMap(({ view }) =>
+      [...view.topology.nodes.values()]
+        .filter((each) => each.primaryId === primaryId && !present.has(each.id))
+        .map(({ id, address }) => [id, address.hostname?.split(".", 1)[0]] as const),
+    ),
+  );
+  return [...known.values()];
+}
