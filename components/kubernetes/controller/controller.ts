@@ -26,6 +26,11 @@ import type { ControlledKind } from "./controller-problems";
 import { controllerProblems } from "./controller-problems";
 import { createRights } from "./rights";
 
+/** A new controller starts elsewhere if its machine is away for 30 s. Kubernetes' default is five minutes. */
+const AWAY_FOR_SECONDS = ["not-ready", "unreachable"].map((state) => ({
+  ...{ key: `node.kubernetes.io/${state}`, operator: "Exists", effect: "NoExecute", tolerationSeconds: 30 },
+}));
+
 const SETTINGS_DIRECTORY = "/controller/settings";
 const SETTINGS_FILE = "settings.json";
 const PROGRAM_DIRECTORY = "/controller/program";
@@ -151,7 +156,10 @@ function podSpec(
   return {
     ...podBasics(context, {
       labels: controllerLabels(deployment),
-      placement: { ...args.placement, hostAntiAffinity: "none", oneMachine: false },
+      placement: {
+        ...{ ...args.placement, hostAntiAffinity: "none" as const, oneMachine: false },
+        tolerations: [...(args.placement.tolerations ?? []), ...AWAY_FOR_SECONDS],
+      },
     }),
     serviceAccountName: names.controller,
     automountServiceAccountToken: true,

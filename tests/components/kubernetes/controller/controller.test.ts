@@ -28,6 +28,7 @@ function objectsOf(
 /** The parts of objects that these tests read. */
 interface Pod {
   readonly containers: readonly [{ readonly securityContext: unknown; readonly env: unknown }];
+  readonly tolerations: readonly { readonly key: string; readonly tolerationSeconds: number }[];
   readonly volumes: readonly { readonly name: string; readonly secret?: unknown }[];
 }
 interface Deployment {
@@ -48,6 +49,11 @@ describe("the controller of a component", () => {
     const objects = await objectsOf({});
     const { spec } = named(objects, "Deployment") as Deployment;
     expect(spec).toMatchObject({ replicas: 1, strategy: { type: "Recreate" } });
+    const { tolerations } = spec.template.spec;
+    expect(tolerations.map(({ key, tolerationSeconds }) => [key, tolerationSeconds])).toEqual([
+      ["node.kubernetes.io/not-ready", 30],
+      ["node.kubernetes.io/unreachable", 30],
+    ]);
     const [container] = spec.template.spec.containers;
     expect(container.securityContext).toMatchObject({ runAsNonRoot: true, readOnlyRootFilesystem: true });
     const rightsIn = (from: readonly KubernetesObject[]): string[] =>
