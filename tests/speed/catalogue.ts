@@ -13,6 +13,7 @@ import { kubernetes } from "./rows/kubernetes";
 import { largeClusters } from "./rows/large-clusters";
 import { leftAlone } from "./rows/left-alone";
 import { largeLimit } from "./rows/large-limit";
+import { lookCost } from "./rows/look-cost";
 import { memory } from "./rows/memory";
 import { openLoop } from "./rows/open-loop";
 import { plan } from "./rows/plan";
@@ -37,6 +38,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   crash,
   heal,
   leftAlone,
+  lookCost,
   drain,
   memory,
   spuriousFailovers,

@@ -16,6 +16,16 @@ export function cpuSeconds(pid: number): number {
   return figure(pid, "schedstat", /^(\d+)/) / 1e9;
 }
 
+/** Unit of CPU times in /proc. Linux has the same one on every machine. */
+export const TICKS_PER_SECOND = 100;
+
+/** CPU time of a process with all its threads, ticks. @param text contents of /proc/PID/stat */
+export function cpuTicks(text: string): number {
+  // The name of the program, in parentheses, may contain spaces.
+  const fields = text.slice(text.lastIndexOf(")", text.indexOf("\n")) + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
+
 /** Open file descriptors. */
 export function openFiles(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length;

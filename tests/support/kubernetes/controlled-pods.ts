@@ -52,8 +52,12 @@ export class ControlledPods {
   }
 
   async ask(path: string): Promise<string> {
+    return this.run(`node -e 'fetch("http://localhost:9122${path}").then((r) => r.text()).then(console.log)'`);
+  }
+
+  /** Runs a script in the controller's container. */
+  async run(script: string): Promise<string> {
     const [pod] = (await this.pods.here.pods(this.#labels)).filter(isReady);
-    const script = `node -e 'fetch("http://localhost:9122${path}").then((r) => r.text()).then(console.log)'`;
     return this.pods.here.run(pod?.metadata?.name ?? "", "controller", script);
   }
 

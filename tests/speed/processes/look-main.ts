@@ -1,0 +1,38 @@
+/**
+ * Looks at a deployment as the controller does, and prints a line of JSON after each look. It is a process of its own, so
+ * that its memory and CPU time are those of looks alone. Its argument is a file with a `LookOrder`.
+ */
+import { readFileSync } from "node:fs";
+// The controller's pod has this library in its memory too.
+import { CoreV1Api } from "@kubernetes/client-node";
+import { watch } from "../../../controller/watch";
+import type { EndpointReference } from "../../../platforms/deployment-reference";
+import { inspectDeployment } from "../../../provider/updates/drift";
+
+export interface LookOrder {
+  readonly target: EndpointReference;
+  readonly password: string;
+  readonly everySeconds: number;
+}
+
+async function main(file: string): Promise<void> {
+  const { target, password, everySeconds } = JSON.parse(readFileSync(file, "utf8")) as LookOrder;
+  const stop = new AbortController();
+  process.once("SIGTERM", () => {
+    stop.abort();
+  });
+  const watched = {
+    name: target.name,
+    inspect: (signal: AbortSignal) => inspectDeployment(target, password, { signal }),
+  };
+  await watch(watched, {
+    everyMs: everySeconds * 1000,
+    signal: stop.signal,
+    onLook: ({ pass, seconds, assertions }) => {
+      const failing = assertions.filter(({ holds }) => !holds).map(({ found }) => found);
+      process.stdout.write(`${JSON.stringify({ pass, seconds, failing, library: CoreV1Api.name })}\n`);
+    },
+  });
+}
+
+void main(process.argv.at(-1) ?? "");
