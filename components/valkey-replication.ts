@@ -5,13 +5,13 @@ import { KubernetesDeployment } from "./kubernetes-deployment";
 import { BadInput } from "../lib/errors";
 import { compact } from "../lib/compact";
 import type { SentinelSettings } from "../valkey/sentinel-plan";
-import type { SentinelRequest } from "../valkey/sentinel/sentinel-request";
+import type { SentinelRequest } from "../valkey/sentinel/sentinel-settings";
 import {
   describeSentinels,
   requestedSentinels,
   sentinelProblems,
   sentinelSettings,
-} from "../valkey/sentinel/sentinel-request";
+} from "../valkey/sentinel/sentinel-settings";
 import type { ReplicationServersArgs } from "./kubernetes/servers/replication-servers";
 import { ReplicationServers } from "./kubernetes/servers/replication-servers";
 

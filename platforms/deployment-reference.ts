@@ -7,17 +7,17 @@ import { connect } from "../valkey/connection";
 import type { NodeAccess, DeploymentNode, Mode, TlsFiles } from "../valkey/node";
 import type { Deployment } from "../valkey/deployment";
 import type { PrimaryLead } from "./kubernetes/access/primary-lead";
-import { readTlsSecret, pemOf } from "./kubernetes/access/tls-secret";
+import { readTlsSecret, pemOf } from "./kubernetes/access/tls-certificate-check";
 import type { ReportProgress } from "../lib/progress";
 import { KubernetesClient } from "./kubernetes/api/client";
 import type { PodDeployment, PodDeploymentPlan } from "./kubernetes/deployment";
 import { awaitPodDeployment, awaitRunningPart, runningPartOf } from "./kubernetes/deployment";
-import type { PodWaitOptions } from "./kubernetes/pods/pods";
-import { runningServers } from "./kubernetes/pods/pods";
+import type { PodWaitOptions } from "./kubernetes/pods/running-pods";
+import { runningServers } from "./kubernetes/pods/running-pods";
 import { findStatefulSet } from "./kubernetes/volumes/statefulset-volumes";
 import type { Sentinels, SentinelSettings } from "../valkey/sentinel-plan";
 import type { Shape } from "../valkey/topology/placement";
-import type { ClientWay } from "../valkey/client-ways";
+import type { ClientWay } from "../valkey/client-endpoints";
 import type { ExpectedTuning } from "../valkey/machine-settings";
 
 interface ReferenceBase {

@@ -9,7 +9,7 @@ export type AnyHandler = ResourceHandler<Values, Values>;
  * resources for Pulumi programs.
  */
 const HANDLERS = {
-  Password: () => import("./handlers/password.js"),
+  Password: () => import("./handlers/password-generation.js"),
   ClusterCheck: () => import("./handlers/checks/cluster-check.js"),
   HostServers: () => import("./handlers/host-servers.js"),
   Access: () => import("./handlers/access.js"),

@@ -11,7 +11,7 @@ import type { HostServersInputs, HostServersOutputs } from "./handlers/host-serv
 import type { ImageCheckInputs } from "./handlers/checks/image-check";
 import type { MaxmemoryInputs } from "./handlers/maxmemory";
 import type { MeasurementInputs, MeasurementOutputs } from "./handlers/measurement";
-import type { PasswordInputs, PasswordOutputs } from "./handlers/password";
+import type { PasswordInputs, PasswordOutputs } from "./handlers/password-generation";
 import type { PasswordRetirementInputs } from "./handlers/password-retirement";
 import type { RolloutInputs, RolloutOutputs } from "./handlers/rollout";
 import type { ScaleInInputs, ScaleInOutputs } from "./handlers/scale-in";

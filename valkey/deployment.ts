@@ -3,7 +3,7 @@ import type { Connection } from "./connection";
 import type { NodeAccess, DeploymentNode, Mode } from "./node";
 import type { Sentinels } from "./sentinel-plan";
 import type { Shape } from "./topology/placement";
-import type { ClientWayFacts } from "./client-ways";
+import type { ClientWayFacts } from "./client-endpoints";
 import type { MachineSettings, ExpectedTuning } from "./machine-settings";
 
 /** The nodes of one data set, with all facts that are needed to reach, verify and measure these nodes. */

@@ -17,7 +17,7 @@ import type { FaultTarget } from "../targets/fault-targets";
 import type { BreakOptions } from "../options/break-options";
 import { print } from "../terminal/terminal";
 import { STACKS_DIRECTORY } from "../../stacks/config/sections/paths";
-import { isPodPlatform } from "../../stacks/plan/pods";
+import { isPodPlatform } from "../../stacks/plan/pod-settings";
 import type { StackConfig } from "../../stacks/config/schema/stack";
 import { DEFAULT_SCENARIOS } from "../../stacks/config/schema/failures";
 import { readStackFile } from "../../stacks/config/sections/stack-file";
@@ -96,10 +96,10 @@ function readConfig(stack: string, { overrides }: BreakOptions): StackConfig {
 async function openFaultTarget(stack: string, config: StackConfig, interruption: AbortSignal): Promise<FaultTarget> {
   const { platform } = config;
   if (isPodPlatform(platform)) {
-    const { PodFaultTarget } = await import("../targets/pods.js");
+    const { PodFaultTarget } = await import("../targets/pod-fault-target.js");
     return new PodFaultTarget(platform, config, interruption);
   }
-  const { HostFaultTarget } = await import("../targets/host.js");
+  const { HostFaultTarget } = await import("../targets/host-fault-target.js");
   return new HostFaultTarget(stack, platform, config, interruption);
 }
 

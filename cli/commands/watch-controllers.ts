@@ -10,7 +10,7 @@ import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { getFromPod } from "../../platforms/kubernetes/api/pod-http";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
-import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods/pods";
+import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods/running-pods";
 import type { DeployedTarget } from "../targets/deployed-stack";
 import { print } from "../terminal/terminal";
 

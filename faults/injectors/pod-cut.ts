@@ -9,7 +9,7 @@ import type { V1LabelSelector, V1NetworkPolicy, V1NetworkPolicySpec } from "@kub
 import { Failure } from "../../lib/errors";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { Plain } from "../../platforms/kubernetes/api/plain";
-import type { Labels } from "../../platforms/kubernetes/pods/pods";
+import type { Labels } from "../../platforms/kubernetes/pods/running-pods";
 import { ViewParser } from "../../valkey/topology/cluster-view";
 
 const GROUP = { group: "networking.k8s.io", version: "v1", plural: "networkpolicies" } as const;

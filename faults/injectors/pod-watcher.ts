@@ -4,7 +4,7 @@ import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { PodDeployment } from "../../platforms/kubernetes/deployment";
 import { isPodRunning, resourceName } from "../../platforms/kubernetes/api/pod-diagnostics";
-import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods/pods";
+import { formatLabelSelector, listPods } from "../../platforms/kubernetes/pods/running-pods";
 import type { DeploymentNode } from "../../valkey/node";
 import { awaitCondition } from "../../lib/polling";
 

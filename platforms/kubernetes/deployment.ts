@@ -13,15 +13,22 @@ import type { ReportProgress } from "../../lib/progress";
 import type { SentinelSettings } from "../../valkey/sentinel-plan";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
-import type { ClientWay } from "../../valkey/client-ways";
+import type { ClientWay } from "../../valkey/client-endpoints";
 import type { ExpectedTuning } from "../../valkey/machine-settings";
-import { readClientWays } from "./access/client-ways";
+import { readClientWays } from "./access/service-endpoints";
 import type { KubernetesClient } from "./api/client";
 import { MachineSettingsReader } from "./cluster/machine-settings";
 import { isPodRunning, resourceName } from "./api/pod-diagnostics";
 import { accessOf, memoryOf, nodesOf, serverOf } from "./pod-facts";
-import type { Labels, PodSelection, PodWaitOptions } from "./pods/pods";
-import { awaitPods, formatLabelSelector, listPods, PodsNotRunning, readPodLabels, POD_TIMEOUT_MS } from "./pods/pods";
+import type { Labels, PodSelection, PodWaitOptions } from "./pods/running-pods";
+import {
+  awaitPods,
+  formatLabelSelector,
+  listPods,
+  PodsNotRunning,
+  readPodLabels,
+  POD_TIMEOUT_MS,
+} from "./pods/running-pods";
 import { openPortForward, PortForwardBroken } from "./api/port-forward";
 import { Semaphore } from "../../lib/semaphore";
 

@@ -7,7 +7,7 @@ import { BadInput, Failure, isCausedBy, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
 import { publishOverlap } from "../../platforms/kubernetes/access/password-overlap";
-import { runningServers } from "../../platforms/kubernetes/pods/pods";
+import { runningServers } from "../../platforms/kubernetes/pods/running-pods";
 import {
   acceptedPasswords,
   addAccess,

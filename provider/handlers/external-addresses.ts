@@ -3,7 +3,7 @@ import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../platforms/deployment-reference";
 import type { ExternalEndpoint } from "../../platforms/kubernetes/access/external-endpoints";
 import { awaitExternalEndpoints } from "../../platforms/kubernetes/access/external-endpoints";
-import type { PodWaitOptions } from "../../platforms/kubernetes/pods/pods";
+import type { PodWaitOptions } from "../../platforms/kubernetes/pods/running-pods";
 import type { Announced } from "../../valkey/announcement";
 import { announce, announcedConfig, announcementDrift } from "../../valkey/announcement";
 import type { Deployment } from "../../valkey/deployment";

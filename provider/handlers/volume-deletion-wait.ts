@@ -1,5 +1,5 @@
 /** Waits until the volumes of a namespace are deleted. */
-import { awaitVolumesGone } from "../../platforms/kubernetes/volumes/volumes";
+import { awaitVolumesGone } from "../../platforms/kubernetes/volumes/volume-deletion";
 import { openForDeletion } from "../protocol/deletion";
 import type { ResourceHandler } from "../protocol/resource-handler";
 import { waitOptions } from "../protocol/waiting";

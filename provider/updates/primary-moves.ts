@@ -9,7 +9,7 @@ import { openRunningPart } from "../../platforms/deployment-reference";
 import type { PrimaryLead } from "../../platforms/kubernetes/access/primary-lead";
 import { designate, designatedPod, leadClients } from "../../platforms/kubernetes/access/primary-lead";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
-import type { RestartNext } from "../../platforms/kubernetes/pods/rollout";
+import type { RestartNext } from "../../platforms/kubernetes/pods/await-rollout";
 import type { Deployment } from "../../valkey/deployment";
 import { handOver } from "../../valkey/formation/hand-over";
 import { Deadline } from "../../valkey/membership/deadline";

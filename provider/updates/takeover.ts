@@ -5,7 +5,7 @@ import type { ReportProgress } from "../../lib/progress";
 import type { KubernetesReference } from "../../platforms/deployment-reference";
 import { openRunningPart } from "../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
-import { formatLabelSelector, listAllPods, readPodLabels } from "../../platforms/kubernetes/pods/pods";
+import { formatLabelSelector, listAllPods, readPodLabels } from "../../platforms/kubernetes/pods/running-pods";
 import type { StoppedServers } from "../../platforms/kubernetes/pods/stopped-servers";
 import { findStoppedServers } from "../../platforms/kubernetes/pods/stopped-servers";
 import type { Connection } from "../../valkey/connection";

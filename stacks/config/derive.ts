@@ -1,11 +1,11 @@
 /** Sentinels and settings that are derived from a deployment's size and zones. Pure. */
-import { requestedSentinels } from "../../valkey/sentinel/sentinel-request";
+import { requestedSentinels } from "../../valkey/sentinel/sentinel-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import { supportsPingInterval, derivedSettings } from "../../valkey/planning/derived-settings";
 import { withinMemory } from "../../valkey/planning/memory-plan";
 import { configuredShape } from "../plan/benchmark-plans";
 import { memoryDemand } from "../plan/memory";
-import { deploymentZones, isPodPlatform, podSettings } from "../plan/pods";
+import { deploymentZones, isPodPlatform, podSettings } from "../plan/pod-settings";
 import type { DeploymentConfig } from "./schema/deployments";
 import { DEFAULT_SENTINELS } from "./schema/deployments";
 import type { PlatformConfig } from "./schema/platform";

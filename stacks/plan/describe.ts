@@ -4,7 +4,7 @@ import type { Prediction } from "../../lib/statistics/prediction";
 import { counted, formatBytes, formatCount, formatDuration, formatList } from "../../lib/units";
 import { describeEksPlan } from "../../platforms/eks/describe";
 import { describeMemory } from "../../valkey/planning/memory-plan";
-import { describeSentinels } from "../../valkey/sentinel/sentinel-request";
+import { describeSentinels } from "../../valkey/sentinel/sentinel-settings";
 import { describeSurvival } from "../../valkey/planning/survival";
 import { LARGE_CLUSTER_NODES } from "../../valkey/planning/derived-settings";
 import { nodeCount } from "../../valkey/topology/placement";

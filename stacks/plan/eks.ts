@@ -17,7 +17,7 @@ import {
 import { objectNames } from "../../components/kubernetes/names";
 import { configuredSentinels, configuredShape } from "./benchmark-plans";
 import { clientImages, proxyImage, serverImages } from "./images";
-import { podSettings, runnerCount, runnerZones } from "./pods";
+import { podSettings, runnerCount, runnerZones } from "./pod-settings";
 import type { BenchmarkConfig } from "../config/schema/benchmark";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { EksPlatformConfig } from "../config/schema/eks";

@@ -4,7 +4,7 @@ import type { MemoryDemand } from "../../valkey/planning/memory-plan";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import { configuredShape } from "./benchmark-plans";
-import { isPodPlatform, podSettings } from "./pods";
+import { isPodPlatform, podSettings } from "./pod-settings";
 
 /**
  * Memory that a deployment's servers need in their pods. Undefined for servers on this machine, because all of them

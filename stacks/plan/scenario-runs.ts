@@ -13,8 +13,8 @@ import { toDirectives } from "../../valkey/settings/settings";
 import { planCluster } from "../../valkey/topology/cluster-plan";
 import { nodeCount, rotateOverZones, spreadOverZones } from "../../valkey/topology/placement";
 import { hostPlans, configuredSentinels, configuredShape } from "./benchmark-plans";
-import type { PodPlatform } from "./pods";
-import { deploymentZones, isPodPlatform } from "./pods";
+import type { PodPlatform } from "./pod-settings";
+import { deploymentZones, isPodPlatform } from "./pod-settings";
 import type { StackConfig } from "../config/schema/stack";
 import type { ScenarioConfig } from "../config/schema/failures";
 

@@ -35,7 +35,7 @@ import {
 } from "./benchmark-plans";
 import { memoryDemand } from "./memory";
 import { plannedSurvivals } from "./survival";
-import { deploymentZones, isPodPlatform, podSettings, runnerCount, platformZones, wholeCpus } from "./pods";
+import { deploymentZones, isPodPlatform, podSettings, runnerCount, platformZones, wholeCpus } from "./pod-settings";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import type { StackConfig } from "../config/schema/stack";

@@ -6,7 +6,7 @@ import { writesToDisk } from "../../valkey/settings/settings";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { StackConfig } from "../config/schema/stack";
 import { configuredShape } from "./benchmark-plans";
-import { isPodPlatform, podSettings } from "./pods";
+import { isPodPlatform, podSettings } from "./pod-settings";
 
 /** A note for each kind of storage, with the names of the clusters that use it. */
 export function storageNotes({ platform, deployments }: Pick<StackConfig, "platform" | "deployments">): string[] {

@@ -4,7 +4,7 @@ import { survivals } from "../../valkey/planning/survival";
 import type { DeploymentConfig } from "../config/schema/deployments";
 import type { PlatformConfig } from "../config/schema/platform";
 import { configuredChart, configuredSentinels, configuredShape } from "./benchmark-plans";
-import { deploymentZones, isPodPlatform, podSettings } from "./pods";
+import { deploymentZones, isPodPlatform, podSettings } from "./pod-settings";
 
 /**
  * Consequences of failures for one deployment. Empty on this machine, where servers are only for measurements and keep

@@ -13,7 +13,7 @@ import { datedVerdictLines, oldVerdictLines } from "./verdict-lines";
 import { describePlan } from "../plan/describe";
 import { planStack } from "../plan/stack-plan";
 import type { StackPlan } from "../plan/stack-plan-types";
-import { isPodPlatform, runnerPlan } from "../plan/pods";
+import { isPodPlatform, runnerPlan } from "../plan/pod-settings";
 import type { StackConfig } from "../config/schema/stack";
 import type { Deployed } from "./platforms/deployed";
 

@@ -1,7 +1,7 @@
 /** Checks that Services lead clients to the right servers. Pure. */
 import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
-import type { ClientWayFacts } from "../client-ways";
+import type { ClientWayFacts } from "../client-endpoints";
 import type { DeploymentFacts } from "./facts";
 
 /**

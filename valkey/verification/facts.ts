@@ -8,7 +8,7 @@ import type { SentinelFacts } from "../sentinel/facts";
 import type { SentinelSettings } from "../sentinel-plan";
 import type { ClusterView } from "../topology/cluster-view";
 import type { Shape } from "../topology/placement";
-import type { ClientWayFacts } from "../client-ways";
+import type { ClientWayFacts } from "../client-endpoints";
 import type { MachineSettings, ExpectedTuning } from "../machine-settings";
 
 /** The facts about one node, as the node itself reports them. */

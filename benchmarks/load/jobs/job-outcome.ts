@@ -9,7 +9,7 @@ import type { Warning } from "../../results/schema";
 import { Histogram } from "../../../lib/histogram";
 import { openLoopCounts } from "../open-loop/local-driver";
 import { Tally } from "../open-loop/tally";
-import type { JobLoadGenerator, ParsedOutput } from "./load-generator";
+import type { JobLoadGenerator, ParsedOutput } from "./job-load-generator";
 import type { RunnerPhase, RunnerRecord } from "./runner-record";
 
 /** A finished Job. */

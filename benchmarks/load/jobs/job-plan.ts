@@ -1,9 +1,9 @@
 /** Plan of a benchmark Job, as plain data. */
-import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/pods";
+import type { Labels, Toleration } from "../../../platforms/kubernetes/pods/running-pods";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { TlsFiles } from "../../../valkey/node";
 import type { BenchmarkUser } from "../benchmark-user";
-import type { JobPhase } from "./load-generator";
+import type { JobPhase } from "./job-load-generator";
 import type { BinaryFiles, LoadSidecar } from "./sidecar";
 
 /** Number, placement and options of the runners. Every Job has the same values. */

@@ -15,7 +15,7 @@ import type { ValkeyBenchmarkRun } from "../valkey-benchmark/arguments";
 import { valkeyBenchmarkArguments, withoutSecrets } from "../valkey-benchmark/arguments";
 import { parseSingleReport } from "../valkey-benchmark/output";
 import { SIDECAR_FILES_DIRECTORY } from "./sidecar";
-import type { JobPhase, JobLoadGenerator } from "./load-generator";
+import type { JobPhase, JobLoadGenerator } from "./job-load-generator";
 import { MEMTIER_IMAGE, NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
 import { PLACEHOLDERS } from "./runner-script";
 

@@ -20,7 +20,7 @@ import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { CONTROLLER_RESOURCES } from "../pods/sidecar-resources";
-import { passwordVolume } from "../pods/volumes";
+import { passwordVolume } from "../pods/pod-volumes";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
 import type { ControlledKind } from "./controller-problems";
 import { controllerProblems } from "./controller-problems";

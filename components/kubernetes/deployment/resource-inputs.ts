@@ -9,7 +9,7 @@ import { rulesOf } from "../../../valkey/access/users";
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
 import type { ServerArgs, UserArgs } from "../arguments";
 import { DATA_VOLUME } from "../layout";
-import { hasVolumes } from "../pods/volumes";
+import { hasVolumes } from "../pods/pod-volumes";
 import type { DeploymentKind } from "../deployment-kind";
 import { podReference } from "./reference";
 

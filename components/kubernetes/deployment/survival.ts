@@ -2,7 +2,7 @@
 import type { Survival } from "../../../valkey/planning/survival";
 import { survivals } from "../../../valkey/planning/survival";
 import type { ServerArgs } from "../arguments";
-import { hasVolumes } from "../pods/volumes";
+import { hasVolumes } from "../pods/pod-volumes";
 import type { DeploymentKind } from "../deployment-kind";
 
 /** Consequences of each kind of failure. */

@@ -13,7 +13,7 @@ import { CLIENT_PORT, METRICS_PORT, SECRET_DIRECTORY } from "../layout";
 import { selectorLabels } from "../names";
 import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
 import { TLS_FILES } from "../server-config";
-import { secretMounts } from "./volumes";
+import { secretMounts } from "./pod-volumes";
 
 /**
  * File in the Secret from which the exporter reads the password. The file is a JSON object that contains a password for

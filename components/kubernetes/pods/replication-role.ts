@@ -15,7 +15,7 @@ import { scriptCommand } from "../scripts";
 import { LISTENS, serverProbes } from "./probes";
 import type { ServerRole } from "./server-pod";
 import { hostInPod, zoneArguments } from "./server-pod";
-import { primaryVolume } from "./volumes";
+import { primaryVolume } from "./pod-volumes";
 
 /**
  * Role of a Valkey server in replication mode.

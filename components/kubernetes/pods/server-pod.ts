@@ -16,7 +16,7 @@ import { TLS_FILES } from "../server-config";
 import { pullPolicy } from "./image";
 import { podBasics } from "./pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "./security-context";
-import { hasVolumes, podVolumes, scriptEnvironment, serverMounts } from "./volumes";
+import { hasVolumes, podVolumes, scriptEnvironment, serverMounts } from "./pod-volumes";
 
 type Container = types.input.core.v1.Container;
 type EnvVar = types.input.core.v1.EnvVar;

@@ -16,7 +16,7 @@ import { pullPolicy } from "../pods/image";
 import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES, PROXY_COUNT } from "../pods/sidecar-resources";
-import { passwordVolume, secretMounts, tlsVolumes } from "../pods/volumes";
+import { passwordVolume, secretMounts, tlsVolumes } from "../pods/pod-volumes";
 import { createSupportBudget } from "./support-budget";
 import { proxyConfig } from "./proxy-config";
 

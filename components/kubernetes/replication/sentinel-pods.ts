@@ -11,7 +11,7 @@ import { podBasics } from "../pods/pod-basics";
 import { CONTAINER_SECURITY_CONTEXT } from "../pods/security-context";
 import { FAILOVER_RESOURCES } from "../pods/sidecar-resources";
 import { asEnvironment, hostInPod, POD_VARIABLES } from "../pods/server-pod";
-import { podVolumes, primaryVolume, scriptEnvironment, serverMounts } from "../pods/volumes";
+import { podVolumes, primaryVolume, scriptEnvironment, serverMounts } from "../pods/pod-volumes";
 import { scriptCommand } from "../scripts";
 import { TLS_FILES } from "../server-config";
 import { sentinelVariables } from "../pods/sentinel-environment";

@@ -4,7 +4,7 @@
  */
 import type { Engine } from "../../../valkey/settings/engines";
 import type { Mode } from "../../../valkey/node";
-import type { ClientWay } from "../../../valkey/client-ways";
+import type { ClientWay } from "../../../valkey/client-endpoints";
 import type { ObjectNames } from "../names";
 import { PROXY_COUNT } from "../pods/sidecar-resources";
 

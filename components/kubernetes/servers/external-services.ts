@@ -1,7 +1,7 @@
 /** Services for clients outside the Kubernetes cluster. */
 import type { types } from "@pulumi/kubernetes";
 import { compact } from "../../../lib/compact";
-import { POD_NAME_LABEL } from "../../../platforms/kubernetes/pods/pods";
+import { POD_NAME_LABEL } from "../../../platforms/kubernetes/pods/running-pods";
 import { BadInput } from "../../../lib/errors";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";

@@ -12,7 +12,7 @@ import type { ServerRole } from "../pods/server-pod";
 import { serverPod } from "../pods/server-pod";
 import type { ServerPods } from "../pods/server-pods";
 import { serverPods } from "../pods/server-pods";
-import { hasVolumes } from "../pods/volumes";
+import { hasVolumes } from "../pods/pod-volumes";
 import { scriptFiles } from "../scripts";
 import type { ScriptSet } from "../scripts";
 import type { SecretFiles } from "../server-config";

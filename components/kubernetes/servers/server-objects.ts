@@ -1,8 +1,8 @@
 /** Kubernetes objects that the servers of a native deployment have in common, in cluster and replication mode. */
 import * as pulumi from "@pulumi/pulumi";
 import { DESIGNATED_KEY, leadLabels } from "../../../platforms/kubernetes/access/primary-lead";
-import type { Labels } from "../../../platforms/kubernetes/pods/pods";
-import type { ClientWay } from "../../../valkey/client-ways";
+import type { Labels } from "../../../platforms/kubernetes/pods/running-pods";
+import type { ClientWay } from "../../../valkey/client-endpoints";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";

@@ -4,8 +4,8 @@ import { Failure } from "../../../lib/errors";
 import { poll } from "../../../lib/polling";
 import type { Endpoint } from "../../../valkey/node";
 import type { KubernetesClient } from "../api/client";
-import type { PodWaitOptions } from "../pods/pods";
-import { POD_TIMEOUT_MS } from "../pods/pods";
+import type { PodWaitOptions } from "../pods/running-pods";
+import { POD_TIMEOUT_MS } from "../pods/running-pods";
 
 const POLL_MS = 500;
 

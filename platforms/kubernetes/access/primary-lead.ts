@@ -5,9 +5,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
-import type { Labels } from "../pods/pods";
+import type { Labels } from "../pods/running-pods";
 import { resourceName } from "../api/pod-diagnostics";
-import { formatLabelSelector, listPods, POD_NAME_LABEL } from "../pods/pods";
+import { formatLabelSelector, listPods, POD_NAME_LABEL } from "../pods/running-pods";
 
 /** Names of the objects, and labels of the pods to which Services can route. */
 export interface PrimaryLead {

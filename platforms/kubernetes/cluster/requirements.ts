@@ -2,7 +2,7 @@
  * Checks whether a Kubernetes cluster has room for a stack, as far as this can be known before anything is created.
  * Pure.
  */
-import type { Labels, Toleration } from "../pods/pods";
+import type { Labels, Toleration } from "../pods/running-pods";
 
 /** Selection of the machines on which pods may be scheduled. */
 export interface MachineSelection {

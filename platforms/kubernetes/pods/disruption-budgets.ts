@@ -5,7 +5,7 @@
 import type { V1PodDisruptionBudget, V1PodDisruptionBudgetSpec } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
-import { POD_NAME_LABEL } from "./pods";
+import { POD_NAME_LABEL } from "./running-pods";
 
 /**
  * The budget with which a deployment is created. Until it is changed, it selects all pods and allows the eviction of

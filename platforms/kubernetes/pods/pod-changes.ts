@@ -3,8 +3,8 @@ import type { V1Pod } from "@kubernetes/client-node";
 import { messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
 import type { KubernetesClient } from "../api/client";
-import { formatLabelSelector, readPodLabels } from "./pods";
-import { isPodReady } from "./rollout";
+import { formatLabelSelector, readPodLabels } from "./running-pods";
+import { isPodReady } from "./await-rollout";
 
 /** Time after which the API server ends a watch, seconds. It is short, because a watch can hang without an error. */
 const WATCH_SECONDS = 300;

@@ -6,8 +6,8 @@ import type { WaitOptions } from "../../../lib/progress";
 import type { KubernetesClient } from "../api/client";
 import type { Plain } from "../api/plain";
 import { diagnosePods, formatDiagnostic, resourceName } from "../api/pod-diagnostics";
-import type { Labels } from "./pods";
-import { collectPodEvidence, formatLabelSelector, listAllPods } from "./pods";
+import type { Labels } from "./running-pods";
+import { collectPodEvidence, formatLabelSelector, listAllPods } from "./running-pods";
 
 /** A pod with one container, which writes its result to /dev/termination-log. */
 export interface PodRun {

@@ -5,8 +5,8 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
 import { isPodRunning, resourceName } from "../api/pod-diagnostics";
-import type { Labels } from "./pods";
-import { formatLabelSelector, listAllPods } from "./pods";
+import type { Labels } from "./running-pods";
+import { formatLabelSelector, listAllPods } from "./running-pods";
 import type { StatefulSetVolumes } from "../volumes/statefulset-volumes";
 import { claimsOfSet, isBound, zonesOfVolumes } from "../volumes/statefulset-volumes";
 

@@ -1,5 +1,5 @@
 /** The spread of pods over zones: fields of a pod's specification for the scheduler. Pure. */
-import type { Labels } from "./pods";
+import type { Labels } from "./running-pods";
 
 const ZONE = "topology.kubernetes.io/zone";
 

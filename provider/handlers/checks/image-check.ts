@@ -6,7 +6,7 @@ import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
 import { isPodRunning } from "../../../platforms/kubernetes/api/pod-diagnostics";
-import { formatLabelSelector, listAllPods, readPodLabels } from "../../../platforms/kubernetes/pods/pods";
+import { formatLabelSelector, listAllPods, readPodLabels } from "../../../platforms/kubernetes/pods/running-pods";
 import { runPodToCompletion } from "../../../platforms/kubernetes/pods/pod-run";
 import { withEveryNode } from "../../../valkey/connections";
 import { parseInfo } from "../../../valkey/topology/info";

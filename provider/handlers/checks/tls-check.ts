@@ -7,7 +7,7 @@ import type { KubernetesReference } from "../../../platforms/deployment-referenc
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { findStatefulSet } from "../../../platforms/kubernetes/volumes/statefulset-volumes";
-import { readTlsSecret, tlsSecretProblems } from "../../../platforms/kubernetes/access/tls-secret";
+import { readTlsSecret, tlsSecretProblems } from "../../../platforms/kubernetes/access/tls-certificate-check";
 import type { ReportProgress } from "../../../lib/progress";
 import { inspectOrReport } from "../../protocol/preview";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../../protocol/resource-handler";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { rulesProblem, userNameProblem } from "../../../valkey/access/users";
 import { ENGINES } from "../../../valkey/settings/engines";
 import { DIRECTIVE_NAME, settingsSchema } from "../../../valkey/settings/settings-schema";
-import { SENTINEL_DEFAULTS, SENTINEL_LIMITS } from "../../../valkey/sentinel/sentinel-request";
+import { SENTINEL_DEFAULTS, SENTINEL_LIMITS } from "../../../valkey/sentinel/sentinel-settings";
 import {
   CHART_REPOSITORY,
   CHART_VERSION,
@@ -12,7 +12,7 @@ import {
 } from "../../../components/kubernetes/deployment/chart-values";
 import { wholeNumber } from "../../../lib/schema/fields";
 import { LOOK_SECONDS, ON_LOST_MAJORITY } from "../../../controller/pod-settings";
-import { deploymentPodsSchema, externalSchema, objectName } from "./pods";
+import { deploymentPodsSchema, externalSchema, objectName } from "./pod-options";
 
 const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
 

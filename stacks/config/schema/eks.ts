@@ -12,7 +12,7 @@ import type { PoolArgs } from "../../../platforms/eks/pools/pools";
 import { POOL_DEFAULTS } from "../../../platforms/eks/pools/pools";
 import { STORAGE_CLASS_NAMES } from "../../../platforms/eks/offers/storage-classes";
 import { wholeNumber } from "../../../lib/schema/fields";
-import { resourceQuantities, clientFields, instanceType, podFields, quantity, resources } from "./pods";
+import { resourceQuantities, clientFields, instanceType, podFields, quantity, resources } from "./pod-options";
 
 /**
  * AWS region, such as `us-west-2`. Regions of China and GovCloud are refused, because their ARNs have a different form.

@@ -1,6 +1,6 @@
 /** The platform `kubernetes`: an existing Kubernetes cluster. */
 import { z } from "zod";
-import { resourceQuantities, clientFields, objectName, podFields, quantity, resources, zoneLabel } from "./pods";
+import { resourceQuantities, clientFields, objectName, podFields, quantity, resources, zoneLabel } from "./pod-options";
 
 const tolerationSchema = z.strictObject({
   key: z.string().optional().meta({ description: "Key of the taint.", fallback: "every key" }),

@@ -6,7 +6,7 @@ import type { Label } from "../../../lib/schema/problems";
 import { loadedDeployment } from "../../plan/benchmark-plans";
 import { deploymentProblems, memoryProblems } from "./deployments";
 import { keySpaceProblems, sharingProblems } from "./load";
-import { podPlatformProblems } from "./pods";
+import { podPlatformProblems } from "./pod-platforms";
 import { scenarioProblems } from "./scenarios";
 import type { MachineFacts, ParsedSections } from "./types";
 import { capacityProblems, workloadProblems } from "../../../benchmarks/workloads/suitability";

@@ -10,7 +10,7 @@ import { formatBytes } from "../../../lib/units";
 import { configuredShape, fittedWorkload, loadedDeployment } from "../../plan/benchmark-plans";
 import { memoryPlan } from "../../../valkey/planning/memory-plan";
 import { memoryDemand } from "../../plan/memory";
-import { isPodPlatform } from "../../plan/pods";
+import { isPodPlatform } from "../../plan/pod-settings";
 import { MEMORY_SHARE, serverResources } from "./server-resources";
 import type { ValidationContext } from "./types";
 

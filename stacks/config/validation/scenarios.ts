@@ -1,6 +1,6 @@
 /** Cross-field validation of the section `failures`: scenarios that do not suit their deployments. Pure. */
 import { configuredShape } from "../../plan/benchmark-plans";
-import { platformZones } from "../../plan/pods";
+import { platformZones } from "../../plan/pod-settings";
 import type { Label } from "../../../lib/schema/problems";
 import type { ScenarioConfig } from "../schema/failures";
 import type { ParsedSections, ValidationContext } from "./types";

@@ -1,7 +1,7 @@
 /** Cores and memory of a server. Pure. */
 import { isGuaranteed } from "../../../components/kubernetes/pods/sidecar-resources";
 import { parseQuantity } from "../../../platforms/kubernetes/api/quantity";
-import { isPodPlatform, podSettings } from "../../plan/pods";
+import { isPodPlatform, podSettings } from "../../plan/pod-settings";
 import type { DeploymentConfig } from "../schema/deployments";
 import type { PlatformConfig } from "../schema/platform";
 import type { MachineFacts } from "./types";

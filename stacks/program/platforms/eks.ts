@@ -20,7 +20,7 @@ import type { Deployed } from "./deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { EksPlatformConfig } from "../../config/schema/eks";
 import { CONFIG_NAMESPACE } from "../../config/sections/stack-file";
-import { createNamespace, deployPodsOfStack } from "./pods";
+import { createNamespace, deployPodsOfStack } from "./pod-deployments";
 
 const label = (path: readonly PropertyKey[]): string =>
   `${CONFIG_NAMESPACE}:${["platform", ...path].map(String).join(".")}`;

@@ -1,16 +1,16 @@
 /** The platform `kubernetes`: pods in a namespace of an existing Kubernetes cluster. */
 import * as k8s from "../../../components/kubernetes/kubernetes-sdk";
 import * as pulumi from "@pulumi/pulumi";
-import type { Toleration } from "../../../platforms/kubernetes/pods/pods";
+import type { Toleration } from "../../../platforms/kubernetes/pods/running-pods";
 import type { KubernetesRequirements } from "../../../platforms/kubernetes/cluster/requirements";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ClusterCheck } from "../../../provider/resources";
 import { configuredShape } from "../../plan/benchmark-plans";
-import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/pods";
+import { withoutUndefinedKeys, deploymentZones, podSettings } from "../../plan/pod-settings";
 import type { ProgramDeployment } from "./deployed";
 import type { StackConfig } from "../../config/schema/stack";
 import type { KubernetesConfig } from "../../config/schema/kubernetes";
-import { createNamespace, deployPodsOfStack } from "./pods";
+import { createNamespace, deployPodsOfStack } from "./pod-deployments";
 
 /** Creates every deployment on an existing Kubernetes cluster, after checks of the cluster. */
 export function deployOnKubernetes(

@@ -8,7 +8,7 @@ import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
 import { ValkeyBenchmarkJobDriver } from "../../../benchmarks/load/jobs/job-driver";
 import type { Plain } from "../../../platforms/kubernetes/api/plain";
-import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
+import { formatLabelSelector } from "../../../platforms/kubernetes/pods/running-pods";
 import { JOB_LABELS } from "../../../benchmarks/load/jobs/job-plan";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";

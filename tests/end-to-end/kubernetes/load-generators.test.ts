@@ -11,7 +11,7 @@ import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
 import { JobLoadDriver, ValkeyBenchmarkJobDriver } from "../../../benchmarks/load/jobs/job-driver";
 import { memtierInJobs, openLoopInJobs } from "../../../benchmarks/load/jobs/load-generators";
-import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
+import { formatLabelSelector } from "../../../platforms/kubernetes/pods/running-pods";
 import { runMeasurements } from "../../../benchmarks/measuring/run-measurements";
 import type { VerifiedDeployment } from "../../../benchmarks/measuring/session";
 import { histogramOf } from "../../../benchmarks/results/rows";

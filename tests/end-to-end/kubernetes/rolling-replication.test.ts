@@ -6,7 +6,7 @@ import { podReference } from "../../../components/kubernetes/deployment/referenc
 import { awaitCondition } from "../../../lib/polling";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient } from "../../../platforms/deployment-reference";
-import { awaitRollout } from "../../../platforms/kubernetes/pods/rollout";
+import { awaitRollout } from "../../../platforms/kubernetes/pods/await-rollout";
 import { verifyUntilPass } from "../../../valkey/verification/verify";
 import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
 import { renderObjects } from "../../support/kubernetes/kubernetes-objects";

@@ -3,7 +3,7 @@ import { FILE_DESCRIPTORS } from "../../../platforms/eks/pools/tuning";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { readStackFile } from "../../../stacks/config/sections/stack-file";
-import { podTarget, runnerPlan } from "../../../stacks/plan/pods";
+import { podTarget, runnerPlan } from "../../../stacks/plan/pod-settings";
 
 const MACHINE = { cores: 2, memoryBytes: 16 * 2 ** 30 };
 

@@ -10,7 +10,7 @@ import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { configuredShape } from "../../../stacks/plan/benchmark-plans";
-import { podSettings } from "../../../stacks/plan/pods";
+import { podSettings } from "../../../stacks/plan/pod-settings";
 import type { StackConfig } from "../../../stacks/config/schema/stack";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import { readStackFile, stackNames } from "../../../stacks/config/sections/stack-file";

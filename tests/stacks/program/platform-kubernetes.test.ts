@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { parseConfig } from "../../../stacks/config/parse";
 import { STACKS_DIRECTORY } from "../../../stacks/config/sections/paths";
 import { describePlan } from "../../../stacks/plan/describe";
-import { runnerPlan } from "../../../stacks/plan/pods";
+import { runnerPlan } from "../../../stacks/plan/pod-settings";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import { deployOnKubernetes } from "../../../stacks/program/platforms/kubernetes";
 import type { StackConfig } from "../../../stacks/config/schema/stack";

@@ -1,5 +1,5 @@
 import type { TlsFiles } from "../../../valkey/node";
-import type { JobPhase } from "../../../benchmarks/load/jobs/load-generator";
+import type { JobPhase } from "../../../benchmarks/load/jobs/job-load-generator";
 import { valkeyBenchmarkInJobs } from "../../../benchmarks/load/jobs/load-generators";
 import { namedTest } from "../../../benchmarks/workloads/named-tests";
 import type { Workload } from "../../../benchmarks/workloads/workload";

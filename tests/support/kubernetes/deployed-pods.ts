@@ -15,7 +15,7 @@ import type { FaultSubject } from "../../../faults/scenarios/scenario-run";
 import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { openDeployment, openKubernetesClient, openPodDeployment } from "../../../platforms/deployment-reference";
-import { formatLabelSelector } from "../../../platforms/kubernetes/pods/pods";
+import { formatLabelSelector } from "../../../platforms/kubernetes/pods/running-pods";
 import type { Connection } from "../../../valkey/connection";
 import { withConnections } from "../../../valkey/connections";
 import { form } from "../../../valkey/formation/form";

@@ -2,7 +2,7 @@
 import { benchmarkJob } from "../../../benchmarks/load/jobs/benchmark-job";
 import { selectorLabels } from "../../../components/kubernetes/names";
 import { POOL_KEY } from "../../../platforms/eks/pools/pools";
-import { podSettings, podTarget, runnerPlan } from "../../../stacks/plan/pods";
+import { podSettings, podTarget, runnerPlan } from "../../../stacks/plan/pod-settings";
 import { planStack } from "../../../stacks/plan/stack-plan";
 import type { EksPlatformConfig } from "../../../stacks/config/schema/eks";
 import type { StackConfig } from "../../../stacks/config/schema/stack";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { formatVerification, verdictLine } from "../../../valkey/verification/format";
-import type { ClientWayFacts } from "../../../valkey/client-ways";
+import type { ClientWayFacts } from "../../../valkey/client-endpoints";
 import type { DeploymentFacts, NodeFacts } from "../../../valkey/verification/facts";
 import { observed, unobserved } from "../../../valkey/observation";
 import { judgeFacts } from "../../../valkey/verification/verify";

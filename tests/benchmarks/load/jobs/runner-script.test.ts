@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Failure } from "../../../../lib/errors";
 import { benchmarkJob } from "../../../../benchmarks/load/jobs/benchmark-job";
 import type { LoadSidecar } from "../../../../benchmarks/load/jobs/sidecar";
-import type { JobPhase } from "../../../../benchmarks/load/jobs/load-generator";
+import type { JobPhase } from "../../../../benchmarks/load/jobs/job-load-generator";
 import { parseRunnerRecord } from "../../../../benchmarks/load/jobs/runner-record";
 import { runnerShare } from "../../../../benchmarks/load/valkey-benchmark/driver";
 import { valkeyBenchmarkArguments } from "../../../../benchmarks/load/valkey-benchmark/arguments";

@@ -1,6 +1,6 @@
 /** Settings of pods: the platform's settings, overridden by the settings of each deployment. Pure. */
 import { SERVER_IMAGES } from "../../platforms/kubernetes/default-images";
-import type { Toleration } from "../../platforms/kubernetes/pods/pods";
+import type { Toleration } from "../../platforms/kubernetes/pods/running-pods";
 import { toDirectives } from "../../valkey/settings/settings";
 import type { RunnerPlan } from "../../benchmarks/load/jobs/job-plan";
 import type { KubernetesReference } from "../../platforms/deployment-reference";

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { tlsSecretProblems } from "../../../../platforms/kubernetes/access/tls-secret";
+import { tlsSecretProblems } from "../../../../platforms/kubernetes/access/tls-certificate-check";
 import type { TlsFiles } from "../../../support/kubernetes/certificates";
 import { issueCertificate, serverHosts } from "../../../support/kubernetes/certificates";
 

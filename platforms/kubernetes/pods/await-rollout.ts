@@ -8,8 +8,15 @@ import { pause } from "../../../lib/polling";
 import { listNames } from "../../../valkey/verification/assertion";
 import type { KubernetesClient } from "../api/client";
 import { lastWarningEvent, resourceName, isPodRunning } from "../api/pod-diagnostics";
-import type { PodWaitOptions } from "./pods";
-import { collectPodEvidence, formatLabelSelector, listPods, POD_TIMEOUT_MS, PodWatch, readPodLabels } from "./pods";
+import type { PodWaitOptions } from "./running-pods";
+import {
+  collectPodEvidence,
+  formatLabelSelector,
+  listPods,
+  POD_TIMEOUT_MS,
+  PodWatch,
+  readPodLabels,
+} from "./running-pods";
 
 /** The StatefulSet, and the pods that it should have. */
 export interface RolloutPlan {

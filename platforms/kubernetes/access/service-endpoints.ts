@@ -6,7 +6,7 @@ import type { NodeAccess } from "../../../valkey/node";
 import type { Observation } from "../../../valkey/observation";
 import { observed, unobserved } from "../../../valkey/observation";
 import { parseInfo } from "../../../valkey/topology/info";
-import type { ClientWay, ClientWayFacts } from "../../../valkey/client-ways";
+import type { ClientWay, ClientWayFacts } from "../../../valkey/client-endpoints";
 import type { KubernetesClient } from "../api/client";
 import { openPortForward } from "../api/port-forward";
 import { CLUSTER_DOMAIN } from "../api/cluster-domain";

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { SentinelFacts } from "../../valkey/sentinel/facts";
-import { majority, placeSentinels } from "../../valkey/sentinel-plan";
-import type { SentinelVerdictInput } from "../../valkey/verification/sentinel-verdict";
-import { sentinelAssertions } from "../../valkey/verification/sentinel-verdict";
-import type { SentinelView } from "../../valkey/sentinel/sentinel-view";
-import { observed, unobserved } from "../../valkey/observation";
+import type { SentinelFacts } from "../../../valkey/sentinel/facts";
+import { majority, placeSentinels } from "../../../valkey/sentinel-plan";
+import type { SentinelVerdictInput } from "../../../valkey/verification/sentinel-verdict";
+import { sentinelAssertions } from "../../../valkey/verification/sentinel-verdict";
+import type { SentinelView } from "../../../valkey/sentinel/sentinel-view";
+import { observed, unobserved } from "../../../valkey/observation";
 const settings = { count: 3, quorum: 2, downAfterMs: 5000, failoverTimeoutMs: 10_000 };
 const at = (port: number): { host: string; port: number } => ({ host: "10.0.0.1", port });
 const goodView: SentinelView = {
