@@ -12,7 +12,7 @@ import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
 import { unknownNodes } from "../../valkey/membership/member-state";
 import { readMemberStates } from "../../valkey/membership/members";
-import { ownAllSlots } from "../../valkey/resize/resize-facts";
+import { ownAllSlots } from "../../valkey/membership/participation";
 import { nodeCount } from "../../valkey/topology/placement";
 import { listNames } from "../../valkey/verification/assertion";
 import { tightenBudgets } from "../updates/budgets";

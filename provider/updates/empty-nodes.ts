@@ -17,7 +17,7 @@ import { withConnections } from "../../valkey/connections";
 import { form } from "../../valkey/formation/form";
 import { readMemberStates } from "../../valkey/membership/members";
 import { holdsAllData } from "../../valkey/resize/all-data";
-import { returnedEmpty } from "../../valkey/resize/resize-facts";
+import { returnedEmpty } from "../../valkey/membership/returned-empty";
 import { listNames } from "../../valkey/verification/assertion";
 import type { WaitOptions } from "../../lib/progress";
 

@@ -6,7 +6,7 @@ import { Failure, messageOf } from "../../lib/errors";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
 import { resizeCluster } from "../resize/resize-cluster";
-import { servesAllSlots } from "../resize/resize-facts";
+import { servesAllSlots } from "../membership/participation";
 import type { ClusterPlan } from "../topology/cluster-plan";
 import { infoNumber } from "../topology/info";
 import type { Shape } from "../topology/placement";

@@ -7,7 +7,7 @@ import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
 import { readMemberStates } from "../membership/members";
 import { hasPrimaryRole, parseInfo } from "../topology/info";
-import { ownAllSlots } from "./resize-facts";
+import { ownAllSlots } from "../membership/participation";
 
 /**
  * Whether the nodes that reply have all data. In cluster mode, these nodes must own all slots. In replication mode, one

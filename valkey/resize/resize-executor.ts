@@ -23,7 +23,7 @@ import { hasPrimaryRole, parseInfo } from "../topology/info";
 import { countSlots } from "../topology/slots";
 import { readUsedMemory } from "./memory-use";
 import type { MigrationContext } from "./migration-context";
-import { participants } from "./resize-facts";
+import { participants } from "../membership/participation";
 import type { ReplicaAssignment, ResizePlan } from "./resize-plan";
 import { migrateSlots } from "./slot-migration";
 import type { SlotTransfer } from "./slot-transfers";

@@ -1,0 +1,69 @@
+/**
+ * Finds nodes that lost their data and came back empty. Such a node has a new ID, and other nodes may still know its
+ * former ID. Pure.
+ */
+import type { ClusterView } from "../topology/cluster-view";
+import type { MemberState } from "./member-state";
+import { selfEntry } from "./member-state";
+import { hasSlots, isAlone, participants } from "./participation";
+
+const NONE: ReadonlySet<string> = new Set();
+
+/**
+ * Former IDs of nodes that lost their data and came back empty with new IDs.
+ *
+ * No present node has such an ID, and such an ID has no slots and no replicas. All nodes that know the ID mark it as
+ * failed. The number of empty nodes must be at least the number of such IDs. Nodes that leave and do not run are not
+ * counted, because such nodes do not come back.
+ * @param absent names of nodes that are to leave and do not run
+ */
+export function lostIdentities(
+  states: readonly MemberState[],
+  leaving: ReadonlySet<string>,
+  absent: ReadonlySet<string> = NONE,
+): string[] {
+  const ids = new Set(states.map(({ view }) => view.selfId));
+  const taking = participants(states);
+  const unknownIds = new Set(
+    taking.flatMap(({ view }) => [...view.topology.nodes.keys()].filter((id) => !ids.has(id))),
+  );
+  const lost = [...unknownIds].filter(
+    (id) => taking.every(({ view }) => isGone(view, id)) && states.every((state) => selfEntry(state).primaryId !== id),
+  );
+  const empty = states.filter((state) => isIdle(state) && !leaving.has(state.name));
+  const forGood = lost.filter((id) => hostNames(taking, id).some((name) => absent.has(name)));
+  const others = lost.filter((id) => !forGood.includes(id));
+  return others.length <= empty.length ? lost : forGood;
+}
+
+/** First labels of the host names by which nodes know a given ID. These labels are names of pods. */
+function hostNames(states: readonly MemberState[], id: string): string[] {
+  return states.flatMap(({ view }) => view.topology.nodes.get(id)?.address.hostname?.split(".", 1) ?? []);
+}
+
+/** Whether a node is an empty primary without slots. */
+function isIdle(state: MemberState): boolean {
+  return selfEntry(state).role === "primary" && !hasSlots(state) && state.keys === 0;
+}
+
+/** Whether a view of the cluster lacks a node, or shows the node as failed and without slots. */
+function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
+  const known = topology.nodes.get(id);
+  if (known === undefined) return true;
+  return known.slots.length === 0 && unhealthy.some((each) => each.id === id && each.flag !== "handshake");
+}
+
+/**
+ * Names of nodes that came back without their data and have not completed their return. For such a node, one of two
+ * conditions is true. Either the cluster knows the host of the node only with its former node ID, or the node has
+ * already met some other nodes. The first label of the host is the name of the node.
+ */
+export function returnedEmpty(states: readonly MemberState[]): string[] {
+  const present = new Set(states.map(({ view }) => view.selfId));
+  const known = states.flatMap(({ view }) => [...view.topology.nodes.values()]);
+  const former = new Set(
+    known.filter(({ id }) => !present.has(id)).map(({ address: { hostname = "" } }) => hostname.split(".", 1)[0]),
+  );
+  const returned = states.filter((state) => isIdle(state) && (former.has(state.name) || !isAlone(state, states)));
+  return returned.map(({ name }) => name);
+}
