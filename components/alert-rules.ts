@@ -24,8 +24,8 @@ const STALE_LOOK_SECONDS = 300;
 
 /**
  * All alerting rules. Metrics whose names begin with redis_ come from github.com/oliver006/redis_exporter, for every
- * engine. The controller publishes metrics whose names begin with valkey_, and
- * kube-state-metrics those that begin with kube_.
+ * engine. The controller publishes metrics whose names begin with valkey_, and kube-state-metrics publishes metrics
+ * whose names begin with kube_.
  * @param namespace value of the label `namespace` of the metrics
  */
 export function alertRules(namespace: string): AlertRule[] {

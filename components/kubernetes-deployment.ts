@@ -97,7 +97,10 @@ export abstract class KubernetesDeployment extends pulumi.ComponentResource {
   }
 }
 
-/** @param secret ID of the Secret with the certificate; not known before this Secret exists */
+/**
+ * Certificate of the authority that issued the servers' certificate.
+ * @param secret ID of the Secret with the certificate; not known before this Secret exists
+ */
 function authorityOf(
   name: string,
   secret: pulumi.Output<string | null>,

@@ -13,7 +13,7 @@ export interface Bundle {
   readonly text: () => Promise<string>;
 }
 
-/** @param entry file of the program, in TypeScript */
+/** The bundle of a program. @param entry file of the program, in TypeScript */
 export function programBundle(file: string, entry: string): Bundle {
   let text: Promise<string> | undefined;
   return { file, text: () => (text ??= existsSync(file) ? readFile(file, "utf8") : bundle(entry)) };

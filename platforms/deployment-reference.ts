@@ -100,7 +100,7 @@ export type DeploymentReference = EndpointReference | KubernetesReference;
  * Opens a deployment. On Kubernetes it waits until the pods run and answer.
  * @param password password of the servers; undefined if they have none
  * @param waiting time limit within which the pods must run
- * @param formerPassword password to try if a server refuses the first one
+ * @param formerPassword password to try if a server refuses `password`
  * @throws BadInput when the kubeconfig or the StatefulSet does not exist
  * @throws Failure when pods do not run or cannot be reached
  */
@@ -127,7 +127,7 @@ export async function openDeployment(
   };
 }
 
-/** A client of the API server of a deployment. @throws as `KubernetesClient.open` */
+/** A client of the API server of a deployment. @throws the errors of `KubernetesClient.open` */
 export function openKubernetesClient({ kubeconfig, context }: KubernetesReference): Promise<KubernetesClient> {
   return KubernetesClient.open({ kubeconfig, context });
 }
@@ -144,7 +144,9 @@ export async function openPodDeployment(
   return awaitPodDeployment(kubernetes, plan, waiting);
 }
 
-/** Opens the pods that run at this moment, without waiting for the others. @throws as `openDeployment` */
+/**
+ * Opens the pods that run at this moment, without waiting for the other pods. @throws the errors of `openDeployment`
+ */
 export async function openRunningPart(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
@@ -157,7 +159,7 @@ export async function openRunningPart(
  * Opens the running servers, without Sentinels. For each server, the function waits until the server runs, or until it
  * is known why the server does not run. After that it waits until the running servers answer.
  * @returns undefined when no server runs
- * @throws as `openDeployment`, but not for pods that do not run
+ * @throws the errors of `openDeployment`, except the error for pods that do not run
  */
 export async function openRunningServers(
   target: DeploymentReference,

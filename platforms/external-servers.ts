@@ -39,7 +39,7 @@ export interface ExternalServers {
 }
 
 /**
- * A deployment of these servers. This function opens no connection.
+ * Makes a deployment of servers that this project did not deploy. This function opens no connection.
  * @param password password of the servers; undefined if they have none
  * @param directory directory for a file with the certificate of the authority, which load generators need
  */

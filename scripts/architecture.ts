@@ -77,7 +77,10 @@ function roomBox(name: string, folders: readonly string[], y: number): string {
   ].join("\n");
 }
 
-/** Arrow between two rooms: straight between neighbours, otherwise an arc. An arc that passes more rooms is wider. */
+/**
+ * Arrow between two rooms: straight between neighbours, and an arc between all other rooms. An arc that passes more
+ * rooms is wider.
+ */
 function arrow(from: number, to: number, top: (index: number) => number): string {
   const style = `fill="none" stroke="#52606d" stroke-width="1.3" marker-end="url(#head)"`;
   if (to - from === 1) {

@@ -10,13 +10,13 @@ success, 1 for a failed verification or an incomplete run, and 2 for wrong input
 it is 128 plus the number of the signal.
 `;
 
-/** The whole page. */
+/** The whole text of docs/cli.md. */
 export function commandReference(program: Command): string {
   const seen = new Map<string, string>();
   return [INTRODUCTION, ...program.commands.map((command) => commandSection(command, seen))].join("\n");
 }
 
-/** @param seen tables of options by their text, each with the first command that has it */
+/** The section of one command. @param seen tables of options by their text, each with the first command that has it */
 function commandSection(command: Command, seen: Map<string, string>): string {
   const parts = [`## ${command.name()}\n`, `${command.description()}.\n`, `\`npm start -- ${usage(command)}\`\n`];
   const args = command.registeredArguments.map(argumentLine);

@@ -26,12 +26,12 @@ interface Row {
   readonly of: readonly string[];
   /**
    * For an option inside a map with several forms, such as distributions of keys: titles of the forms that have the
-   * option. Otherwise empty.
+   * option. Empty for all other options.
    */
   readonly within: readonly string[];
 }
 
-/** The whole page. */
+/** The whole text of docs/configuration.md. */
 export function configurationReference(): string {
   const sections = Object.entries(sectionSchemas()).map(([name, node]) => section(name, node));
   return [INTRODUCTION, ...sections].join("\n");

@@ -18,7 +18,10 @@ export interface Release {
   readonly repository: string;
 }
 
-/** @returns the text below the version's heading; undefined if there is no such section, or if it is empty */
+/**
+ * The section of the changelog about a version.
+ * @returns the text below the version's heading; undefined if there is no such section, or if it is empty
+ */
 export function changelogSection(changelog: string, version: string): string | undefined {
   const section = changelog.split(/^## /m).find((each) => each.split("\n", 1)[0]?.trim() === version);
   const text = section?.slice(section.indexOf("\n")).trim();

@@ -18,8 +18,8 @@ import { parseFlatReply } from "./topology/info";
 const POLL_MS = 250;
 
 /**
- * Endpoint of each node for clients. All nodes of the cluster give clients this endpoint for the node. Undefined means
- * the node's own address.
+ * Endpoint of each node for clients. Clients get this endpoint from all nodes of the cluster. Undefined means the
+ * node's own address.
  */
 export type Announced = ReadonlyMap<DeploymentNode, Endpoint | undefined>;
 
@@ -90,7 +90,10 @@ export async function announce(
   }
 }
 
-/** @returns a sentence for each node and directive that differs from the wanted value */
+/**
+ * Differences between the addresses that nodes announce and the wanted addresses.
+ * @returns a sentence for each node and directive that differs from the wanted value
+ */
 export function announcementDrift(deployment: Deployment, announced: Announced, tls: boolean): Promise<string[]> {
   return withConnections(deployment, async (connections) => {
     const found = await Promise.all(

@@ -50,7 +50,10 @@ export async function applySettings(
   });
 }
 
-/** @returns a sentence for each node and directive that differs from the wanted value */
+/**
+ * Differences between the settings of nodes and the wanted settings.
+ * @returns a sentence for each node and directive that differs from the wanted value
+ */
 export async function differingSettings(
   deployment: Deployment,
   wanted: ReadonlyMap<string, string>,

@@ -3,7 +3,7 @@
 export interface UrlParts {
   /** `HOST:PORT`; IPv6 addresses are in brackets. */
   readonly endpoint: string;
-  /** @default "default" */
+  /** Name of the user. @default "default" */
   readonly username?: string | undefined;
   readonly password: string;
   readonly tls: boolean;

@@ -44,6 +44,6 @@ export interface MachineSettings {
   /** Number of the machine's CPUs. */
   readonly machineCpus: Observation<number>;
   readonly interrupts: Observation<readonly QueueInterrupt[]>;
-  /** `failed` if the machine's boot script failed; `ok` otherwise. */
+  /** `failed` if the machine's boot script failed; `ok` if it did not fail. */
   readonly boot: Observation<string>;
 }

@@ -135,8 +135,8 @@ export function capacityBottleneck(
 }
 
 /**
- * Warnings of probes at the capacity, and of failed probes just above the capacity. The cause of such a warning can be
- * the reason for a capacity that is too low.
+ * Warnings of probes at the capacity, and of failed probes just above the capacity. If the capacity is too low, one of
+ * these warnings can name the reason.
  */
 export function capacityWarnings(probes: readonly Probe[], capacity: number): Warning[] {
   const deciding = probes.filter(

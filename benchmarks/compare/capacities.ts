@@ -22,7 +22,7 @@ export interface ComparedCapacity {
    * if no ratio was computed.
    */
   readonly bounds: { readonly ratio: number; readonly low: number; readonly high: number } | undefined;
-  /** Reasons other than the servers that can have changed the ratio. */
+  /** Possible causes of the ratio other than the servers. */
   readonly notes: readonly string[];
 }
 

@@ -50,8 +50,7 @@ export interface ComparedRow {
   readonly ratio: Ratio | undefined;
   readonly judgement: Judgement;
   /**
-   * If the ratio is missing, the reasons for this. Otherwise the influences, apart from the servers, that may have
-   * changed the ratio.
+   * Reasons why the ratio is missing. If the ratio exists, influences other than the servers that may have changed it.
    */
   readonly notes: readonly string[];
 }

@@ -65,7 +65,7 @@ async function setUser(connection: Connection, username: string, password: strin
 }
 
 /**
- * Creates the user on every node. Also deletes the users of runs of this machine that were killed.
+ * Creates the user on every node. Also deletes users that killed runs on this machine left behind.
  * @throws Failure when a node refuses a command
  */
 export async function createBenchmarkUser(nodes: readonly ConnectedNode[]): Promise<BenchmarkUser> {

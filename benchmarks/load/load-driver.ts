@@ -27,11 +27,14 @@ export interface LoadDriver<R> {
  * the measured load, and nothing else is sent.
  */
 export interface LoadObserver {
-  /** Called when everything is ready. The driver waits for its end before it sends the measured load. */
+  /**
+   * Called when the load generators are ready. The driver waits until this function has ended, and then sends the
+   * measured load.
+   */
   readonly begin: () => Promise<void>;
   /**
-   * Called when all requests have been sent and answered. The driver waits for its end. If a run fails, the driver does
-   * not call this function.
+   * Called when all requests have been sent and answered. The driver waits until this function has ended. If a run
+   * fails, the driver does not call this function.
    */
   readonly end: () => Promise<void>;
 }

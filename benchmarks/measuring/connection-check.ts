@@ -61,6 +61,7 @@ export class ConnectionChecks {
   constructor(private readonly progress: ReportProgress) {}
 
   /**
+   * Checks the connections of a load, unless the load was already checked on this deployment.
    * @param label name of the measurement, for progress
    * @param repeat sends the same load over CHECK_CONNECTION_FACTOR times the connections, for the given number of
    *   seconds

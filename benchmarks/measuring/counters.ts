@@ -60,9 +60,9 @@ export function parseCounters(text: string, commands: readonly string[], atMs: n
 }
 
 /**
- * Samples the counters of a node at intervals. If INFO contains the server's own time, this is the time of the sample,
- * because a reply may have waited behind the load. The difference between the server's clock and this machine's clock
- * comes from the sample with the quickest reply.
+ * Samples the counters of a node at intervals. If INFO contains the server's own time, a sample has this time. The time
+ * at which a reply arrives is less exact, because a reply may have waited behind the load. The difference between the
+ * server's clock and this machine's clock is computed from the sample with the quickest reply.
  */
 export class CounterSampler {
   readonly #samples: { readonly sentMs: number; readonly receivedMs: number; readonly text: string }[] = [];

@@ -122,7 +122,7 @@ function memtierRun(mixed: MemtierWorkload, { deployment, endpoint, primaryCount
   return { mix: mixed, mode, endpoint, primaries: primaryCount, credentials: user, tls: access.tls };
 }
 
-/** @throws BadInput when there is no runner for the workload's load generator */
+/** The runner for a workload's load generator. @throws BadInput when there is no such runner */
 function required<R>(runner: LoadDriver<R> | undefined, { name, loadGenerator }: MixedWorkload): LoadDriver<R> {
   if (runner !== undefined) return runner;
   throw new BadInput(`workload ${name}`, [`this platform cannot run the load generator ${loadGenerator}`]);

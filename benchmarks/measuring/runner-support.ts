@@ -16,7 +16,10 @@ export interface RequestedLoads {
 
 type Support = Pick<ValkeyBenchmarkDriver, "features" | "count">;
 
-/** @throws BadInput with all loads that cannot be sent */
+/**
+ * Checks that the installed valkey-benchmark and the load generators can send the requested loads.
+ * @throws BadInput with all loads that cannot be sent
+ */
 export function assertRunnerSupports({ workload, mixedWorkloads = [] }: RequestedLoads, support: Support): void {
   const own = mixedWorkloads.filter((mixed) => mixed.loadGenerator === "valkey-benchmark");
   const problems = compact([

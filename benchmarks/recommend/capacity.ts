@@ -101,7 +101,7 @@ export interface SustainedRate {
   readonly load: CapacityLoad | null;
   /** True if the search could not find an upper limit: it was open-ended, or the client was the bottleneck. */
   readonly isLowerBound: boolean;
-  /** Whether the throughput of the reference load changed. The reference load is repeated during the search. */
+  /** Whether the throughput of the reference load changed during the search. */
   readonly machineChanged: boolean;
   readonly results: Results;
 }

@@ -28,7 +28,7 @@ export interface PricedMachine {
   readonly usdPerHour: number;
 }
 
-/** A deployment that meets the requirements. */
+/** A recommended deployment. */
 export interface DeploymentOption {
   readonly mode: "replication" | "cluster";
   readonly primaries: number;
@@ -40,12 +40,14 @@ export interface DeploymentOption {
   readonly utilisation: number;
 }
 
-/** Options with the arithmetic that leads to them. If there are no options, the recommendation lists missing data. */
+/**
+ * Recommended deployments, with the arithmetic that leads to them. If no deployment is recommended, the missing data.
+ */
 export interface Recommendation {
-  /** Options, cheapest first. The list is empty if data are missing or no machine fits. */
+  /** Recommended deployments, cheapest first. The list is empty if data are missing or no machine fits. */
   readonly options: readonly DeploymentOption[];
   readonly arithmetic: readonly string[];
   readonly assumptions: readonly string[];
-  /** Missing data, or other reasons why there are no options. */
+  /** Missing data, or other reasons why no deployment is recommended. */
   readonly missing: readonly string[];
 }

@@ -15,15 +15,12 @@ export const USE = 0.7;
  * copy-on-write during snapshots.
  */
 export const MEMORY_USE = 0.6;
-/**
- * Memory of an entry in addition to its key and value, bytes. `SWING` below is the factor by which memory varies while
- * the hash table doubles. See `dataNeeded`.
- */
+/** Memory of an entry in addition to its key and value, bytes. */
 export const ENTRY = 90;
 export const SWING = 1.13;
 /** Assumed size of a key, bytes. */
 export const KEY = 20;
-/** Maximum number of primaries in an option. */
+/** Highest number of primaries of a recommended deployment. */
 export const MAX_PRIMARIES = 500;
 
 /** Facts on which the size of a deployment is based. */

@@ -20,7 +20,7 @@ import { studyCharts } from "./study-charts";
 import { studySections, studyTables } from "./study-page";
 import { renderPage } from "./html-page";
 
-/** The whole page as text. */
+/** The whole text of report.html. */
 export function renderReport(results: Results): string {
   const table = compareDeployments(results);
   const notes = warningNotes(table.comparisons.flatMap(({ rows }) => rows.flatMap((row) => row ?? [])));

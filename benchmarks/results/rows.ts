@@ -19,7 +19,7 @@ export interface ResultRow {
   readonly repeats: number;
   /** Requests per second, by the load generator's clock. */
   readonly rps: MedianInterval;
-  /** Requests per second, by the primaries' counters. Null if a repeat has no such counters. */
+  /** Requests per second, by the primaries' counters. Null if the counters of a repeat are missing. */
   readonly serverRps: number | null;
   /** Average latency of all repeats together. */
   readonly avgMs: number;
@@ -56,7 +56,10 @@ export interface TestComparison {
   readonly title: string;
   /** One result for each deployment. Undefined if the test was not measured on the deployment. */
   readonly rows: readonly (ResultRow | undefined)[];
-  /** Rate of the last deployment divided by the rate of the first deployment, paired by round. */
+  /**
+   * Rate of the last deployment divided by the rate of the first deployment. Each ratio compares two rates of the same
+   * round.
+   */
   readonly speedUp: MedianInterval | undefined;
 }
 

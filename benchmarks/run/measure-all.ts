@@ -28,8 +28,8 @@ export interface CapacitiesPlan extends CapacitySearch {
 
 /**
  * Makes all measurements of a plan, and verifies the deployments again at the end.
- * @throws the errors of `runMeasurements` and `findCapacities`. The collector then has all results from before the
- * error
+ * @throws the errors of `runMeasurements` and `findCapacities`. After an error, the collector has all results from
+ *   before the error
  */
 export async function measureAll(
   plan: BenchmarkPlan,
@@ -67,7 +67,7 @@ export async function measureAll(
 /**
  * Measures the capacity of one deployment after the other. A reference load is sent before each deployment and after
  * the last deployment. If a search fails, the capacities that were already found are kept.
- * @param firstRound number of the first reference load. It follows the last round of the other measurements
+ * @param firstRound number of the first reference load: the number after the last round of the other measurements
  */
 export async function findCapacities(
   plan: CapacitiesPlan,

@@ -53,7 +53,10 @@ const entrySchema = z.discriminatedUnion("kind", [
     seconds: count,
     tests: z.array(interleavedTestSchema),
   }),
-  /** A step that failed. `treatment` is the subject of the step (see `stepSubject`). */
+  /**
+   * A step that failed. `treatment` is the subject of the step: the ID of a treatment, or `other beside base` for a
+   * pair.
+   */
   z.strictObject({
     kind: z.literal("failure"),
     round: z.int(),

@@ -65,7 +65,7 @@ export function pinningOf({ cpus: each, shape }: Treatment, cpus: readonly numbe
 /**
  * CPUs that this process is allowed to use. The list has at most as many CPUs as the CPU quota allows. On systems other
  * than Linux, the CPUs are numbered from 0.
- * @param cores CPU quota: see `availableCores`
+ * @param cores CPU quota of this process, cores
  */
 export function availableCpus(cores: number): number[] {
   const most = Math.max(1, Math.floor(cores));

@@ -8,7 +8,7 @@ import { randomFrom, shuffled } from "../../lib/statistics/random";
 
 /**
  * Lowest number of rounds, if the budget allows this number. With fewer rounds, the spread of the results is hardly
- * visible. See `STOPPING_CONFIDENCE`.
+ * visible.
  */
 export const MIN_ROUNDS = 6;
 

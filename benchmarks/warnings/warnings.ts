@@ -209,8 +209,8 @@ function shareWarnings({ record: { servers }, isSkewed }: WarningEvidence): Warn
 }
 
 /**
- * Warnings about a round. The reason is that the reference load before or after the round differs from the median of
- * all reference loads.
+ * Warnings about a round, for a reference load before or after the round that differs from the median of all reference
+ * loads.
  */
 export function referenceLoadWarnings(round: number, referenceLoads: readonly ReferenceLoadRecord[]): Warning[] {
   if (referenceLoads.length === 0) return [];

@@ -10,7 +10,7 @@ import type { Prefill } from "./named-tests";
 
 /** Size of a prefill. */
 export interface PrefillSize {
-  /** Number of different keys of each family. */
+  /** Number of different keys of each family. All keys of a family begin with the same text. */
   readonly keySpace: number;
   /** Size of one value, bytes. */
   readonly dataSize: number;
@@ -40,7 +40,10 @@ export interface KeySlice {
 export interface KeyExtent {
   readonly kind: "numbered" | "sorted-sets" | "list" | "set" | "hash" | "zset" | "any";
   readonly family: string;
-  /** Number of keys or elements with the same infix. These keys or elements are numbered from 0 to count − 1. */
+  /**
+   * Number of keys or elements with the same infix. The infix is the text between the family and the number in the name
+   * of a key. The numbers are 0 to count − 1.
+   */
   readonly count: number;
   readonly value: string;
   /**

@@ -43,7 +43,7 @@ export interface NamedTest {
   /** Names of all commands. Set only if the test sends several commands. */
   readonly commands?: readonly string[];
   /**
-   * How the test is sent: with `-t` if valkey-benchmark has the test, otherwise as a command.
+   * How the test is sent: with `-t` if valkey-benchmark has the test, and as a command if not.
    *
    * - Ranges are sent as commands, because `-t lrange_…` first pushes elements for as long as the test lasts.
    * - FCALL is sent as a command, because the keys of `-t` have no hash tag.

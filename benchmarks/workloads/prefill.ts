@@ -109,7 +109,7 @@ export async function removeKeys(primaries: readonly PrimaryNode[], what: Prefil
   );
 }
 
-/** @returns the number of a test's keys that exist */
+/** Counts a test's keys. @returns the number of keys that exist */
 export async function countKeys(primaries: readonly PrimaryNode[], what: Prefill, size: PrefillSize): Promise<number> {
   if (what.kind === "functions") return 0;
   return sum(

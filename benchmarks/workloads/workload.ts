@@ -15,7 +15,7 @@ export interface Workload {
   readonly dataSize: number;
   /** Number of threads of the load generator. */
   readonly threads: number;
-  /** Number of different keys of each family. */
+  /** Number of different keys of each family. All keys of a family begin with the same text. */
   readonly keySpace: number;
   /** Length of each measurement: seconds, or a number of requests. */
   readonly length: { readonly seconds: number } | { readonly requests: number };
@@ -45,8 +45,8 @@ export interface UnevenSetting {
  * Settings that give primaries unequal shares of the load.
  *
  * In cluster mode, valkey-benchmark binds each connection to one primary. If there are fewer threads T than primaries
- * P, connection i goes to primary i mod P. Otherwise connection i belongs to thread i mod T, and thread t goes to
- * primary t mod P.
+ * P, connection i goes to primary i mod P. If there are at least as many threads as primaries, connection i belongs to
+ * thread i mod T, and thread t goes to primary t mod P.
  */
 export function unevenSettings(clients: number, threads: number, primaries: number): UnevenSetting[] {
   const uneven: UnevenSetting[] = [];

@@ -51,9 +51,10 @@ export function capacityOptions(values: Readonly<Record<string, unknown>>): Capa
 }
 
 /**
- * The stack's search, overridden by the command line. Its workload is the workload that the stack names. Without such a
- * name, it is the stack's first open-loop workload. If the stack has no open-loop workload, it is an open loop with
- * defaults and the stack's number of keys and value size.
+ * The stack's search, overridden by the command line. The search uses the first of these workloads that exists:
+ * - the workload that the stack names;
+ * - the stack's first open-loop workload;
+ * - an open loop with default options, and with the stack's number of keys and value size.
  * @throws BadInput if neither the stack nor the command line names an objective
  */
 export function requestedCapacitySearch(config: StackConfig, requested: CapacityOptions): CapacitySearch {

@@ -1,4 +1,7 @@
-/** `npm start -- compare`: compares results, from any time and machine, with the first results. */
+/**
+ * `npm start -- compare`: compares one or several results with the first result. The results can have different dates
+ * and machines.
+ */
 import { compareRuns } from "../../benchmarks/compare/compare";
 import { formatComparison, formatRun } from "../../benchmarks/compare/format";
 import { BadInput } from "../../lib/errors";

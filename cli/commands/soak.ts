@@ -40,7 +40,7 @@ import { COMMAND } from "../../lib/system/package";
 
 /**
  * Runs or resumes a soak.
- * @returns the exit status: 0 if the soak lasted for the whole duration without problems, 1 otherwise
+ * @returns the exit status: 0 if the soak lasted for the whole duration without problems, 1 if not
  * @throws BadInput, Failure, Interrupted. Finished windows are recorded before it throws
  */
 export async function soakStack(options: SoakOptions, interruption: AbortSignal): Promise<number> {

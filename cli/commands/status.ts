@@ -14,8 +14,8 @@ export type Detail = "nodes" | "verdict" | "json";
 
 /**
  * Prints the nodes and the verdict of every deployment of a stack.
- * @returns 0 when all deployments pass verification, 1 otherwise
- * @throws as `deployedTargets`
+ * @returns 0 when all deployments pass verification, 1 if not
+ * @throws BadInput when there is no such stack, or it has no deployments; Failure when Pulumi does not answer
  */
 export async function printStatus(stack: string, detail: Detail, signal: AbortSignal): Promise<number> {
   const targets = await deployedTargets(stack, process.cwd());

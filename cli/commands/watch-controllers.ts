@@ -42,7 +42,7 @@ interface Source {
   readonly kubernetes: KubernetesClient;
 }
 
-/** @returns a problem if the deployment has no controller */
+/** Opens the source of a controller's looks. @returns a problem if the deployment has no controller */
 async function openSource(target: DeployedTarget["target"]): Promise<Source | string> {
   const advice = "use npm start -- watch STACK, which asks the servers directly";
   if (target.platform !== "kubernetes")
@@ -85,7 +85,7 @@ async function printLooks(source: Source, isJson: boolean, signal: AbortSignal):
   return last;
 }
 
-/** @returns undefined if the controller has not looked yet */
+/** The last look of a controller. @returns undefined if the controller has not looked yet */
 async function lastLook(source: Source): Promise<Look | undefined> {
   const { kubernetes, target } = source;
   const [pod] = await podsOf(source);

@@ -15,7 +15,8 @@ interface BenchmarkOption {
 }
 
 /**
- * The number in a text. If the text is not a number, it is returned unchanged, and the schema refuses it with its path.
+ * The number in a text. A text that is not a number is returned unchanged, and the schema then reports the text with
+ * its path.
  */
 export const parseNumber = (text: string): unknown =>
   text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;

@@ -6,6 +6,7 @@ import type { ReportProgress } from "../../lib/progress";
 export interface Step {
   readonly title: string;
   /**
+   * Runs the step.
    * @returns title of the finished step, with its result; undefined keeps the first title
    * @throws StepFailure if the result is a failure but not an error
    */

@@ -32,7 +32,8 @@ export interface AccountFacts {
   /** An existing network; undefined if the stack creates its own. */
   readonly network: { readonly vpcId: string; readonly facts: NetworkFacts } | undefined;
   /**
-   * Whether an earlier stack with this name left the control plane's log group: the group exists, the cluster does not.
+   * Whether an earlier stack with this name left the control plane's log group: the log group exists, but the cluster
+   * does not.
    */
   readonly leftoverLogGroup: boolean;
 }

@@ -16,10 +16,10 @@ export interface ServerArgs {
    */
   readonly image: string;
   /**
-   * Time at which machines ask the registry for the image. With `Always` they ask at every start of a container. With
-   * `IfNotPresent` they ask only if they do not have the image. A registry can get a different image under the same
-   * tag, and nodes could then run different servers. So use `IfNotPresent` with a tag only for images that were loaded
-   * onto the machines by hand (CKV_K8S_15).
+   * Whether machines ask the registry for the image at every start of a container (`Always`), or only if they do not
+   * have the image (`IfNotPresent`). If somebody pushes a different image with the same tag, nodes with `IfNotPresent`
+   * can run different servers. So use `IfNotPresent` with a tag only for images that were loaded onto the machines by
+   * hand (CKV_K8S_15).
    * @default "IfNotPresent" for an image with a digest, else "Always"
    */
   readonly imagePullPolicy?: PullPolicy | undefined;
@@ -37,8 +37,8 @@ export interface ServerArgs {
   /** Users besides `default`, by name. @default none */
   readonly users?: UserArgs | undefined;
   /**
-   * Directives of valkey.conf by name, except those that the deployment sets itself. Sizes are in bytes. The section
-   * `settings` of a stack file takes the same names (docs/configuration.md).
+   * Directives of valkey.conf by name, except the directives that the deployment sets itself. Sizes are in bytes. The
+   * section `settings` of a stack file takes the same names (docs/configuration.md).
    */
   readonly settings: ServerSettings;
   readonly resources: Resources;
@@ -57,7 +57,7 @@ export interface ServerArgs {
   readonly metrics?: Metrics | undefined;
   /** A pod that verifies the deployment between updates, and repairs it. @default none */
   readonly controller?: ControllerArgs | undefined;
-  /** TLS for all connections, with these files. @default plain TCP */
+  /** TLS for all connections, with a certificate from a Secret or from cert-manager. @default plain TCP */
   readonly tls?: Tls | undefined;
   /** Domain at the end of all DNS names in the Kubernetes cluster. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
@@ -131,8 +131,8 @@ export interface Placement {
    */
   readonly ownMachines?: boolean | undefined;
   /**
-   * Whether nodes of the deployment may share a machine. `required`: they never share one. `preferred`: they share one
-   * only if no other machine has room. `none`: they may always share one.
+   * Whether nodes of the deployment may share a machine. `required`: two nodes never share a machine. `preferred`: two
+   * nodes share a machine only if no other machine has room. `none`: nodes may always share a machine.
    */
   readonly hostAntiAffinity: "required" | "preferred" | "none";
   /**
@@ -167,7 +167,7 @@ export interface NetworkAccess {
 /**
  * Services for clients outside the Kubernetes cluster. In replication mode there is one Service for the primary and one
  * for reads. In cluster mode each node has its own Service. The node announces the address of this Service to all its
- * clients, also to those inside the Kubernetes cluster. Adding or removing the Services needs no restart.
+ * clients, also to clients inside the Kubernetes cluster. Adding or removing the Services needs no restart.
  */
 export interface ExternalReach {
   /**

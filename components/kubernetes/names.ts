@@ -48,6 +48,7 @@ export interface ObjectNames {
 const LONGEST = 52;
 
 /**
+ * Names of a deployment's Kubernetes objects.
  * @param deployment name of the deployment and of its StatefulSet; the pods are `NAME-0`, `NAME-1` …
  * @throws BadInput when the name cannot be part of a host name
  */

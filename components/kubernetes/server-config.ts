@@ -81,7 +81,8 @@ export interface ReplicationConfig {
 /**
  * Configuration that all nodes in replication mode have in common. A replica gets the address of its primary on its
  * command line. Without Sentinels no replica takes over from a primary that stops. So the primary saves its data before
- * it stops, even if `save` is off and there is no append-only file. Otherwise the primary would come back empty.
+ * it stops, even if `save` is off and there is no append-only file. Without saved data, the primary would come back
+ * empty.
  */
 export function replicationConfig(directives: Directives, { tls, watched }: ReplicationConfig): string {
   const own = new Map(

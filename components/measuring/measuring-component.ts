@@ -29,8 +29,8 @@ export abstract class MeasuringComponent extends pulumi.ComponentResource {
   /** Text of summary.txt. */
   readonly summary: pulumi.Output<string>;
   /**
-   * Path of report.html. It is relative to the program's current directory if the file is inside that directory.
-   * Otherwise it is absolute.
+   * Path of report.html. The path is relative to the program's current directory if the file is inside that directory.
+   * If the file is elsewhere, the path is absolute.
    */
   readonly report: pulumi.Output<string>;
   protected readonly measurement: InstanceType<typeof Measurement>;

@@ -18,6 +18,7 @@ export interface FaultContext extends Polling {
 }
 
 /**
+ * Calls a function with a connection to a node, and then closes the connection.
  * @throws Failure that names the node if the node does not exist, cannot be reached or refuses a command; the signal's
  *   reason if the signal is aborted
  */

@@ -164,8 +164,9 @@ function fillDisk(file: string): void {
 }
 
 /**
- * @param home the directory of the programs, or the parent of their `bin` @throws Failure when programs are missing
- *   there
+ * Finds programs in a directory.
+ * @param home the directory of the programs, or the parent of their `bin`
+ * @throws Failure when programs are missing there
  */
 async function programsIn(home: string): Promise<Programs> {
   const directory = readdirSync(home).includes("bin") ? join(home, "bin") : home;

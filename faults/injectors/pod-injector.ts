@@ -103,8 +103,9 @@ export class PodFaultInjector implements FaultInjector {
   };
 
   /**
-   * @throws Failure if the cut cannot be healed, or if no node noticed the cut, because the results would then be the
-   *   results of a run without a fault
+   * Heals the cut.
+   * @throws Failure if the cut cannot be healed. Failure also if no node noticed the cut, because the results then show
+   *   a run without a fault
    */
   readonly healCut = async (): Promise<void> => {
     const cut = this.#cut;
@@ -126,7 +127,7 @@ export class PodFaultInjector implements FaultInjector {
 
   /**
    * Sets the directives for nodes that start later. A recreated pod starts with the directives of its ConfigMap, and
-   * `start` then sets those that differ.
+   * `start` then sets the directives that differ.
    */
   readonly setStartupDirectives = (directives: ReadonlyMap<string, string>): void => {
     this.deployment = { ...this.deployment, directives };
@@ -178,6 +179,7 @@ export class PodFaultInjector implements FaultInjector {
   }
 
   /**
+   * Connects to a server, so that it can be ended.
    * @returns undefined for a Sentinel, and for a server that does not reply: such a server does not hand its slots over
    */
   async #connectTo(name: string): Promise<Connection | undefined> {
@@ -191,7 +193,10 @@ export class PodFaultInjector implements FaultInjector {
     await connection?.call("SHUTDOWN", "NOSAVE", "NOW", "FORCE").catch(() => undefined);
   }
 
-  /** @throws Failure with the last error when the pod accepts no connection in time */
+  /**
+   * Waits until a pod accepts connections.
+   * @throws Failure with the last error when the pod accepts no connection in time
+   */
   async #awaitConnection(name: string): Promise<void> {
     let reason = "";
     const accepts = async (): Promise<boolean> => {

@@ -3,6 +3,7 @@ import { unmetDiskPrecondition, unmetPartitionPrecondition } from "../../platfor
 import type { Scenario } from "../plan/scenario";
 
 /**
+ * Checks whether a scenario can run on a platform.
  * @param configured the deployment's own directives, without the directives of the scenario
  * @returns the reason why the scenario cannot run here, and where it can run; undefined if it can run here
  */

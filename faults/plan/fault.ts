@@ -2,8 +2,8 @@
 import type { Shape } from "../../valkey/topology/placement";
 
 /**
- * Time at which a fault is healed. `served` is the time at which all slots are served again. If it is clear that the
- * slots will not be served without assistance, the fault is healed at that time.
+ * Time at which a fault is healed. `served` is the time at which all slots are served again. If it becomes clear
+ * earlier that the slots will not be served without assistance, the fault is healed as soon as this is clear.
  */
 export type HealTime = "served" | { readonly seconds: number };
 

@@ -3,7 +3,10 @@ import type { Verification } from "../../valkey/verification/verify";
 import type { DeploymentOutline } from "../plan/fault-plan";
 import type { FaultSubject } from "./scenario-run";
 
-/** @param verification verification that contains the current primary of each shard */
+/**
+ * The outline of a running deployment.
+ * @param verification verification that contains the current primary of each shard
+ */
 export function outlineOf(subject: FaultSubject, { verdict }: Verification): DeploymentOutline {
   const { mode, nodes, directives, sentinels } = subject.injector.deployment;
   const { initialPrimaries } = subject;

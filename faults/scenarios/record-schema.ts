@@ -69,7 +69,7 @@ export const scenarioRecordSchema = z.strictObject({
     ),
   }),
   /**
-   * Number of writes whose outcome was unknown to the client, but which were performed. `undecided` is the number of
+   * Number of writes that were performed although the client did not learn their outcome. `undecided` is the number of
    * acknowledged writes that a write with an unknown outcome may have overwritten.
    */
   unknownDone: count,

@@ -22,8 +22,8 @@ import type { Injection } from "./inject";
 import type { ScenarioEvent } from "./observe";
 
 /**
- * Observations of all phases. Times are in milliseconds of performance.now. Only the times of changes and events are
- * relative to the fault.
+ * Observations of all phases. Times of changes and events are relative to the fault. All other times are in
+ * milliseconds of performance.now.
  */
 export interface ScenarioObservations extends Injection, Healing, Recovery {
   readonly plan: FaultPlan;

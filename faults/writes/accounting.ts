@@ -53,6 +53,7 @@ export interface WriteAccounting {
 }
 
 /**
+ * Finds the lost writes.
  * @param histories for each key, all writes of this key in the order of their numbers
  * @param contents the content of each key, by key; a missing key counts as unread
  */

@@ -116,7 +116,7 @@ async function set(
   }
 }
 
-/** @returns undefined if the error is not a redirect */
+/** Follows a redirect. @returns the next node to ask; undefined if the error is not a redirect */
 async function followRedirect(
   { message }: Error,
   key: WriteKey,

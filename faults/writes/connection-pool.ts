@@ -24,7 +24,11 @@ class PooledConnection {
 
   constructor(private readonly dial: () => Promise<Connection>) {}
 
-  /** @returns the open connection, or a new one @throws the error of the last attempt to open a connection */
+  /**
+   * Opens the connection if it is not open.
+   * @returns the open connection, or a new one
+   * @throws the error of the last attempt to open a connection
+   */
   async open(): Promise<Connection> {
     if (this.#connection?.status === "ready") return this.#connection;
     if (performance.now() - this.#failedAtMs < RETRY_AFTER_MS) throw this.#failure;
@@ -68,7 +72,7 @@ export class ConnectionPool {
     private readonly perNode = 1,
   ) {}
 
-  /** @throws the errors of `dial` */
+  /** A connection to a node. @throws the errors of `dial` */
   connectionTo(endpoint: Endpoint): Promise<Connection> {
     const name = `${formatEndpoint(endpoint)}/${this.#used++ % this.perNode}`;
     let pooled = this.#connections.get(name);

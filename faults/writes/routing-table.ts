@@ -131,7 +131,9 @@ export class RoutingTable {
     else if (!this.nodes().some(isKnown)) this.#owners[0] = undefined;
   }
 
-  /** @returns undefined when the node is not a primary or does not reply in time */
+  /**
+   * Number of replicas that a node reports. @returns undefined when the node is not a primary or does not reply in time
+   */
   async #countReplicasInTime(endpoint: Endpoint): Promise<{ endpoint: Endpoint; replicas: number } | undefined> {
     const counted = this.#countReplicas(endpoint).catch(() => undefined);
     const replicas = await Promise.race([counted, sleep(REFRESH_MS, undefined)]);

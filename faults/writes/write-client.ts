@@ -91,7 +91,7 @@ export class WriteClient {
     await Promise.all(this.#inFlight);
   }
 
-  /** @returns the content of every key that was ever written to, by name */
+  /** Reads every key that was ever written to. @returns the content of each key, by the name of the key */
   async readBack(): Promise<Map<string, KeyContent>> {
     const contents = new Map<string, KeyContent>();
     const keys = this.#keys.all;

@@ -31,7 +31,8 @@ export function welchInterval(
 }
 
 /**
- * Ratio of `other` to `base`. Each of the two lists has the repeats of one run. @param precision as for `pairedRatio`
+ * Ratio of `other` to `base`. Each of the two lists has the repeats of one run.
+ * @param precision the relative difference that matters: 0.05 is 5 %
  */
 export function independentRatio(base: readonly number[], other: readonly number[], precision: number): Ratio {
   const logs = [base, other].map((values) => values.filter((value) => value > 0).map(Math.log));

@@ -38,7 +38,7 @@ export function predictLine(points: readonly Point[], x: number, confidence: num
 /**
  * Prediction by the line with the smallest relative errors. It is for values whose scatter is proportional to the
  * values. All y must be positive. The lower end of the interval is never below 0.
- * @returns undefined as for `predictLine`
+ * @returns undefined for fewer than three points, or if all points have the same x
  */
 export function predictRelativeLine(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const weighted = points.flatMap((point) => (point.y > 0 ? [{ ...point, weight: 1 / point.y ** 2 }] : []));
@@ -61,7 +61,7 @@ export function predictRelativeLine(points: readonly Point[], x: number, confide
 /**
  * Prediction by y = a · x^p, fitted to logarithms. The interval is a factor in both directions. All x and y must be
  * positive.
- * @returns undefined as for `predictLine`
+ * @returns undefined for fewer than three points, or if all points have the same x
  */
 export function predictPowerLaw(points: readonly Point[], x: number, confidence: number): Prediction | undefined {
   const logs = points.flatMap((point) =>

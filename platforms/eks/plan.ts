@@ -212,7 +212,7 @@ function zoneProblems(
   return problems;
 }
 
-/** @param most number of zones in the region */
+/** Problems with the size of the network. @param most number of zones in the region */
 function networkProblems(
   { zones, network: wanted }: EksPlanArgs,
   plan: NetworkPlan | undefined,

@@ -12,7 +12,10 @@ export interface PublicAccess {
   readonly openToTheWorld: boolean;
 }
 
-/** @returns reason why the blocks are refused; undefined if they are allowed */
+/**
+ * Checks the addresses that may reach the API server.
+ * @returns reason why the blocks are refused; undefined if they are allowed
+ */
 export function publicAccessProblem({ cidrs, openToTheWorld }: PublicAccess): string | undefined {
   if (openToTheWorld || !isOpenToTheWorld(cidrs)) return undefined;
   const [only, ...others] = cidrs.filter((cidr) => isOpenToTheWorld([cidr]));

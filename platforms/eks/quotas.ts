@@ -70,6 +70,7 @@ export function quotaNeeds({ machines, isSpot, volumeGib, natGateways, otherInte
 }
 
 /**
+ * Quotas that are too small for a plan.
  * @param granted the account's values by code of the quota. Quotas that could not be read have no value, and are not
  *   checked
  */

@@ -79,7 +79,10 @@ export function availableCores(): number {
   return Math.min(availableParallelism(), quotaCores() ?? Infinity);
 }
 
-/** Quota of the control group (v2, otherwise v1), cores; undefined without a quota. */
+/**
+ * Quota of the control group, cores; undefined without a quota. Version 2 of control groups is read first, and then
+ * version 1.
+ */
 function quotaCores(): number | undefined {
   const read = (file: string): number[] => {
     try {

@@ -92,8 +92,8 @@ export class Host {
   }
 
   /**
-   * Forms a started deployment. In replication mode it also writes the primary into the configuration files of the
-   * replicas, so that they follow it after a restart.
+   * Forms a started deployment. In replication mode, the function also writes the primary into the configuration files
+   * of the replicas, so that the replicas follow the primary after a restart.
    */
   async form(deployment: Deployment, shape: Shape, options: FormationOptions): Promise<FormationResult> {
     const result = await form(deployment, shape, options);

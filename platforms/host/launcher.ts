@@ -52,7 +52,7 @@ export class ServerLauncher {
     this.registry.add(role, deployment, placed);
   }
 
-  /** Starts ended servers again, with the data that they had. @throws as `start` */
+  /** Starts ended servers again, with the data that they had. @throws the errors of `start` */
   async restart(
     deployment: string,
     ended: readonly ServerProcess[],

@@ -172,7 +172,10 @@ function records(path: string): { readonly name: string; readonly identity: Proc
   });
 }
 
-/** @param otherwise result if the file or directory does not exist any more */
+/**
+ * Calls a function that needs a file or directory.
+ * @param otherwise result if the file or directory does not exist any more
+ */
 function unlessGone<T>(act: () => T, otherwise: T): T {
   try {
     return act();

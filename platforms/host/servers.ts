@@ -22,7 +22,7 @@ export interface ServerProcess {
   readonly port: number;
   readonly busPort: number | undefined;
   readonly directory: string;
-  /** Directory with the server's data. It is `directory`, or a file system that is mounted in it. */
+  /** Directory with the server's data: either `directory`, or a file system that is mounted in `directory`. */
   readonly dataDirectory: string;
   readonly process: RunningProcess;
 }

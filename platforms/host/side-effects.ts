@@ -68,7 +68,10 @@ export async function mountDisk({ path: home }: Run, path: string, bytes: number
   return path;
 }
 
-/** Unmounts the file system that `mountDisk` mounted at `path`, if any. Processes that used it must have ended. */
+/**
+ * Unmounts the file system that `mountDisk` mounted at `path`. Does nothing if there is none. Processes that used the
+ * file system must have ended.
+ */
 export async function unmountDisk({ path: home }: Run, path: string): Promise<void> {
   for (const { effect, file } of recorded(home)) {
     if (effect.kind === "mount" && effect.path === path) await undo(effect, file);
@@ -148,7 +151,7 @@ async function undo(effect: SideEffect, file: string): Promise<void> {
  */
 const RELEASE_MS = 10_000;
 
-/** @throws Failure when the file system is still in use after `RELEASE_MS` */
+/** Unmounts a file system. @throws Failure when the file system is still in use after `RELEASE_MS` */
 async function unmount(path: string): Promise<void> {
   let failure: unknown;
   const isUnmounted = async (): Promise<boolean> => {

@@ -60,7 +60,7 @@ export interface PodDeploymentPlan {
   readonly clusterDomain?: string | undefined;
   /** Services to which clients connect. @default Services are not verified */
   readonly ways?: readonly ClientWay[] | undefined;
-  /** Whether this process can connect to the addresses of pods. @default false: it uses port-forwards */
+  /** Whether this process can connect to the addresses of pods. @default false: this process uses port-forwards */
   readonly isDirect?: boolean | undefined;
   /** The pods of Sentinels. @default no Sentinels */
   readonly sentinels?:
@@ -70,7 +70,7 @@ export interface PodDeploymentPlan {
 /** A deployment with the facts that only pods have. */
 export interface PodDeployment extends Deployment {
   readonly namespace: string;
-  /** Labels that select all pods of the deployment and no others. */
+  /** Labels that select all pods of the deployment and no other pods. */
   readonly labels: Labels;
   /** Image of the container that runs Valkey. */
   readonly image: string;
@@ -78,7 +78,7 @@ export interface PodDeployment extends Deployment {
   readonly memoryBytes: number | undefined;
   /** Name of the Secret with the TLS files, in the deployment's namespace; undefined without TLS. */
   readonly tlsSecret: string | undefined;
-  /** Connects to a node as `connect` does, with a given time limit in milliseconds. @throws as `connect` */
+  /** Connects to a node as `connect` does, with a given time limit in milliseconds. @throws the errors of `connect` */
   readonly dial: (node: DeploymentNode, timeoutMs: number | undefined) => Promise<Connection>;
 }
 
@@ -126,7 +126,7 @@ export async function awaitPodDeployment(
 /**
  * Deployment that consists of the pods that run at this moment. It may have fewer nodes than planned, and it has no
  * Sentinels. The servers need not answer.
- * @throws as `awaitPodDeployment`
+ * @throws the errors of `awaitPodDeployment`
  */
 export async function runningPartOf(kubernetes: KubernetesClient, plan: PodDeploymentPlan): Promise<PodDeployment> {
   const { namespace, container } = plan;
@@ -136,7 +136,7 @@ export async function runningPartOf(kubernetes: KubernetesClient, plan: PodDeplo
   return deploymentOf(kubernetes, plan, labels, running);
 }
 
-/** The running servers, and the reason why others do not run. */
+/** The running servers, and the reason why the other servers do not run. */
 export interface RunningPart {
   readonly deployment: PodDeployment;
   /** Reason why some servers do not run; undefined if all run. */
@@ -146,7 +146,7 @@ export interface RunningPart {
 /**
  * For each pod, waits until the pod runs, or until it is known why the pod does not run. After that, waits until the
  * running servers answer.
- * @throws BadInput as `awaitPodDeployment`
+ * @throws BadInput when the StatefulSet does not exist
  * @throws Failure when a running server does not answer
  */
 export async function awaitRunningPart(
@@ -184,7 +184,10 @@ export async function awaitRunningPart(
   return { deployment, why: running === count ? undefined : (why ?? `${running} of ${count} servers run`) };
 }
 
-/** @param watchers pods of Sentinels, which are reached in the same way as servers */
+/**
+ * The deployment that consists of the given pods.
+ * @param watchers pods of Sentinels, which are reached in the same way as servers
+ */
 async function deploymentOf(
   kubernetes: KubernetesClient,
   {
@@ -285,6 +288,7 @@ async function awaitAnswer(
 }
 
 /**
+ * Whether a server answers now.
  * @param certified time until which a server with an outdated certificate may still load the new certificate
  * @throws Failure when the server does not answer after the deadline, or for a reason that no later attempt changes
  */

@@ -34,7 +34,7 @@ import { openForUpdate, openToLook } from "../protocol/opening";
 
 export interface AccessInputs extends Credentials {
   readonly target: DeploymentReference;
-  /** Seconds for which the former and the new password are both valid: see `PasswordRetirement`. */
+  /** Seconds for which the former and the new password are both valid. */
   readonly overlapSeconds: number;
   /** Time limit for nodes to answer, seconds. */
   readonly timeoutSeconds: number;

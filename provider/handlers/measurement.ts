@@ -48,7 +48,7 @@ export interface MeasurementOutputs {
   readonly comparison: readonly Comparison[];
   /** Text of summary.txt. */
   readonly summary: string;
-  /** Path of the report. It is relative if the report is inside `directory`, otherwise absolute. */
+  /** Path of the report. The path is relative if the report is inside `directory`, and absolute if it is elsewhere. */
   readonly report: string;
 }
 
@@ -98,8 +98,8 @@ export const handler: ResourceHandler<MeasurementInputs, MeasurementOutputs> = {
 };
 
 /**
- * The path relative to the directory, if the path is inside the directory. Otherwise it is the absolute path. A
- * relative path keeps the state independent of the program's location.
+ * The path relative to the directory, if the path is inside the directory. If the path is elsewhere, it is the absolute
+ * path. A relative path keeps the state independent of the program's location.
  */
 function pathFrom(directory: string, path: string): string {
   const short = relative(directory, path);

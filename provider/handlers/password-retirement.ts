@@ -24,7 +24,9 @@ export interface PasswordRetirementInputs extends Credentials {
   readonly timeoutSeconds: number;
 }
 
-/** Makes the exporters read their password again. Otherwise an exporter reads its password only when it starts. */
+/**
+ * Makes the exporters read their password again. Without this step, an exporter reads its password only when it starts.
+ */
 async function reloadExporters(
   { target, exporterPort }: PasswordRetirementInputs,
   { nodes }: Deployment,

@@ -31,8 +31,8 @@ export interface ScaleInInputs {
 
 export interface ScaleInOutputs {
   /**
-   * Time when nodes were last emptied, ISO 8601; undefined if no nodes were emptied. A failed update counts if it may
-   * have emptied nodes. A cluster with emptied nodes needs a new formation.
+   * Time when nodes were last emptied, ISO 8601; undefined if no nodes were emptied. A failed update that may have
+   * emptied nodes sets this time as well. A cluster with emptied nodes needs a new formation.
    */
   readonly emptiedAt?: string | undefined;
 }
@@ -89,7 +89,7 @@ async function openFormerNodes(
 
   /**
    * The running nodes, if all nodes to keep are among them, and if no running node knows any node besides the running
-   * nodes. Otherwise undefined. The function does not wait.
+   * nodes. Undefined if one of these conditions is not met. The function does not wait.
    */
   async function nodesThatJoined(): Promise<FormerNodes | undefined> {
     if (target.platform !== "kubernetes") return undefined;

@@ -17,9 +17,9 @@ interface DeploymentInputs {
 
 /**
  * Waits until all pods run and all servers answer.
- * @param formerPassword password that is tried if a server refuses the present one
+ * @param formerPassword password that is tried if a server refuses the present password
  * @returns the deployment, and the options for further waiting
- * @throws as `openDeployment`
+ * @throws the errors of `openDeployment`
  */
 export async function openForUpdate(
   { target, password, timeoutSeconds }: DeploymentInputs & { readonly timeoutSeconds: number },
@@ -33,7 +33,7 @@ export async function openForUpdate(
 /**
  * Opens a deployment for a preview or a refresh, which must not wait for long.
  * @param timeoutMs time limit for pods and servers to answer
- * @throws as `openDeployment`
+ * @throws the errors of `openDeployment`
  */
 export function openToLook(
   { target, password }: DeploymentInputs,

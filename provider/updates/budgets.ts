@@ -20,7 +20,7 @@ export async function tightenBudgets(target: DeploymentReference): Promise<void>
 }
 
 /**
- * Allows the eviction of as many pods of a cluster at a time as its shards allow.
+ * Allows the eviction of several pods of a cluster at a time. The shards of the cluster decide which pods.
  * @param verification a verification that passed
  * @throws Failure when the API server refuses the change
  */

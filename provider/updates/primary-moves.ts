@@ -42,8 +42,8 @@ export class PrimaryMoves {
   ) {}
 
   /**
-   * Routes clients to the proxies. Without Sentinels, routes clients to the designated pod. If an interrupted update
-   * has left a different pod as the primary, the designated pod first becomes the primary.
+   * Routes clients to the proxies if the deployment has Sentinels, and to the designated pod if it has none. If an
+   * interrupted update has left a different pod as the primary, the designated pod first becomes the primary.
    */
   async settle(): Promise<void> {
     const { kubernetes, target } = this;

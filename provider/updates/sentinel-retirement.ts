@@ -18,7 +18,7 @@ export interface SentinelChange {
 }
 
 /**
- * Stops Sentinels that are removed, before servers start without Sentinels. Otherwise the Sentinels could elect a
+ * Stops Sentinels that are removed, before servers start without Sentinels. Sentinels that still run could elect a
  * different primary than the designated primary. If the change is undone, the Sentinels run again. If the program is
  * killed half-way, no replica takes over from a failed primary until the next update, or until an update after a
  * refresh that finds that the Sentinels do not run.

@@ -27,8 +27,8 @@ export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReferenc
 type Inputs = Readonly<Record<string, unknown>>;
 
 /**
- * The Leases that this process holds. It renews them until it ends, because the update may still change objects after
- * the last handler. When nobody renews a Lease any more, the controller goes on after 60 s.
+ * The Leases that this process holds. The process renews the Leases until it ends, because the update may still change
+ * objects after the last handler. When nobody renews a Lease any more, the controller goes on after 60 s.
  */
 export class UpdateLeases {
   readonly #held = new Map<string, Promise<Lease | undefined>>();
@@ -38,8 +38,8 @@ export class UpdateLeases {
 
   /**
    * Takes the Lease of the deployment, if it has one, and waits while a controller repairs the deployment.
-   * @param inputs inputs of a resource: those of the former update, or those of this update
-   * @param wanted inputs of this update; undefined if it deletes the resource
+   * @param inputs inputs of a resource, from the former update or from this update
+   * @param wanted inputs of this update; undefined if this update deletes the resource
    * @throws Failure when the API server refuses, or the controller does not finish in time
    */
   async hold(inputs: Inputs, wanted: Inputs | undefined, context: HandlerContext): Promise<void> {
@@ -60,7 +60,7 @@ export class UpdateLeases {
   }
 }
 
-/** @returns undefined if the deployment has no controller yet, or none any more */
+/** Takes a Lease. @returns undefined if the deployment has no controller */
 async function take(
   target: KubernetesReference,
   lease: string,

@@ -129,10 +129,7 @@ function describeClass(className: string | undefined): string {
   return className === undefined ? "the default class" : `class ${className}`;
 }
 
-/**
- * Reason why zones cannot change. Nodes move to other zones by copying their data from other nodes: see
- * `EmptyNodeRepair`.
- */
+/** Reason why zones cannot change. Nodes move to other zones by copying their data from other nodes. */
 async function zoneRefusal({ kubernetes, before, after, bound }: Change): Promise<InputProblem | undefined> {
   const { name, shape, zones } = before.target;
   const { lost, gained } = zoneChange(zones, after.target.zones);

@@ -82,8 +82,8 @@ export class TypeReader {
   }
 
   /**
-   * Whether the type has the tag `@opaque`: programs only pass its values from one component's output to another's
-   * argument.
+   * Whether the type has the tag `@opaque`. Programs pass a value of such a type only from the output of a component to
+   * the argument of a component.
    */
   #isOpaque(type: ts.Type): boolean {
     return (type.isUnion() ? type.types : [type]).every((each) =>

@@ -90,8 +90,8 @@ export function podSettings(platform: PodPlatform, deployment: Pick<DeploymentCo
 }
 
 /**
- * Rules for the spread over machines. On EKS `preferred` becomes `required`. Otherwise Karpenter would start a machine
- * for each pod, but the scheduler would place two pods on the first machine that is ready.
+ * Rules for the spread over machines. On EKS `preferred` becomes `required`. With `preferred`, Karpenter would start a
+ * machine for each pod, but the scheduler would place two pods on the first machine that is ready.
  */
 function spreadOf({ type, hostAntiAffinity }: PodPlatform): Pick<Placement, "hostAntiAffinity" | "ownMachines"> {
   if (type !== "eks") return { hostAntiAffinity };

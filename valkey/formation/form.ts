@@ -58,7 +58,10 @@ async function formAroundPrimary(deployment: Deployment, options: FormationOptio
   return { ...result, changed: reconfigured || result.changed };
 }
 
-/** @throws BadInput for nodes without a zone, and for nodes that both stay and leave */
+/**
+ * The nodes of a deployment with their zones.
+ * @throws BadInput for nodes without a zone, and for nodes that both stay and leave
+ */
 function placedNodes({ name: deployment, nodes }: Deployment, { leaving = [] }: FormationOptions): PlacedNode[] {
   const placed = nodes.map(({ name, zone }) => ({ name, zone: zone ?? "" }));
   const unplaced = placed.filter(({ zone }) => zone === "").map(({ name }) => `${name}: its zone is unknown`);

@@ -16,7 +16,7 @@ export interface FormationSteps {
   readonly replicate: readonly { readonly node: string; readonly primary: string }[];
   /**
    * Names of primaries that must increase their epoch. Each of these primaries has a new replica. Some nodes can know
-   * this replica with a higher epoch than the epoch of the primary (see `firstEpochs`).
+   * this replica with a higher epoch than the epoch of the primary.
    */
   readonly bumpEpoch: readonly string[];
 }

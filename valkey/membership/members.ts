@@ -98,8 +98,8 @@ export function missingNodes({ node }: Member, info: ReadonlyMap<string, string>
 }
 
 /**
- * Message if the node sees that some slots are not served, or if the node's link to its primary is down. Undefined
- * otherwise.
+ * Message if the node sees that some slots are not served, or if the node's link to its primary is down. Undefined if
+ * neither is the case.
  */
 export async function missingService({ node, connection }: Member): Promise<string | undefined> {
   const [clusterText, replicationText] = await Promise.all([

@@ -55,8 +55,8 @@ function isGone({ topology, unhealthy }: ClusterView, id: string): boolean {
 
 /**
  * Names of nodes that came back without their data and have not completed their return. For such a node, one of two
- * conditions is true. Either the cluster knows the host of the node only with its former node ID, or the node has
- * already met some other nodes. The first label of the host is the name of the node.
+ * conditions is true. Either the cluster knows the host of the node only with the former ID of the node, or the node
+ * has already met some other nodes. The first label of the host is the name of the node.
  */
 export function returnedEmpty(states: readonly MemberState[]): string[] {
   const present = new Set(states.map(({ view }) => view.selfId));

@@ -158,7 +158,7 @@ class Lane {
     private readonly batch: KeyBatch,
   ) {}
 
-  /** @param databases number of databases of the source */
+  /** Opens the connection to a source. @param databases number of databases of the source */
   static async open(source: Member, databases: number, context: MigrationContext, batch: KeyBatch): Promise<Lane> {
     return new Lane(source, await connectPatiently(source, context), databases, context, batch);
   }

@@ -102,7 +102,7 @@ class Resize {
     return { changed: this.#changed, milliseconds: this.#deadline.elapsedMs };
   }
 
-  /** @returns the next state */
+  /** Runs the handler of a state. @returns the next state */
   #pass(state: ResizeState): Promise<ResizeState | "fitted"> {
     return this.#handlers[state]();
   }

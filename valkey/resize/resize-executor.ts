@@ -171,8 +171,9 @@ export class ResizeExecutor {
   }
 
   /**
+   * Makes new nodes meet the present nodes.
    * @param twice whether present nodes also meet the new nodes. If they do, the new nodes learn sooner which node
-   * serves which slots
+   *   serves which slots
    */
   async #meet(names: readonly string[], twice: boolean): Promise<void> {
     if (names.length === 0) return;

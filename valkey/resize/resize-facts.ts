@@ -35,7 +35,7 @@ export function halfJoinedNodes(states: readonly MemberState[], leaving: Readonl
   return [...new Set([...halfJoined, ...replicas].map(({ name }) => name))];
 }
 
-/** Former IDs of nodes that nodes without slots still remember. A node gets a new ID when it is reset. */
+/** Former node IDs that nodes without slots still remember. A node gets a new ID when it is reset. */
 export function formerIdentities(states: readonly MemberState[]): string[] {
   const found = states.flatMap((state) =>
     [...state.view.topology.nodes.values()].filter((known) => isFormerIdentity(states, state, known)),

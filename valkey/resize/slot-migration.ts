@@ -1,6 +1,6 @@
 /**
  * Migrates slots between primaries while clients use the slots. The migration is atomic if both servers support atomic
- * migration. Otherwise slots are migrated key by key.
+ * migration. If one of the servers does not support atomic migration, slots are migrated key by key.
  */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";

@@ -53,8 +53,8 @@ export async function formSentinels(
 }
 
 /**
- * Makes Sentinels forget replicas and Sentinels that no longer exist. Otherwise Sentinels would keep trying to reach
- * these replicas and Sentinels, and the missing Sentinels would count in votes.
+ * Makes Sentinels forget replicas and Sentinels that no longer exist. A Sentinel that does not forget them keeps trying
+ * to reach them, and counts the missing Sentinels in votes.
  *
  * Only one Sentinel forgets at a time, so that the other Sentinels can fail over in the meantime. Before each step, all
  * Sentinels must name the same primary and report no failure. If this function is interrupted, the next call does the

@@ -26,7 +26,7 @@ export interface SentinelView {
   }[];
   readonly otherSentinels: readonly { readonly endpoint: Endpoint; readonly flags: readonly string[] }[];
   readonly quorum: number;
-  /** The reply to SENTINEL CKQUORUM: true if enough Sentinels can be reached, otherwise the error message. */
+  /** The reply to SENTINEL CKQUORUM: true if enough Sentinels can be reached, and the error message if not. */
   readonly reachesQuorum: true | string;
 }
 

@@ -28,14 +28,19 @@ export function cannotReadDataOf(from: string, to: string): boolean {
 }
 
 /**
- * The minor version in a text: `9.1` for `9.1.2`. @param text as `lineOf` takes it @returns undefined if the text does
- * not begin with a version
+ * The minor version in a text: `9.1` for `9.1.2`.
+ * @param text a version, or the tag of an image
+ * @returns undefined if the text does not begin with a version
  */
 export function minorVersion(text: string): string | undefined {
   return lineOf(text)?.join(".");
 }
 
-/** @param text as `lineOf` takes it @returns undefined if the text does not begin with a version */
+/**
+ * The major version in a text: `9` for `9.1.2`.
+ * @param text a version, or the tag of an image
+ * @returns undefined if the text does not begin with a version
+ */
 export function majorVersion(text: string): number | undefined {
   return lineOf(text)?.[0];
 }

@@ -59,7 +59,7 @@ export class ViewSyntaxError extends Error {
 export class ViewParser {
   readonly #topologies = new Map<string, Topology>();
 
-  /** @throws ViewSyntaxError for a line in a different format, or if no line has the flag `myself` */
+  /** Parses a view. @throws ViewSyntaxError for a line in a different format, or if no line has the flag `myself` */
   parse(text: string): ClusterView {
     const lines = text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [parseLine(line.trim())]));
     const self = lines.find((line) => line.flags.has("myself"));

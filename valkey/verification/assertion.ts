@@ -117,7 +117,7 @@ function unobservedProblem(facts: NodeFacts, why: string): string {
 
 /**
  * Nodes with an unexpected value. If there is a wanted value, these are the nodes whose value differs from the wanted
- * value. Otherwise, these are the nodes whose value differs from the most common value.
+ * value. If there is no wanted value, these are the nodes whose value differs from the most common value.
  * @param name name of the value, for the messages
  */
 export function differencesOf(

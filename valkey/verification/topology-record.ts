@@ -41,7 +41,10 @@ export const topologySchema = z.strictObject({
   }),
 });
 export type TopologyRecord = z.infer<typeof topologySchema>;
-/** @param formationMs duration of the formation, milliseconds; null if this run did not form the deployment */
+/**
+ * The record of a verified deployment.
+ * @param formationMs duration of the formation, milliseconds; null if this run did not form the deployment
+ */
 export function topologyOf({ facts, verdict }: Verification, formationMs: number | null): TopologyRecord {
   const primaries = new Set(verdict.shards.map(({ primary }) => primary));
   const [first] = facts.nodes.flatMap(({ info }) => (info.known ? [serverVersion(info.value)] : []));

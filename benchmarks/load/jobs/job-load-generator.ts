@@ -66,7 +66,7 @@ export interface JobLoadGenerator<R> {
   readonly command: (run: R, index: number, runners: number) => readonly string[];
   /** Number of threads of the load generator. This number determines the CPU limit. */
   readonly threads: (run: R) => number;
-  /** @throws Failure if the output cannot be parsed */
+  /** Parses the output of one runner. @throws Failure if the output cannot be parsed */
   readonly parse: (text: string, run: R) => ParsedOutput;
 }
 

@@ -88,7 +88,7 @@ export interface JobPlan {
   readonly user: BenchmarkUser | undefined;
   /** TLS options without the TLS files, which are in the plan of the runners. */
   readonly tls: Pick<TlsFiles, "sni"> | undefined;
-  /** Seconds that a runner waits for the other runners at most. */
+  /** Longest time that a runner waits for the other runners, seconds. */
   readonly timeoutSeconds: number;
   /** Seconds after which Kubernetes ends the Job, even if this program no longer runs. */
   readonly deadlineSeconds: number;

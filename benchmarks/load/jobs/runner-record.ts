@@ -35,7 +35,7 @@ interface Counters {
   readonly childSeconds: number;
 }
 
-/** @throws Failure if the record is incomplete */
+/** Parses the record that a runner wrote. @throws Failure if the record is incomplete */
 export function parseRunnerRecord(text: string): RunnerRecord {
   const lines = text.split("\n");
   const phases: RunnerPhase[] = [];

@@ -45,7 +45,10 @@ export interface RunnerKeys {
   readonly record: (runner: number) => string;
 }
 
-/** @param prefix prefix of every key. In a cluster it contains a hash tag, because all keys must be on the same node */
+/**
+ * Names of the keys with which the runners of a Job wait for each other.
+ * @param prefix prefix of every key. In a cluster it contains a hash tag, because all keys must be on the same node
+ */
 export function runnerKeys(prefix: string): RunnerKeys {
   return {
     arrived: (phase) => `${prefix}:arrived:${phase}`,

@@ -16,9 +16,9 @@ export function runnerIndex(pod: Pod): number | undefined {
  * Checks that the runners work.
  * @param pods all pods, including pods that are being deleted
  * @param runners number of runners, once all of them have arrived. @default the number of pods
- * @throws LoadGeneratorFailure if the container of a runner failed. Its output lists all failed runners. Its
- *   `interrupted` is true if a pod was evicted or deleted, or lost with its machine (for example a spot machine),
- *   because the remaining runners would then send less load
+ * @throws LoadGeneratorFailure if the container of a runner failed. The output in the error lists all failed runners.
+ *   The field `interrupted` of the error is true if a pod was evicted, deleted, or lost with its machine (for example a
+ *   spot machine)
  */
 export function assertRunnersWork(pods: readonly Pod[], runners = 0): void {
   const failed = pods.flatMap((pod) => {

@@ -163,7 +163,7 @@ export class OpenLoopGenerator {
     });
   }
 
-  /** Closes all connections. This method is for a generator that did not run. */
+  /** Closes all connections of a generator whose `run` was never called. */
   close(): void {
     this.#close();
   }

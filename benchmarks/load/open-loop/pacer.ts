@@ -57,7 +57,7 @@ export class Pacer {
   /** Whether all intended times have passed. */
   isDone = false;
 
-  /** @param startMs time of the start, milliseconds since the epoch */
+  /** Creates a pacer that is not running yet. @param startMs time of the start, milliseconds since the epoch */
   constructor(
     private readonly startMs: number,
     private readonly callbacks: PacerCallbacks,
@@ -65,7 +65,7 @@ export class Pacer {
     this.#dueMs = callbacks.nextMs();
   }
 
-  /** @param done called when all intended times have passed */
+  /** Starts the loop. @param done called when all intended times have passed */
   start(done: () => void): void {
     this.#begunMs = this.#turnMs = epochMs();
     const turn = (): void => {

@@ -169,7 +169,10 @@ function commonTimeWarnings(runs: readonly OneRun[], fromMs: number, toMs: numbe
   return [{ code: "runners-apart", text }];
 }
 
-/** @throws LoadGeneratorFailure with the whole output if it does not contain exactly one report */
+/**
+ * The only report in a text. @throws LoadGeneratorFailure with the whole output if the text does not contain exactly
+ * one report
+ */
 function reportIn(text: string): LoadReport {
   try {
     return parseSingleReport(text);

@@ -191,7 +191,7 @@ function warningSamples(labels: Labels, warnings: ResultRow["warnings"]): Sample
 
 /**
  * A sample for each name. The value is 1 for names in `holding`, and 0 for all other names. The zeros are needed
- * because a query for the last value of a series could otherwise find a 1 from an earlier run.
+ * because without them, a query for the last value of a series could find a 1 from an earlier run.
  */
 function stateOf<T extends string>(labels: Labels, name: string, all: readonly T[], holding: readonly T[]): Sample[] {
   return all.map((each) => [{ ...labels, [name]: each }, Number(holding.includes(each))]);

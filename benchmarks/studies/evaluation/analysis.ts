@@ -85,7 +85,8 @@ export class StudyAnalysis {
 
   /**
    * Value of `other`, divided by value of `base`. If interleaved measurements exist, both values come from these
-   * measurements. Otherwise both values come from the rounds in which both treatments were measured.
+   * measurements. If there are no interleaved measurements, both values come from the rounds in which both treatments
+   * were measured.
    */
   ratio(base: Treatment, other: Treatment, test: string, metric: Metric): Ratio {
     const interleaved = this.#interleavedRates(base, other, test, metric);
@@ -140,8 +141,8 @@ export class StudyAnalysis {
   }
 
   /**
-   * The client or the machine, if one of the two limited at least half of a treatment's measurements. Undefined
-   * otherwise.
+   * The bottleneck of at least half of a treatment's measurements: the client or the machine. Undefined if neither of
+   * the two limited half of the measurements.
    */
   limitedBy(treatment: Treatment, test: string): "client" | "machine" | undefined {
     const records = this.recordsOf(treatment, test);

@@ -68,8 +68,8 @@ export function givenUpReason(treatment: Treatment, entries: readonly StudyLogEn
 }
 
 /**
- * Reason why the subject of a step was given up. Undefined if the subject was not given up. @param subject see
- * `stepSubject`
+ * Reason why the subject of a step was given up. Undefined if the subject was not given up.
+ * @param subject ID of a treatment, or `other beside base` for a pair
  */
 export function givenUpReasonOf(subject: string, entries: readonly StudyLogEntry[]): string | undefined {
   const own = entries

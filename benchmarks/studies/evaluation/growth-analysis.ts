@@ -18,7 +18,10 @@ export interface BytesPerEntry {
   readonly maxAtKeys: number;
 }
 
-/** @returns undefined if every sample has fewer than `MIN_KEYS` keys */
+/**
+ * The bytes per entry in the samples of a growing table.
+ * @returns undefined if every sample has fewer than `MIN_KEYS` keys
+ */
 export function bytesPerEntry({ samples }: TableGrowth): BytesPerEntry | undefined {
   const points = samples
     .filter(({ keys }) => keys >= MIN_KEYS)

@@ -1,6 +1,6 @@
 /** Trust policies of roles. Pure. */
 
-/** Trust policy of a role that pods of one cluster assume through EKS Pod Identity. */
+/** Trust policy of a role that pods of one EKS cluster assume through EKS Pod Identity. */
 export function podIdentityTrust(clusterArn: string): object {
   return {
     Version: "2012-10-17",

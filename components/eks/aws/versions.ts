@@ -6,7 +6,10 @@ export interface EksVersions {
   readonly kubernetes: string;
   /** Release of Amazon's AL2023 image, such as `20260714`, for the system machines and for every pool. */
   readonly machineImage: string;
-  /** Version of the kubelet in that release. AWS identifies the release of a node group by `KUBELET-MACHINEIMAGE`. */
+  /**
+   * Version of the kubelet in the release `machineImage`. AWS identifies the release of a node group by
+   * `KUBELET-MACHINEIMAGE`.
+   */
   readonly kubelet: string;
   readonly vpcCni: string;
   readonly kubeProxy: string;

@@ -21,9 +21,9 @@ export interface KarpenterArgs {
 const CHARTS = "oci://public.ecr.aws/karpenter";
 
 /**
- * Karpenter's CRDs and its controller. Pulumi deletes the controller first, then the CRDs, then the identity. A
- * resource whose machines Karpenter starts must depend on this component, so that the controller outlives the last
- * machine.
+ * Karpenter's CRDs and its controller. Pulumi deletes the controller first, then the CRDs, then the rights of the
+ * controller (`identity`). A resource whose machines Karpenter starts must depend on this component, so that the
+ * controller outlives the last machine.
  */
 export class Karpenter extends pulumi.ComponentResource {
   /**

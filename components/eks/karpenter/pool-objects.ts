@@ -16,9 +16,9 @@ export interface PoolCluster {
   readonly machineImage: string;
   /** Name of the machines' IAM role. */
   readonly nodeRole: pulumi.Input<string>;
-  /** IDs of the machines' subnets. @default those that are tagged for the cluster */
+  /** IDs of the machines' subnets. @default the subnets that are tagged for the cluster */
   readonly subnetIds?: readonly pulumi.Input<string>[] | undefined;
-  /** IDs of the machines' security groups. @default those that are tagged for the cluster */
+  /** IDs of the machines' security groups. @default the security groups that are tagged for the cluster */
   readonly securityGroupIds?: readonly pulumi.Input<string>[] | undefined;
   /** Tags of every machine, volume and network interface that Karpenter creates. @default none */
   readonly tags: Readonly<Record<string, string>>;
@@ -79,8 +79,8 @@ export interface NodePool {
 
 /**
  * Disruption budget that keeps Karpenter from replacing a machine because its pool or class has changed (drift).
- * Otherwise a changed tag, tuning, volume or image would drain servers with their data, or a load generator during a
- * measurement. Empty machines are still removed, because this budget applies only to the reason `Drifted`.
+ * Without this budget, a changed tag, tuning, volume or image would drain servers with their data, or a load generator
+ * during a measurement. Empty machines are still removed, because this budget applies only to the reason `Drifted`.
  */
 const KEEP_DRIFTED = { nodes: "0", reasons: ["Drifted"] };
 

@@ -16,10 +16,10 @@ const read = (file: string): string => readFileSync(join(__dirname, "user-data",
  * User data of an AL2023 machine: a MIME document with a shell script and a NodeConfig. cloud-init runs the script
  * before the kubelet starts. Karpenter merges the NodeConfig with its own.
  *
- * Transparent huge pages are off, because after a fork for a snapshot every written byte would otherwise copy a page of
- * 2 MiB. Memory is overcommitted, because the fork could otherwise fail. Both are settings of the machine, so no pod
- * needs privileges for them. somaxconn is not set: each pod has its own value, which starts at the kernel's default of
- * 4,096, whatever the machine's value is.
+ * Transparent huge pages are off, because with huge pages, every byte that is written after the fork for a snapshot
+ * copies a page of 2 MiB. Memory is overcommitted, because without overcommitment the fork can fail. Both are settings
+ * of the machine, so no pod needs privileges for them. somaxconn is not set: each pod has its own value, which starts
+ * at the kernel's default of 4,096, whatever the machine's value is.
  */
 export function userDataOf(tuning: Tuning): string {
   const interrupts = tuning.interruptCpus > 0 ? interruptScript(tuning.interruptCpus) : "";

@@ -84,7 +84,7 @@ export interface DeploymentArgs
   readonly tls?: TlsSource | undefined;
   /**
    * Whether all nodes may restart at once. TLS can be turned on or off only if this is true. The nodes keep their data.
-   * @default false: changes that need it are refused
+   * @default false: changes that need downtime are refused
    */
   readonly allowDowntime?: boolean | undefined;
   /** CPU and memory of each server. @default requests of 500m and 1Gi, limits of 2 and 1Gi */

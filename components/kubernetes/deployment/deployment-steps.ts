@@ -108,7 +108,7 @@ export class DeploymentSteps {
     this.servers = serverArgs(name, { ...args, users: this.#access.users }, this.password);
   }
 
-  /** Computes the consequences of each kind of failure, and logs a warning if one of them loses all data. */
+  /** Computes the consequences of each kind of failure, and logs a warning if a kind of failure loses all data. */
   survival(): readonly Survival[] {
     const { name, kind, parent } = this.request;
     const survives = deploymentSurvivals(kind, this.servers);

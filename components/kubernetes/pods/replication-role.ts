@@ -57,7 +57,7 @@ export function replicationRole(
 
 /**
  * Role of a Redis or Dragonfly server, for comparisons with Valkey. Pod 0 is the primary. A server starts without
- * asking others for newer data.
+ * asking other servers for newer data.
  */
 export function comparedRole(context: DeploymentContext): ServerRole {
   const { names, args } = context;

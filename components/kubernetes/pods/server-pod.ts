@@ -1,6 +1,6 @@
 /**
- * The pod of a server, for every topology and engine. A server's role contains the parts that differ between them.
- * Pure.
+ * The pod of a server, for every topology and engine. A server's role contains the parts that differ between topologies
+ * and engines. Pure.
  */
 import type { types } from "@pulumi/kubernetes";
 import { compact } from "../../../lib/compact";

@@ -11,7 +11,7 @@ export interface ServerPods {
   /** Name of the StatefulSet. Its pods are `NAME-0` … `NAME-(count − 1)`. */
   readonly statefulSet: string;
   readonly count: number;
-  /** Labels that select these pods and no others. */
+  /** Labels that select the pods of the deployment's servers and no other pods. */
   readonly selector: Readonly<Record<string, string>>;
   /** Name of the server's container in the pod. */
   readonly container: string;

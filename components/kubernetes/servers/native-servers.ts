@@ -30,7 +30,10 @@ export interface NativeServersPlan {
   readonly nodes: number;
   /** Text of the server's configuration file. */
   readonly config: string;
-  /** `config` without the settings that running servers accept. A change of this text restarts the pods one by one. */
+  /**
+   * Text of the server's configuration file without the settings that running servers accept. A change of this text
+   * restarts the pods one by one.
+   */
   readonly restarting: string;
   readonly scripts: ScriptSet;
   readonly role: ServerRole;

@@ -46,15 +46,16 @@ export interface ControlPlanePlan {
   /** Lowest tier that suffices for the machines and pods. A configured `tier` may be higher or lower. */
   readonly suggested: ControlPlaneTier;
   readonly machines: number;
-  /** Number of pods, including those that run on every machine. */
+  /** Number of pods, including the pods that run on every machine. */
   readonly pods: number;
   readonly needed: Capacity;
 }
 
 /**
+ * The tier of a control plane.
  * @param machines number of machines in the cluster, including system machines
  * @param pods number of pods of the stack
- * @param configured tier to use instead of the suggested one
+ * @param configured tier to use instead of the suggested tier
  */
 export function planControlPlane(
   machines: number,

@@ -38,7 +38,7 @@ const MACHINES = z
 /** Names of the known machine types, such as `r7g.large`. They belong to the current families of c, m and r. */
 export const MACHINE_TYPES: readonly string[] = Object.keys(MACHINES);
 
-/** @returns undefined if the type is not in the table */
+/** Finds a machine type by its name. @returns undefined if the type is not in the table */
 export function machineType(name: string): MachineType | undefined {
   return MACHINES[name];
 }
@@ -90,7 +90,7 @@ export interface Tuning {
 
 export const UNTUNED: Tuning = { interruptCpus: 0, staticCpus: false };
 
-/** Number of CPUs that no pod can get: 1 with static CPU management, otherwise 0. */
+/** Number of CPUs that no pod can get: 1 with static CPU management, and 0 without it. */
 export function reservedCpus({ staticCpus }: Tuning): number {
   return staticCpus ? 1 : 0;
 }
@@ -116,8 +116,8 @@ const MAX_VOLUMES = 26;
 const DAEMONS: AllocatableResources = { cpuMilli: 180, memoryMiB: 120, pods: 4, volumes: 0 };
 
 /**
- * Number of DaemonSet pods with their own address. Only ebs-csi-node has one; the others use the address of the
- * machine.
+ * Number of DaemonSet pods with their own address. Only ebs-csi-node has one; all other DaemonSet pods use the address
+ * of the machine.
  */
 export const DAEMON_ADDRESSES = 1;
 

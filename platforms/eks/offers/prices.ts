@@ -40,7 +40,7 @@ const TABLES: ReadonlyMap<string, PriceTable> = new Map(
 /** Regions with a price table. */
 export const PRICED_REGIONS: readonly string[] = [...TABLES.keys()];
 
-/** @returns undefined if there is no table for the region */
+/** Finds the prices of a region. @returns undefined if there is no table for the region */
 export function pricesOf(region: string): PriceTable | undefined {
   return TABLES.get(region);
 }

@@ -53,9 +53,9 @@ export interface MachinePlan {
 }
 
 /**
- * Plans machines for the groups, in sets (see `machine-sets.ts`). Owners are placed in the order of the configuration.
- * The groups of one owner join the first set that they can safely share. If there is no such set, they get a new set.
- * If the groups of one owner cannot even share machines with each other, each group gets its own set.
+ * Plans machines for the groups, in sets. Owners are placed in the order of the configuration. The groups of one owner
+ * join the first set that they can safely share. If there is no such set, they get a new set. If the groups of one
+ * owner cannot even share machines with each other, each group gets its own set.
  * @param prices prices of the region; undefined if there are none
  */
 export function planMachines(groups: readonly PodGroup[], pools: Pools, prices: PriceTable | undefined): MachinePlan {
@@ -107,7 +107,10 @@ class PoolSets {
     for (const groups of groupBy(members, keyOf).values()) this.#place(groups);
   }
 
-  /** @param groups groups of one owner. The groups name the same machine type, or no type */
+  /**
+   * Places the groups of one owner.
+   * @param groups groups of one owner. The groups name the same machine type, or no type
+   */
   #place(groups: readonly PodGroup[]): void {
     const [first, ...rest] = groups;
     if (first === undefined || this.#tryToJoin(groups, first) || this.#tryToOpen(groups, first)) return;

@@ -40,7 +40,7 @@ import { machineSetSelector } from "./pools";
 
 const INSTANCE_TYPE = "node.kubernetes.io/instance-type";
 
-/** Machines of one set. All are of the same type, and only the pods of these groups run on them. */
+/** Machines of one set. All machines are of the same type, and only the pods of `groups` run on them. */
 export interface MachineSet {
   /**
    * Name of the set. It is the label of the first group, so pods do not change when later deployments in the
@@ -50,8 +50,8 @@ export interface MachineSet {
   readonly pool: PoolName;
   readonly type: string;
   /**
-   * Whether pods must select the machine type. They must if the pool has several types and a machine must have room for
-   * several pods.
+   * Whether pods must select the machine type. Pods must select the type if the pool has several types and a machine
+   * must have room for several pods.
    */
   readonly pinsType: boolean;
   /** Names and labels of the groups, in the order of the configuration. */
@@ -84,7 +84,9 @@ export function nodeSelectorsOfMachineSets(
   );
 }
 
-/** Resources of the pods of a group that must fit on one machine: all pods if they are together, otherwise one. */
+/**
+ * Resources of the pods of a group that must fit on one machine: all pods if they must be together, and one pod if not.
+ */
 export function unitOf(group: PodGroup): AllocatableResources {
   return requestsOf(group, group.together === true ? group.pods.length : 1);
 }
@@ -99,7 +101,7 @@ export function fits(wanted: AllocatableResources, room: AllocatableResources): 
 }
 
 /**
- * The machines of a set with these groups; see the top of this file.
+ * The machines of a set with the given groups.
  * @param groups groups whose pods fit on a machine
  * @param room resources of one machine
  * @returns undefined if the needed machines depend on the order of binding

@@ -8,7 +8,7 @@ import { POOLS } from "./pools";
 import type { PriceTable } from "../offers/prices";
 import type { Problem } from "./problem";
 
-/** @param prices prices of the region; undefined if there are none */
+/** Problems with pools of machines. @param prices prices of the region; undefined if there are none */
 export function poolProblems(pools: Pools, prices?: PriceTable): Problem[] {
   return [
     ...POOLS.flatMap((pool) => typeProblems(pool, pools[pool], prices)),

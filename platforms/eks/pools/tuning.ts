@@ -21,7 +21,7 @@ export interface TunedServer {
   readonly backlog: string | undefined;
 }
 
-/** @param server the server on the machine; undefined for a load generator */
+/** Expected settings of a machine of a pool. @param server the server on the machine; undefined for a load generator */
 export function expectedTuning({ interruptCpus, staticCpus }: Tuning, server?: TunedServer): ExpectedTuning {
   const ownCpus = staticCpus ? server?.wholeCpus : undefined;
   return {

@@ -67,9 +67,10 @@ export function cachePrefix(clusterName: string): string {
 }
 
 /**
+ * Plans the images that machines pull from Docker Hub.
  * @param machines planned machines of the groups
  * @param addresses `one` if all machines leave the network through one address; `perZone` if each zone has its own
- * address
+ *   address
  */
 export function planImages(
   groups: readonly PodGroup[],

@@ -13,18 +13,19 @@ import { formatCount } from "../../../lib/units";
 const ADDRESSES_PER_OBJECT = 1000;
 
 export interface PolicyPeers {
-  /** Number of pods that a policy that selects pods would list as peers. */
+  /** Number of pods that a network policy would list as peers if it selected pods. */
   readonly pods: number;
-  /** CIDR block of the network, which policies use instead of pods; null if policies select pods. */
+  /** CIDR block of the network, if policies use the block instead of pods; null if policies select pods. */
   readonly cidr: string | null;
   /**
-   * Whether there are too many pods for policies that select pods, but the CIDR block of the existing network is
-   * unknown.
+   * Whether the CIDR block of the existing network is unknown, although policies need it because there are too many
+   * pods.
    */
   readonly unknownBlock: boolean;
 }
 
 /**
+ * Decides how network policies name their peers.
  * @param pods number of pods in the stack's namespace
  * @param cidr block of the network; undefined if the network exists already
  */

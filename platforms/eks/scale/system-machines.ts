@@ -55,7 +55,7 @@ const VOLUME_CONTROLLER_REPLICAS = 2;
  */
 const MANAGED_PODS = { small: 110, large: 250, vcpus: 30 };
 
-/** @param startedMachines number of machines that Karpenter starts */
+/** Plans the system machines. @param startedMachines number of machines that Karpenter starts */
 export function planSystem(
   { instanceType, machines }: SystemArgs,
   startedMachines: number,
@@ -123,7 +123,7 @@ function largestType(prices: PriceTable | undefined): string {
   return candidates(prices).at(-1)?.name ?? `${FAMILY}.large`;
 }
 
-/** Reasons why these machines do not have room for the system pods. */
+/** Reasons why the system machines do not have room for the system pods. */
 export function systemProblems(plan: SystemPlan, prices: PriceTable | undefined): Problem[] {
   const { instanceType, machines } = plan;
   const path = ["system", "instanceType"];

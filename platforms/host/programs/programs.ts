@@ -22,8 +22,9 @@ export interface Programs {
 }
 
 /**
- * Finds Valkey 8.0 or newer. If VALKEY_HOME is set, only this directory is searched. Otherwise these places are tried
- * in order: the PATH, packages that are already unpacked, and the packages of the distribution if the machine has apt.
+ * Finds Valkey 8.0 or newer. If VALKEY_HOME is set, only this directory is searched. If VALKEY_HOME is not set, these
+ * places are tried in order: the PATH, packages that are already unpacked, and the packages of the distribution if the
+ * machine has apt.
  * @param packages directory of unpacked packages
  * @throws BadInput with a reason for each place, and how to install Valkey
  */

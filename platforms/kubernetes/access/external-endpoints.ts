@@ -45,7 +45,7 @@ export async function awaitExternalEndpoints(
   throw new Failure(`after ${Math.round(timeoutMs / 1000)} s: ${reasons.join("; ")}`);
 }
 
-/** @returns the address of a Service, or the reason why it has none yet */
+/** Address of a Service for clients. @returns the address, or the reason why the Service has no address yet */
 async function endpointOf(
   kubernetes: KubernetesClient,
   namespace: string,

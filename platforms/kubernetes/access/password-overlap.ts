@@ -1,8 +1,8 @@
 /**
  * A Secret that pods read while two passwords are valid, in addition to the deployment's own Secret.
  *
- * It contains a file that replaces the file with the same name in the deployment's Secret. With this file, a server
- * that restarts accepts both passwords. The deployment's Secret contains only the new password.
+ * The Secret contains a file that replaces the file with the same name in the deployment's Secret. With this file, a
+ * server that restarts accepts both passwords. The deployment's Secret contains only the new password.
  */
 import { once } from "node:events";
 import { Failure } from "../../../lib/errors";
@@ -36,7 +36,7 @@ export async function publishOverlap(
   );
 }
 
-/** Whether the Secret exists. If so, servers that restart may accept an old password as well. */
+/** Whether the Secret exists. While it exists, servers that restart may accept an old password as well. */
 export async function overlapExists(
   kubernetes: KubernetesClient,
   namespace: string,

@@ -9,7 +9,10 @@ import type { Labels } from "../pods/running-pods";
 import { resourceName } from "../api/pod-diagnostics";
 import { formatLabelSelector, listPods, POD_NAME_LABEL } from "../pods/running-pods";
 
-/** Names of the objects, and labels of the pods to which Services can route. */
+/**
+ * Names of the objects by which clients and servers find the primary, and labels of the pods to which Services can
+ * route.
+ */
 export interface PrimaryLead {
   /** Names of the Services of the primary. Services that do not exist are skipped. */
   readonly services: readonly string[];

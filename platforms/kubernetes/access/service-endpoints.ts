@@ -23,7 +23,7 @@ export interface ClientWaysPlan {
   readonly access: NodeAccess;
   /** Domain at the end of cluster-wide DNS names. @default "cluster.local" */
   readonly clusterDomain?: string | undefined;
-  /** Whether this process can connect to the addresses of pods. @default false: it uses port-forwards */
+  /** Whether this process can connect to the addresses of pods. @default false: this process uses port-forwards */
   readonly isDirect?: boolean | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The Secret with the TLS files, and a check whether a deployment can use them. */
+/** The Secret with the TLS files, and a check whether a deployment can use these files. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { messageOf } from "../../../lib/errors";
 import { formatList } from "../../../lib/units";

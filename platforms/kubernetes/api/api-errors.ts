@@ -29,7 +29,7 @@ export function statusInError(error: unknown): ApiStatus | undefined {
   return parseStatus(error.code, body);
 }
 
-/** @param body body of the response, parsed or as text */
+/** Parses the body of a response that reports an error. @param body body of the response, parsed or as text */
 export function parseStatus(status: number, body: unknown): ApiStatus {
   const parsed = typeof body === "string" ? parseJson(body) : body;
   const message =
@@ -41,7 +41,10 @@ export function parseStatus(status: number, body: unknown): ApiStatus {
   return { code: status, message: message === "" ? `HTTP status ${status}` : message };
 }
 
-/** @param doing the request that failed, such as `reading the pods of namespace x` */
+/**
+ * A status as a sentence that says what to do.
+ * @param doing the request that failed, such as `reading the pods of namespace x`
+ */
 export function explainStatus({ code, message }: ApiStatus, doing: string, { context }: ApiServer): string {
   if (code === 401)
     return (
@@ -61,7 +64,7 @@ export function explainStatus({ code, message }: ApiStatus, doing: string, { con
   return `${doing}: ${message}`;
 }
 
-/** @param error error of the connection, or of the API server */
+/** An error as a sentence that says what to do. @param error error of the connection, or of the API server */
 export function explainApiError(error: unknown, doing: string, api: ApiServer): string {
   const refusal = statusInError(error);
   if (refusal !== undefined) return explainStatus(refusal, doing, api);

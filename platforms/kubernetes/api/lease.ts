@@ -55,9 +55,9 @@ export class Lease {
   }
 
   /**
-   * The other process that holds the Lease, if there is one. Call this method at intervals: it starts to measure the
-   * time without renewal, so that the time of a dead holder has passed when the Lease is needed.
-   * @throws as `acquire`
+   * The other process that holds the Lease, if there is one. Call this method at intervals. The first call starts to
+   * measure the time without renewal. So the time of a dead holder has passed when the Lease is needed.
+   * @throws the errors of `acquire`
    */
   async otherHolder(): Promise<string | undefined> {
     const found = await this.#read();
@@ -80,9 +80,11 @@ export class Lease {
   }
 
   /**
-   * Renews the Lease. It does not create the Lease: one that was deleted with its service account must not come back.
+   * Renews an existing Lease. A missing Lease is not created, because a Lease that was deleted together with its
+   * service account must not come back.
    * @returns the other holder, or that the Lease is gone; undefined if this process holds the Lease
-   * @throws as `acquire`; Failure when the Lease changed meanwhile, perhaps because this process wrote a note
+   * @throws the errors of `acquire`; Failure when the Lease changed meanwhile, perhaps because this process wrote a
+   *   note
    */
   async renew(): Promise<{ readonly other: string } | "gone" | undefined> {
     const found = await this.#read();
@@ -93,7 +95,7 @@ export class Lease {
     return undefined;
   }
 
-  /** Waits until this process holds the Lease. @throws as `acquire`; Failure when the time is up */
+  /** Waits until this process holds the Lease. @throws the errors of `acquire`; Failure when the time is up */
   async await(notes: LeaseNotes, timeoutMs: number, signal: AbortSignal, report: ReportProgress): Promise<void> {
     const until = Date.now() + timeoutMs;
     const take = async (): Promise<true | undefined> => {
@@ -161,7 +163,11 @@ export class Lease {
     return stop;
   }
 
-  /** Frees the Lease, if this process holds it. @param notes annotations to add or to change @throws as `acquire` */
+  /**
+   * Frees the Lease, if this process holds it.
+   * @param notes annotations to add or to change
+   * @throws the errors of `acquire`
+   */
   async release(notes: LeaseNotes = {}): Promise<void> {
     const found = await this.#read();
     if (found?.spec?.holderIdentity === this.holder) await this.#write(found, "", notes);
@@ -186,7 +192,7 @@ export class Lease {
     return seconds > this.seconds ? undefined : holder;
   }
 
-  /** @returns false if another process has changed the Lease since it was read */
+  /** Writes the Lease. @returns false if another process has changed the Lease since it was read */
   async #write(found: Plain<V1Lease> | undefined, holderIdentity: string, added: LeaseNotes): Promise<boolean> {
     const { namespace, lease: name } = this.name;
     const { coordination } = this.kubernetes;

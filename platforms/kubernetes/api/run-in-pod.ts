@@ -19,9 +19,10 @@ const eventMessage = (event: unknown): string =>
 const TIMEOUT_MS = 15_000;
 
 /**
+ * Runs a shell script in a running container.
  * @returns the output of the script
  * @throws Failure when the script cannot be run, fails or takes longer than 15 seconds. This program needs the right to
- * create pods/exec
+ *   create pods/exec
  */
 export async function runInPod(
   kubernetes: KubernetesClient,

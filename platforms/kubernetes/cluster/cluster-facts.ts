@@ -17,7 +17,10 @@ const DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class";
  */
 const KEPT_BY = "valkey-measured/kept-by";
 
-/** All facts that `unmetRequirements` judges. If the API server answers with an error, the fact is undefined. */
+/**
+ * All facts that `unmetRequirements` judges. A fact is undefined if the API server answers the request for it with an
+ * error.
+ */
 export async function readKubernetesFacts(kubernetes: KubernetesClient, namespace: string): Promise<KubernetesFacts> {
   const { core, storage, context } = kubernetes;
   const [there, machines, classes, grows, mayForward] = await Promise.all([

@@ -32,8 +32,9 @@ export class MachineSettingsReader {
   constructor(private readonly kubernetes: KubernetesClient) {}
 
   /**
+   * Reads the settings of a container's machine.
    * @param key key of the container. Only one of the containers with the same key is asked. @default namespace and name
-   * of the pod
+   *   of the pod
    * @throws Failure when the container or its machine cannot be read
    */
   read(container: PlacedContainer, key = `${container.namespace}/${container.pod}`): Promise<MachineSettings> {

@@ -21,7 +21,7 @@ export interface ServerRequirements extends MachineSelection {
 /** Requirements of a stack on a Kubernetes cluster. */
 export interface KubernetesRequirements {
   readonly namespace: string;
-  /** Whether the stack creates the namespace. Otherwise the namespace must exist. */
+  /** Whether the stack creates the namespace. A namespace that the stack does not create must exist. */
   readonly createsNamespace: boolean;
   readonly zones: readonly string[];
   /** Names of storage classes; null means the cluster's default class. */
@@ -39,7 +39,7 @@ export interface MachineSchedulingFacts {
   readonly name: string;
   readonly zone: string | undefined;
   readonly labels: Labels;
-  /** Taints, except those with the effect PreferNoSchedule. */
+  /** Taints, except taints with the effect PreferNoSchedule. */
   readonly taints: readonly { readonly key: string; readonly value?: string | undefined; readonly effect: string }[];
   readonly unschedulable: boolean;
 }
@@ -48,8 +48,8 @@ export interface MachineSchedulingFacts {
 export interface KubernetesFacts {
   readonly context: string;
   /**
-   * The namespace; null if it does not exist. The state `ends` means that it is being deleted. `keptBy` is the stack
-   * that keeps the namespace for its volumes.
+   * The namespace; null if it does not exist. The state `ends` means that the namespace is being deleted. `keptBy` is
+   * the stack that keeps the namespace for its volumes.
    */
   readonly namespace: { readonly state: "ends" | "lives"; readonly keptBy: string | undefined } | null | undefined;
   readonly machines: readonly MachineSchedulingFacts[] | undefined;
@@ -61,9 +61,10 @@ export interface KubernetesFacts {
 }
 
 /**
+ * Checks whether a Kubernetes cluster has what a stack requires.
  * @param stack this stack, which may have kept the namespace for its volumes earlier
  * @returns a sentence for each requirement that is not met. Requirements are skipped if this program may not read the
- * facts
+ *   facts
  */
 export function unmetRequirements(needs: KubernetesRequirements, facts: KubernetesFacts, stack: string): string[] {
   return [

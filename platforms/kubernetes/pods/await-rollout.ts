@@ -48,6 +48,7 @@ export interface OutdatedPod {
 export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string | undefined>;
 
 /**
+ * Repairs problems that keep pods from becoming ready.
  * @param pods all pods that are not being deleted
  * @param run whether the wanted number of pods exists and all run
  * @returns text that says what the step waits for; undefined when it waits for nothing
@@ -60,6 +61,7 @@ const EXPLAIN_MS = 2_000;
 const REVISION = "controller-revision-hash";
 
 /**
+ * Waits until the roll-out is complete.
  * @throws BadInput when there is no such StatefulSet
  * @throws Failure with the reason why pods are not ready, when the time is up or the problem is permanent
  */

@@ -35,7 +35,7 @@ export class PodChanges {
   ) {}
 
   /**
-   * Watches the pods of a StatefulSet until the signal is aborted. Meanwhile the API server may be away.
+   * Watches the pods of a StatefulSet until the signal is aborted. The API server may be unreachable for a time.
    * @param log prints a line: why the pods cannot be watched
    */
   static watch(
@@ -50,7 +50,7 @@ export class PodChanges {
     return changes;
   }
 
-  /** Waits for the next change. A change since the last call counts, so that none is missed. */
+  /** Waits for the next change. A change since the last call counts, so that no change is missed. */
   async next(signal: AbortSignal): Promise<void> {
     if (!this.#hasChanged)
       await new Promise<void>((resolve) => {
@@ -75,7 +75,10 @@ export class PodChanges {
     }
   }
 
-  /** @throws when the API server refuses the watch or cannot be reached */
+  /**
+   * Watches the pods until the API server ends the watch. @throws when the API server refuses the watch or cannot be
+   * reached
+   */
   async #watchOnce(signal: AbortSignal): Promise<void> {
     const { namespace, statefulSet } = this.set;
     const { Watch } = await import("@kubernetes/client-node");

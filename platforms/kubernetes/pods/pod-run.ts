@@ -102,7 +102,11 @@ async function awaitEnd(
   }
 }
 
-/** @returns text that the container wrote; undefined while the pod runs @throws Failure when the pod failed */
+/**
+ * The result of a pod.
+ * @returns text that the container wrote; undefined while the pod runs
+ * @throws Failure when the pod failed
+ */
 function resultOf({ status }: V1Pod): string | undefined {
   const ended = status?.containerStatuses?.[0]?.state?.terminated;
   if (ended === undefined) return undefined;

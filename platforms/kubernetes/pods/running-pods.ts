@@ -16,7 +16,7 @@ export type Labels = Readonly<Record<string, string>>;
 /** Label with the pod's name that a StatefulSet gives each of its pods. */
 export const POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name";
 
-/** Selection of pods: the pods of a StatefulSet, or all pods with these labels. */
+/** Selection of pods: the pods of a StatefulSet, or all pods with the given labels. */
 export type PodSelection = { readonly statefulSet: string } | { readonly labels: Labels };
 
 export interface ExpectedPods {
@@ -53,9 +53,9 @@ const NO_LOG = /^(unable to retrieve container logs|failed to try resolving syml
 export class PodsNotRunning extends Failure {}
 
 /**
- * Labels that select the pods.
+ * Labels that all selected pods have, and no other pods.
  * @throws BadInput when neither the StatefulSet nor a copy of it exists, or when the StatefulSet selects pods by more
- * than labels
+ *   than labels
  */
 export async function readPodLabels(
   kubernetes: KubernetesClient,
@@ -119,9 +119,10 @@ export class PodWatch {
   }
 
   /**
+   * Reads and judges the pods once.
    * @returns all pods, in the order of their ordinals, and whether the wanted number of pods exists and all run
    * @throws PodsNotRunning with the reason, when the time limit has passed or as soon as waiting cannot help; the
-   * signal's reason
+   *   signal's reason
    */
   async poll(): Promise<{ readonly pods: readonly V1Pod[]; readonly run: boolean }> {
     const { count, container, namespace } = this.wanted;
@@ -154,7 +155,7 @@ export class PodWatch {
 /**
  * Waits until the expected number of pods runs.
  * @returns the pods in the order of their ordinals
- * @throws as `PodWatch.poll`
+ * @throws the errors of `PodWatch.poll`
  */
 export async function awaitPods(
   kubernetes: KubernetesClient,

@@ -23,7 +23,7 @@ interface ZoneSpread {
 }
 
 /**
- * Constraint that spreads the pods with these labels evenly over the zones.
+ * Constraint that spreads the pods with the given labels evenly over the zones.
  * @param ownMachines whether an autoscaler starts machines for these pods only
  */
 export function zoneSpread(labels: Labels, zones: readonly string[], ownMachines: boolean): ZoneSpread {

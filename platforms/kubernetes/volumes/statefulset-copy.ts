@@ -11,7 +11,7 @@ export const OPERATION = "operation";
 
 export const copyName = (statefulSet: string): string => `${statefulSet}-volumes`;
 
-/** @returns undefined when the StatefulSet has no copy */
+/** Finds the copy of a StatefulSet. @returns undefined when the StatefulSet has no copy */
 export function findCopy(
   kubernetes: KubernetesClient,
   { namespace, statefulSet }: StatefulSetName,

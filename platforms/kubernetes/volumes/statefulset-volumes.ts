@@ -42,7 +42,7 @@ export async function claimsOfSet(
   return items.filter((claim) => isOrdinalOf(resourceName(claim), `${template}-${statefulSet}`));
 }
 
-/** @returns undefined if there is no such StatefulSet */
+/** Finds a StatefulSet by its name. @returns undefined if there is no such StatefulSet */
 export function findStatefulSet(
   kubernetes: KubernetesClient,
   { namespace, statefulSet: name }: StatefulSetName,

@@ -141,7 +141,7 @@ export const failureSchema = z.discriminatedUnion("fault", [
 /** One scenario, parsed. */
 export type ScenarioConfig = z.infer<typeof failureSchema>;
 
-/** Scenarios of a stack without this section: each fault once, except `scale`. */
+/** Scenarios of a stack without the section `failures`: each fault once, except `scale`. */
 export const DEFAULT_SCENARIOS: Readonly<Record<string, unknown>> = Object.fromEntries(
   FAULT_KINDS.filter((kind) => kind !== "scale").map((kind) => [kind, { fault: kind }]),
 );

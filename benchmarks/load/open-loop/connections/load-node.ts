@@ -127,7 +127,7 @@ export class LoadNode {
     }
   }
 
-  /** Closes all connections for good. */
+  /** Closes all connections, and does not open them again. */
   close(): void {
     this.#isClosed = true;
     for (const timer of this.#timers) clearTimeout(timer);
@@ -144,7 +144,7 @@ export class LoadNode {
     }
   }
 
-  /** @param retryMs time until the next attempt if this attempt fails */
+  /** Opens one connection. @param retryMs time until the next attempt if this attempt fails, milliseconds */
   #connect(retryMs: number): void {
     let wasReady = false;
     const connection = new LoadConnection(this.options, {
