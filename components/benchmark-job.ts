@@ -57,8 +57,8 @@ export interface BenchmarkJobArgs extends MeasuringArgs {
   /** Mixed workloads by name, measured after the tests. @default none */
   readonly workloads?: Readonly<Record<string, MixedWorkloadArgs>> | undefined;
   /**
-   * Search for the highest load that meets a latency objective. It runs after all other measurements. @default no
-   * search
+   * Search for the highest load that meets a latency objective. It runs after all other measurements.
+   * @default no search
    */
   readonly capacity?: BenchmarkCapacityArgs | undefined;
 }

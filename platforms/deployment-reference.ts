@@ -145,7 +145,8 @@ export async function openPodDeployment(
 }
 
 /**
- * Opens the pods that run at this moment, without waiting for the other pods. @throws the errors of `openDeployment`
+ * Opens the pods that run at this moment, without waiting for the other pods.
+ * @throws the errors of `openDeployment`
  */
 export async function openRunningPart(
   kubernetes: KubernetesClient,

@@ -189,6 +189,6 @@ export const Measurement = resource<MeasurementInputs, MeasurementOutputs>("Meas
 /**
  * The wait for the deletion of volumes. Kubernetes deletes a claim before its volume, and the controller that deletes
  * the volume runs in the Kubernetes cluster. So this resource is declared between the cluster and the namespace. When
- * both are destroyed, the cluster is deleted only after the volumes are gone.
+ * the stack is destroyed, the cluster is deleted only after the volumes are gone.
  */
 export const VolumeDeletionWait = resource<VolumeDeletionWaitInputs>("VolumeDeletionWait", {});

@@ -11,8 +11,8 @@ import { parseFlatReply } from "./topology/info";
 export const ZONE_DIRECTIVE = "availability-zone";
 
 /**
- * Whether servers of a version have the directive. @param version version as the server prints it, or as an image's tag
- * contains it: `8.1.4`
+ * Whether servers of a version have the directive.
+ * @param version version as the server prints it, or as an image's tag contains it: `8.1.4`
  */
 export function supportsZoneDirective(version: string): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)/.exec(version) ?? [];

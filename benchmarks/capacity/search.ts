@@ -21,7 +21,7 @@ export interface SearchPlan {
   readonly precision: number;
   /**
    * Highest number of times that the resulting rate is offered again. The rate must meet the objective in more than
-   * half of these probes. The next higher rate must miss the objective in at least half of its probes.
+   * half of these repetitions. The next higher rate must miss the objective in at least half of its probes.
    */
   readonly confirmations: number;
 }

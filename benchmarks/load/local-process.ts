@@ -1,6 +1,6 @@
 /**
- * Runs a load generator as one process on this machine. During the run, it samples the CPU use of the process and of
- * the machine.
+ * Runs a load generator as one process on this machine. During the run, this file samples the CPU use of the process
+ * and of the machine.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { epochMs } from "../../lib/clock";

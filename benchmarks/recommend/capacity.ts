@@ -1,4 +1,4 @@
-/** Measured capacity of one primary for reads, writes, and mixes of both. Pure. */
+/** Measured capacity of one primary for reads, for writes, and for mixes of reads and writes. Pure. */
 import { counted, formatCount } from "../../lib/units";
 import type { ResultRow } from "../results/rows";
 import { resultRows } from "../results/rows";
@@ -6,9 +6,9 @@ import type { CapacityLoad, CapacityRecord, Results } from "../results/schema";
 
 /** A measured rate with its confidence interval and its source. */
 export interface MeasuredCapacity {
-  /** Lower end of the interval: requests per second of one primary at full speed. */
+  /** Lower end of the confidence interval: requests per second of one primary at full speed. */
   readonly perPrimary: number;
-  /** Upper end of the interval: requests per second of one primary at full speed. */
+  /** Upper end of the confidence interval: requests per second of one primary at full speed. */
   readonly perPrimaryHigh: number;
   /** Origin of the rate, such as `GET of cluster, 20261121-090000`. */
   readonly source: string;

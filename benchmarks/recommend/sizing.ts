@@ -75,7 +75,7 @@ function architectureOf(platform: string): string {
 
 /**
  * Requests per second that each primary is allowed to get. If a measured rate met the objective, the result is based on
- * this rate. Otherwise, it is based on a modelled rate.
+ * this rate. If no measured rate met the objective, the result is based on a modelled rate.
  */
 export function usableRate({ need: { p99Ms, pipeline }, capacity, sustained }: Basis): number {
   const free = USE * capacity;

@@ -53,7 +53,7 @@ const capacitySchema = z.strictObject({
     z.strictObject({
       rate: countSchema,
       probes: countSchema,
-      /** Number of probes at this rate that met the objective. */
+      /** Number of probes at the offered rate that met the objective. */
       held: countSchema,
       /** Answered requests per second. */
       achieved: countSchema,

@@ -38,8 +38,8 @@ const BUSY_MACHINE = 0.95;
 const IN_FLIGHT = 0.8;
 
 /**
- * Finds the bottleneck of a load. It is the CPU of the generator, of a server, or of the machine that the two share. If
- * the CPU use of the generator is unknown, the number of requests in flight is used.
+ * Finds the bottleneck of a load. It is the CPU of the generator, of a server, or of the machine on which the generator
+ * and the servers run. If the CPU use of the generator is unknown, the number of requests in flight is used.
  */
 export function bottleneckOf(record: BottleneckEvidence): Bottleneck {
   const { cpu } = record;

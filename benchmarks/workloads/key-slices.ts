@@ -1,6 +1,6 @@
 /**
- * The keys that a test needs on one primary. These keys are divided into slices. One call of the script fills, counts
- * or removes one slice. Pure.
+ * The keys that a test needs on one primary. These keys are divided into slices. One call of the script prefill.lua
+ * fills, counts or removes one slice. Pure.
  */
 import type { SlotRange } from "../../valkey/topology/slots";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
@@ -18,7 +18,7 @@ export interface PrefillSize {
   readonly stock: number;
 }
 
-/** The action that a call of the script performs on its slice. */
+/** The action that a call of the script prefill.lua performs on its slice. */
 export type SliceAction = "fill" | "count" | "remove";
 
 /** Argument of prefill.lua. It describes the keys of a slice. */
@@ -61,7 +61,10 @@ export interface KeyExtent {
 /** Slots of a primary. Undefined in replication mode. */
 type Slots = readonly SlotRange[] | undefined;
 
-/** Number of keys or elements that one call of the script writes. A call occupies the server for a few milliseconds. */
+/**
+ * Number of keys or elements that one call of the script prefill.lua writes. A call occupies the server for a few
+ * milliseconds.
+ */
 export const SLICE_KEYS = 2_000;
 
 /** The keys that a prefill writes on the primary with the given slots. */
@@ -103,7 +106,7 @@ export function expectedKeys(extent: KeyExtent, slots: Slots): number | undefine
   return keyInfixes(slots).length * (isNumbered(extent) ? extent.count : 1);
 }
 
-/** Slices that together cover the extent. Each slice is for one call of the script. */
+/** Slices that together cover the extent. Each slice is for one call of the script prefill.lua. */
 export function keySlices(action: SliceAction, extent: KeyExtent, slots: Slots): KeySlice[] {
   const { kind, family, value, valueSizes, isUntagged } = extent;
   const infixes = isUntagged ? [""] : keyInfixes(slots);

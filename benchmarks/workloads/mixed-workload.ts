@@ -44,7 +44,10 @@ export type KeyDistribution =
 export type ValueSizes =
   | { readonly sizes: "fixed"; readonly bytes: number }
   | { readonly sizes: "uniform"; readonly min: number; readonly max: number }
-  /** A log-normal distribution with this median and this standard deviation of the logarithm, limited to `max`. */
+  /**
+   * A log-normal distribution with the given median and the given standard deviation of the logarithm, limited to
+   * `max`.
+   */
   | { readonly sizes: "lognormal"; readonly median: number; readonly sigma: number; readonly max: number }
   | { readonly sizes: "weighted"; readonly list: readonly { readonly bytes: number; readonly weight: number }[] };
 

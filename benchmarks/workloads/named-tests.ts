@@ -242,7 +242,7 @@ export function commandsOfTest({ command, commands = [command] }: NamedTest): re
   return commands;
 }
 
-/** The test with this name. */
+/** The test with the given name. */
 export function namedTest(name: TestName): NamedTest {
   return NAMED_TESTS[name];
 }

@@ -21,7 +21,7 @@ export interface PrimaryNode {
   readonly connection: Connection;
   /** Slots of the primary. Undefined in replication mode. */
   readonly slots: readonly SlotRange[] | undefined;
-  /** Number of replicas of this primary. */
+  /** Number of replicas of the primary. */
   readonly replicas: number;
 }
 

@@ -17,7 +17,7 @@ export class StorageClasses extends pulumi.ComponentResource {
   /** Classes by name. Resources with claims depend on the class. */
   readonly classes: Readonly<Record<StorageClassName, k8s.storage.v1.StorageClass>>;
 
-  /** Storage classes with these tags. @param tags AWS tags of every volume */
+  /** Storage classes of a cluster. @param tags AWS tags of every volume */
   constructor(
     name: string,
     { tags }: { readonly tags: Readonly<Record<string, string>> },

@@ -124,9 +124,9 @@ export interface Placement {
    */
   readonly zones: readonly string[];
   /**
-   * Whether an autoscaler such as Karpenter starts machines only for these pods. With `true`, if the nodes cannot be
-   * spread evenly, the first zones in `zones` get one node more than the others, as long as machines are available in
-   * these zones.
+   * Whether an autoscaler such as Karpenter starts machines only for the deployment's pods. With `true`, if the nodes
+   * cannot be spread evenly, the first zones in `zones` get one node more than the others, as long as machines are
+   * available in these zones.
    * @default false
    */
   readonly ownMachines?: boolean | undefined;
@@ -242,6 +242,6 @@ export interface TlsSource {
 
 export interface CertificateIssuer {
   readonly name: string;
-  /** Kind of the issuer. @default "Issuer", which is an object of the namespace */
+  /** Kind of the issuer. An `Issuer` is an object of the namespace. @default "Issuer" */
   readonly kind?: "Issuer" | "ClusterIssuer" | undefined;
 }

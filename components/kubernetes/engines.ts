@@ -15,8 +15,8 @@ export const ENGINE_PROGRAMS: Readonly<
 };
 
 /**
- * The engine, which must be an engine with directives. @throws Error for Dragonfly, which reads flags; callers handle
- * Dragonfly before this call
+ * Checks that an engine reads directives, and returns the engine.
+ * @throws Error for Dragonfly, because Dragonfly reads flags. Callers handle Dragonfly before this call
  */
 export function directiveEngine(engine: Engine | undefined): DirectiveEngine {
   if (engine === "dragonfly") throw new Error("Dragonfly reads flags, not directives");

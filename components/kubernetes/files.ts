@@ -15,8 +15,8 @@ import type { SecretFiles } from "./server-config";
 export type Files = pulumi.Input<Readonly<Record<string, pulumi.Input<string>>>>;
 
 /**
- * Creates a ConfigMap with files. @returns the resource on which other resources depend. This resource is complete when
- * the files exist
+ * Creates a ConfigMap with files.
+ * @returns the resource on which other resources depend. This resource is complete when the files exist
  */
 export function createConfigMap(
   name: string,

@@ -11,13 +11,13 @@ export interface ObjectNames {
   readonly headless: string;
   /** Service through which clients reach the deployment. */
   readonly client: string;
-  /** ConfigMap with the name of the primary's pod. For Redis and Dragonfly it is a Service, which routes to pod 0. */
+  /** ConfigMap with the name of the primary's pod. For Redis and Dragonfly it is a Service that routes to pod 0. */
   readonly primary: string;
-  /** Service for reads, which routes to every ready pod. It exists only in replication mode. */
+  /** Service for reads. It routes to every ready pod, and exists only in replication mode. */
   readonly read: string;
   /** Service of the primary for clients outside the Kubernetes cluster. */
   readonly external: string;
-  /** Service for reads by clients outside the Kubernetes cluster, which routes to every ready pod. */
+  /** Service for reads by clients outside the Kubernetes cluster. It routes to every ready pod. */
   readonly externalRead: string;
   /** ConfigMap with the addresses that nodes announce to clients, one file per pod. It exists only in cluster mode. */
   readonly announced: string;

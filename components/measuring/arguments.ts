@@ -6,8 +6,8 @@ import type { Mode } from "../../valkey/node";
 import type { OptionalAssertion } from "../../valkey/verification/facts";
 
 /**
- * A deployment of this package. `ValkeyCluster`, `ValkeyReplication`, `EngineDeployment` and `HostDeployment` have
- * these outputs. If you pass the component itself, the measurement waits until the component is verified.
+ * A deployment of this package. `ValkeyCluster`, `ValkeyReplication`, `EngineDeployment` and `HostDeployment` have the
+ * outputs in this interface. If you pass the component itself, the measurement waits until the component is verified.
  */
 export interface MeasurementTarget {
   /** Reference by which load generators reach the servers. Not secret. */

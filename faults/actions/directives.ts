@@ -30,8 +30,8 @@ export async function setDirectives(injector: FaultInjector, settings: ReadonlyM
 }
 
 /**
- * Resets each directive of the scenario to the value that the deployment sets. If the deployment does not set the
- * directive, it is reset to Valkey's default.
+ * Resets each directive of the scenario to the value that the deployment sets. A directive that the deployment does not
+ * set is reset to Valkey's default.
  * @throws Failure that names the node that refuses a directive
  */
 export async function resetDirectives(

@@ -5,8 +5,8 @@ import type { FaultContext } from "./fault-context";
 import { handOver } from "./hand-over";
 
 /**
- * Restarts replicas first and then primaries. Before a primary restarts, it hands its role over to a replica. Each
- * restart begins only when the deployment is as redundant as before the first restart.
+ * Restarts replicas first and then primaries. Before the restart of a primary, the primary hands its role over to a
+ * replica. Each restart begins only when the deployment is as redundant as before the first restart.
  * @param home directory of the new programs, for an upgrade; undefined if the programs stay the same
  */
 export async function rollingRestart(home: string | undefined, context: FaultContext): Promise<void> {

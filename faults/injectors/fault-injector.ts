@@ -28,8 +28,8 @@ export interface FaultInjector {
   readonly dial: (endpoint: Endpoint, timeoutMs: number) => Promise<Connection>;
   readonly unmetPrecondition: PreconditionCheck;
   /**
-   * Ends nodes with SIGKILL, or with the action that is most like SIGKILL on the platform. @returns when the nodes have
-   * ended
+   * Ends nodes with SIGKILL, or with the action that is most like SIGKILL on the platform.
+   * @returns when the nodes have ended
    */
   readonly kill: (nodes: readonly string[]) => Promise<void>;
   /** Ends a node in an orderly way. @returns when the node has ended */
@@ -38,7 +38,7 @@ export interface FaultInjector {
   readonly start: (nodes: readonly string[], options: StartOptions) => Promise<void>;
   readonly freeze: (nodes: readonly string[]) => Promise<void>;
   readonly thaw: (nodes: readonly string[]) => Promise<void>;
-  /** Cuts the network between these nodes and all other nodes. */
+  /** Cuts the network between the given nodes and all other nodes. */
   readonly cut: (nodes: readonly string[]) => Promise<void>;
   /** Heals the cut, if there is one. @throws Failure if the cut cannot be healed; `restore` tries again later */
   readonly healCut: () => Promise<void>;

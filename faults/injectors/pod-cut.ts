@@ -70,7 +70,7 @@ export function showsCut(clusterNodes: string): boolean {
 }
 
 /**
- * Labels the pods and applies both policies.
+ * Cuts pods off: puts a label on these pods, and applies the two policies of the cut.
  * @throws Failure if the policy does not exist or may not be changed. `healPodCut` then reverses the changes that were
  *   made
  */

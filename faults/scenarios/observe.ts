@@ -28,7 +28,7 @@ export interface ScenarioObservation {
   readonly context: FaultContext;
 }
 
-/** Creates the client and the observer. Phase `inject` starts both. */
+/** Creates the client and the observer. Phase `inject` starts the client and the observer. */
 export function createObservation(run: ScenarioRun, { before }: PreparedScenario): ScenarioObservation {
   const { injector, scenario, shape, signal, report } = run;
   const { mode } = injector.deployment;

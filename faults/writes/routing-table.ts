@@ -50,7 +50,7 @@ export class RoutingTable {
     this.#connections = new ConnectionPool(dial);
   }
 
-  /** The known owner of a slot; in replication mode the primary. Undefined if this node is not known. */
+  /** The known owner of a slot; in replication mode the primary. Undefined if the owner is not known. */
   owner(slot: number): Endpoint | undefined {
     return this.#owners[this.#indexOf(slot)]?.endpoint;
   }
@@ -67,7 +67,7 @@ export class RoutingTable {
     this.#soon.abort();
   }
 
-  /** Asks all nodes for their views once. After that, it refreshes the table at intervals until `close`. */
+  /** Asks all nodes for their views once. After that, the method refreshes the table at intervals until `close`. */
   async open(): Promise<void> {
     if (this.mode === "cluster") await Promise.allSettled(this.nodes().map((node) => this.#askForView(node)));
     else await this.#findPrimary();
@@ -132,7 +132,8 @@ export class RoutingTable {
   }
 
   /**
-   * Number of replicas that a node reports. @returns undefined when the node is not a primary or does not reply in time
+   * Number of replicas that a node reports.
+   * @returns undefined when the node is not a primary or does not reply in time
    */
   async #countReplicasInTime(endpoint: Endpoint): Promise<{ endpoint: Endpoint; replicas: number } | undefined> {
     const counted = this.#countReplicas(endpoint).catch(() => undefined);

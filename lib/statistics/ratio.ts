@@ -52,7 +52,7 @@ export function pairedRatio(pairs: readonly PairedValues[], precision: number, a
   );
 }
 
-/** Ratio from an interval of logarithms. @param mean logarithm of the ratio if there is no interval */
+/** Ratio from an interval of logarithms. @param mean logarithm of the ratio that is used if there is no interval */
 export function ratioOf(
   interval: ConfidenceInterval | undefined,
   mean: number | undefined,

@@ -171,7 +171,8 @@ export class CheckpointLog<Header, Entry> {
   }
 
   /**
-   * Appends an entry. When this method returns, the entry is on disk. @throws Failure when the entry cannot be written
+   * Appends an entry. When this method returns, the entry is on disk.
+   * @throws Failure when the entry cannot be written
    */
   add(entry: Entry): void {
     this.writeLine(entry);
@@ -179,8 +180,8 @@ export class CheckpointLog<Header, Entry> {
   }
 
   /**
-   * Appends a header or an entry as a line, but does not add it to `entries`. @throws Failure when the line cannot be
-   * written
+   * Appends a header or an entry as a line, but does not add it to `entries`.
+   * @throws Failure when the line cannot be written
    */
   writeLine(line: Header | Entry): void {
     try {

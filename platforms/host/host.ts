@@ -207,7 +207,7 @@ export class Host {
     await signalServers(this.#registry.named(deployment, names), signal);
   }
 
-  /** Marks the exit of these servers as expected from now on, whatever causes it. */
+  /** Marks the exit of the given servers as expected from now on, whatever causes it. */
   expectExit(deployment: string, names: readonly string[]): void {
     this.#launcher.expectExit(this.#registry.named(deployment, names));
   }

@@ -63,7 +63,7 @@ export class ServerLauncher {
     this.registry.replace(deployment, await this.#launch(starts, signal, options.programs));
   }
 
-  /** Marks the exit of these servers as expected from now on, whatever causes it. */
+  /** Marks the exit of the given servers as expected from now on, whatever causes it. */
   expectExit(servers: readonly ServerProcess[]): void {
     for (const server of servers) this.#expected.add(server);
   }

@@ -1,6 +1,6 @@
 /**
- * Finds free ports on the loopback address. To test whether a port is free, it binds the port. It avoids the kernel's
- * range of ports for outgoing connections.
+ * Finds free ports on the loopback address. To test whether a port is free, the functions bind the port. They avoid the
+ * kernel's range of ports for outgoing connections.
  */
 import { randomInt } from "node:crypto";
 import { readFileSync } from "node:fs";

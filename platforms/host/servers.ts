@@ -157,7 +157,7 @@ async function answers({ plan, port, process }: ServerProcess): Promise<boolean>
 }
 
 /**
- * Stops a server with SIGTERM. If it still runs after a grace period, it gets SIGKILL.
+ * Stops a server with SIGTERM. A server that still runs after a grace period gets SIGKILL.
  * @returns when the server has ended
  */
 export async function stopServer({ process }: Pick<ServerProcess, "process">): Promise<void> {

@@ -178,8 +178,9 @@ async function removeRules(rule: PartitionRule): Promise<void> {
 const NO_SUCH_RULE = 1;
 
 /**
- * Runs a command. @returns true if it succeeded; false if it failed with the status `expected` @throws Failure if it
- * failed with a different status
+ * Runs a command.
+ * @returns true if it succeeded; false if it failed with the status `expected`
+ * @throws Failure if it failed with a different status
  */
 async function system(command: string, args: readonly string[], expected = 0): Promise<boolean> {
   try {

@@ -37,8 +37,8 @@ export interface ExternalAddressesOutputs {
   /** `HOST:PORT` of each Service. */
   readonly endpoints: readonly string[];
   /**
-   * Files by name. When the server of a pod starts, it includes the file of its pod. In replication mode there are no
-   * files.
+   * Configuration files with the addresses that nodes announce, by file name. When the server of a pod starts, it
+   * includes the file of its pod. In replication mode there are no files.
    */
   readonly files: Readonly<Record<string, string>>;
   /** Differences that `pulumi refresh` found, one sentence for each; empty if it found no differences. */

@@ -1,5 +1,5 @@
 /**
- * Checks in a preview. A preview must work without an API server. So if a check cannot read its object, it reports
+ * Checks in a preview. A preview must work without an API server. If a check cannot read its object, the check reports
  * this, and the preview goes on.
  */
 import { messageOf } from "../../lib/errors";

@@ -30,7 +30,7 @@ export class FailedButSeen extends Failure {
 
 /**
  * Type of the export `handler` of a module in `provider/handlers`. Inputs and outputs are JSON values. The state
- * contains both, so that a later diff can compare the inputs.
+ * contains the inputs and the outputs, so that a later diff can compare the inputs.
  */
 export interface ResourceHandler<Inputs extends object, Outputs extends object> {
   /** Creates the resource. @throws Error if the update must fail; the next update tries again */
@@ -75,7 +75,8 @@ export interface ResourceHandler<Inputs extends object, Outputs extends object> 
    * Effect of a change of the inputs, for previews: the kind of change, the number of nodes that restart, and the
    * effect on clients.
    * @param news inputs that depend on resources that do not exist yet are undefined
-   * @returns one sentence for each effect. @default none
+   * @returns one sentence for each effect.
+   * @default none
    */
   readonly describeChange?: (olds: Inputs, news: Partial<Inputs>) => readonly string[];
   /** Names of inputs whose change needs a replacement. */

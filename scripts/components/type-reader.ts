@@ -116,7 +116,7 @@ export class TypeReader {
     }));
   }
 
-  /** Reads an object type. If a different type with its name exists already, it gets a name from its place. */
+  /** Reads an object type. If a different type has the same name, the type that is read gets a name from its place. */
   #object(type: ts.Type, place: string): Shape {
     const known = this.#objects.get(type);
     if (known !== undefined) return { kind: "named", name: known };

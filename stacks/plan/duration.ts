@@ -14,7 +14,7 @@ import type { Duration } from "./stack-plan-types";
  */
 const EKS_SECONDS = 30 * 60;
 const PODS_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = { host: 2, kubernetes: 60, eks: 5 * 60 };
-/** Additional seconds per hundred nodes. Machines and pods start in parallel, but not all at once. */
+/** Additional seconds per hundred nodes. Machines and pods start in parallel, but not all at the same time. */
 const PER_HUNDRED_NODES_SECONDS: Readonly<Record<PlatformConfig["type"], number>> = {
   host: 10,
   kubernetes: 60,

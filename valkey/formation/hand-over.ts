@@ -1,5 +1,6 @@
 /**
- * Hands the role of the primary over to a replica without losing a write. It is for replication mode without Sentinels.
+ * Hands the role of the primary over to a replica without losing a write. This file is for replication mode without
+ * Sentinels.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { compact } from "../../lib/compact";
@@ -108,7 +109,8 @@ async function openAddresses(server: Connection): Promise<string> {
 
 /**
  * Makes the node take over. If the node does not take over, the old primary is still the primary, and still refuses
- * clients. @returns whether the node is the primary
+ * clients.
+ * @returns whether the node is the primary
  */
 async function takeOver(own: Connection, former: Connection, { host, port }: Endpoint): Promise<boolean> {
   const isPrimary = (): Promise<boolean> =>

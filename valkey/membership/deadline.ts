@@ -90,8 +90,8 @@ export class Deadline {
   }
 
   /**
-   * Calls `find` again and again, until it returns an object. @param find returns the object, or a text that says what
-   * is missing
+   * Calls `find` again and again, until it returns an object.
+   * @param find returns the object, or a text that says what is missing
    */
   async find<T extends object>(find: () => Promise<T | string>): Promise<T> {
     const check = async (): Promise<T | undefined> => {
@@ -112,8 +112,8 @@ export class Deadline {
   }
 
   /**
-   * Polls like `poll`, but starts the time limit again whenever the text about what is missing changes. It is for steps
-   * that take longer with more data.
+   * Polls like `poll`, but starts the time limit again whenever the text about what is missing changes. This method is
+   * for steps that take longer with more data.
    */
   async pollWhileProgressing(missing: () => Promise<string | undefined>): Promise<void> {
     let last: string | undefined;

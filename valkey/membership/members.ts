@@ -126,7 +126,8 @@ export async function readViews(members: readonly Member[]): Promise<ClusterView
 }
 
 /**
- * The nodes whose view of the cluster differs from the most common view. @param views views in the order of the members
+ * The nodes whose view of the cluster differs from the most common view.
+ * @param views views in the order of the members
  */
 export function membersWithDifferentView(members: readonly Member[], views: readonly ClusterView[]): Member[] {
   const counts = new Map<string, number>();

@@ -75,7 +75,7 @@ export function supportsPingInterval(version: string): boolean {
 }
 
 /**
- * Twice the interval between pings with these settings, milliseconds. If no interval is configured, a node pings at
+ * Twice the interval between pings with the given settings, milliseconds. If no interval is configured, a node pings at
  * half the node timeout, and the result is the node timeout.
  * @param settings settings in force, including derived settings
  */

@@ -1,7 +1,7 @@
 /**
- * Migrates slots key by key, with SETSLOT and MIGRATE. It is for servers without atomic migration, and for unfinished
- * migrations that SETSLOT began. SETSLOT waits for replicas. To save time, several batches of a source's slots are
- * migrated at the same time, each with its own connections.
+ * Migrates slots key by key, with SETSLOT and MIGRATE. This way is for servers without atomic migration, and for
+ * unfinished migrations that SETSLOT began. SETSLOT waits for replicas. To save time, several batches of a source's
+ * slots are migrated at the same time, each with its own connections.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure, messageOf } from "../../lib/errors";

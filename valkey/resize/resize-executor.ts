@@ -1,5 +1,6 @@
 /**
- * Executes the plan of a resize. It sends the commands of each step, and waits until all nodes report the same result.
+ * Executes the plan of a resize. The executor sends the commands of each step, and waits until all nodes report the
+ * same result.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../lib/errors";

@@ -121,8 +121,8 @@ async function migrateInPortions(
 }
 
 /**
- * Whether all of these servers reply and are primaries. If the result is false, a failover has changed the roles and
- * has caused the migration to fail.
+ * Whether all given servers reply and are primaries. If the result is false, a failover has changed the roles and has
+ * caused the migration to fail.
  */
 async function arePrimaries(names: readonly string[], context: MigrationContext): Promise<boolean> {
   const roles = names.map(async (name) => {

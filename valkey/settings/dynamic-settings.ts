@@ -69,8 +69,8 @@ export const DYNAMIC_DEFAULTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether CONFIG SET accepts this directive with this value. A value with quotes needs a restart, because quotes have a
- * meaning only in valkey.conf.
+ * Whether CONFIG SET accepts a directive with a certain value. A value with quotes needs a restart, because quotes have
+ * a meaning only in valkey.conf.
  */
 export function isDynamic(directive: string, value: string): boolean {
   return Object.hasOwn(DYNAMIC_DEFAULTS, directive) && !/["']/.test(value);

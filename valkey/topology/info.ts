@@ -36,7 +36,7 @@ export function parseFlatReply(reply: unknown): Map<string, string> {
   return values;
 }
 
-/** Whether a primary sent this INFO. */
+/** Whether an INFO reply comes from a primary. */
 export function hasPrimaryRole(info: ReadonlyMap<string, string>): boolean {
   return info.get("role") === "master";
 }

@@ -46,7 +46,7 @@ export interface DeploymentFacts {
   readonly mode: Mode;
   /** The wanted numbers of primaries and replicas. If a number is missing, verification reads it from the nodes. */
   readonly shape: Partial<Shape>;
-  /** Directives that must have these values on every node. */
+  /** Directives that must have the given values on every node. */
   readonly directives: ReadonlyMap<string, string>;
   readonly nodes: readonly NodeFacts[];
   /** Rules of all users except `default`, by name. Undefined if no users are configured. */

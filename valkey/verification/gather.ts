@@ -110,7 +110,8 @@ function pickSettings(reply: unknown, names: readonly string[]): Map<string, str
 }
 
 /**
- * Sends several commands in one round trip. @returns for each command the reply, or the reason why there is no reply
+ * Sends several commands in one round trip.
+ * @returns for each command the reply, or the reason why there is no reply
  */
 async function ask(
   connection: Connection,

@@ -33,8 +33,8 @@ export interface SettlingTime {
   /** Time limit for all assertions to hold, milliseconds. */
   readonly settlingMs: number;
   /**
-   * Time limit for SELF_RECOVERING_ASSERTIONS, milliseconds. It applies while all other assertions hold. @default
-   * `settlingMs`
+   * Time limit for SELF_RECOVERING_ASSERTIONS, milliseconds. It applies while all other assertions hold.
+   * @default `settlingMs`
    */
   readonly recoveryMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;

@@ -70,7 +70,9 @@ function base64(files: NonNullable<JobPlan["files"]>): Record<string, string> {
  */
 const FEATURES_SCRIPT = `valkey-benchmark --help | grep '^ *--' > /dev/termination-log`;
 
-/** A Job with one pod. The pod's termination message lists the options that valkey-benchmark has in this image. */
+/**
+ * A Job with one pod. The pod's termination message lists the options that valkey-benchmark has in the runners' image.
+ */
 export function featuresJob(plan: Pick<JobPlan, "name" | "namespace" | "image" | "servers" | "runner">): Plain<V1Job> {
   const complete: JobPlan = {
     ...plan,

@@ -86,7 +86,7 @@ export interface JobPlan {
    * (CKV_K8S_35).
    */
   readonly user: BenchmarkUser | undefined;
-  /** TLS options without the TLS files, which are in the plan of the runners. */
+  /** TLS options. The TLS files are not here, but in the plan of the runners. */
   readonly tls: Pick<TlsFiles, "sni"> | undefined;
   /** Longest time that a runner waits for the other runners, seconds. */
   readonly timeoutSeconds: number;

@@ -170,8 +170,8 @@ export class JobRun {
 
   /**
    * Whether all runners have arrived at a phase. Each runner that arrives makes one key longer. The query is a SETRANGE
-   * that returns the length of this key. SETRANGE changes neither the hits nor the misses, which are counted during the
-   * measurement.
+   * that returns the length of this key. SETRANGE changes neither the number of hits nor the number of misses. These
+   * numbers are part of the measurement.
    */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;

@@ -7,7 +7,7 @@
 import { epochMs } from "../../../lib/clock";
 
 /**
- * Callbacks of the pacer. With one of them, the pacer asks for the next intended time. With the others, it reports its
+ * Callbacks of the pacer. `nextMs` returns the next intended time. With all other callbacks, the pacer reports its
  * progress.
  */
 export interface PacerCallbacks {

@@ -170,8 +170,8 @@ function commonTimeWarnings(runs: readonly OneRun[], fromMs: number, toMs: numbe
 }
 
 /**
- * The only report in a text. @throws LoadGeneratorFailure with the whole output if the text does not contain exactly
- * one report
+ * The only report in a text.
+ * @throws LoadGeneratorFailure with the whole output if the text does not contain exactly one report
  */
 function reportIn(text: string): LoadReport {
   try {

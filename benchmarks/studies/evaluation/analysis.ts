@@ -49,7 +49,7 @@ export class StudyAnalysis {
     readonly treatments: readonly Treatment[],
     readonly records: readonly MeasurementRecord[],
     readonly precision: number,
-    /** Interleaved measurements of pairs of these treatments. */
+    /** Interleaved measurements of pairs of treatments. */
     readonly interleaved: readonly InterleavedEntry[] = [],
   ) {}
 

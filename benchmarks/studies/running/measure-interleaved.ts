@@ -272,8 +272,8 @@ async function settled(test: TestName, sides: Pair<Side>): Promise<Pair<number>>
 }
 
 /**
- * Waits for the first request of a side. @throws Failure if no request arrives; the reason of the signal if the signal
- * is aborted
+ * Waits for the first request of a side.
+ * @throws Failure if no request arrives; the reason of the signal if the signal is aborted
  */
 async function started(side: Side, test: TestName, before: number, signal: AbortSignal): Promise<void> {
   const began = performance.now();

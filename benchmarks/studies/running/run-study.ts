@@ -57,8 +57,8 @@ function randomOf({ treatments, seed }: Study, { base, other }: TreatmentPair, r
 export interface StudyListener {
   readonly report: ReportProgress;
   /**
-   * Called after each round. @param isNew whether this process measured at least one step of the round. False if it
-   * read all steps from the log
+   * Called after each round.
+   * @param isNew whether this process measured at least one step of the round. False if it read all steps from the log
    */
   readonly round: (state: StudyState, isNew: boolean) => void;
 }

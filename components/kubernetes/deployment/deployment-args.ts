@@ -83,7 +83,8 @@ export interface DeploymentArgs
   /** TLS for all connections: connections of clients, and connections between nodes. @default plain TCP */
   readonly tls?: TlsSource | undefined;
   /**
-   * Whether all nodes may restart at once. TLS can be turned on or off only if this is true. The nodes keep their data.
+   * Whether all nodes may restart at the same time. TLS can be turned on or off only if this is true. The nodes keep
+   * their data.
    * @default false: changes that need downtime are refused
    */
   readonly allowDowntime?: boolean | undefined;

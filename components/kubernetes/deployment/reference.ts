@@ -21,8 +21,8 @@ export interface PodLocation {
   /** ACL rules of users, by name of the user. @default none */
   readonly users?: Readonly<Record<string, string>> | undefined;
   /**
-   * Expected kernel settings of the machines. Verification fails if a machine has different settings. @default no
-   * expectations
+   * Expected kernel settings of the machines. Verification fails if a machine has different settings.
+   * @default no expectations
    */
   readonly tuning?: ExpectedTuning | undefined;
   /** Whether a controller repairs the deployment. @default false */

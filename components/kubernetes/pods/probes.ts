@@ -11,7 +11,7 @@ const STARTUP_SECONDS = ASK_PATIENCE_SECONDS + 60;
  * Liveness probe. Any reply counts, even an error because the password is missing, data is being loaded, or a script
  * runs. So the probe needs no password. A server is restarted after a minute without a reply. The limit is as long as a
  * minute, because a restart costs a busy server more than a slow reply. The probe accepts any certificate: a restart
- * would not make an invalid certificate valid, and all servers would restart at once, again and again.
+ * would not make an invalid certificate valid, and all servers would restart at the same time, again and again.
  * @param tls whether connections are encrypted
  */
 export function livenessProbe(tls: boolean, engine: DirectiveEngine = "valkey"): types.input.core.v1.Probe {

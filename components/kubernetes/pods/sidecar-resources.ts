@@ -33,7 +33,7 @@ export const CONTROLLER_RESOURCES = {
 /** Number of proxies in front of a primary with Sentinels. */
 export const PROXY_COUNT = 2;
 
-/** Whether a pod with only this container has the quality-of-service class Guaranteed. */
+/** Whether a pod that has only the given container has the quality-of-service class Guaranteed. */
 export function isGuaranteed({ requests, limits }: Resources): boolean {
   return same(requests.cpu, limits.cpu) && same(requests.memory, limits.memory);
 }

@@ -27,7 +27,10 @@ export interface PodGroup {
   readonly images?: readonly string[] | undefined;
   /** Volume of each pod. @default none */
   readonly volume?: { readonly gib: number; readonly storageClass: StorageClassName } | undefined;
-  /** Whether no two pods of the group may share a machine. Pods of other groups may run on the same machine. */
+  /**
+   * Whether each pod of the group needs a machine without other pods of the group. Pods of other groups may run on the
+   * same machine.
+   */
   readonly separate: boolean;
   /** Whether all pods share one machine, regardless of `separate`. @default false */
   readonly together?: boolean | undefined;

@@ -59,7 +59,7 @@ export async function designatedPod(
 }
 
 /**
- * Whether every existing Service of the primary routes to this pod or to the proxies.
+ * Whether every existing Service of the primary routes to the given pod or to the proxies.
  * @throws Failure when a Service may not be read
  */
 export async function areLed(

@@ -75,7 +75,7 @@ function readyPods(slices: readonly V1EndpointSlice[]): ReadyPod[] {
     .sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Logs in through a proxy. It expects the name of the Service in the certificate, as clients do. */
+/** Logs in through a proxy. The login expects the name of the Service in the certificate, as clients do. */
 async function serverBehind(
   kubernetes: KubernetesClient,
   { namespace, port, access, clusterDomain = CLUSTER_DOMAIN, isDirect = false }: ClientWaysPlan,

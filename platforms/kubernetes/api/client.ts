@@ -72,7 +72,7 @@ export class KubernetesClient implements ApiServer {
   }
 
   /**
-   * Opens a client. It sends one request, so that problems with the connection are reported at once.
+   * Opens a client. The new client sends one request, so that problems with the connection are reported at once.
    * @throws BadInput when the kubeconfig cannot be used or lacks the context
    * @throws Failure when the API server cannot be reached or refuses the credentials
    */

@@ -14,7 +14,7 @@ export interface MachineSelection {
 export interface ServerRequirements extends MachineSelection {
   readonly name: string;
   readonly nodes: number;
-  /** Whether no two nodes of the deployment may share a machine. */
+  /** Whether each node of the deployment needs a machine without other nodes of the deployment. */
   readonly onePerMachine: boolean;
 }
 

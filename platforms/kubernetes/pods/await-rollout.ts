@@ -28,7 +28,9 @@ export interface RolloutPlan {
   readonly container: string;
   /** Whether all pods are replaced at the same time. @default false: one after the other */
   readonly atOnce?: boolean | undefined;
-  /** Repairs problems that keep pods from becoming ready. It is called repeatedly until all pods are ready. */
+  /**
+   * Repairs problems that keep pods from becoming ready. This function is called repeatedly until all pods are ready.
+   */
   readonly repair?: RepairStep | undefined;
   /** Chooses the next pod to restart. @default the StatefulSet chooses, from the highest ordinal down */
   readonly restartNext?: RestartNext | undefined;
@@ -41,8 +43,8 @@ export interface OutdatedPod {
 }
 
 /**
- * Chooses the next pod to restart. It is called while some pods have an old template and all pods with the newest
- * template are ready.
+ * Chooses the next pod to restart. This function is called while some pods have an old template and all pods with the
+ * newest template are ready.
  * @returns name of the pod to restart; undefined to be called again later
  */
 export type RestartNext = (outdated: readonly OutdatedPod[]) => Promise<string | undefined>;
@@ -154,8 +156,8 @@ export function isPodReady({ metadata, status }: V1Pod): boolean {
 }
 
 /**
- * Deletes pods with an old template that cannot start. If all pods change at once, it deletes all pods with an old
- * template.
+ * Deletes pods with an old template that cannot start. If all pods change at the same time, it deletes all pods with an
+ * old template.
  *
  * This is needed because a StatefulSet with ordered pods waits forever for a pod that cannot start
  * (kubernetes/kubernetes#67250), although the new template may fix the pod.

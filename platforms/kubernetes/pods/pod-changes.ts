@@ -1,4 +1,4 @@
-/** Notices at once when pods come, go, get another address, or become ready or unready. */
+/** Notices at once when pods come, go, get a new address, or become ready or unready. */
 import type { V1Pod } from "@kubernetes/client-node";
 import { messageOf } from "../../../lib/errors";
 import { pause } from "../../../lib/polling";
@@ -76,8 +76,8 @@ export class PodChanges {
   }
 
   /**
-   * Watches the pods until the API server ends the watch. @throws when the API server refuses the watch or cannot be
-   * reached
+   * Watches the pods until the API server ends the watch.
+   * @throws when the API server refuses the watch or cannot be reached
    */
   async #watchOnce(signal: AbortSignal): Promise<void> {
     const { namespace, statefulSet } = this.set;

@@ -16,7 +16,7 @@ import { waitOptions } from "../../protocol/waiting";
 export interface TlsCheckInputs {
   readonly target: KubernetesReference;
   readonly tls?: TlsRequest | undefined;
-  /** Whether TLS may be switched on or off while servers run. All servers then restart at once. */
+  /** Whether TLS may be switched on or off while servers run. All servers then restart at the same time. */
   readonly allowDowntime: boolean;
   /** Whether the servers still have their data after their pods restart. */
   readonly keepsData: boolean;

@@ -20,7 +20,8 @@ export interface ProgramDeployment {
     readonly reference: pulumi.Output<DeploymentReference>;
     readonly password: pulumi.Output<string>;
     /**
-     * URL for clients outside the Kubernetes cluster; undefined without such clients. Secret. @default no such clients
+     * URL for clients outside the Kubernetes cluster; undefined without such clients. Secret.
+     * @default no such clients
      */
     readonly externalUrl?: pulumi.Output<string | undefined>;
     readonly formationMs: pulumi.Output<number | null>;
