@@ -20,8 +20,7 @@ const TIMEOUT_MS = 10_000;
 /**
  * Connects to a node and authenticates.
  * @param name name of the node, for messages
- * @param dial opens the byte stream to the server.
- * @default a TCP connection to the endpoint
+ * @param dial opens the byte stream to the server. @default a TCP connection to the endpoint
  * @throws Failure when the server does not reply or refuses the credentials
  */
 export async function connect(

@@ -102,8 +102,7 @@ export function createFailoverPolicies(context: DeploymentContext): void {
 /**
  * Creates the network policy of load generators. Load generators accept no connections, and may connect only to
  * servers.
- * @param servers
- * @default every pod of the namespace
+ * @param servers @default every pod of the namespace
  */
 export function createLoadGeneratorPolicy(
   namespace: pulumi.Input<string>,

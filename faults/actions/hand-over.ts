@@ -30,8 +30,7 @@ const DRAIN_MS = 500;
 /**
  * Makes a replica the primary, and waits until every other node of the shard follows the new primary. If the old
  * primary has no linked replica, the function returns at once.
- * @param replica a replica of the primary.
- * @default the first replica whose link is up
+ * @param replica a replica of the primary. @default the first replica whose link is up
  */
 export async function handOver(primary: string, context: FaultContext, replica?: string): Promise<void> {
   const { injector, observer, logEvent } = context;

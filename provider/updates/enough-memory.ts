@@ -6,8 +6,8 @@ import type { DeploymentNode } from "../../valkey/node";
 /**
  * Returns a function that tells whether a node has enough memory. A node has enough memory if its container has at
  * least the wanted limit, or no limit.
- * @param wanted memory limit that the deployment's pods must have, as a Kubernetes quantity.
- * @default pods need no limit
+ * @param wanted memory limit that the deployment's pods must have, as a Kubernetes quantity. @default pods need no
+ *   limit
  */
 export function hasMemory(deployment: Deployment, wanted: string | undefined): (node: DeploymentNode) => boolean {
   const bytes = wanted === undefined ? 0 : parseQuantity(wanted);

@@ -76,8 +76,8 @@ export class PrimaryMoves {
   };
 
   /**
-   * If the primary's pod will be removed, makes a remaining pod the primary. This happens even if the pod to remove is
-   * the primary only for a time (start-replication.sh).
+   * If the primary's pod will be removed, makes a remaining pod the primary. A pod that is the primary only for a time,
+   * because of start-replication.sh, counts as the primary.
    * @throws Failure when there is not exactly one primary, or no remaining pod runs, because data could be lost
    */
   async keep(): Promise<void> {

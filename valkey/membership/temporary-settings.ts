@@ -41,8 +41,7 @@ export class TemporarySettings {
 
   /**
    * Sets the given directives on each server, except directives that the server does not know.
-   * @param only connections on which the directives are set.
-   * @default all
+   * @param only connections on which the directives are set. @default all
    * @returns whether every server knows all given directives
    */
   async set(values: ReadonlyMap<string, string>, only?: readonly Connection[]): Promise<boolean> {

@@ -66,8 +66,8 @@ export interface Violation {
 
 /**
  * Makes an assertion. The assertion holds if there are no violations.
- * @param found text about the state that was found, for an assertion that holds.
- * @default the text about the expected state
+ * @param found text about the state that was found, for an assertion that holds. @default the text about the expected
+ *   state
  */
 export function assertion(
   id: AssertionId,

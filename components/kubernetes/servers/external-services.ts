@@ -60,8 +60,7 @@ export function createNodeServices(context: DeploymentContext, nodes: number): v
 
 /**
  * Creates the Services of the primary and of all nodes.
- * @param proxies proxies in front of the primary.
- * @default no proxies
+ * @param proxies proxies in front of the primary. @default no proxies
  */
 export function createReplicationServices(context: DeploymentContext, proxies?: k8s.apps.v1.Deployment): void {
   const { deployment, names } = context;

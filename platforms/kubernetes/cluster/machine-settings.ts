@@ -33,8 +33,8 @@ export class MachineSettingsReader {
 
   /**
    * Reads the settings of a container's machine.
-   * @param key key of the container. Only one of the containers with the same key is asked.
-   * @default namespace and name of the pod
+   * @param key key of the container. Only one of the containers with the same key is asked. @default namespace and name
+   *   of the pod
    * @throws Failure when the container or its machine cannot be read
    */
   read(container: PlacedContainer, key = `${container.namespace}/${container.pod}`): Promise<MachineSettings> {
