@@ -5,7 +5,12 @@
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
 import type { EventText } from "../platforms/kubernetes/api/events";
-import { describeTakeover, readStoppedServers, takeOverLostShards } from "../provider/updates/takeover";
+import {
+  describeTakeover,
+  readStoppedServers,
+  takeoverCommand,
+  takeOverLostShards,
+} from "../provider/updates/takeover";
 import type { TakeoverPlan } from "../valkey/membership/takeover-plan";
 import type { Look } from "./look";
 import type { OnLostMajority } from "./pod-settings";
@@ -63,15 +68,18 @@ export class LostShards {
     // Planned again while the Lease is held: somebody else may have changed the cluster meanwhile.
     await withLease(signal, async (held) => {
       for (const { primary } of plan.takeovers) log(`${primary} is off: ${stopped.get(primary) ?? ""}`);
-      await takeOverLostShards(scene, { mayPerform, signal: held, report });
-      this.#waitsSince = undefined;
-      if (done.length > 0) await tell({ reason: "TookOver", message: done.join("; "), isWarning: true });
+      try {
+        await takeOverLostShards(scene, { mayPerform, signal: held, report });
+        this.#waitsSince = undefined;
+      } finally {
+        if (done.length > 0) await tell({ reason: "TookOver", message: done.join("; "), isWarning: true });
+      }
     });
   }
 
   /** Whether the nodes can still elect a replica themselves, and have not had the time for it yet. */
-  #mayElect({ canElect }: TakeoverPlan): boolean {
-    if (!canElect) return false;
+  #mayElect({ withoutVotes }: TakeoverPlan): boolean {
+    if (withoutVotes > 0) return false;
     this.#waitsSince ??= performance.now();
     const timeout = Number(this.context.target.directives["cluster-node-timeout"] ?? DEFAULT_NODE_TIMEOUT_MS);
     return performance.now() - this.#waitsSince < ELECTION_TIMEOUTS * timeout;
@@ -98,10 +106,11 @@ export class LostShards {
   }
 }
 
-function adviceFor({ takeovers, canElect }: TakeoverPlan, { namespace, container }: KubernetesReference): string {
+function adviceFor(plan: TakeoverPlan, { namespace, container }: KubernetesReference): string {
+  const { takeovers } = plan;
   const lost = takeovers.map(({ primary }) => primary).join(", ");
-  const commands = takeovers.map(({ replica }) => {
-    const command = `CLUSTER FAILOVER ${canElect ? "FORCE" : "TAKEOVER"}`;
+  const commands = takeovers.map(({ replica }, index) => {
+    const command = takeoverCommand(plan, index).join(" ");
     return `kubectl -n ${namespace} exec ${replica} -c ${container} -- sh -c '. /valkey/scripts/node.sh; echo "${command}" | tell localhost 5'`;
   });
   const effect = takeovers.map(describeTakeover).join(", ");

@@ -22,6 +22,8 @@ import { nodeCount } from "../../valkey/topology/placement";
 const TAKEOVER_MS = 10_000;
 const POLL_MS = 100;
 
+type TakeoverCommand = readonly ["CLUSTER", "FAILOVER", "TAKEOVER" | "FORCE"];
+
 /** A deployment, the means to reach it, and the servers of which it is known that they do not run. */
 export interface TakeoverScene {
   readonly kubernetes: KubernetesClient;
@@ -79,26 +81,35 @@ export async function takeOverLostShards(
     const silent = serverNames(target).filter((name) => !byName.has(name));
     const plan = planTakeovers(await readCandidates(reached), stopped ?? new Set(silent));
     if (plan.takeovers.length === 0 || !(await mayPerform(plan))) return { plan, isPerformed: false };
-    for (const takeover of plan.takeovers) {
+    for (const [index, takeover] of plan.takeovers.entries()) {
       signal.throwIfAborted();
       report(describeTakeover(takeover));
       const connection = byName.get(takeover.replica);
       if (connection === undefined) throw new Error(`no connection to ${takeover.replica}`);
-      await makePrimary(takeover.replica, connection, plan.canElect, signal);
+      await makePrimary(takeover.replica, connection, takeoverCommand(plan, index), signal);
     }
     return { plan, isPerformed: true };
   });
 }
 
+/** The command for the replica of a takeover, in words. @param index place of the takeover in the plan */
+export function takeoverCommand({ withoutVotes }: TakeoverPlan, index: number): TakeoverCommand {
+  return ["CLUSTER", "FAILOVER", index < withoutVotes ? "TAKEOVER" : "FORCE"];
+}
+
 async function makePrimary(
   name: string,
   connection: Connection,
-  canElect: boolean,
+  command: TakeoverCommand,
   signal: AbortSignal,
 ): Promise<void> {
-  // With votes if there can be votes: two replicas can then never take over the same slots.
-  await connection.call("CLUSTER", "FAILOVER", canElect ? "FORCE" : "TAKEOVER");
   const isPrimary = async (): Promise<boolean> => hasPrimaryRole(parseInfo(await connection.info("replication")));
+  try {
+    await connection.call(...command);
+  } catch (error) {
+    // A takeover before this one may have made a majority again, which has elected this replica.
+    if (!(await isPrimary())) throw error;
+  }
   if (!(await holdsInTime(isPrimary, { timeoutMs: TAKEOVER_MS, intervalMs: POLL_MS, signal })))
     throw new Failure(`${name} did not become a primary within ${TAKEOVER_MS / 1000} s`);
 }

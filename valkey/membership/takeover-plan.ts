@@ -28,8 +28,11 @@ export interface TakeoverPlan {
   readonly takeovers: readonly Takeover[];
   /** Reasons why a shard whose primary does not reply gets no new primary, one sentence each. */
   readonly refusals: readonly string[];
-  /** Whether the nodes that reply include a majority of the primaries, so that they can elect a replica. */
-  readonly canElect: boolean;
+  /**
+   * Number of takeovers after which the primaries that reply are a majority. These takeovers need no votes; all later
+   * ones do, so that two replicas of a shard can never both take over. 0 if the primaries are a majority already.
+   */
+  readonly withoutVotes: number;
 }
 
 /** A primary with slots that does not reply. */
@@ -51,7 +54,7 @@ export function planTakeovers(states: readonly CandidateState[], stopped: Readon
   return {
     takeovers: decisions.flatMap((each) => (typeof each === "string" ? [] : [each])),
     refusals: decisions.flatMap((each) => (typeof each === "string" ? [each] : [])),
-    canElect: owners > (owners + lost.length) / 2,
+    withoutVotes: Math.max(0, Math.floor((owners + lost.length) / 2) + 1 - owners),
   };
 }
 
