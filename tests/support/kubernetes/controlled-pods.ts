@@ -55,10 +55,12 @@ export class ControlledPods {
     return this.run(`node -e 'fetch("http://localhost:9122${path}").then((r) => r.text()).then(console.log)'`);
   }
 
-  /** Runs a script in the controller's container. */
+  /** Runs a script in the controller's container. A busy machine may answer the container's probes late. */
   async run(script: string): Promise<string> {
-    const [pod] = (await this.pods.here.pods(this.#labels)).filter(isReady);
-    return this.pods.here.run(pod?.metadata?.name ?? "", "controller", script);
+    const { here } = this.pods;
+    await here.untilReady(this.#labels, 1, 60);
+    const [pod] = (await here.pods(this.#labels)).filter(isReady);
+    return here.run(pod?.metadata?.name ?? "", "controller", script);
   }
 
   /** Waits until a look has begun after this call and has this verdict. */
