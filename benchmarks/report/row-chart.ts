@@ -30,7 +30,10 @@ export function rowsChart(width: Width, names: readonly string[]): EChartsOption
   };
 }
 
-/** Heights of a chart whose names need one or two lines. */
+/**
+ * Heights of a chart with horizontal rows, pixels: for wide screens, and for narrow screens, where names need two
+ * lines.
+ */
 export function heightOf(count: number, each: number): Chart["heights"] {
   return { wide: 60 + count * each, narrow: 64 + count * (each + 12) };
 }

@@ -32,16 +32,16 @@ export const RECORD_LINE_PREFIX = "@@";
 
 /** Keys with which runners wait for each other. */
 export interface RunnerKeys {
-  /** A string with one byte for each runner that has arrived at a phase. */
+  /** Key of a string with one byte for each runner that has arrived at a phase. */
   readonly arrived: (phase: number) => string;
-  /** A list with one element for each runner. The phase starts when the list exists. */
+  /** Key of a list with one element for each runner. The phase starts when the list exists. */
   readonly go: (phase: number) => string;
   /**
-   * The list `go` under its name before the start. To start the phase, RENAME changes this name to `go` in one step. No
-   * test sends RENAME.
+   * Key of the list `go` before the start of the phase. To start the phase, RENAME changes this key to `go` in one
+   * step. No test sends RENAME.
    */
   readonly ready: (phase: number) => string;
-  /** The record of a runner. */
+  /** Key of the record of a runner. */
   readonly record: (runner: number) => string;
 }
 
