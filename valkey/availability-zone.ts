@@ -20,8 +20,8 @@ export function supportsZoneDirective(version: string): boolean {
 }
 
 /**
- * Gives each server the zone of the machine on which the server runs. Servers that lack the directive or cannot be
- * reached are skipped. Verification reports skipped servers.
+ * Gives each server the zone of the machine on which the server runs. Servers that lack the directive
+ * `availability-zone`, or that cannot be reached, are skipped. Verification reports skipped servers.
  * @returns names of the servers that had a different zone
  */
 export async function tellZones(deployment: Deployment): Promise<readonly string[]> {
