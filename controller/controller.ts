@@ -19,6 +19,8 @@ import type { LookEndpoint } from "./endpoint";
 import type { HealingDecision, HealingMemory } from "./healing";
 import { decide, NO_MEMORY, remember, rememberRepair, rememberRepairEnd } from "./healing";
 import { changesOf } from "./look";
+import type { Replacement } from "./lost-machines";
+import { LostMachines } from "./lost-machines";
 import { historyIn, historyNote } from "./repair-history";
 import type { Look } from "./look";
 import { LostShards } from "./lost-shards";
@@ -54,6 +56,8 @@ export class Controller {
   // One object for the life of the process: it measures for how long another holder has not renewed the Lease.
   readonly #lease: Lease;
   readonly #lostShards: LostShards;
+  /** Replaces pods on lost machines; undefined without consent. */
+  readonly #lost: LostMachines | undefined;
 
   /**
    * @param identity name of this process, unique among all that may change the deployment
@@ -66,11 +70,12 @@ export class Controller {
     identity: string,
     private readonly log: (line: string) => void,
   ) {
-    const { namespace, lease = "" } = settings.target;
+    const { target, replaceLostMachinesAfterSeconds: seconds } = settings;
+    const { namespace, lease = "" } = target;
     this.#lease = new Lease(kubernetes, { namespace, lease }, identity);
     this.#lostShards = new LostShards({
       kubernetes,
-      target: settings.target,
+      target,
       reaction: settings.onLostMajority,
       log: (line) => {
         log(`${settings.target.name}: ${line}`);
@@ -78,6 +83,7 @@ export class Controller {
       tell: (text) => this.#tell(text),
       withLease: (stop, work) => this.#withLease(this.#memory, stop, work),
     });
+    this.#lost = seconds === undefined ? undefined : new LostMachines(kubernetes, target, seconds);
   }
 
   get #target(): KubernetesReference {
@@ -151,6 +157,7 @@ export class Controller {
       this.#waiting = this.#sayWaiting(messageOf(error));
       return;
     }
+    if (await this.#replaceLost(look, signal)) return;
     const decision = decide(this.#memory, look);
     this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
     if (decision.kind === "repair") await this.#repairAlone(decision, signal);
@@ -169,11 +176,46 @@ export class Controller {
     return why;
   }
 
+  /**
+   * Replaces a pod on a lost machine if a server cannot be reached. @returns whether a machine with pods is away, so that
+   * nothing else is repaired
+   */
+  async #replaceLost({ assertions }: Look, signal: AbortSignal): Promise<boolean> {
+    const lost = this.#lost;
+    if (lost === undefined || !assertions.some(({ id, holds }) => id === "reachable" && !holds)) return false;
+    const { repairs } = this.#memory;
+    try {
+      const decision = await lost.decide(repairs, await this.#password());
+      if (decision.kind === "none") return false;
+      this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
+      if (decision.kind === "replace") {
+        const counted = { ...this.#memory, repairs: [...repairs, Date.now()] };
+        await this.#withLease(counted, signal, (held) => this.#replace(lost, decision, repairs, held));
+      }
+    } catch (error) {
+      this.#waiting = this.#sayWaiting(messageOf(error));
+    }
+    return true;
+  }
+
+  async #replace(
+    lost: LostMachines,
+    decision: Replacement,
+    repairs: readonly number[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { role, pod, facts } = decision;
+    this.log(`${this.#target.name}: replacing ${role} ${pod.name}: ${facts}`);
+    const [outcome, text] = await lost.replace(decision, repairs, await this.#password(), signal).then(
+      (): [RepairOutcome, string] => ["done", `replaced ${role} ${pod.name}: ${facts}`],
+      (error: unknown): [RepairOutcome, string] => ["failed", `cannot replace ${pod.name}: ${messageOf(error)}`],
+    );
+    await this.#tellOutcome(outcome, text, "Replaced");
+  }
+
   /** Repairs while no update and no other controller changes the deployment. */
   async #repairAlone(decision: Repair, signal: AbortSignal): Promise<void> {
-    const memory = rememberRepair(this.#memory, Date.now());
-    await this.#withLease(memory, signal, async (held) => {
-      this.#memory = memory;
+    await this.#withLease(rememberRepair(this.#memory, Date.now()), signal, async (held) => {
       const hasSucceeded = await this.#repair(decision, held);
       this.#memory = rememberRepairEnd(this.#memory, Date.now(), hasSucceeded);
     });
@@ -181,7 +223,7 @@ export class Controller {
 
   /**
    * Does the work while it holds the Lease. A problem is logged.
-   * @param memory history that the Lease keeps if the work is killed
+   * @param memory memory that counts this work, if it is a repair
    * @returns whether the work was done
    */
   async #withLease(
@@ -195,6 +237,7 @@ export class Controller {
         this.#waiting = this.#sayWaiting(why);
         return false;
       }
+      this.#memory = memory;
       await this.#lease.during(AbortSignal.any([signal, AbortSignal.timeout(REPAIR_MS)]), work);
       return true;
     } catch (error) {
@@ -234,11 +277,16 @@ export class Controller {
         changed ? ["done", `repaired ${why}`] : ["unneeded", `no change was needed to repair ${why}`],
       (error: unknown): [RepairOutcome, string] => ["failed", `cannot repair ${why}: ${messageOf(error)}`],
     );
+    await this.#tellOutcome(outcome, text, "Repaired");
+    return outcome !== "failed";
+  }
+
+  async #tellOutcome(outcome: RepairOutcome, text: string, success: string): Promise<void> {
+    const { name } = this.#target;
     this.endpoint.recordRepair(name, outcome);
     this.log(`${name}: ${text}`);
     const isFailed = outcome === "failed";
-    await this.#tell({ reason: isFailed ? "RepairFailed" : "Repaired", message: text, isWarning: isFailed });
-    return !isFailed;
+    await this.#tell({ reason: isFailed ? "RepairFailed" : success, message: text, isWarning: isFailed });
   }
 
   /** Creates an Event about the StatefulSet. An Event that cannot be created stops nothing. */

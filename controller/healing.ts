@@ -44,7 +44,8 @@ const STEADY_SECONDS = 20;
 const QUIET_MINUTES = 5;
 /** Longest wait after repairs that did not help, minutes. The first wait is one minute, and each doubles the last. */
 const LONGEST_WAIT_MINUTES = 16;
-const MAX_REPAIRS_PER_HOUR = 6;
+/** Limit that repairs and replaced pods share. */
+export const MAX_REPAIRS_PER_HOUR = 6;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 

@@ -21,8 +21,10 @@ async function main(file: string): Promise<void> {
   const endpoint = await LookEndpoint.open({ port: CONTROLLER_PORT });
   try {
     const kubernetes = await openKubernetesClient(settings.target);
+    const { everySeconds, repair, replaceLostMachinesAfterSeconds: seconds } = settings;
     const { name } = settings.target;
-    log(`${name}: looking every ${settings.everySeconds} s; ${settings.repair ? "repairing" : "not repairing"}`);
+    const replacing = seconds === undefined ? "" : `; replacing pods of machines that are away for ${seconds} s`;
+    log(`${name}: looking every ${everySeconds} s; ${repair ? "repairing" : "not repairing"}${replacing}`);
     // A pod's host name is its name.
     await new Controller(kubernetes, settings, endpoint, hostname(), log).run(stop.signal);
   } finally {

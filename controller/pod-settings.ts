@@ -11,6 +11,8 @@ export const CONTROLLER_PORT = 9_122;
  * `max`, because the alert `ValkeyNotWatched` fires when the last look is five minutes old.
  */
 export const LOOK_SECONDS = { min: 5, max: 120, default: 30 } as const;
+/** Time for which a machine must have been away before the controller replaces its pods, seconds. */
+export const LOST_MACHINE_SECONDS = { min: 60, max: 86_400 } as const;
 /** Environment variable with the checksum of the settings' text. */
 export const CHECKSUM_VARIABLE = "SETTINGS_CHECKSUM";
 
@@ -23,6 +25,7 @@ const schema = z.strictObject({
   everySeconds: z.number().min(1),
   repair: z.boolean(),
   onLostMajority: z.enum(ON_LOST_MAJORITY),
+  replaceLostMachinesAfterSeconds: z.number().min(1).optional(),
   passwordFile: z.string().min(1),
 });
 

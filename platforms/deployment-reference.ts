@@ -146,14 +146,16 @@ export async function openPodDeployment(
 
 /**
  * Opens the pods that run at this moment, without waiting for the other pods.
+ * @param without names of pods that are left out
  * @throws the errors of `openDeployment`
  */
 export async function openRunningPart(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
+  without?: ReadonlySet<string>,
 ): Promise<PodDeployment> {
-  return runningPartOf(kubernetes, await planOf(kubernetes, target, password));
+  return runningPartOf(kubernetes, await planOf(kubernetes, target, password), without);
 }
 
 /**

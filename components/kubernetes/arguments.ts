@@ -211,6 +211,13 @@ export interface ControllerArgs {
    */
   readonly onLostMajority?: OnLostMajority | undefined;
   /**
+   * Consent to replace pods whose machines do not come back: seconds for which a machine must have been away, from 60 to
+   * 86400. A volume that only this machine can use is deleted. The controller replaces one pod at a time, and only while
+   * the other servers have all data (docs/healing.md). Needs `repair: true` and replicas.
+   * @default pods of lost machines are not replaced
+   */
+  readonly replaceLostMachinesAfterSeconds?: number | undefined;
+  /**
    * Ports of the API server to which the pod may connect. Some network plugins compare the port of the API server's
    * endpoint with the policy, for example 8443 or 16443.
    * @default [443, 6443]

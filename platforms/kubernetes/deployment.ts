@@ -126,13 +126,18 @@ export async function awaitPodDeployment(
 /**
  * Deployment that consists of the pods that run at this moment. It may have fewer nodes than planned, and it has no
  * Sentinels. The servers need not answer.
+ * @param without names of pods that are left out
  * @throws the errors of `awaitPodDeployment`
  */
-export async function runningPartOf(kubernetes: KubernetesClient, plan: PodDeploymentPlan): Promise<PodDeployment> {
+export async function runningPartOf(
+  kubernetes: KubernetesClient,
+  plan: PodDeploymentPlan,
+  without: ReadonlySet<string> = new Set(),
+): Promise<PodDeployment> {
   const { namespace, container } = plan;
   const labels = await readPodLabels(kubernetes, namespace, plan.pods);
   const pods = await listPods(kubernetes, namespace, formatLabelSelector(labels));
-  const running = pods.filter((pod) => isPodRunning(pod, container));
+  const running = pods.filter((pod) => isPodRunning(pod, container) && !without.has(resourceName(pod)));
   return deploymentOf(kubernetes, plan, labels, running);
 }
 

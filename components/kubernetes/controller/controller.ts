@@ -8,6 +8,7 @@ import { checksum } from "../../../lib/checksum";
 import { BadInput } from "../../../lib/errors";
 import type { KubernetesReference } from "../../../platforms/deployment-reference";
 import { NODE_IMAGE } from "../../../platforms/kubernetes/default-images";
+import { nodeCount } from "../../../valkey/topology/placement";
 import type { ControllerArgs } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { ENGINE_ANNOTATIONS, objectMetadata } from "../deployment-context";
@@ -24,6 +25,7 @@ import { passwordVolume } from "../pods/pod-volumes";
 import { PASSWORD_FILE, TLS_FILES } from "../server-config";
 import type { ControlledKind } from "./controller-problems";
 import { controllerProblems } from "./controller-problems";
+import type { ReplaceablePods } from "./rights";
 import { createRights } from "./rights";
 
 /** Small memory for new objects, MiB. A look makes much garbage, and the default of 16 would keep all of it for a while. */
@@ -66,7 +68,13 @@ export function createController(
   const metadata = objectMetadata(context, name, "controller");
   const settings = target.apply((known) => JSON.stringify(settingsOf(known, args)));
   const program = createProgram(context);
-  const needed = [createConfig(context, name, { [SETTINGS_FILE]: settings }), program, ...createRights(context, args)];
+  const replaceable =
+    args.replaceLostMachinesAfterSeconds === undefined ? undefined : target.apply((known) => podNames(known));
+  const needed = [
+    createConfig(context, name, { [SETTINGS_FILE]: settings }),
+    program,
+    ...createRights(context, args, replaceable),
+  ];
   createControllerPolicy(context, CONTROLLER_PORT);
   createService(context, labels);
   new k8s.apps.v1.Deployment(
@@ -85,20 +93,31 @@ export function createController(
   );
 }
 
+/** Names of the pods of servers and Sentinels. */
+function podNames({ statefulSet, sentinel, shape }: KubernetesReference): ReplaceablePods {
+  const namesOf = (set: string, count: number): string[] => Array.from({ length: count }, (_, i) => `${set}-${i}`);
+  return {
+    servers: namesOf(statefulSet, nodeCount(shape)),
+    sentinels: sentinel === undefined ? [] : namesOf(sentinel.statefulSet, sentinel.settings.count),
+  };
+}
+
 /**
  * Settings of the controller's pod. The controller does not inspect machines, because an inspection needs the right to
  * run programs in pods.
  */
 function settingsOf(
   { tuning: _tuning, kubeconfig: _kubeconfig, context: _context, ...target }: KubernetesReference,
-  { everySeconds = LOOK_SECONDS.default, repair = true, onLostMajority = "report" }: ControllerArgs,
+  { everySeconds = LOOK_SECONDS.default, repair = true, onLostMajority = "report", ...args }: ControllerArgs,
 ): ControllerSettings {
+  const { replaceLostMachinesAfterSeconds } = args;
   const inside = target.tls === undefined ? {} : { caFile: TLS_FILES.authority };
   return {
     target: { ...target, inside },
     everySeconds,
     repair,
     onLostMajority,
+    ...(replaceLostMachinesAfterSeconds === undefined ? {} : { replaceLostMachinesAfterSeconds }),
     passwordFile: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`,
   };
 }

@@ -1,17 +1,27 @@
 /**
- * Rights of the controller's service account. The controller cannot delete pods or volumes, and cannot read Secrets.
+ * Rights of the controller's service account. The controller cannot read Secrets. It can delete pods and their volume
+ * claims only with consent, and only those of this deployment.
  */
 import * as pulumi from "@pulumi/pulumi";
 import type { ControllerArgs } from "../arguments";
 import type { DeploymentContext } from "../deployment-context";
 import { objectMetadata } from "../deployment-context";
 import * as k8s from "../kubernetes-sdk";
+import { DATA_VOLUME } from "../layout";
 
 /** Rule of a Role. */
 interface Rule {
   readonly apiGroups: string[];
   readonly resources: string[];
   readonly verbs: string[];
+  /** Names of the objects. @default all objects */
+  readonly resourceNames?: string[];
+}
+
+/** Names of the pods that the controller may replace. */
+export interface ReplaceablePods {
+  readonly servers: readonly string[];
+  readonly sentinels: readonly string[];
 }
 
 const rule = (group: string, resources: string[], verbs: string[]): Rule => ({
@@ -40,16 +50,31 @@ const REPAIRING: Rule[] = [
   rule("policy", ["poddisruptionbudgets"], ["get", "list", "create", "patch", "delete"]),
 ];
 
+/** Rights in the deployment's namespace that the controller needs to replace pods of lost machines. */
+function replacing({ servers, sentinels }: ReplaceablePods): Rule[] {
+  const claims = servers.map((name) => `${DATA_VOLUME}-${name}`);
+  return [
+    { ...rule("", ["pods"], ["delete"]), resourceNames: [...servers, ...sentinels] },
+    { ...rule("", ["persistentvolumeclaims"], ["get", "delete"]), resourceNames: claims },
+  ];
+}
+
 /** Right to read machines, because the zone of a pod is a label of the pod's machine. */
 const MACHINES: Rule[] = [rule("", ["nodes"], ["get"])];
-
-/** Right to see which machines exist and which of them are off. */
+/** Right to see which machines exist, and which of them are lost. */
 const ALL_MACHINES: Rule[] = [rule("", ["nodes"], ["get", "list"])];
+/** Right to find out which volumes are on a lost machine. */
+const VOLUMES: Rule[] = [rule("", ["persistentvolumes"], ["get"])];
 
-/** Creates the service account with its rights. @returns the resources that the pod needs */
+/**
+ * Creates the service account with its rights.
+ * @param replaceable pods that the controller may replace. Undefined without consent
+ * @returns the resources that the pod needs
+ */
 export function createRights(
   context: DeploymentContext,
   { repair = true, onLostMajority }: ControllerArgs,
+  replaceable?: pulumi.Output<ReplaceablePods>,
 ): pulumi.Resource[] {
   const { names, args, options } = context;
   const { rbac } = k8s;
@@ -59,16 +84,16 @@ export function createRights(
   // A colon occurs in neither name, so that names of two deployments never meet.
   const everywhere = { name: pulumi.interpolate`${args.namespace}:${name}`, labels: metadata.labels };
   const group = "rbac.authorization.k8s.io";
+  const base = repair ? [...LOOKING, ...REPAIRING] : LOOKING;
+  const rules = replaceable === undefined ? base : replaceable.apply((pods) => [...base, ...replacing(pods)]);
+  const seesAll = replaceable !== undefined || onLostMajority === "takeover";
+  const machines = [...(seesAll ? ALL_MACHINES : MACHINES), ...(replaceable === undefined ? [] : VOLUMES)];
   const subjects = [{ kind: "ServiceAccount", name, namespace: args.namespace }];
   return [
     new k8s.core.v1.ServiceAccount(name, { metadata, automountServiceAccountToken: false }, options),
-    new rbac.Role(name, { metadata, rules: repair ? [...LOOKING, ...REPAIRING] : LOOKING }, options),
+    new rbac.Role(name, { metadata, rules }, options),
     new rbac.RoleBinding(name, { metadata, roleRef: { apiGroup: group, kind: "Role", name }, subjects }, options),
-    new rbac.ClusterRole(
-      name,
-      { metadata: everywhere, rules: onLostMajority === "takeover" ? ALL_MACHINES : MACHINES },
-      options,
-    ),
+    new rbac.ClusterRole(name, { metadata: everywhere, rules: machines }, options),
     new rbac.ClusterRoleBinding(
       name,
       { metadata: everywhere, roleRef: { apiGroup: group, kind: "ClusterRole", name: everywhere.name }, subjects },

@@ -35,6 +35,7 @@ import type { ServerArgs } from "../arguments";
 import { certificateHosts, createCertificate } from "./certificate";
 import { checkedSettings } from "./checked-settings";
 import { checkExternal, externalServices } from "../servers/external-services";
+import type { ControlledKind } from "../controller/controller-problems";
 import { checkController, createController } from "../controller/controller";
 import { createConfig } from "../files";
 import { METRICS_PORT } from "../layout";
@@ -66,9 +67,13 @@ export function checkArguments({ name, kind, args: given, parent }: Request): Re
   const { image = DEFAULT_IMAGE, resources = DEFAULT_RESOURCES } = given;
   requireTag(image);
   const { settings, derived } = checkedSettings(name, kind, { ...given, image, resources });
-  checkController(name, controllerOf(given), { mode: kind.mode, keepsData: keepsData({ ...given, settings }) });
+  checkController(name, controllerOf(given), controlledKind(kind, { ...given, settings }));
   for (const each of derived) void pulumi.log.info(each, parent);
   return { name, kind, args: { ...given, settings }, parent };
+}
+
+function controlledKind({ mode, shape }: DeploymentKind, args: DeploymentArgs): ControlledKind {
+  return { mode, replicasPerPrimary: shape.replicasPerPrimary, keepsData: keepsData(args) };
 }
 
 /** Reference and password with which a resource reaches the servers, and the time limit for that resource's wait. */

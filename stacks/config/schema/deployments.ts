@@ -11,7 +11,7 @@ import {
   versionProblem,
 } from "../../../components/kubernetes/deployment/chart-values";
 import { wholeNumber } from "../../../lib/schema/fields";
-import { LOOK_SECONDS, ON_LOST_MAJORITY } from "../../../controller/pod-settings";
+import { LOOK_SECONDS, LOST_MACHINE_SECONDS, ON_LOST_MAJORITY } from "../../../controller/pod-settings";
 import { deploymentPodsSchema, externalSchema, objectName } from "./pod-options";
 
 const directiveName = z.string().regex(DIRECTIVE_NAME, "expected the name of a directive");
@@ -88,6 +88,16 @@ const deploymentKeys = {
             "Reaction to shards that have lost their primary and cannot elect a replica. `report`: an Event says what to type. " +
             "`takeover`: if the lost primary is known to be off, the replica with the greatest offset takes over, and " +
             "writes that it has not received are lost. Needs volumes and an append-only file or snapshots.",
+        }),
+      replaceLostMachinesAfterSeconds: wholeNumber(LOST_MACHINE_SECONDS.min, LOST_MACHINE_SECONDS.max)
+        .optional()
+        .meta({
+          description:
+            "Consent to replace pods whose machines do not come back: time for which a machine must have been away. A volume " +
+            "that only this machine can use is deleted. The controller replaces one pod at a time, and only while the other " +
+            "servers have all data. Needs `repair: true` and replicas.",
+          unit: "seconds",
+          fallback: "pods of lost machines are not replaced",
         }),
     })
     .optional()

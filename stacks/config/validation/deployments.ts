@@ -191,7 +191,12 @@ function podControllerProblems(
 
 function controlledKind(deployment: DeploymentConfig, platform: PodPlatform): ControlledKind {
   const { storage } = podSettings(platform, deployment);
-  return { mode: deployment.mode, keepsData: !storage.ephemeral && writesToDisk(deployment.settings) };
+  const { replicasPerPrimary } = configuredShape(deployment);
+  return {
+    mode: deployment.mode,
+    replicasPerPrimary,
+    keepsData: !storage.ephemeral && writesToDisk(deployment.settings),
+  };
 }
 
 function directiveProblems(

@@ -1,6 +1,7 @@
 /** The objects of a controller, as the component declares them. */
 import { describe, expect, it } from "vitest";
 import { ValkeyCluster } from "../../../../components/valkey-cluster";
+import { controllerProblems } from "../../../../components/kubernetes/controller/controller-problems";
 import type { ControllerArgs } from "../../../../components/kubernetes/arguments";
 import type { ControllerSettings } from "../../../../controller/pod-settings";
 import { readControllerSettings } from "../../../../controller/pod-settings";
@@ -35,7 +36,11 @@ interface Deployment {
   readonly spec: { readonly replicas: number; readonly strategy: unknown; readonly template: { readonly spec: Pod } };
 }
 interface Role {
-  readonly rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[];
+  readonly rules: readonly {
+    readonly resources: readonly string[];
+    readonly verbs: readonly string[];
+    readonly resourceNames?: readonly string[];
+  }[];
 }
 
 function named(objects: readonly KubernetesObject[], kind: string, name = NAME): unknown {
@@ -71,6 +76,38 @@ describe("the controller of a component", () => {
     ]);
     const tls = spec.template.spec.volumes.find(({ name }) => name === "tls");
     expect(tls?.secret).toEqual({ secretName: "certificate", items: [{ key: "ca.crt", path: "ca.crt" }] });
+  });
+
+  it("may delete only the pods and claims of its own deployment, and only with consent", async () => {
+    const objects = await objectsOf({ repair: true, replaceLostMachinesAfterSeconds: 300 });
+    const pods = ["orders-0", "orders-1", "orders-2", "orders-3", "orders-4", "orders-5"];
+    const deleting = (named(objects, "Role") as Role).rules.filter(({ verbs }) => verbs.includes("delete"));
+    expect(deleting.map(({ resources, resourceNames }) => [resources, resourceNames])).toEqual([
+      [["poddisruptionbudgets"], undefined],
+      [["pods"], pods],
+      [["persistentvolumeclaims"], pods.map((pod) => `data-${pod}`)],
+    ]);
+    expect((named(objects, "ClusterRole", `shop:${NAME}`) as Role).rules).toEqual([
+      { apiGroups: [""], resources: ["nodes"], verbs: ["get", "list"] },
+      { apiGroups: [""], resources: ["persistentvolumes"], verbs: ["get"] },
+    ]);
+    const { data } = named(objects, "ConfigMap") as { readonly data: { readonly "settings.json": string } };
+    expect(JSON.parse(data["settings.json"])).toMatchObject({ replaceLostMachinesAfterSeconds: 300 });
+  });
+
+  it("gets the consent to replace pods only with repairs and replicas, and after a minute at least", async () => {
+    const consent = (seconds: number, repair = true): Promise<unknown> =>
+      objectsOf({ repair, replaceLostMachinesAfterSeconds: seconds });
+    await expect(consent(59)).rejects.toThrow(
+      "replaceLostMachinesAfterSeconds: it is 59; expected 60 to 86400 seconds",
+    );
+    await expect(consent(0)).rejects.toThrow("it is 0; expected 60");
+    await expect(consent(300, false)).rejects.toThrow("controller.replaceLostMachinesAfterSeconds: needs repair: true");
+    const bare = { mode: "cluster" as const, replicasPerPrimary: 0, keepsData: true };
+    expect(controllerProblems({ replaceLostMachinesAfterSeconds: 300 }, bare)).toEqual([
+      { field: "replaceLostMachinesAfterSeconds", reason: expect.stringContaining("needs replicas") as string },
+    ]);
+    expect(controllerProblems({ repair: false }, bare)).toEqual([]);
   });
 
   it("reads settings that it refuses when somebody has edited them", async () => {

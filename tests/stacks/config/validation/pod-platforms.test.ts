@@ -124,6 +124,18 @@ describe("what a platform cannot give", () => {
       /^valkey:deployments\.d\.controller\.everySeconds is 1: expected .*5/,
     ],
     [
+      "pods that are replaced by a controller that does not repair",
+      kubernetes,
+      cluster({ controller: { repair: false, replaceLostMachinesAfterSeconds: 300 } }),
+      /^valkey:deployments\.d\.controller\.replaceLostMachinesAfterSeconds: needs repair: true/,
+    ],
+    [
+      "pods that are replaced without a replica",
+      kubernetes,
+      cluster({ replicasPerPrimary: 0, controller: { repair: true, replaceLostMachinesAfterSeconds: 300 } }),
+      /^valkey:deployments\.d\.controller\.replaceLostMachinesAfterSeconds: needs replicas/,
+    ],
+    [
       "pods on this machine",
       { type: "host" },
       cluster({ pods: {} }),

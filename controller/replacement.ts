@@ -1,0 +1,168 @@
+/** Decides which pod on a lost machine the controller replaces, and when. Pure. */
+import type { MachineState } from "../platforms/kubernetes/cluster/machine-states";
+import type { PlacedClaim, PodPlace } from "../platforms/kubernetes/cluster/pod-places";
+import { compact } from "../lib/compact";
+import { listNames } from "../valkey/verification/assertion";
+import type { HealingMemory } from "./healing";
+import { MAX_REPAIRS_PER_HOUR } from "./healing";
+
+/** Machines and pods, as the API server reports them at one moment. */
+export interface PlaceFacts {
+  readonly machines: readonly MachineState[];
+  readonly servers: readonly PodPlace[];
+  readonly sentinels: readonly PodPlace[];
+  /** Wanted numbers of servers and of Sentinels. */
+  readonly wanted: { readonly servers: number; readonly sentinels: number };
+}
+
+/**
+ * Machines that are not Ready or gone, by name, with the time since when this process has known it. The times are of the
+ * monotonic clock of this process, milliseconds: clocks of the API server and of machines may differ.
+ */
+export type MachineMemory = ReadonlyMap<string, { readonly change: string; readonly since: number }>;
+
+/** Decision about the pods on lost machines. */
+export type ReplacementDecision =
+  | { readonly kind: "none" }
+  /** A machine is not Ready, but no pod is replaced now. */
+  | { readonly kind: "wait"; readonly why: string }
+  | {
+      readonly kind: "replace";
+      readonly role: "server" | "Sentinel";
+      readonly pod: PodPlace;
+      /** Claims to delete, because their volumes are on the lost machine. */
+      readonly claims: readonly PlacedClaim[];
+      /** All servers and Sentinels on lost machines. */
+      readonly lost: { readonly servers: readonly PodPlace[]; readonly sentinels: readonly PodPlace[] };
+      /** Facts for which the pod is replaced, as a sentence. */
+      readonly facts: string;
+    };
+
+const GONE = "gone";
+
+/** The memory after machines were listed. A machine whose state has changed meanwhile is measured from now on. */
+export function rememberMachines(memory: MachineMemory, facts: PlaceFacts, now: number): MachineMemory {
+  const states = machineStates(facts);
+  return new Map(
+    [...states].flatMap(([name, { isReady, change }]) => {
+      if (isReady) return [];
+      const former = memory.get(name);
+      return [[name, former?.change === change ? former : { change, since: now }] as const];
+    }),
+  );
+}
+
+/** @param memory memory that includes these facts @param now time of the same clock as in the memory */
+export function decideReplacement(
+  memory: MachineMemory,
+  facts: PlaceFacts,
+  {
+    now,
+    afterSeconds,
+    repairs,
+  }: { readonly now: number; readonly afterSeconds: number } & Pick<HealingMemory, "repairs">,
+): ReplacementDecision {
+  const wait = (why: string): ReplacementDecision => ({ kind: "wait", why });
+  const isStruck = ({ isReady, machine }: PodPlace): boolean =>
+    !isReady && machine !== undefined && memory.has(machine);
+  const struck = { servers: facts.servers.filter(isStruck), sentinels: facts.sentinels.filter(isStruck) };
+  const all = [...struck.sentinels, ...struck.servers];
+  if (all.length === 0) return { kind: "none" };
+  const names = [...new Set(all.map(({ machine = "" }) => machine))];
+  const isLost = (name: string): boolean => now - (memory.get(name)?.since ?? now) >= afterSeconds * 1000;
+  const early = names.filter((name) => !isLost(name));
+  // Pods on such a machine may come back, and meanwhile nobody else may be touched.
+  if (early.length > 0)
+    return wait(`${listNames(early)} has not been away for ${afterSeconds} s yet (${listNames(all.map(nameOf))})`);
+  const why = whyNotAnyPod(facts, struck) ?? whyTooMany(repairs);
+  if (why !== undefined) return wait(why);
+  const [pod] = all.filter((each) => !isHeld(facts, each));
+  if (pod === undefined) return wait(heldWhy(all));
+  const claims = pod.claims.filter(({ tie }) => tie.kind === "machine" && tie.machine === pod.machine);
+  const role = struck.sentinels.includes(pod) ? "Sentinel" : "server";
+  return {
+    kind: "replace",
+    role,
+    pod,
+    claims,
+    lost: struck,
+    facts: describeFacts(facts, memory, { pod, claims, now }),
+  };
+}
+
+const nameOf = ({ name }: PodPlace): string => name;
+
+/** States of all machines that exist, and of machines of pods that no longer exist. */
+function machineStates({
+  machines,
+  servers,
+  sentinels,
+}: PlaceFacts): Map<string, Pick<MachineState, "isReady" | "change">> {
+  const states = new Map<string, Pick<MachineState, "isReady" | "change">>(machines.map((each) => [each.name, each]));
+  for (const { machine } of [...servers, ...sentinels])
+    if (machine !== undefined && !states.has(machine)) states.set(machine, { isReady: false, change: GONE });
+  return states;
+}
+
+/** Reason why no pod may be replaced now, whatever its machine. */
+function whyNotAnyPod(
+  facts: PlaceFacts,
+  struck: { readonly servers: readonly PodPlace[]; readonly sentinels: readonly PodPlace[] },
+): string | undefined {
+  const states = [...machineStates(facts).values()];
+  const ready = states.filter(({ isReady }) => isReady).length;
+  if (ready * 2 <= states.length)
+    return `only ${ready} of ${states.length} machines are Ready, so the lost machines may still work, and these may be cut off`;
+  const { servers, sentinels, wanted } = facts;
+  if (servers.length !== wanted.servers) return `${servers.length} of ${wanted.servers} pods of servers exist`;
+  // A pod that was replaced before is ready when it has copied its data.
+  const others = servers.filter((each) => !each.isReady && !struck.servers.includes(each));
+  if (others.length > 0) return `${listNames(others.map(nameOf))} is not ready, and its machine works`;
+  const watching = sentinels.filter(({ isReady }) => isReady).length;
+  return wanted.sentinels > 0 && watching * 2 <= wanted.sentinels
+    ? `only ${watching} of ${wanted.sentinels} Sentinels are ready`
+    : undefined;
+}
+
+function whyTooMany(repairs: readonly number[]): string | undefined {
+  return repairs.length >= MAX_REPAIRS_PER_HOUR
+    ? `the limit of ${MAX_REPAIRS_PER_HOUR} repairs in one hour is reached`
+    : undefined;
+}
+
+/**
+ * Whether a volume forbids to replace the pod. If two machines can write to a volume, and the lost machine may still
+ * run, the old and the new server could write to the same files, and would have the same node ID. A driver that attaches
+ * volumes takes the volume from the old machine first. A machine that is gone is no obstacle: Kubernetes itself then
+ * deletes the pod.
+ */
+function isHeld({ machines }: PlaceFacts, { machine, claims }: PodPlace): boolean {
+  const isThere = machines.some(({ name }) => name === machine);
+  return isThere && claims.some(({ tie }) => tie.kind === "shared");
+}
+
+function heldWhy(pods: readonly PodPlace[]): string {
+  const claims = pods.flatMap((pod) => pod.claims.filter(({ tie }) => tie.kind === "shared").map(({ name }) => name));
+  return (
+    `${listNames(claims)}: a different machine could use the volume while the old server still runs. ` +
+    "If the machine is off, delete its Node object"
+  );
+}
+
+function describeFacts(
+  facts: PlaceFacts,
+  memory: MachineMemory,
+  { pod, claims, now }: { readonly pod: PodPlace; readonly claims: readonly PlacedClaim[]; readonly now: number },
+): string {
+  const { machine = "" } = pod;
+  const known = memory.get(machine);
+  const seconds = Math.round((now - (known?.since ?? now)) / 1000);
+  const states = [...machineStates(facts).values()];
+  const kept = pod.claims.filter((claim) => !claims.includes(claim));
+  return compact([
+    `machine ${machine} has been ${known?.change === GONE ? "gone" : "not Ready"} for ${seconds} s`,
+    `${states.filter(({ isReady }) => isReady).length} of ${states.length} machines are Ready`,
+    claims.length === 0 ? undefined : `the volume of ${listNames(claims.map(({ name }) => name))} is on this machine`,
+    kept.length === 0 ? undefined : `the volume of ${listNames(kept.map(({ name }) => name))} stays`,
+  ]).join(", ");
+}

@@ -1,0 +1,118 @@
+/** Places of pods: the machine of each pod, and the ties of its volumes to machines. Also deletes a pod of a lost machine. */
+import type { V1Pod } from "@kubernetes/client-node";
+import type { KubernetesClient } from "../api/client";
+import { resourceName } from "../api/pod-diagnostics";
+import type { MachineState } from "./machine-states";
+import { isOrdinalOf } from "../volumes/statefulset-volumes";
+import type { StatefulSetName } from "../volumes/statefulset-volumes";
+import type { VolumeTie } from "./volume-ties";
+import { volumeTie } from "./volume-ties";
+import { listAllPods } from "../pods/running-pods";
+import { isPodReady } from "../pods/await-rollout";
+
+/** A claim of a pod, and the tie of its volume. */
+export interface PlacedClaim {
+  readonly name: string;
+  readonly uid: string;
+  readonly tie: VolumeTie;
+}
+
+export interface PodPlace {
+  readonly name: string;
+  readonly uid: string;
+  /** Machine of the pod. For a pod that is not scheduled yet, the only machine that can use its volume. */
+  readonly machine: string | undefined;
+  /** Address of the pod. */
+  readonly address: string | undefined;
+  /** Whether the pod is ready and is not being deleted. */
+  readonly isReady: boolean;
+  /** Claims that are bound to a volume. */
+  readonly claims: readonly PlacedClaim[];
+}
+
+/**
+ * Places of all pods of a StatefulSet, including pods that are being deleted, in the order of their ordinals.
+ * @throws Failure when pods, claims or volumes may not be read
+ */
+export async function readPodPlaces(
+  kubernetes: KubernetesClient,
+  { namespace, statefulSet }: StatefulSetName,
+  machines: readonly MachineState[],
+): Promise<PodPlace[]> {
+  const pods = (await listAllPods(kubernetes, namespace, "")).filter((pod) =>
+    isOrdinalOf(resourceName(pod), statefulSet),
+  );
+  return Promise.all(
+    pods.map(async (pod): Promise<PodPlace> => {
+      const { metadata, spec, status } = pod;
+      const isReady = isPodReady(pod) && metadata?.deletionTimestamp === undefined;
+      // Claims matter only for pods that may have to be replaced.
+      const claims = isReady ? [] : await claimsOf(kubernetes, namespace, pod, machines);
+      const [tied] = claims.flatMap(({ tie }) => (tie.kind === "machine" ? [tie.machine] : []));
+      return {
+        name: resourceName(pod),
+        uid: metadata?.uid ?? "",
+        machine: spec?.nodeName ?? tied,
+        address: status?.podIP,
+        isReady,
+        claims,
+      };
+    }),
+  );
+}
+
+async function claimsOf(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  { spec }: V1Pod,
+  machines: readonly MachineState[],
+): Promise<PlacedClaim[]> {
+  const names = (spec?.volumes ?? []).flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
+  const claims = await Promise.all(
+    names.map(async (name): Promise<PlacedClaim[]> => {
+      const claim = await kubernetes.find(
+        `reading volume claim ${name} of namespace ${namespace}`,
+        kubernetes.core.readNamespacedPersistentVolumeClaim({ namespace, name }),
+      );
+      const volumeName = claim?.spec?.volumeName;
+      if (volumeName === undefined) return [];
+      const volume = await kubernetes.find(
+        `reading volume ${volumeName}`,
+        kubernetes.core.readPersistentVolume({ name: volumeName }),
+      );
+      // Nothing is known about a volume that no longer exists.
+      const tie: VolumeTie = volume === undefined ? { kind: "shared" } : volumeTie(volume, machines);
+      return [{ name, uid: claim?.metadata?.uid ?? "", tie }];
+    }),
+  );
+  return claims.flat();
+}
+
+/**
+ * Deletes claims whose volumes are on a lost machine, and then the pod, without waiting for the kubelet of the machine.
+ * The StatefulSet creates both again. The claims are deleted first: a new pod would otherwise use the old claim, and
+ * could never start. If this function is killed between the two deletions, the pod is still there, and the next call
+ * completes the work. The identities of the objects are preconditions, so a newer pod of the same name stays.
+ */
+export async function deleteLostPod(
+  kubernetes: KubernetesClient,
+  namespace: string,
+  { name, uid }: PodPlace,
+  claims: readonly PlacedClaim[],
+): Promise<void> {
+  for (const claim of claims)
+    await kubernetes.find(
+      `deleting volume claim ${claim.name} of namespace ${namespace}`,
+      kubernetes.core.deleteNamespacedPersistentVolumeClaim({
+        ...{ namespace, name: claim.name },
+        body: { preconditions: { uid: claim.uid } },
+      }),
+    );
+  await kubernetes.find(
+    `deleting pod ${name} of namespace ${namespace}`,
+    kubernetes.core.deleteNamespacedPod({
+      ...{ namespace, name },
+      body: { gracePeriodSeconds: 0, preconditions: { uid } },
+    }),
+  );
+}
