@@ -8,10 +8,10 @@ const ALONE = ["measuring", "open-loop", "capacity", "interleaved", "pulumi-engi
 );
 const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
 /**
- * Tests on Kubernetes that measure, that let no write fail for minutes, and one that adds machines, on which the pods of other tests
+ * Tests on Kubernetes that measure, that let no write fail for minutes, that stop a machine, and one that adds machines, on which the pods of other tests
  * must not land.
  */
-const KUBERNETES_ALONE = ["empty-nodes", "job", "load-generators", "karpenter"].map(
+const KUBERNETES_ALONE = ["empty-nodes", "lost-machines", "job", "load-generators", "karpenter"].map(
   (name) => `tests/end-to-end/kubernetes/${name}.test.ts`,
 );
 /**

@@ -61,7 +61,7 @@ export class LostMachines {
 
   async #read(): Promise<PlaceFacts> {
     const { kubernetes, target } = this;
-    const { namespace, statefulSet, sentinel, shape } = target;
+    const { namespace, statefulSet, sentinel, shape, mode, directives } = target;
     const machines = await listMachineStates(kubernetes);
     const [servers, sentinels] = await Promise.all([
       readPodPlaces(kubernetes, { namespace, statefulSet }, machines),
@@ -74,6 +74,7 @@ export class LostMachines {
       servers,
       sentinels,
       wanted: { servers: nodeCount(shape), sentinels: sentinel?.settings.count ?? 0 },
+      outlivesDisk: mode === "cluster" && directives["cluster-config-save-behavior"] === "best-effort",
     };
   }
 }

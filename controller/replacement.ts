@@ -13,6 +13,8 @@ export interface PlaceFacts {
   readonly sentinels: readonly PodPlace[];
   /** Wanted numbers of servers and of Sentinels. */
   readonly wanted: { readonly servers: number; readonly sentinels: number };
+  /** Whether a server keeps running when its disk is taken away from it. */
+  readonly outlivesDisk: boolean;
 }
 
 /**
@@ -76,8 +78,12 @@ export function decideReplacement(
     return wait(`${listNames(early)} has not been away for ${afterSeconds} s yet (${listNames(all.map(nameOf))})`);
   const why = whyNotAnyPod(facts, struck) ?? whyTooMany(repairs);
   if (why !== undefined) return wait(why);
-  const [pod] = all.filter((each) => !isHeld(facts, each));
-  if (pod === undefined) return wait(heldWhy(all));
+  const [pod] = all.filter((each) => holdingClaims(facts, each).length === 0);
+  if (pod === undefined) {
+    const claims = listNames(all.flatMap((each) => holdingClaims(facts, each)));
+    const advice = "If the machine is off, delete its Node object";
+    return wait(`${claims}: a different machine could use the volume while the old server still runs. ${advice}`);
+  }
   const claims = pod.claims.filter(({ tie }) => tie.kind === "machine" && tie.machine === pod.machine);
   const role = struck.sentinels.includes(pod) ? "Sentinel" : "server";
   return {
@@ -131,22 +137,16 @@ function whyTooMany(repairs: readonly number[]): string | undefined {
 }
 
 /**
- * Whether a volume forbids to replace the pod. If two machines can write to a volume, and the lost machine may still
- * run, the old and the new server could write to the same files, and would have the same node ID. A driver that attaches
- * volumes takes the volume from the old machine first. A machine that is gone is no obstacle: Kubernetes itself then
- * deletes the pod.
+ * Claims of volumes that forbid to replace the pod: the lost machine may still run the old server, and with the same
+ * volume the new server would have the same node ID. A driver that attaches volumes takes the volume from the old
+ * machine first. The old server of a cluster then stops as soon as it must write `nodes.conf`, so it never comes back
+ * with outdated slots. A machine that is gone is no obstacle: Kubernetes itself then deletes the pod.
  */
-function isHeld({ machines }: PlaceFacts, { machine, claims }: PodPlace): boolean {
-  const isThere = machines.some(({ name }) => name === machine);
-  return isThere && claims.some(({ tie }) => tie.kind === "shared");
-}
-
-function heldWhy(pods: readonly PodPlace[]): string {
-  const claims = pods.flatMap((pod) => pod.claims.filter(({ tie }) => tie.kind === "shared").map(({ name }) => name));
-  return (
-    `${listNames(claims)}: a different machine could use the volume while the old server still runs. ` +
-    "If the machine is off, delete its Node object"
-  );
+function holdingClaims({ machines, outlivesDisk }: PlaceFacts, { machine, claims }: PodPlace): string[] {
+  if (!machines.some(({ name }) => name === machine)) return [];
+  const isHolding = ({ tie: { kind } }: PlacedClaim): boolean =>
+    kind === "shared" || (kind === "exclusive" && outlivesDisk);
+  return claims.filter(isHolding).map(({ name }) => name);
 }
 
 function describeFacts(

@@ -31,7 +31,14 @@ const MACHINES = [machine("a"), machine("b"), machine("c", false)];
 const HEALTHY = [server(0, "a"), server(1, "b")];
 
 function facts(servers: readonly PodPlace[], changes: Partial<PlaceFacts> = {}): PlaceFacts {
-  return { machines: MACHINES, servers, sentinels: [], wanted: { servers: servers.length, sentinels: 0 }, ...changes };
+  return {
+    machines: MACHINES,
+    servers,
+    sentinels: [],
+    wanted: { servers: servers.length, sentinels: 0 },
+    outlivesDisk: false,
+    ...changes,
+  };
 }
 
 /** The decision after looks at these seconds, all of which found the same facts. */
@@ -90,6 +97,8 @@ describe("a pod on a machine that is not Ready", () => {
     const found = facts([...HEALTHY, away(2, "c", { kind: "shared" })]);
     expect(whyAt(WAITED, found)).toMatch(/^data-orders-2: a different machine could use the volume .* delete its Node/);
     const gone = { ...found, machines: MACHINES.slice(0, 2) };
+    const attached = facts([...HEALTHY, away(2, "c", { kind: "exclusive" })], { outlivesDisk: true });
+    expect(whyAt(WAITED, attached)).toMatch(/^data-orders-2: a different machine could use the volume/);
     expect(decisionAt(WAITED, gone)).toMatchObject({
       kind: "replace",
       claims: [],

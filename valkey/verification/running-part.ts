@@ -2,19 +2,26 @@
 import { compact } from "../../lib/compact";
 import type { AssertionId } from "./assertion";
 import { listNames } from "./assertion";
-import type { DeploymentFacts, NodeFacts } from "./facts";
+import type { ClusterView } from "../topology/cluster-view";
+import { formatRanges } from "../topology/slots";
+import type { DeploymentFacts } from "./facts";
 import { judgeFacts } from "./verify";
+
+/** A node's name and its view of the cluster. */
+interface NamedView {
+  readonly name: string;
+  readonly view: ClusterView;
+}
 
 /** Assertions that must hold for the running part by itself. Together they mean that the part has all data. */
 const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
   "reachable",
   "not-loading",
-  // In a cluster: each slot has one primary in this part, all agree on it, and nobody moves slots.
+  // In a cluster: each slot has one primary in this part, and nobody moves slots.
   "state-ok",
   "slots-covered",
   "primaries",
   "one-owner",
-  "views-agree",
   "no-moves",
   // In replication mode: this part has the only primary, which lists no other replica than those of this part.
   "one-primary",
@@ -31,7 +38,12 @@ const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
  */
 export function whyPartLacksData(facts: DeploymentFacts): string | undefined {
   const failed = judgeFacts(facts).assertions.filter(({ id, pass }) => NEEDED.has(id) && !pass);
-  const problems = [...failed.map(({ id, found }) => `${id}: ${found}`), ...absentNodesInUse(facts.nodes)];
+  const views = facts.nodes.flatMap(({ node, view }) => (view.known ? [{ name: node.name, view: view.value }] : []));
+  const problems = [
+    ...failed.map(({ id, found }) => `${id}: ${found}`),
+    ...absentNodesInUse(views),
+    ...disagreements(views),
+  ];
   return problems.length === 0 ? undefined : problems.join("; ");
 }
 
@@ -39,8 +51,7 @@ export function whyPartLacksData(facts: DeploymentFacts): string | undefined {
  * Nodes of a cluster that are not in this part, but that a node of this part does not consider failed, or that still own
  * slots. Also nodes of this part that a different node considers failing.
  */
-function absentNodesInUse(nodes: readonly NodeFacts[]): string[] {
-  const views = nodes.flatMap(({ node, view }) => (view.known ? [{ name: node.name, view: view.value }] : []));
+function absentNodesInUse(views: readonly NamedView[]): string[] {
   const present = new Map(views.map(({ name, view }) => [view.selfId, name]));
   return views.flatMap(({ name, view: { topology, unhealthy } }) => {
     const failed = new Set(unhealthy.flatMap(({ id, flag }) => (flag === "failed" ? [id] : [])));
@@ -57,4 +68,25 @@ function absentNodesInUse(nodes: readonly NodeFacts[]): string[] {
         : `${name} does not consider ${listNames(used.map(({ id, address }) => nameOf(id, address.hostname)))} failed yet`,
     ]);
   });
+}
+
+/**
+ * Nodes that see a node of this part differently than this node sees itself. Absent nodes are not compared: a node that
+ * joined after a node had failed does not learn which primary the failed node had.
+ */
+function disagreements(views: readonly NamedView[]): string[] {
+  const own = new Map(views.map(({ view }) => [view.selfId, describeIn(view, view.selfId)]));
+  return views.flatMap(({ name, view }) => {
+    const wrong = views.filter(({ view: { selfId } }) => describeIn(view, selfId) !== own.get(selfId));
+    return wrong.length === 0
+      ? []
+      : [`${name} and ${listNames(wrong.map((each) => each.name))} do not agree on roles and slots`];
+  });
+}
+
+function describeIn({ topology }: ClusterView, id: string): string {
+  const known = topology.nodes.get(id);
+  return known === undefined
+    ? "unknown"
+    : [known.role, known.primaryId ?? "-", formatRanges(known.slots), known.epoch].join(" ");
 }

@@ -14,16 +14,19 @@ const { shards } = judgeFacts(all);
 const lostReplica = shards[0]?.replicas[0] ?? "";
 const lostPrimary = shards[0]?.primary ?? "";
 
+/** All nodes of a healthy cluster, as every view shows them. */
+function viewsOf({ nodes }: DeploymentFacts): FakeNode[] {
+  return nodes.map(({ node }): FakeNode => {
+    const shard = shards.find(({ primary, replicas }) => primary === node.name || replicas.includes(node.name));
+    return shard?.primary === node.name
+      ? { name: node.name, slots: formatRanges(shard.slots) }
+      : { name: node.name, primary: shard?.primary ?? "" };
+  });
+}
+
 /** The part without a node. @param change changes the nodes that every view shows */
 function without(name: string, change: (nodes: FakeNode[]) => FakeNode[]): DeploymentFacts {
-  const known = change(
-    all.nodes.map(({ node }): FakeNode => {
-      const shard = shards.find(({ primary, replicas }) => primary === node.name || replicas.includes(node.name));
-      return shard?.primary === node.name
-        ? { name: node.name, slots: formatRanges(shard.slots) }
-        : { name: node.name, primary: shard?.primary ?? "" };
-    }),
-  );
+  const known = change(viewsOf(all));
   const nodes = all.nodes
     .filter(({ node }) => node.name !== name)
     .map((each): NodeFacts => ({ ...each, view: observed(fakeView(each.node.name, known)) }));
@@ -65,6 +68,25 @@ describe("the running part of a cluster", () => {
       each.node.name === lostReplica ? { ...each, info: observed(infoReply("primary")) } : each,
     );
     expect(whyPartLacksData({ ...part, nodes })).toBeUndefined();
+  });
+
+  it("can do without a node whose role a new node of the part does not know, but not while it disagrees on itself", () => {
+    const failed = patch(lostReplica, { flags: "fail" });
+    const part = without(lostReplica, failed);
+    const newcomer = shards[1]?.replicas[0] ?? "";
+    const seenBy = (view: NodeFacts["view"]): DeploymentFacts => ({
+      ...part,
+      nodes: part.nodes.map((each) => (each.node.name === newcomer ? { ...each, view } : each)),
+    });
+    const known = (changes: (nodes: FakeNode[]) => FakeNode[]): NodeFacts["view"] =>
+      observed(fakeView(newcomer, changes(viewsOf(all))));
+    // Without its primary.
+    const vague = known((nodes) =>
+      nodes.map((each) => (each.name === lostReplica ? { name: each.name, flags: "fail" } : each)),
+    );
+    expect(whyPartLacksData(seenBy(vague))).toBeUndefined();
+    const elsewhere = known((nodes) => patch(newcomer, { primary: shards[2]?.primary ?? "" })(failed(nodes)));
+    expect(whyPartLacksData(seenBy(elsewhere))).toMatch(/do not agree on roles and slots/);
   });
 
   it("can do nothing while one of its own nodes fails, loads or is not linked", () => {
