@@ -213,7 +213,7 @@ export interface ControllerArgs {
   /**
    * Consent to replace pods whose machines do not come back: seconds for which a machine must have been away, from 60 to
    * 86400. A volume that only this machine can use is deleted. The controller replaces one pod at a time, and only while
-   * the other servers have all data (docs/healing.md). Needs `repair: true` and replicas.
+   * the other servers have all data (docs/lost-machines.md). Needs `repair: true` and replicas.
    * @default pods of lost machines are not replaced
    */
   readonly replaceLostMachinesAfterSeconds?: number | undefined;

@@ -190,14 +190,22 @@ describe.skipIf(KUBECONFIG === undefined || COMMAND === undefined)(
         const isDone = await holdsInTime(areBack, { timeoutMs: 240_000, intervalMs: 1000 });
         const events = [...(await cluster.events())];
         expect(isDone, [...returned.keys(), ...events].join("\n")).toBe(true);
-        await cluster.untilLook(60, ({ pass }) => pass);
+        await cluster.untilLook(90, ({ pass }) => pass);
+        // Kubernetes replaces proxies by itself, after five minutes.
+        await sessions.untilLook(90, ({ assertions }) =>
+          assertions.every(({ id, holds }) => holds || id === "clients-led"),
+        );
       } finally {
         await machine("start", victim);
       }
+      await here.until(90, async () => {
+        const { status } = await here.core.readNode({ name: victim });
+        const ready = status?.conditions?.find(({ type }) => type === "Ready");
+        return ready?.status === "True" ? undefined : `machine ${victim} is not Ready again: start its kubelet`;
+      });
       process.stderr.write(`back after seconds: ${JSON.stringify([...returned])}\n`);
       expect(mostAtOnce).toBe(1);
       await here.untilReady(podLabels("orders"), 6, 60);
-      await sessions.untilLook(200, ({ pass }) => pass);
       expect(await keysOfPrimaries()).toBe(KEYS);
       const events = await cluster.events();
       const replaced = events.filter((each) => each.startsWith("Replaced: "));
