@@ -140,7 +140,8 @@ function whyTooMany(repairs: readonly number[]): string | undefined {
  * Claims of volumes that forbid to replace the pod: the lost machine may still run the old server, and with the same
  * volume the new server would have the same node ID. A driver that attaches volumes takes the volume from the old
  * machine first. The old server of a cluster then stops as soon as it must write `nodes.conf`, so it never comes back
- * with outdated slots. A machine that is gone is no obstacle: Kubernetes itself then deletes the pod.
+ * with outdated slots. For a machine that is gone the claims do not
+ * matter: Kubernetes itself then deletes the pod.
  */
 function holdingClaims({ machines, outlivesDisk }: PlaceFacts, { machine, claims }: PodPlace): string[] {
   if (!machines.some(({ name }) => name === machine)) return [];

@@ -47,10 +47,7 @@ function decisionAt(
   found: PlaceFacts,
   repairs: readonly number[] = [],
 ): ReplacementDecision {
-  const memory = seconds.reduce(
-    (last: MachineMemory, at) => rememberMachines(last, found, at * 1000),
-    new Map() as MachineMemory,
-  );
+  const memory = seconds.reduce<MachineMemory>((last, at) => rememberMachines(last, found, at * 1000), new Map());
   return decideReplacement(memory, found, { now: (seconds.at(-1) ?? 0) * 1000, afterSeconds: AFTER, repairs });
 }
 const WAITED = [0, 30, 60];

@@ -1,6 +1,7 @@
 /** States of all machines of a Kubernetes cluster: which machines the API server hears from. */
 import type { V1Node } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
+import { isMachineReady } from "../api/machine-conditions";
 import { resourceName } from "../api/pod-diagnostics";
 
 /** State of a machine, as the API server reports it. */
@@ -28,7 +29,7 @@ export function machineState(machine: V1Node): MachineState {
   const at = ready?.lastTransitionTime === undefined ? "" : new Date(ready.lastTransitionTime).toISOString();
   return {
     name: resourceName(machine),
-    isReady: ready?.status === "True",
+    isReady: isMachineReady(machine),
     change: `${metadata?.uid ?? ""} ${ready?.status ?? "Unknown"} ${at}`,
     labels: metadata?.labels ?? {},
   };

@@ -1,5 +1,6 @@
 /** Ties of volumes to machines: can a pod on a different machine use the volume? Pure. */
 import type { V1PersistentVolume } from "@kubernetes/client-node";
+import type { Plain } from "../api/plain";
 import type { MachineState } from "./machine-states";
 
 /**
@@ -22,7 +23,7 @@ const ATTACHER = /^external-attacher\//;
 const ONE_MACHINE_MODES: ReadonlySet<string> = new Set(["ReadWriteOnce", "ReadWriteOncePod"]);
 
 /** Tie of a volume. @param machines all machines that exist */
-export function volumeTie({ metadata, spec }: V1PersistentVolume, machines: readonly MachineState[]): VolumeTie {
+export function volumeTie({ metadata, spec }: Plain<V1PersistentVolume>, machines: readonly MachineState[]): VolumeTie {
   const names = new Set(
     (spec?.nodeAffinity?.required?.nodeSelectorTerms ?? []).map((term): string | undefined => {
       const expressions = [...(term.matchExpressions ?? []), ...(term.matchFields ?? [])];

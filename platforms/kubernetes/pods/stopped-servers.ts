@@ -1,12 +1,7 @@
 /** Servers that certainly do not run. A server that merely does not reply may still serve clients. Pure. */
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
+import { isMachineReady, isOutOfService, OUT_OF_SERVICE } from "../api/machine-conditions";
 import { resourceName } from "../api/pod-diagnostics";
-
-/**
- * Taint by which a person, or the cloud's controller, says that a machine is shut down. Kubernetes deletes the pods of
- * such a machine and detaches its volumes.
- */
-const OUT_OF_SERVICE = "node.kubernetes.io/out-of-service";
 
 export interface ServerEvidence {
   /** Names of all pods that the StatefulSet should have. */
@@ -34,7 +29,7 @@ export interface StoppedServers {
 export function findStoppedServers({ names, pods, machines, container }: ServerEvidence): StoppedServers {
   const known = new Map(machines.map((machine) => [resourceName(machine), machine]));
   const on = machines.filter((machine) => !isOutOfService(machine));
-  const silent = on.filter((machine) => !isReady(machine)).map(resourceName);
+  const silent = on.filter((machine) => !isMachineReady(machine)).map(resourceName);
   if (silent.length * 2 >= on.length && on.length > 0)
     return { stopped: new Map(), doubts: [`${silent.length} of ${on.length} machines are not ready`] };
   const byName = new Map(pods.map((pod) => [resourceName(pod), pod]));
@@ -46,7 +41,7 @@ export function findStoppedServers({ names, pods, machines, container }: ServerE
     const node = machine === undefined ? undefined : known.get(machine);
     if (machine !== undefined && (node === undefined || isOutOfService(node)))
       stopped.set(name, `machine ${machine} ${node === undefined ? "does not exist any more" : "is out of service"}`);
-    else if (node !== undefined && !isReady(node)) doubts.push(mayRun(machine ?? "", name));
+    else if (node !== undefined && !isMachineReady(node)) doubts.push(mayRun(machine ?? "", name));
     else if (node !== undefined && hasRunningContainer(pod, container))
       doubts.push(`the container of ${name} runs on machine ${machine ?? ""}`);
     else if (silent[0] !== undefined) doubts.push(mayRun(silent[0], name));
@@ -64,12 +59,4 @@ function mayRun(machine: string, name: string): string {
 function hasRunningContainer(pod: V1Pod | undefined, container: string): boolean {
   const status = pod?.status?.containerStatuses?.find(({ name }) => name === container);
   return status?.state?.running !== undefined;
-}
-
-function isReady({ status }: V1Node): boolean {
-  return (status?.conditions ?? []).some(({ type, status: is }) => type === "Ready" && is === "True");
-}
-
-function isOutOfService({ spec }: V1Node): boolean {
-  return (spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE);
 }

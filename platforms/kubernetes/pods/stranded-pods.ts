@@ -2,8 +2,9 @@
  * Pods that cannot start again after a change of the deployment's zones, because their volumes are in zones in which
  * the pods may not run.
  */
-import type { V1Node, V1Pod } from "@kubernetes/client-node";
+import type { V1Pod } from "@kubernetes/client-node";
 import type { KubernetesClient } from "../api/client";
+import { isMachineReady } from "../api/machine-conditions";
 import { isPodRunning, resourceName } from "../api/pod-diagnostics";
 import type { Labels } from "./running-pods";
 import { formatLabelSelector, listAllPods } from "./running-pods";
@@ -54,7 +55,7 @@ export async function strandedPods(
   const zoneOf = await zonesOfVolumes(kubernetes, claims.filter(isBound));
   const lost = new Map(
     machines.items
-      .filter((machine) => !isReady(machine))
+      .filter((machine) => !isMachineReady(machine))
       .map((machine) => [resourceName(machine), machine.metadata?.labels?.[ZONE_LABEL]]),
   );
   const claimOf = (pod: V1Pod): string =>
@@ -74,10 +75,6 @@ export async function strandedPods(
     const isTooFull = added && pod.spec?.nodeName === undefined && count(zone) > least;
     return zones.includes(zone) && !isTooFull ? [] : [{ pod: name, zone, claim }];
   });
-}
-
-function isReady({ status }: V1Node): boolean {
-  return (status?.conditions ?? []).some(({ type, status: is }) => type === "Ready" && is === "True");
 }
 
 /**

@@ -55,7 +55,7 @@ describe.skipIf(KUBECONFIG === undefined || COMMAND === undefined)(
             ...{ persistentVolumeReclaimPolicy: "Retain", local: { path } },
             nodeAffinity: { required: { nodeSelectorTerms: [term] } },
           };
-          return { apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec } as KubernetesObject;
+          return { apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec };
         }),
       );
     };
@@ -66,7 +66,7 @@ describe.skipIf(KUBECONFIG === undefined || COMMAND === undefined)(
         ...each,
         spec: { ...each.spec, storageClassName: className },
       }));
-      return { ...object, spec: { ...spec, volumeClaimTemplates } } as unknown as KubernetesObject;
+      return { ...object, spec: { ...spec, volumeClaimTemplates } };
     };
     /** Does something while no pod goes to these machines. */
     const without = async <T>(machines: readonly string[], work: () => Promise<T>): Promise<T> => {

@@ -1,4 +1,5 @@
 /** Which volumes can be used only by one machine. */
+import type { Plain } from "../../../../platforms/kubernetes/api/plain";
 import type { V1PersistentVolume } from "@kubernetes/client-node";
 import { describe, expect, it } from "vitest";
 import type { MachineState } from "../../../../platforms/kubernetes/cluster/machine-states";
@@ -10,7 +11,9 @@ const MACHINE: MachineState = {
   labels: { "kubernetes.io/hostname": "node-1", "topology.kubernetes.io/zone": "a" },
 };
 
-function volume(key: string, values: string[], more: Partial<V1PersistentVolume> = {}): V1PersistentVolume {
+type Volume = Plain<Pick<V1PersistentVolume, "metadata" | "spec">>;
+
+function volume(key: string, values: string[], more: Volume = {}): Volume {
   const terms = [{ matchExpressions: [{ key, operator: "In", values }] }];
   const spec = { accessModes: ["ReadWriteOnce"], nodeAffinity: { required: { nodeSelectorTerms: terms } } };
   return { ...more, spec: { ...spec, ...more.spec } };
