@@ -120,14 +120,15 @@ function addWatch({ program, signal, finish }: Context): void {
   const command = program
     .command("watch")
     .description(
-      "Keep verifying servers that exist already, or a stack that Pulumi has deployed, and print what changes. " +
-        "Ctrl-C ends it; the exit status is that of the last look: 0 if everything passed, else 1",
+      "Keep verifying servers that exist already, or a stack that Pulumi has deployed, and print what changes. With " +
+        "--heal, also repair what is safe to repair. Ctrl-C ends it; the exit status is that of the last look: 0 if everything passed, else 1",
     )
     .argument("[stack]", "name of a deployed stack (default: the servers of the options)");
   addServerOptions(command)
     .option("--every <s>", "seconds from one look to the next (default: 30)")
     .option("--metrics <port>", "serve metrics for Prometheus at [HOST:]PORT/metrics, and the last looks at /looks")
-    .option("--json", "a line of JSON for every look")
+    .option("--heal", "repair a deployment by the same rules as the controller (docs/healing.md)")
+    .option("--json", "a line of JSON for every look, and for every report of a repair")
     .action(async (stack: string | undefined, values: Values) => {
       const { watchDeployments } = await import("./commands/watch.js");
       finish(await watchDeployments(stack, values, signal));

@@ -1,31 +1,26 @@
 /** Looks at one deployment on Kubernetes, says what it finds, and repairs what is safe to repair. */
 import { readFile } from "node:fs/promises";
 import { messageOf } from "../lib/errors";
-import type { ReportProgress } from "../lib/progress";
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
 import type { EventText } from "../platforms/kubernetes/api/events";
 import { createEvent } from "../platforms/kubernetes/api/events";
-import { Lease } from "../platforms/kubernetes/api/lease";
 import { PodChanges } from "../platforms/kubernetes/pods/pod-changes";
 import { findStatefulSet } from "../platforms/kubernetes/volumes/statefulset-volumes";
 import type { Inspection } from "../provider/updates/drift";
 import { inspectDeployment } from "../provider/updates/drift";
 import { repairDeployment } from "../provider/updates/repair";
-import { WANTED_NOTE, wantedNodes } from "../provider/updates/update-leases";
 import { nodeCount } from "../valkey/topology/placement";
 import { firstCertificateEnd } from "./certificates";
 import type { LookEndpoint } from "./endpoint";
-import type { HealingDecision, HealingMemory } from "./healing";
-import { decide, NO_MEMORY, remember, rememberRepair, rememberRepairEnd } from "./healing";
+import type { HealingReport } from "./healer";
+import { Healer, REPAIR_MS } from "./healer";
 import { changesOf } from "./look";
-import type { Replacement } from "./lost-machines";
-import { LostMachines } from "./lost-machines";
-import { historyIn, historyNote } from "./repair-history";
 import type { Look } from "./look";
+import { LostMachines } from "./lost-machines";
 import { LostShards } from "./lost-shards";
-import type { RepairOutcome } from "./metrics";
 import type { ControllerSettings } from "./pod-settings";
+import { LeaseLock } from "./repair-lock";
 import { watch } from "./watch";
 
 /** Time between two looks while the deployment does not pass, milliseconds. */
@@ -37,27 +32,15 @@ const FAILING_EVERY_MS = 5_000;
 const FAILING_LOOK_MS = { base: 5_000, perNode: 50 };
 /** Time between two readings of the ends of the certificates, milliseconds. */
 const CERTIFICATES_EVERY_MS = 600_000;
-/** Time limit of a repair, milliseconds. */
-const REPAIR_MS = 300_000;
-
-type Repair = Extract<HealingDecision, { kind: "repair" }>;
 
 export class Controller {
-  // There may have been a failover while no controller ran.
-  #memory: HealingMemory = { ...NO_MEMORY, failoverAt: Date.now() };
-  /** Whether the memory has the repairs of former controllers of this deployment. */
-  #isInformed = false;
   /** Time at which the ends of the certificates were last read, milliseconds since 1970. */
   #certificatesAt = 0;
   /** Whether the last look passed. */
   #passes = true;
-  /** Reason why the last problem was not repaired, so that it is printed once. */
-  #waiting = "";
-  // One object for the life of the process: it measures for how long another holder has not renewed the Lease.
-  readonly #lease: Lease;
   readonly #lostShards: LostShards;
-  /** Replaces pods on lost machines; undefined without consent. */
-  readonly #lost: LostMachines | undefined;
+  /** Undefined if the controller only looks. */
+  readonly #healer: Healer | undefined;
 
   /**
    * @param identity name of this process, unique among all that may change the deployment
@@ -70,20 +53,16 @@ export class Controller {
     identity: string,
     private readonly log: (line: string) => void,
   ) {
-    const { target, replaceLostMachinesAfterSeconds: seconds } = settings;
-    const { namespace, lease = "" } = target;
-    this.#lease = new Lease(kubernetes, { namespace, lease }, identity);
+    const { target, onLostMajority: reaction } = settings;
+    this.#healer = settings.repair ? this.#newHealer(identity) : undefined;
     this.#lostShards = new LostShards({
-      kubernetes,
-      target,
-      reaction: settings.onLostMajority,
+      ...{ kubernetes, target, reaction },
       log: (line) => {
-        log(`${settings.target.name}: ${line}`);
+        log(`${target.name}: ${line}`);
       },
       tell: (text) => this.#tell(text),
-      withLease: (stop, work) => this.#withLease(this.#memory, stop, work),
+      withLease: async (signal, work) => (await this.#healer?.alone(signal, work)) ?? false,
     });
-    this.#lost = seconds === undefined ? undefined : new LostMachines(kubernetes, target, seconds);
   }
 
   get #target(): KubernetesReference {
@@ -122,7 +101,8 @@ export class Controller {
     }
     const { base, perNode } = FAILING_LOOK_MS;
     const timeoutMs = this.#passes ? undefined : base + perNode * nodeCount(this.#target.shape);
-    const inspection = await inspectDeployment(this.#target, password, { timeoutMs, signal });
+    const forRepair = this.settings.repair;
+    const inspection = await inspectDeployment(this.#target, password, { timeoutMs, signal, forRepair });
     const { name, tls } = this.#target;
     if (tls !== undefined && Date.now() - this.#certificatesAt >= CERTIFICATES_EVERY_MS) {
       const endpoints = inspection.verification?.facts.nodes.map(({ node }) => node.endpoint) ?? [];
@@ -147,20 +127,7 @@ export class Controller {
         isWarning: !look.pass,
       });
     await this.#handleLostShards(look, signal);
-    if (!this.settings.repair) return;
-    this.#memory = remember(this.#memory, look);
-    try {
-      await this.#lease.otherHolder();
-      if (!this.#isInformed) this.#memory = { ...this.#memory, ...historyIn(this.#lease.notes) };
-      this.#isInformed = true;
-    } catch (error) {
-      this.#waiting = this.#sayWaiting(messageOf(error));
-      return;
-    }
-    if (await this.#replaceLost(look, signal)) return;
-    const decision = decide(this.#memory, look);
-    this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
-    if (decision.kind === "repair") await this.#repairAlone(decision, signal);
+    await this.#healer?.afterLook(look, signal);
   }
 
   async #handleLostShards(look: Look, signal: AbortSignal): Promise<void> {
@@ -171,122 +138,31 @@ export class Controller {
     }
   }
 
-  #sayWaiting(why: string): string {
-    if (why !== this.#waiting) this.log(`${this.#target.name}: nothing is repaired: ${why}`);
-    return why;
-  }
-
-  /**
-   * Replaces a pod on a lost machine if a server cannot be reached. @returns whether a machine with pods is away, so that
-   * nothing else is repaired
-   */
-  async #replaceLost({ assertions }: Look, signal: AbortSignal): Promise<boolean> {
-    const lost = this.#lost;
-    if (lost === undefined || !assertions.some(({ id, holds }) => id === "reachable" && !holds)) return false;
-    const { repairs } = this.#memory;
-    try {
-      const decision = await lost.decide(repairs, await this.#password());
-      if (decision.kind === "none") return false;
-      this.#waiting = decision.kind === "wait" ? this.#sayWaiting(decision.why) : "";
-      if (decision.kind === "replace") {
-        const counted = { ...this.#memory, repairs: [...repairs, Date.now()] };
-        await this.#withLease(counted, signal, (held) => this.#replace(lost, decision, repairs, held));
-      }
-    } catch (error) {
-      this.#waiting = this.#sayWaiting(messageOf(error));
-    }
-    return true;
-  }
-
-  async #replace(
-    lost: LostMachines,
-    decision: Replacement,
-    repairs: readonly number[],
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { role, pod, facts } = decision;
-    this.log(`${this.#target.name}: replacing ${role} ${pod.name}: ${facts}`);
-    const [outcome, text] = await lost.replace(decision, repairs, await this.#password(), signal).then(
-      (): [RepairOutcome, string] => ["done", `replaced ${role} ${pod.name}: ${facts}`],
-      (error: unknown): [RepairOutcome, string] => ["failed", `cannot replace ${pod.name}: ${messageOf(error)}`],
-    );
-    await this.#tellOutcome(outcome, text, "Replaced");
-  }
-
-  /** Repairs while no update and no other controller changes the deployment. */
-  async #repairAlone(decision: Repair, signal: AbortSignal): Promise<void> {
-    await this.#withLease(rememberRepair(this.#memory, Date.now()), signal, async (held) => {
-      const hasSucceeded = await this.#repair(decision, held);
-      this.#memory = rememberRepairEnd(this.#memory, Date.now(), hasSucceeded);
+  /** A healer of the deployment. @param identity name of this process, unique among all that may change the deployment */
+  #newHealer(identity: string): Healer {
+    const { target, replaceLostMachinesAfterSeconds: seconds } = this.settings;
+    const password = (): Promise<string> => this.#password();
+    return new Healer({
+      lock: new LeaseLock(this.kubernetes, () => target, identity),
+      repairSettings: this.settings.repairSettings,
+      repair: async (order, signal, report) => {
+        const { memoryLimit } = this.settings;
+        const waiting = { timeoutMs: REPAIR_MS, signal, report };
+        return repairDeployment(target, await password(), { ...order, memoryLimit }, waiting);
+      },
+      lostMachines: seconds === undefined ? undefined : new LostMachines(this.kubernetes, target, seconds, password),
+      report: (report) => this.#onHealing(report),
     });
   }
 
-  /**
-   * Does the work while it holds the Lease. A problem is logged.
-   * @param memory memory that counts this work, if it is a repair
-   * @returns whether the work was done
-   */
-  async #withLease(
-    memory: HealingMemory,
-    signal: AbortSignal,
-    work: (held: AbortSignal) => Promise<void>,
-  ): Promise<boolean> {
-    try {
-      const why = await this.#whyNotAlone(memory);
-      if (why !== undefined) {
-        this.#waiting = this.#sayWaiting(why);
-        return false;
-      }
-      this.#memory = memory;
-      await this.#lease.during(AbortSignal.any([signal, AbortSignal.timeout(REPAIR_MS)]), work);
-      return true;
-    } catch (error) {
-      this.log(`${this.#target.name}: ${messageOf(error)}`);
-      return false;
-    } finally {
-      await this.#lease.release(historyNote(this.#memory)).catch(() => undefined);
-    }
-  }
-
-  /** Takes the Lease. @returns why that is not possible, or why nothing must be repaired */
-  async #whyNotAlone(memory: HealingMemory): Promise<string | undefined> {
-    const isOutdated = (): boolean => {
-      const wanted = this.#lease.notes[WANTED_NOTE];
-      return wanted !== undefined && wanted !== wantedNodes(this.#target);
-    };
-    const outdated = "an update that changes the nodes of the deployment has not succeeded; run pulumi up again";
-    // Asked before as well, because taking the Lease counts as a repair.
-    if (isOutdated()) return outdated;
-    const other = await this.#lease.acquire(historyNote(memory));
-    if (other !== undefined) return `${other} holds Lease ${this.#target.lease ?? ""}`;
-    return isOutdated() ? outdated : undefined;
-  }
-
-  /** @returns whether it succeeded */
-  async #repair({ what, handOver }: Repair, signal: AbortSignal): Promise<boolean> {
+  async #onHealing({ kind, message, isReplacement = false }: HealingReport): Promise<void> {
     const { name } = this.#target;
-    const why = what.join(", ");
-    this.log(`${name}: repairing ${why}${handOver ? "" : ", without a hand-over"}`);
-    const report: ReportProgress = (line, passing) => {
-      if (passing !== true) this.log(`${name}: ${line}`);
-    };
-    const repair = async (): Promise<boolean> =>
-      repairDeployment(this.#target, await this.#password(), { handOver }, { timeoutMs: REPAIR_MS, signal, report });
-    const [outcome, text] = await repair().then(
-      (changed): [RepairOutcome, string] =>
-        changed ? ["done", `repaired ${why}`] : ["unneeded", `no change was needed to repair ${why}`],
-      (error: unknown): [RepairOutcome, string] => ["failed", `cannot repair ${why}: ${messageOf(error)}`],
-    );
-    await this.#tellOutcome(outcome, text, "Repaired");
-    return outcome !== "failed";
-  }
-
-  async #tellOutcome(outcome: RepairOutcome, text: string, success: string): Promise<void> {
-    const { name } = this.#target;
-    this.endpoint.recordRepair(name, outcome);
-    this.log(`${name}: ${text}`);
-    const isFailed = outcome === "failed";
-    await this.#tell({ reason: isFailed ? "RepairFailed" : success, message: text, isWarning: isFailed });
+    this.log(`${name}: ${message}`);
+    if (kind === "waiting" || kind === "begun" || kind === "step") return;
+    this.endpoint.recordRepair(name, kind);
+    const isFailed = kind === "failed";
+    const success = isReplacement ? "Replaced" : "Repaired";
+    await this.#tell({ reason: isFailed ? "RepairFailed" : success, message, isWarning: isFailed });
   }
 
   /** Creates an Event about the StatefulSet. An Event that cannot be created stops nothing. */

@@ -1,4 +1,5 @@
 /** Decides after each look whether the controller repairs the deployment. Pure. */
+import { formatRanges, normaliseRanges } from "../valkey/topology/slots";
 import type { AssertionId } from "../valkey/verification/assertion";
 import { failoversBetween } from "./look";
 import type { AssertionLook, Look } from "./look";
@@ -23,8 +24,8 @@ const REPAIRABLE: ReadonlySet<string> = new Set<AssertionId>([
   "sentinels-quorum",
 ]);
 /**
- * Assertions without which nothing is repaired: every server replies, clients can write everywhere, replicas keep up, and
- * nobody moves slots.
+ * Assertions without which nothing is repaired: every server replies, clients can write everywhere, and replicas keep
+ * up.
  */
 const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
   "reachable",
@@ -32,8 +33,14 @@ const NEEDED: ReadonlySet<string> = new Set<AssertionId>([
   "one-primary",
   "one-owner",
   "lag-bounded",
-  "no-moves",
 ]);
+/** Assertion that no slot is open. It can be repaired if nobody works on the open slots any more, and else is needed. */
+const NO_MOVES: AssertionId = "no-moves";
+/**
+ * Minutes without work on open slots after which their migration counts as abandoned. The second time is for slots
+ * whose keys clients create or delete meanwhile, because then the numbers of keys do not tell whether keys move.
+ */
+const ABANDONED_MINUTES = { sameKeys: 5, otherKeys: 30 };
 
 /**
  * Seconds for which looks must find the same problems before they are repaired. Most of the time the deployment recovers
@@ -46,6 +53,8 @@ const QUIET_MINUTES = 5;
 const LONGEST_WAIT_MINUTES = 16;
 /** Limit that repairs and replaced pods share. */
 export const MAX_REPAIRS_PER_HOUR = 6;
+/** Assertion that a repair can make hold again if settings are repaired and somebody has changed a configured one. */
+const SAME_SETTINGS: AssertionId = "same-settings";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
@@ -61,6 +70,8 @@ export interface RepairHistory {
 
 /** Memory of the controller between two looks. */
 export interface HealingMemory extends RepairHistory {
+  /** Whether settings that somebody changed by hand are repaired. */
+  readonly repairsSettings: boolean;
   /** The problems that the last look found; undefined if it found none. */
   readonly problems: string | undefined;
   /** Time of the first of the looks that found these problems, milliseconds since 1970. */
@@ -69,13 +80,18 @@ export interface HealingMemory extends RepairHistory {
   readonly primaries: Look["primaries"];
   /** Time of the last failover, milliseconds since 1970; undefined if none was seen. */
   readonly failoverAt: number | undefined;
+  /** Signs of work on open slots, and the times when they last changed; undefined if no slot is open. */
+  readonly open:
+    { readonly work: string; readonly workAt: number; readonly keys: string; readonly keysAt: number } | undefined;
 }
 
 export const NO_MEMORY: HealingMemory = {
+  repairsSettings: false,
   problems: undefined,
   since: 0,
   primaries: {},
   failoverAt: undefined,
+  open: undefined,
   repairs: [],
   inVain: 0,
   isUnfinished: false,
@@ -93,11 +109,16 @@ export type HealingDecision =
       readonly what: readonly string[];
       /** Whether a replica may take over from a primary that works. */
       readonly handOver: boolean;
+      /** Checksum `work` of open slots whose migration is abandoned. Undefined if no slot is open. */
+      readonly abandoned?: string | undefined;
+      /** Whether settings get their configured values. @default false */
+      readonly settings?: boolean | undefined;
     };
 
 /** The memory after a look. */
-export function remember(memory: HealingMemory, look: Look): HealingMemory {
+export function remember(before: HealingMemory, look: Look): HealingMemory {
   const now = Date.parse(look.at);
+  const memory = { ...before, open: rememberOpenSlots(before, look) };
   const problems = describeProblems(memory, look);
   const isBroken = problems !== undefined;
   return {
@@ -108,6 +129,19 @@ export function remember(memory: HealingMemory, look: Look): HealingMemory {
     failoverAt: failoversBetween(memory.primaries, look.primaries) > 0 ? now : memory.failoverAt,
     repairs: memory.repairs.filter((at) => now - at < HOUR_MS),
     inVain: isBroken ? memory.inVain : 0,
+  };
+}
+
+/** A look that could not read the open slots ends the time without work, because nobody knows what happened. */
+function rememberOpenSlots({ open }: HealingMemory, { at, openSlots }: Look): HealingMemory["open"] {
+  if (openSlots === undefined) return undefined;
+  const { work, keys } = openSlots;
+  const now = Date.parse(at);
+  return {
+    work,
+    workAt: open?.work === work ? open.workAt : now,
+    keys,
+    keysAt: open?.work === work && open.keys === keys ? open.keysAt : now,
   };
 }
 
@@ -124,11 +158,13 @@ export function rememberRepairEnd(memory: HealingMemory, now: number, hasSucceed
 /** @param memory memory that includes this look */
 export function decide(memory: HealingMemory, look: Look): HealingDecision {
   const what = problemsOf(memory, look);
-  if (what.length === 0) return { kind: "none" };
-  const now = Date.parse(look.at);
   const wait = (why: string): HealingDecision => ({ kind: "wait", why });
+  const moving = whyNotAbandoned(memory, look);
+  if (what.length === 0) return moving === undefined ? { kind: "none" } : wait(moving);
+  const now = Date.parse(look.at);
   const missing = look.assertions.filter(({ id, holds }) => NEEDED.has(id) && !holds);
   if (missing[0] !== undefined) return wait(`${missing[0].id} does not hold`);
+  if (moving !== undefined) return wait(moving);
   if (now - memory.since < STEADY_SECONDS * 1000) return wait("the deployment may recover by itself");
   if (memory.repairs.length >= MAX_REPAIRS_PER_HOUR)
     return wait(`the limit of ${MAX_REPAIRS_PER_HOUR} repairs in one hour is reached`);
@@ -140,20 +176,36 @@ export function decide(memory: HealingMemory, look: Look): HealingDecision {
     );
   const handOver = memory.failoverAt === undefined || now - memory.failoverAt >= QUIET_MINUTES * MINUTE_MS;
   if (!handOver && look.remarks.length > 0) return wait(`a failover was less than ${QUIET_MINUTES} min ago`);
-  return { kind: "repair", what, handOver };
+  const settings = what.includes(SAME_SETTINGS) ? true : undefined;
+  return { kind: "repair", what, handOver, abandoned: memory.open?.work, settings };
+}
+
+/** Reason why somebody may be working on open slots. Undefined if no slot is open, or if the migration is abandoned. */
+function whyNotAbandoned({ open }: HealingMemory, { at, assertions, openSlots }: Look): string | undefined {
+  if (assertions.every(({ id, holds }) => id !== NO_MOVES || holds)) return undefined;
+  if (open === undefined || openSlots === undefined) return `${NO_MOVES} does not hold, and the open slots are unknown`;
+  if (openSlots.isMigrating) return "an atomic slot migration is in progress";
+  const [quiet, steady] = [open.workAt, open.keysAt].map((since) => (Date.parse(at) - since) / MINUTE_MS);
+  const { sameKeys, otherKeys } = ABANDONED_MINUTES;
+  if ((steady ?? 0) >= sameKeys || (quiet ?? 0) >= otherKeys) return undefined;
+  const list = formatRanges(normaliseRanges(openSlots.slots.map((slot) => ({ from: slot, to: slot }))));
+  const limit = `${sameKeys} min, or for ${otherKeys} min if clients create or delete keys in them`;
+  return `the migration of slots ${list} is open; a repair ends it when nobody has worked on it for ${limit}`;
 }
 
 /** Names of assertions that a repair can make hold again. If all assertions hold, what else there is to do. */
-function problemsOf({ isUnfinished }: HealingMemory, { pass, assertions, remarks }: Look): readonly string[] {
+function problemsOf(memory: HealingMemory, look: Look): readonly string[] {
+  const { pass, assertions, remarks } = look;
+  const isSpecial = (id: string): boolean =>
+    id === NO_MOVES
+      ? whyNotAbandoned(memory, look) === undefined
+      : id === SAME_SETTINGS && memory.repairsSettings && (look.changedSettings ?? []).length > 0;
+  const isRepairable = ({ id, holds }: AssertionLook): boolean => !holds && (REPAIRABLE.has(id) || isSpecial(id));
   if (!pass) return assertions.filter(isRepairable).map(({ id }) => id);
-  return remarks.length === 0 && isUnfinished ? ["the end of a repair that did not succeed"] : remarks;
+  return remarks.length === 0 && memory.isUnfinished ? ["the end of a repair that did not succeed"] : remarks;
 }
 
 function describeProblems(memory: HealingMemory, look: Look): string | undefined {
   const problems = problemsOf(memory, look);
   return problems.length === 0 ? undefined : problems.join("; ");
-}
-
-function isRepairable({ id, holds }: AssertionLook): boolean {
-  return !holds && REPAIRABLE.has(id);
 }

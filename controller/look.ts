@@ -1,7 +1,10 @@
 /** One look at a deployment: the verdict, the failed assertions and the primaries, as plain data. Pure. */
 import { compact } from "../lib/compact";
 import { formatDuration } from "../lib/units";
+import { changedSettings } from "../valkey/verification/shared-assertions";
+import type { Verification } from "../valkey/verification/verify";
 import { formatRanges } from "../valkey/topology/slots";
+import type { OpenSlots } from "../valkey/resize/open-slots";
 import type { Inspection } from "../provider/updates/drift";
 
 /** An assertion as a look found it. */
@@ -29,17 +32,22 @@ export interface Look {
   readonly remarks: readonly string[];
   /** Names of the primaries by slots, such as `0-5460`. In replication mode the key is an empty string. */
   readonly primaries: Readonly<Record<string, string>>;
+  /** Slots whose migration is open, if the look has read them. */
+  readonly openSlots?: OpenSlots | undefined;
+  /** Names of settings that servers take without a restart, and that do not have their configured values. */
+  readonly changedSettings?: readonly string[] | undefined;
 }
 
 /** @param former the previous look; undefined for the first look */
 export function lookOf(
   deployment: string,
-  { verification, drift }: Inspection,
+  { verification, drift, openSlots }: Inspection,
   { at, seconds, former }: { readonly at: Date; readonly seconds: number; readonly former: Look | undefined },
 ): Look {
   const time = at.toISOString();
   const verdict = verification?.verdict;
   const pass = verdict?.pass === true;
+  const changed = verification === undefined || pass ? [] : settingsToRepair(verification);
   return {
     deployment,
     at: time,
@@ -50,12 +58,19 @@ export function lookOf(
       { id: "reachable", holds: false, found: drift.join("; "), nodes: [] },
     ],
     remarks: pass ? drift : [],
+    ...(openSlots === undefined ? {} : { openSlots }),
+    ...(changed.length === 0 ? {} : { changedSettings: changed }),
     primaries: Object.fromEntries(
       (verdict?.shards ?? []).flatMap(({ slots, primary }) =>
         primary === undefined ? [] : [[slots.length === 0 ? "" : formatRanges(slots), primary] as const],
       ),
     ),
   };
+}
+
+function settingsToRepair({ facts, verdict }: Verification): string[] {
+  const differ = verdict.assertions.some(({ id, pass }) => id === "same-settings" && !pass);
+  return differ ? changedSettings(facts) : [];
 }
 
 /**

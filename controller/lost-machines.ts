@@ -15,11 +15,15 @@ export type Replacement = Extract<ReplacementDecision, { kind: "replace" }>;
 export class LostMachines {
   #memory: MachineMemory = new Map();
 
-  /** @param afterSeconds time for which a machine must have been away before its pods are replaced */
+  /**
+   * @param afterSeconds time for which a machine must have been away before its pods are replaced
+   * @param password reads the present password
+   */
   constructor(
     private readonly kubernetes: KubernetesClient,
     private readonly target: KubernetesReference,
     private readonly afterSeconds: number,
+    private readonly password: () => Promise<string>,
   ) {}
 
   /**
@@ -27,7 +31,7 @@ export class LostMachines {
    * @param repairs times of the repairs of the last hour
    * @throws Failure when Kubernetes or the running servers do not answer
    */
-  async decide(repairs: readonly number[], password: string): Promise<ReplacementDecision> {
+  async decide(repairs: readonly number[]): Promise<ReplacementDecision> {
     const { kubernetes, target } = this;
     const facts = await this.#read();
     const now = performance.now();
@@ -36,7 +40,7 @@ export class LostMachines {
     if (decision.kind !== "replace") return decision;
     const { servers, sentinels } = decision.lost;
     const alive = decision.role === "Sentinel" && (await firstThatAnswers(sentinels, target.sentinel?.port ?? 0));
-    const why = alive || (await whyNotReplace(kubernetes, target, password, servers));
+    const why = alive || (await whyNotReplace(kubernetes, target, await this.password(), servers));
     return why === undefined ? decision : { kind: "wait", why: `${decision.facts}, but ${why}` };
   }
 
@@ -46,13 +50,8 @@ export class LostMachines {
    * @param repairs the same times as for the decision
    * @throws Failure when the pod must not be replaced any more, or a deletion fails; the reason of the signal
    */
-  async replace(
-    { pod }: Replacement,
-    repairs: readonly number[],
-    password: string,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const again = await this.decide(repairs, password);
+  async replace({ pod }: Replacement, repairs: readonly number[], signal: AbortSignal): Promise<void> {
+    const again = await this.decide(repairs);
     if (again.kind !== "replace" || again.pod.uid !== pod.uid)
       throw new Failure(again.kind === "wait" ? again.why : `${pod.name} has changed meanwhile`);
     signal.throwIfAborted();

@@ -26,6 +26,9 @@ const schema = z.strictObject({
   repair: z.boolean(),
   onLostMajority: z.enum(ON_LOST_MAJORITY),
   replaceLostMachinesAfterSeconds: z.number().min(1).optional(),
+  repairSettings: z.boolean(),
+  /** Memory limit of each pod, as a Kubernetes quantity. A repair raises maxmemory only on pods with this limit. */
+  memoryLimit: z.string().optional(),
   passwordFile: z.string().min(1),
 });
 

@@ -31,17 +31,19 @@ export interface WatchOptions {
 /** Looks until the signal is aborted. @returns the last look; undefined if the first one was not finished */
 export async function watch({ name, inspect }: Watched, options: WatchOptions): Promise<Look | undefined> {
   const { everyMs, failingEveryMs = everyMs, untilChange, signal, onLook } = options;
+  const isOver = (): boolean => signal.aborted;
   let former: Look | undefined;
   for (;;) {
     const at = new Date();
     const began = performance.now();
     const inspection = await inspect(signal);
     // A look that was interrupted has not seen everything.
-    if (signal.aborted) return former;
+    if (isOver()) return former;
     const elapsedMs = performance.now() - began;
     const look = lookOf(name, inspection, { at, seconds: elapsedMs / 1000, former });
     await onLook(look, former);
     former = look;
+    if (isOver()) return former;
     const shortestMs = Math.max(0, failingEveryMs - elapsedMs);
     const isHealthy = look.pass && look.remarks.length === 0;
     const longestMs = isHealthy ? Math.max(0, everyMs - elapsedMs) : shortestMs;

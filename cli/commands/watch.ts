@@ -1,6 +1,8 @@
-/** `npm start -- watch`: verifies deployments again and again, and prints what changes. */
+/** `npm start -- watch`: verifies deployments again and again, prints what changes, and repairs with `--heal`. */
 import { z } from "zod";
 import { BadInput, messageOf } from "../../lib/errors";
+import type { HealingReport } from "../../controller/healer";
+import { Healer } from "../../controller/healer";
 import { changesOf } from "../../controller/look";
 import type { Look } from "../../controller/look";
 import { LookEndpoint } from "../../controller/endpoint";
@@ -9,13 +11,18 @@ import { watch } from "../../controller/watch";
 import { inspectDeployment } from "../../provider/updates/drift";
 import type { Endpoint } from "../../valkey/node";
 import { verify } from "../../valkey/verification/verify";
-import { deployedTargets } from "../targets/deployed-stack";
+import { deployedStack, deployedTargets } from "../targets/deployed-stack";
 import { externalDeployment } from "../targets/external";
+import type { Healed } from "../targets/healed";
+import { healProblems, HealedServers } from "../targets/healed-servers";
+import { healedStack } from "../targets/healed-stack";
 import { print } from "../terminal/terminal";
 import { refuseServerOptions } from "./status";
 
 /** Shortest time between two looks, seconds. Each look sends some commands to every node. */
 const SHORTEST_SECONDS = 1;
+/** Time between two looks at a deployment that is to be repaired, milliseconds. */
+const HEALING_EVERY_MS = 5_000;
 const DEFAULT_HOST = "127.0.0.1";
 const EXPECTED_ADDRESS = "expected [HOST:]PORT with a port from 1 to 65535, such as 9121 or 0.0.0.0:9121";
 
@@ -31,8 +38,12 @@ export const watchSchema = z.object({
     .transform(endpointIn)
     .refine(({ port }) => port >= 1 && port <= 65_535, EXPECTED_ADDRESS)
     .optional(),
+  heal: z.boolean().default(false),
   json: z.boolean().default(false),
 });
+
+/** A deployment to look at. Without `--heal`, it has no lock and no repair. */
+type Subject = Watched & Partial<Healed>;
 
 /**
  * Watches the deployments of a stack, or servers that exist already, until the signal is aborted.
@@ -42,31 +53,59 @@ export const watchSchema = z.object({
  */
 export async function watchDeployments(
   stack: string | undefined,
-  { every, metrics, json, ...servers }: Readonly<Record<string, unknown>>,
+  { every, metrics, heal, json, ...servers }: Readonly<Record<string, unknown>>,
   signal: AbortSignal,
 ): Promise<number> {
-  const { options, problems } = readOptions({ every, metrics, json });
-  const watched =
-    stack === undefined ? [watchedServers(servers, problems)] : await watchedStack(stack, servers, problems);
+  const { options, problems } = readOptions({ every, metrics, heal, json });
+  const subjects =
+    stack === undefined
+      ? [watchedServers(servers, options.heal, problems)]
+      : await watchedStack(stack, options.heal, servers, problems);
   const endpoint =
     options.metrics &&
     (await LookEndpoint.open(options.metrics).catch((error: unknown) => {
       throw new BadInput("watch", [`--metrics: ${messageOf(error)}`]);
     }));
-  if (!options.json) print(`Looking at ${watched.map(({ name }) => name).join(", ")} every ${options.every} s.`);
-  const onLook = (look: Look, former: Look | undefined): void => {
-    endpoint?.record(look, former);
-    const changes = changesOf(former, look);
-    if (options.json) print(JSON.stringify({ ...look, changes }));
-    else print(...changes.map((change) => `${look.at} ${change}`));
-  };
+  const names = subjects.map(({ name }) => name).join(", ");
+  if (!options.json)
+    print(
+      `Looking at ${names} every ${options.every} s${options.heal ? ", and repairing what is safe to repair" : ""}.`,
+    );
   try {
-    const everyMs = options.every * 1000;
-    const last = await Promise.all(watched.map((each) => watch(each, { everyMs, signal, onLook })));
+    const last = await Promise.all(subjects.map((each) => watchSubject(each, options, endpoint, signal)));
     return last.every((look) => look?.pass === true) ? 0 : 1;
   } finally {
     endpoint?.close();
   }
+}
+
+function watchSubject(
+  subject: Subject,
+  { every, json, heal }: z.infer<typeof watchSchema>,
+  endpoint: LookEndpoint | undefined,
+  signal: AbortSignal,
+): Promise<Look | undefined> {
+  const { name, lock, repair } = subject;
+  const report = ({ kind, message }: HealingReport): void => {
+    const at = new Date().toISOString();
+    if (kind === "done" || kind === "unneeded" || kind === "failed") endpoint?.recordRepair(name, kind);
+    print(json ? JSON.stringify({ deployment: name, at, repair: { kind, message } }) : `${at} ${name}: ${message}`);
+  };
+  const healer = lock === undefined || repair === undefined ? undefined : new Healer({ lock, repair, report });
+  const onLook = async (look: Look, former: Look | undefined): Promise<void> => {
+    endpoint?.record(look, former);
+    const changes = changesOf(former, look);
+    if (json) print(JSON.stringify({ ...look, changes }));
+    else print(...changes.map((change) => `${look.at} ${change}`));
+    await healer?.afterLook(look, signal);
+  };
+  const everyMs = every * 1000;
+  return watch(subject, {
+    everyMs,
+    failingEveryMs: heal ? Math.min(everyMs, HEALING_EVERY_MS) : everyMs,
+    signal,
+    onLook,
+  });
 }
 
 /** The command's own options, and their problems. */
@@ -86,23 +125,31 @@ function endpointIn(text: string): Endpoint {
   return { host, port: Number(text.slice(at + 1)) };
 }
 
-function watchedServers(values: Readonly<Record<string, unknown>>, problems: readonly string[]): Watched {
-  const { deployment, without } = externalDeployment(values, process.env, problems);
-  return {
-    name: deployment.name,
-    inspect: async () => {
-      const verification = await verify(deployment, without);
-      return { verification, drift: [] };
-    },
-  };
+function watchedServers(
+  values: Readonly<Record<string, unknown>>,
+  heal: boolean,
+  problems: readonly string[],
+): Subject {
+  const servers = externalDeployment(values, process.env, problems);
+  const { deployment, without } = servers;
+  if (!heal)
+    return {
+      name: deployment.name,
+      inspect: async () => ({ verification: await verify(deployment, without), drift: [] }),
+    };
+  const refused = healProblems(servers);
+  if (refused.length > 0) throw new BadInput("watch", refused);
+  return new HealedServers(servers);
 }
 
 async function watchedStack(
   stack: string,
+  heal: boolean,
   servers: Readonly<Record<string, unknown>>,
   problems: readonly string[],
-): Promise<Watched[]> {
+): Promise<Subject[]> {
   refuseServerOptions("watch", servers, problems);
+  if (heal) return healedStack(stack, () => deployedStack(stack, process.cwd()));
   const targets = await deployedTargets(stack, process.cwd());
   return targets.map(({ target, password }) => ({
     name: target.name,

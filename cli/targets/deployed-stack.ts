@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { z } from "zod";
 import { BadInput, codeOf, Failure } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { ATTEMPTS } from "../../provider/protocol/resource-handler";
 
 /** A deployment, and its password. */
 export interface DeployedTarget {
@@ -18,25 +19,45 @@ const MAX_STATE_BYTES = 2 ** 30;
 const stateSchema = z.object({
   deployment: z.object({
     resources: z
-      .array(z.object({ type: z.string(), inputs: z.record(z.string(), z.unknown()).optional() }))
+      .array(
+        z.object({
+          type: z.string(),
+          inputs: z.record(z.string(), z.unknown()).optional(),
+          outputs: z.record(z.string(), z.unknown()).optional(),
+        }),
+      )
       .default([]),
+    pending_operations: z.array(z.unknown()).nullish(),
   }),
 });
 /** A secret in a state: an object with a key that Pulumi reserves, and the value as JSON. */
 const secretSchema = z.object({ "4dabf18193072939515e22adb298388d": z.string(), plaintext: z.string() });
 const targetSchema = z.looseObject({ platform: z.enum(["endpoints", "kubernetes"]), name: z.string() });
 
+/** The deployments of a stack, as the stack's state has them. */
+export interface DeployedStack {
+  readonly targets: readonly DeployedTarget[];
+  /** Whether the last update runs, was killed, or has failed after it may have changed servers. */
+  readonly isUnfinished: boolean;
+}
+
 /**
  * Reads the state with the `pulumi` in the PATH, for the project in `directory`. Secrets stay in this process.
  * @throws BadInput when there is no such stack, or it has no deployments
  * @throws Failure when Pulumi does not answer
  */
-export async function deployedTargets(stack: string, directory: string): Promise<DeployedTarget[]> {
+export async function deployedStack(stack: string, directory: string): Promise<DeployedStack> {
   const text = await exportState(stack, directory);
-  const { resources } = stateSchema.parse(JSON.parse(text)).deployment;
+  const { resources, pending_operations: pending } = stateSchema.parse(JSON.parse(text)).deployment;
   const targets = targetsOf(resources);
   if (targets.length === 0) throw new BadInput(`stack ${stack}`, ["has no deployments; pulumi up creates them"]);
-  return targets;
+  const hasFailed = resources.some(({ type, outputs = {} }) => type.startsWith("valkey:") && ATTEMPTS in outputs);
+  return { targets, isUnfinished: hasFailed || (pending ?? []).length > 0 };
+}
+
+/** The deployments of a stack. @throws as `deployedStack` */
+export async function deployedTargets(stack: string, directory: string): Promise<readonly DeployedTarget[]> {
+  return (await deployedStack(stack, directory)).targets;
 }
 
 /** The deployments in a state's resources. Pure. */

@@ -218,6 +218,11 @@ export interface ControllerArgs {
    */
   readonly replaceLostMachinesAfterSeconds?: number | undefined;
   /**
+   * Whether the controller also sets settings that somebody changed by hand to their configured values. It changes only
+   * settings that servers take without a restart. Needs `repair: true`. @default false
+   */
+  readonly repairSettings?: boolean | undefined;
+  /**
    * Ports of the API server to which the pod may connect. Some network plugins compare the port of the API server's
    * endpoint with the policy, for example 8443 or 16443.
    * @default [443, 6443]

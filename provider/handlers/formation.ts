@@ -1,5 +1,6 @@
 /** Forms a cluster from running nodes. */
 import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { changeAlone } from "../../platforms/host/change-lock";
 import { form } from "../../valkey/formation/form";
 import { tightenBudgets } from "../updates/budgets";
 import { inspectDeployment } from "../updates/drift";
@@ -39,10 +40,10 @@ export const handler: ResourceHandler<FormationInputs, FormationOutputs> = {
   create: async ({ target, password, timeoutSeconds }, context) => {
     const { deployment, options } = await openForUpdate({ target, password, timeoutSeconds }, context);
     await tightenBudgets(target);
-    const { milliseconds } = await form(deployment, target.shape, {
-      timeoutMs: options.timeoutMs,
-      signal: context.signal,
-    });
+    const lock = target.platform === "endpoints" ? target.lock : undefined;
+    const { milliseconds } = await changeAlone({ name: target.name, lock }, context, () =>
+      form(deployment, target.shape, { timeoutMs: options.timeoutMs, signal: context.signal }),
+    );
     return { id: target.name, outputs: { milliseconds, drift: [] } };
   },
   read: async (_id, { target, password, milliseconds }, { signal }) => ({

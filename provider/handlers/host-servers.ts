@@ -3,6 +3,7 @@ import { compact } from "../../lib/compact";
 import { Failure } from "../../lib/errors";
 import { allRunsDirectories, packagesDirectory, runsDirectory } from "../../lib/system/paths";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
+import { changeAlone, changeLock } from "../../platforms/host/change-lock";
 import type { HostDeploymentPlan } from "../../platforms/host/deployment-plan";
 import { hostDirectives } from "../../platforms/host/deployment-plan";
 import { Host } from "../../platforms/host/host";
@@ -14,7 +15,7 @@ import type { ServerSettings } from "../../valkey/settings/settings";
 import type { Shape } from "../../valkey/topology/placement";
 import { nodeCount } from "../../valkey/topology/placement";
 import { canonicalJson } from "../protocol/engine-values";
-import type { ResourceHandler } from "../protocol/resource-handler";
+import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 
 export interface HostServersInputs {
   /** Plan of the deployment. A changed plan replaces the deployment. */
@@ -59,7 +60,7 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     try {
       const deployment = await new Host(run, programs).start(hostPlan(inputs), signal);
       run.keep();
-      const target = referenceTo(deployment, shape);
+      const target = referenceTo(deployment, shape, run.path);
       return { id: run.id, outputs: { target, version: programs.version, directory: run.path } };
     } catch (error) {
       await stopRun(run.path);
@@ -87,34 +88,10 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
     ]);
   },
   recordsAttempts: true,
-  update: async (_id, olds, { settings, shape, password, timeoutSeconds }, { signal }, attempts = []) => {
-    const { directory, version } = olds;
-    const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
-    const host = new Host(RunDirectory.open(directory), programs);
-    const former = [olds, ...attempts];
-    // After a failed update, servers may accept only the password of that update.
-    const formerPassword = former.map((each) => each.password).findLast((each) => each !== password);
-    if (formerPassword !== undefined)
-      await host.changePassword(await host.adopt(hostPlan({ ...olds, password }), formerPassword), password);
-    const wanted = directivesOf({ ...olds, settings });
-    const changes = new Map(
-      former.flatMap((each) => [...dynamicChanges(directivesOf({ ...olds, settings: each.settings }), wanted)]),
-    );
-    if (changes.size > 0) {
-      await host.configure(await host.adopt(hostPlan({ ...olds, password })), changes, {
-        timeoutMs: timeoutSeconds * 1000,
-        signal,
-      });
-    }
-    // The deployment includes servers that an interrupted update has started already.
-    const deployment = await host.adopt(hostPlan({ ...olds, settings, password }));
-    requireServers(olds, deployment, shape);
-    const resized = await host.resize(deployment, shape, { timeoutMs: timeoutSeconds * 1000 }, signal);
-    return { target: referenceTo(resized, shape), version, directory };
-  },
-  delete: async (_id, { directory }) => {
-    await stopRun(directory);
-  },
+  update: (_id, olds, news, context, attempts = []) =>
+    changeAlone(lockOf(olds), context, () => changeServers(olds, news, context, attempts)),
+  delete: (_id, olds, context) =>
+    changeAlone(lockOf(olds), context, () => stopRun(olds.directory)).then(() => undefined),
   read: (_id, { directory, plan, shape, target, version }) => {
     const running = runningProcesses(directory).length;
     if (running === 0) return Promise.resolve(undefined);
@@ -128,9 +105,47 @@ export const handler: ResourceHandler<HostServersInputs, HostServersOutputs> = {
           `Run pulumi up again to finish it, or ${ADVICE}`,
       );
     }
-    return Promise.resolve({ target, version, directory });
+    // Earlier versions of this package did not name the lock.
+    return Promise.resolve({ target: { ...target, lock: changeLock(directory) }, version, directory });
   },
 };
+
+const lockOf = ({ plan, directory }: HostServersInputs & HostServersOutputs): { name: string; lock: string } => ({
+  name: plan.name,
+  lock: changeLock(directory),
+});
+
+/** Changes the password, the settings and the shape of running servers. */
+async function changeServers(
+  olds: HostServersInputs & HostServersOutputs,
+  { settings, shape, password, timeoutSeconds }: HostServersInputs,
+  { signal }: HandlerContext,
+  attempts: readonly HostServersInputs[],
+): Promise<HostServersOutputs> {
+  const { directory, version } = olds;
+  const programs = await findPrograms(packagesDirectory(), () => undefined, signal);
+  const host = new Host(RunDirectory.open(directory), programs);
+  const former = [olds, ...attempts];
+  // After a failed update, servers may accept only the password of that update.
+  const formerPassword = former.map((each) => each.password).findLast((each) => each !== password);
+  if (formerPassword !== undefined)
+    await host.changePassword(await host.adopt(hostPlan({ ...olds, password }), formerPassword), password);
+  const wanted = directivesOf({ ...olds, settings });
+  const changes = new Map(
+    former.flatMap((each) => [...dynamicChanges(directivesOf({ ...olds, settings: each.settings }), wanted)]),
+  );
+  if (changes.size > 0) {
+    await host.configure(await host.adopt(hostPlan({ ...olds, password })), changes, {
+      timeoutMs: timeoutSeconds * 1000,
+      signal,
+    });
+  }
+  // The deployment includes servers that an interrupted update has started already.
+  const deployment = await host.adopt(hostPlan({ ...olds, settings, password }));
+  requireServers(olds, deployment, shape);
+  const resized = await host.resize(deployment, shape, { timeoutMs: timeoutSeconds * 1000 }, signal);
+  return { target: referenceTo(resized, shape, directory), version, directory };
+}
 
 /** Refuses to continue if servers of the new shape do not run. @throws Failure with the names of these servers */
 function requireServers(
@@ -161,7 +176,7 @@ function directivesOf({
   return hostDirectives({ ...plan, settings, shape });
 }
 
-function referenceTo(deployment: Deployment, shape: Shape): DeploymentReference {
+function referenceTo(deployment: Deployment, shape: Shape, directory: string): DeploymentReference {
   const { name, mode, nodes, zones = [], directives, sentinels } = deployment;
   const reference = {
     platform: "endpoints",
@@ -171,6 +186,7 @@ function referenceTo(deployment: Deployment, shape: Shape): DeploymentReference 
     zones,
     directives: Object.fromEntries(directives),
     nodes,
+    lock: changeLock(directory),
   } as const;
   return sentinels === undefined ? reference : { ...reference, sentinels };
 }

@@ -6,9 +6,7 @@
 import { Failure, messageOf } from "../../lib/errors";
 import type { Values } from "./engine-values";
 import { canonicalJson } from "./engine-values";
-
-/** Name of the property of the state that contains the attempts. */
-export const ATTEMPTS = "attempts";
+import { ATTEMPTS } from "./resource-handler";
 
 /** Splits the values that Pulumi has of a resource into its state and its attempts. */
 export function takeAttempts(values: Values): { readonly state: Values; readonly attempts: readonly Values[] } {

@@ -2,6 +2,9 @@
 import { Failure } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 
+/** Name of the property of a resource's state that contains the inputs of failed updates. */
+export const ATTEMPTS = "attempts";
+
 /** Context of an operation, in addition to the resource's inputs. */
 export interface HandlerContext {
   /** Signal that is aborted when the update is cancelled. A waiting handler must end at this signal. */

@@ -8,6 +8,9 @@ import { withKeptData } from "../../valkey/verification/kept-data";
 import type { Verification } from "../../valkey/verification/verify";
 import { verifyUntilPass } from "../../valkey/verification/verify";
 import { describeLeftoverSettings } from "../../valkey/membership/temporary-settings";
+import type { Deployment } from "../../valkey/deployment";
+import type { OpenSlots } from "../../valkey/resize/open-slots";
+import { readOpenSlots } from "../../valkey/resize/open-slots";
 import { failbacks } from "../../valkey/resize/resize-roles";
 import { groupByZone } from "../../valkey/topology/placement";
 import type { Shape } from "../../valkey/topology/placement";
@@ -21,6 +24,8 @@ export interface Inspection {
   readonly verification: Verification | undefined;
   /** Differences from the verified deployment, one sentence for each; empty if there are no differences. */
   readonly drift: readonly string[];
+  /** Slots whose migration is open. Undefined if there are none, or if nobody asked for them. */
+  readonly openSlots?: OpenSlots | undefined;
 }
 
 /** Options of an inspection. */
@@ -29,6 +34,8 @@ export interface InspectionOptions {
   readonly former?: SeenData | undefined;
   /** Time limit for pods and servers to answer, milliseconds. @default 15000 */
   readonly timeoutMs?: number | undefined;
+  /** Whether open slots are read, for a decision about a repair. @default false */
+  readonly forRepair?: boolean | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -39,7 +46,7 @@ export interface InspectionOptions {
 export async function inspectDeployment(
   target: DeploymentReference,
   password: string,
-  { former, timeoutMs, signal }: InspectionOptions,
+  { former, timeoutMs, forRepair = false, signal }: InspectionOptions,
 ): Promise<Inspection> {
   try {
     const deployment = await openToLook({ target, password }, signal, timeoutMs);
@@ -50,10 +57,20 @@ export async function inspectDeployment(
       ...failed.map(({ id, found }) => `${id}: ${found}`),
       ...(await describeLeftoverSettings(deployment)),
     ];
-    return { verification, drift: drift.length > 0 ? drift : unevenPrimaries(verification, target.shape) };
+    return {
+      verification,
+      drift: drift.length > 0 ? drift : unevenPrimaries(verification, target.shape),
+      openSlots: forRepair ? await findOpenSlots(deployment, verification) : undefined,
+    };
   } catch (error) {
     return { verification: undefined, drift: [messageOf(error)] };
   }
+}
+
+/** The open slots, if the verification has found any. Undefined if they cannot be read. */
+export async function findOpenSlots(deployment: Deployment, { verdict }: Verification): Promise<OpenSlots | undefined> {
+  const areOpen = verdict.assertions.some(({ id, pass }) => id === "no-moves" && !pass);
+  return areOpen ? readOpenSlots(deployment).catch(() => undefined) : undefined;
 }
 
 /**

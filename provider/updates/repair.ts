@@ -3,14 +3,40 @@ import { Failure } from "../../lib/errors";
 import type { WaitOptions } from "../../lib/progress";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openDeployment } from "../../platforms/deployment-reference";
+import { applySettings, differingSettings } from "../../valkey/apply-settings";
+import type { Deployment } from "../../valkey/deployment";
 import { form } from "../../valkey/formation/form";
 import type { RepairLimits } from "../../valkey/membership/deadline";
+import { splitDirectives } from "../../valkey/settings/dynamic-settings";
+import type { Shape } from "../../valkey/topology/placement";
+import type { OptionalAssertion } from "../../valkey/verification/facts";
+import type { Verification } from "../../valkey/verification/verify";
 import { verifyUntilPass } from "../../valkey/verification/verify";
 import { LOOK_MS } from "../protocol/opening";
 import { loosenBudgets, tightenBudgets } from "./budgets";
+import { hasMemory } from "./enough-memory";
 
 /** Time limit for the verdict to pass after a repair, milliseconds. */
 const SETTLING_MS = 15_000;
+
+/** Limits of a repair that can also set settings again. */
+export interface RepairOrder extends RepairLimits {
+  /** Whether settings that somebody changed by hand get their configured values. @default false */
+  readonly settings?: boolean | undefined;
+  /**
+   * Memory limit that each pod must have before maxmemory is raised, as a Kubernetes quantity.
+   * @default pods need no limit
+   */
+  readonly memoryLimit?: string | undefined;
+}
+
+/** Result of a repair. */
+interface RepairResult {
+  /** Whether anything had to be changed. */
+  readonly changed: boolean;
+  /** Verification after the repair, which passed. */
+  readonly verification: Verification;
+}
 
 /**
  * Repairs a deployment whose servers all reply. If a repair is stopped or killed at any point, the next repair
@@ -21,15 +47,49 @@ const SETTLING_MS = 15_000;
 export async function repairDeployment(
   target: DeploymentReference,
   password: string,
-  limits: RepairLimits,
+  order: RepairOrder,
   { signal, ...waiting }: WaitOptions,
 ): Promise<boolean> {
   const deployment = await openDeployment(target, password, { timeoutMs: LOOK_MS, signal });
   await tightenBudgets(target);
-  const { changed } = await form(deployment, target.shape, { ...waiting, signal, repair: limits });
-  const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
-  const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
-  if (failed.length > 0) throw new Failure(failed.map(({ id, found }) => `${id}: ${found}`).join("; "));
+  const { changed, verification } = await repairServers(deployment, target.shape, order, { signal, ...waiting });
   await loosenBudgets(target, verification);
   return changed;
+}
+
+/**
+ * Repairs servers of any origin, as `repairDeployment` does.
+ * @param shape the wanted shape
+ * @param skippedAssertions assertions that the verification afterwards skips. @default none
+ */
+export async function repairServers(
+  deployment: Deployment,
+  shape: Shape,
+  { settings = false, memoryLimit, ...limits }: RepairOrder,
+  { signal, ...waiting }: WaitOptions,
+  skippedAssertions: readonly OptionalAssertion[] = [],
+): Promise<RepairResult> {
+  const { changed } = await form(deployment, shape, { ...waiting, signal, repair: limits });
+  const drift = settings ? await setSettingsAgain(deployment, memoryLimit, { ...waiting, signal }) : [];
+  const verification = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal, skippedAssertions });
+  const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
+  if (failed.length > 0) throw new Failure(failed.map(({ id, found }) => `${id}: ${found}`).join("; "));
+  return { changed: changed || drift.length > 0, verification };
+}
+
+/**
+ * Gives settings that servers take without a restart their configured values, as an update does after a refresh.
+ * @returns the differences that it found
+ */
+async function setSettingsAgain(
+  deployment: Deployment,
+  memoryLimit: string | undefined,
+  { signal, timeoutMs, report }: WaitOptions,
+): Promise<readonly string[]> {
+  const { live } = splitDirectives(deployment.directives);
+  const drift = await differingSettings(deployment, live);
+  if (drift.length === 0) return [];
+  report(`setting configured values again: ${drift.join("; ")}`);
+  await applySettings(deployment, live, { signal, timeoutMs }, hasMemory(deployment, memoryLimit));
+  return drift;
 }

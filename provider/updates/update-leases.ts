@@ -24,6 +24,17 @@ export function wantedNodes({ mode, shape, zones, sentinel }: KubernetesReferenc
   return checksum(JSON.stringify([mode, shape.primaries, shape.replicasPerPrimary, zones, settings]));
 }
 
+/** Annotation of the Lease: checksum of the settings that the last update wanted. */
+export const SETTINGS_NOTE = "valkey/settings";
+
+/**
+ * Checksum of the settings in a reference. An update that fails may have changed settings of running servers, but not
+ * those in the controller's own settings. The controller compares the checksums, and does not set the former values.
+ */
+export function wantedSettings({ directives }: KubernetesReference): string {
+  return checksum(JSON.stringify(Object.entries(directives).sort(([a], [b]) => a.localeCompare(b))));
+}
+
 type Inputs = Readonly<Record<string, unknown>>;
 
 /**
@@ -54,9 +65,9 @@ export class UpdateLeases {
     const future = wanted?.["target"] as DeploymentReference | undefined;
     // An update that removes the controller also says what it wants: if it fails, the controller is still there.
     if (lease === undefined || future?.platform !== "kubernetes") return;
-    const nodes = wantedNodes(future);
-    if (lease.notes[WANTED_NOTE] !== nodes)
-      await lease.await({ [WANTED_NOTE]: nodes }, PATIENCE_MS, context.signal, context.report);
+    const notes = { [WANTED_NOTE]: wantedNodes(future), [SETTINGS_NOTE]: wantedSettings(future) };
+    if (Object.entries(notes).some(([name, value]) => lease.notes[name] !== value))
+      await lease.await(notes, PATIENCE_MS, context.signal, context.report);
   }
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { HealingMemory } from "../../controller/healing";
 import { decide, NO_MEMORY, remember, rememberRepair, rememberRepairEnd } from "../../controller/healing";
 import type { AssertionLook, Look } from "../../controller/look";
+import type { OpenSlots } from "../../valkey/resize/open-slots";
 
 const START = Date.parse("2026-11-27T12:00:00.000Z");
 const BROKEN: AssertionLook = { id: "members", holds: false, found: "orders-3 is unknown", nodes: ["orders-3"] };
@@ -30,6 +31,15 @@ function after(looks: readonly Look[], memory: HealingMemory = NO_MEMORY): Heali
 const decisionAfter = (looks: readonly Look[], memory?: HealingMemory): ReturnType<typeof decide> =>
   decide(after(looks, memory), looks.at(-1) ?? look(0, []));
 
+/** The decisions after each of some looks. */
+function decisionsAfter(looks: readonly Look[]): ReturnType<typeof decide>[] {
+  let memory = NO_MEMORY;
+  return looks.map((each) => {
+    memory = remember(memory, each);
+    return decide(memory, each);
+  });
+}
+
 describe("the decision to repair", () => {
   it("is made when looks have found the same problem for twenty seconds", () => {
     expect(decisionAfter([look(0, [])])).toEqual({ kind: "none" });
@@ -40,7 +50,7 @@ describe("the decision to repair", () => {
     });
   });
 
-  it.each(["reachable", "not-loading", "one-primary", "one-owner", "lag-bounded", "no-moves"])(
+  it.each(["reachable", "not-loading", "one-primary", "one-owner", "lag-bounded"])(
     "is not made while %s does not hold",
     (id) => {
       const missing: AssertionLook = { id, holds: false, found: "orders-2 is away", nodes: ["orders-2"] };
@@ -114,5 +124,82 @@ describe("the decision to repair", () => {
     expect(ended.repairs).toEqual([START + 50_000]);
     expect(decisionAfter([later, look(100, [BROKEN])], ended).kind).toBe("wait");
     expect(decisionAfter([later, look(110, [BROKEN])], ended).kind).toBe("repair");
+  });
+});
+
+describe("settings that somebody changed by hand", () => {
+  const DRIFT: AssertionLook = { id: "same-settings", holds: false, found: "hz: 10 on orders-0", nodes: ["orders-0"] };
+  const REPAIRING: HealingMemory = { ...NO_MEMORY, repairsSettings: true };
+  const drifted = (seconds: number, changedSettings?: readonly string[]): Look =>
+    look(seconds, [DRIFT], { changedSettings });
+
+  it("are repaired only if that is wanted", () => {
+    const looks = [drifted(0, ["hz"]), drifted(30, ["hz"])];
+    expect(decisionAfter(looks, REPAIRING)).toEqual({
+      ...{ kind: "repair", what: ["same-settings"], handOver: true, settings: true },
+    });
+    expect(decisionAfter(looks)).toEqual({ kind: "none" });
+  });
+
+  it("are left alone if no configured setting differs that servers take without a restart", () => {
+    expect(decisionAfter([drifted(0), drifted(30)], REPAIRING)).toEqual({ kind: "none" });
+    const users: AssertionLook = { id: "users", holds: false, found: "orders-0: app is missing", nodes: [] };
+    expect(decisionAfter([look(0, [users]), look(30, [users])], REPAIRING)).toEqual({ kind: "none" });
+  });
+});
+
+describe("open slots", () => {
+  const OPEN: AssertionLook = { id: "no-moves", holds: false, found: "orders-0 is migrating slot 5", nodes: [] };
+  const WORK: OpenSlots = { slots: [7, 5, 6], work: "a", keys: "b", isMigrating: false };
+  const moving = (seconds: number, more: Partial<OpenSlots> = {}, others: readonly AssertionLook[] = []): Look =>
+    look(seconds, [OPEN, ...others], { openSlots: { ...WORK, ...more } });
+  /** A look every 30 s until this time. @param signs signs of work at a time */
+  const every30s = (until: number, signs: (seconds: number) => Partial<OpenSlots> = () => ({})): Look[] =>
+    Array.from({ length: until / 30 + 1 }, (_, index) => moving(index * 30, signs(index * 30)));
+  const why = "the migration of slots 5-7 is open; a repair ends it when nobody has worked on it for 5 min";
+
+  it("are left alone for five minutes, and then their migration is ended", () => {
+    expect(decisionAfter(every30s(270))).toEqual({ kind: "wait", why: expect.stringContaining(why) as string });
+    expect(decisionAfter(every30s(300))).toMatchObject({ kind: "wait", why: "the deployment may recover by itself" });
+    expect(decisionAfter(every30s(330))).toEqual({
+      ...{ kind: "repair", what: ["no-moves"], handOver: true, abandoned: "a" },
+    });
+  });
+
+  it("are left alone while somebody moves them, however slowly", () => {
+    // Every four minutes somebody sends a command, or a large key arrives.
+    const byHand = every30s(7200, (seconds) => ({ work: String(Math.floor(seconds / 240)) }));
+    expect(decisionsAfter(byHand).map(({ kind }) => kind)).not.toContain("repair");
+    const slowly = every30s(1500, (seconds) => ({ keys: String(Math.floor(seconds / 240)) }));
+    expect(decisionsAfter(slowly).map(({ kind }) => kind)).not.toContain("repair");
+  });
+
+  it("whose keys clients create and delete are ended after half an hour without work on them", () => {
+    const busy = (until: number): Look[] => every30s(until, (seconds) => ({ keys: String(seconds) }));
+    expect(decisionAfter(busy(1770)).kind).toBe("wait");
+    expect(decisionAfter(busy(1830))).toMatchObject({ kind: "repair", what: ["no-moves"] });
+  });
+
+  it("are left alone while an atomic migration runs, and while they cannot be read", () => {
+    expect(decisionAfter(every30s(3600, () => ({ isMigrating: true })))).toEqual({
+      ...{ kind: "wait", why: "an atomic slot migration is in progress" },
+    });
+    const unread = every30s(600).map((each, index) => (index % 5 === 0 ? look(index * 30, [OPEN]) : each));
+    expect(decisionsAfter(unread).map(({ kind }) => kind)).not.toContain("repair");
+    expect(decisionAfter([look(0, [OPEN])])).toEqual({
+      ...{ kind: "wait", why: "no-moves does not hold, and the open slots are unknown" },
+    });
+  });
+
+  it("keep other problems waiting, and wait for servers that do not reply", () => {
+    const broken = every30s(330).map((each, index) => moving(index * 30, each.openSlots, [BROKEN]));
+    expect(decisionAfter(broken.slice(0, 5))).toMatchObject({
+      kind: "wait",
+      why: expect.stringContaining(why) as string,
+    });
+    expect(decisionAfter(broken)).toMatchObject({ kind: "repair", what: ["no-moves", "members"], abandoned: "a" });
+    const away: AssertionLook = { id: "reachable", holds: false, found: "orders-2 is away", nodes: ["orders-2"] };
+    const unreached = every30s(330).map((each, index) => moving(index * 30, each.openSlots, [away]));
+    expect(decisionAfter(unreached)).toEqual({ kind: "wait", why: "reachable does not hold" });
   });
 });

@@ -28,7 +28,7 @@ export interface FormationOptions {
 }
 
 /**
- * Limits of a repair. A repair moves no slots and forms no new cluster. In replication mode, a repair changes nothing
+ * Limits of a repair. A repair forms no new cluster, and moves no slots except those of abandoned migrations. In replication mode, a repair changes nothing
  * while there is more than one primary.
  */
 export interface RepairLimits {
@@ -36,6 +36,12 @@ export interface RepairLimits {
    * Whether a replica is allowed to take over from a primary that works, to spread the primaries evenly over the zones.
    */
   readonly handOver: boolean;
+  /**
+   * Checksum `work` of open slots that nobody works on any more. The repair ends the migrations of these slots. If the
+   * checksum has changed meanwhile, the repair changes nothing.
+   * @default a repair changes nothing while a slot is open
+   */
+  readonly abandoned?: string | undefined;
 }
 
 /** Result of a formation. */

@@ -1,4 +1,5 @@
 /** Directives that formation and resize change on the nodes for a short time and then restore. */
+import { Failure } from "../../lib/errors";
 import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
@@ -106,6 +107,22 @@ export async function describeLeftoverSettings(deployment: Deployment): Promise<
       ),
     );
     return found.flat();
+  });
+}
+
+/**
+ * Present values of all directives that formation and resize change. Read them while no formation or resize runs, for
+ * servers whose configuration is unknown.
+ * @throws Failure that names a directive whose value is not the same on all nodes
+ */
+export async function readUsualSettings(deployment: Deployment): Promise<ReadonlyMap<string, string>> {
+  return withConnections(deployment, async (connections) => {
+    const found = await Promise.all(
+      [...connections.values()].map((connection) => readDirectives(connection, [...DEFAULTS.keys()])),
+    );
+    const differing = [...DEFAULTS.keys()].filter((name) => new Set(found.map((values) => values.get(name))).size > 1);
+    if (differing.length > 0) throw new Failure(`the servers have different values of ${differing.join(", ")}`);
+    return found[0] ?? new Map();
   });
 }
 

@@ -81,11 +81,19 @@ export async function migrateAtomically(
  */
 export async function awaitMigrations(members: readonly Member[], deadline: Deadline): Promise<void> {
   await Promise.all(
-    members.map(async ({ node, connection }) => {
-      if (!(await supportsAtomicMigration(connection))) return;
-      await deadline.pollWhileProgressing(async () => describeRunning(node.name, await readJobs(connection)));
+    members.map(async (member) => {
+      if (!(await supportsAtomicMigration(member.connection))) return;
+      await deadline.pollWhileProgressing(async () =>
+        describeRunning(member.node.name, await readJobs(member.connection)),
+      );
     }),
   );
+}
+
+/** Description of an atomic migration that is in progress on a node. Undefined if there is none. */
+export async function runningMigration({ node, connection }: Member): Promise<string | undefined> {
+  if (!(await supportsAtomicMigration(connection))) return undefined;
+  return describeRunning(node.name, await readJobs(connection));
 }
 
 /**

@@ -13,6 +13,7 @@ import type { Shape } from "../topology/placement";
 import { awaitMigrations } from "./atomic-migration";
 import { readMemoryUse } from "./memory-use";
 import { finishOpenMigrations, openMigrations } from "./open-migrations";
+import { readWork } from "./open-slots";
 import { ResizeExecutor } from "./resize-executor";
 import { lostIdentities } from "../membership/returned-empty";
 import { formerIdentities, halfJoinedNodes, resizeBlockers, resizeNodes } from "./resize-facts";
@@ -176,14 +177,22 @@ class Resize {
     const open = openMigrations(states);
     this.#refuse(open.reasons);
     if (open.begun.length + open.stale.length > 0) {
-      // Somebody may be moving these slots by hand.
-      if (this.options.repair !== undefined) throw this.#refusal(["a slot migration is open"]);
+      await this.#refuseForeignWork(states);
       await finishOpenMigrations(open, executor.migrationContext);
       await executor.waitForAgreement();
       this.#changed = true;
       this.#settlingDeadline = this.#deadline;
     }
     return "awaitDeletedKeys";
+  }
+
+  /** Refuses to repair while somebody may be moving slots by hand. */
+  async #refuseForeignWork(states: readonly MemberState[]): Promise<void> {
+    const { repair } = this.options;
+    if (repair === undefined) return;
+    if (repair.abandoned === undefined) throw this.#refusal(["a slot migration is open"]);
+    const work = await readWork(this.#last().executor.members, states);
+    if (work !== repair.abandoned) throw this.#refusal(["somebody works on an open slot migration"]);
   }
 
   // This step comes after `finishOpenMigrations`, because an open migration may have left keys on a node without slots.

@@ -52,7 +52,7 @@ export class ResizeExecutor {
   /** @param states states in the order of the members */
   constructor(
     private readonly deployment: Deployment,
-    private readonly members: readonly Member[],
+    readonly members: readonly Member[],
     private readonly states: readonly MemberState[],
     private readonly deadline: Deadline,
     private readonly options: FormationOptions,

@@ -43,16 +43,21 @@ async function setBatch(connection: Connection, slots: readonly number[], words:
   }
 }
 
+/** The number of keys of a slot in one of the databases of a node. */
+interface SlotKeys extends DatabaseSlot {
+  readonly keys: number;
+}
+
 /**
- * The slots of which a node has keys, each with a database that contains such keys.
+ * The number of keys of each slot in each database.
  * @param databases number of databases of the node. Database 0 must be selected on the connection before the call. It
  * is selected again at the end
  */
-export async function heldSlots(
+export async function countKeys(
   connection: Connection,
   slots: readonly number[],
   databases: number,
-): Promise<DatabaseSlot[]> {
+): Promise<SlotKeys[]> {
   const asked = Array.from({ length: databases }, (_, database) => slots.map((slot) => ({ slot, database })));
   const counts = asked.map((own) => own.map(({ slot }) => ["CLUSTER", "COUNTKEYSINSLOT", slot]));
   // A server with one database needs no SELECT.
@@ -63,7 +68,16 @@ export async function heldSlots(
   const replies = await sendPipeline(connection, commands);
   // SELECT replies with a word, COUNTKEYSINSLOT with a number.
   const found = replies.filter((reply) => typeof reply === "number");
-  return asked.flat().filter((_slot, index) => found[index] !== 0);
+  return asked.flat().map((each, index) => ({ ...each, keys: found[index] ?? 0 }));
+}
+
+/** The slots of which a node has keys, each with a database that contains such keys. The arguments are as above. */
+export async function heldSlots(
+  connection: Connection,
+  slots: readonly number[],
+  databases: number,
+): Promise<DatabaseSlot[]> {
+  return (await countKeys(connection, slots, databases)).filter(({ keys }) => keys !== 0);
 }
 
 /** Sends several commands in one round trip. @throws the first error among the replies */

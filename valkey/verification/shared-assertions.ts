@@ -1,6 +1,7 @@
 /** The assertions that replication mode and cluster mode share. Pure. */
 import type { Observation } from "../observation";
 import { mapObservation, unobserved } from "../observation";
+import { splitDirectives } from "../settings/dynamic-settings";
 import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { infoNumber } from "../topology/info";
 import type { Assertion, Violation } from "./assertion";
@@ -68,6 +69,18 @@ export function sameSettings({ nodes, directives, skippedAssertions }: Deploymen
   ];
   const what = "the compared settings are the same on every node, and as configured";
   return [assertion("same-settings", what, `${names.size} settings the same`, violations)];
+}
+
+/**
+ * Names of the compared directives that servers take without a restart, and that do not have their configured values
+ * on a node.
+ */
+export function changedSettings({ nodes, directives }: DeploymentFacts): string[] {
+  const { live } = splitDirectives(directives);
+  return COMPARED_DIRECTIVES.filter((name) => {
+    const wanted = live.get(name);
+    return wanted !== undefined && nodes.some(({ settings }) => settings.known && settings.value.get(name) !== wanted);
+  });
 }
 
 /** Asserts that every node has the configured users. The list is empty if no users are configured. */

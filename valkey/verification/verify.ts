@@ -38,6 +38,8 @@ export interface SettlingTime {
    */
   readonly recoveryMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Assertions that are skipped. @default none */
+  readonly skippedAssertions?: readonly OptionalAssertion[] | undefined;
   /** Called with the assertions that do not hold yet. */
   readonly report?: ReportProgress | undefined;
 }
@@ -70,10 +72,10 @@ export const SELF_RECOVERING_ASSERTIONS: ReadonlySet<AssertionId> = new Set([
  * asked again.
  */
 export async function verifyUntilPass(deployment: Deployment, settling: SettlingTime): Promise<Verification> {
-  const { settlingMs, recoveryMs: limitMs = settlingMs, signal, report } = settling;
+  const { settlingMs, recoveryMs: limitMs = settlingMs, signal, skippedAssertions, report } = settling;
   const began = performance.now();
   const verifyOnce = async (): Promise<Verification | undefined> => {
-    const verification = await verify(deployment);
+    const verification = await verify(deployment, skippedAssertions);
     const failing = verification.verdict.assertions.filter(({ pass }) => !pass);
     if (failing.length === 0) return verification;
     const canRecover = failing.every(({ id }) => SELF_RECOVERING_ASSERTIONS.has(id));
@@ -81,7 +83,7 @@ export async function verifyUntilPass(deployment: Deployment, settling: Settling
     report?.(failing.map(({ id, found }) => `${id}: ${found}`).join("; "), true);
     return undefined;
   };
-  return (await poll(verifyOnce, { intervalMs: POLL_MS, signal })) ?? verify(deployment);
+  return (await poll(verifyOnce, { intervalMs: POLL_MS, signal })) ?? verify(deployment, skippedAssertions);
 }
 
 /**

@@ -24,6 +24,7 @@ export function controllerProblems(args: ControllerArgs, kind: ControlledKind): 
   return [
     ...rangeProblems("everySeconds", everySeconds, LOOK_SECONDS),
     ...rangeProblems("replaceLostMachinesAfterSeconds", replaceLostMachinesAfterSeconds, LOST_MACHINE_SECONDS),
+    ...settingsProblems(args),
     ...replacementProblems(args, kind),
     ...takeoverProblems(args, kind),
   ];
@@ -36,6 +37,10 @@ function rangeProblems(
 ): ControllerProblem[] {
   if (value === undefined || (value >= min && value <= max)) return [];
   return [{ field, reason: `it is ${value}; expected ${min} to ${max} seconds` }];
+}
+
+function settingsProblems({ repair = true, repairSettings = false }: ControllerArgs): ControllerProblem[] {
+  return repairSettings && !repair ? [{ field: "repairSettings", reason: "needs repair: true" }] : [];
 }
 
 /**

@@ -66,7 +66,10 @@ export function createController(
   const name = names.controller;
   const labels = controllerLabels(deployment);
   const metadata = objectMetadata(context, name, "controller");
-  const settings = target.apply((known) => JSON.stringify(settingsOf(known, args)));
+  const { memory } = context.args.resources.limits;
+  const settings = pulumi
+    .all([target, memory])
+    .apply(([known, memoryLimit]) => JSON.stringify({ ...settingsOf(known, args), memoryLimit }));
   const program = createProgram(context);
   const replaceable =
     args.replaceLostMachinesAfterSeconds === undefined ? undefined : target.apply((known) => podNames(known));
@@ -108,7 +111,13 @@ function podNames({ statefulSet, sentinel, shape }: KubernetesReference): Replac
  */
 function settingsOf(
   { tuning: _tuning, kubeconfig: _kubeconfig, context: _context, ...target }: KubernetesReference,
-  { everySeconds = LOOK_SECONDS.default, repair = true, onLostMajority = "report", ...args }: ControllerArgs,
+  {
+    everySeconds = LOOK_SECONDS.default,
+    repair = true,
+    repairSettings = false,
+    onLostMajority = "report",
+    ...args
+  }: ControllerArgs,
 ): ControllerSettings {
   const { replaceLostMachinesAfterSeconds } = args;
   const inside = target.tls === undefined ? {} : { caFile: TLS_FILES.authority };
@@ -116,6 +125,7 @@ function settingsOf(
     target: { ...target, inside },
     everySeconds,
     repair,
+    repairSettings,
     onLostMajority,
     ...(replaceLostMachinesAfterSeconds === undefined ? {} : { replaceLostMachinesAfterSeconds }),
     passwordFile: `${SECRET_DIRECTORY}/${PASSWORD_FILE}`,

@@ -99,6 +99,14 @@ const deploymentKeys = {
           unit: "seconds",
           fallback: "pods of lost machines are not replaced",
         }),
+      repairSettings: z
+        .boolean()
+        .default(false)
+        .meta({
+          description:
+            "Whether the controller also sets settings that somebody changed by hand to their configured values, without a " +
+            "restart. Needs `repair: true`.",
+        }),
     })
     .optional()
     .meta({

@@ -1,13 +1,11 @@
 /** `status` and `verify STACK` of real servers; the state is what Pulumi would export. */
-import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { Place } from "../../support/command";
+import { pulumiWithState, verifiedDeployment } from "../../support/pulumi/exported-state";
 import { Sandbox, withNode } from "../../support/valkey/real";
-
-const SECRET = { "4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270" };
 
 let sandbox: Sandbox;
 let cluster: Deployment;
@@ -23,24 +21,9 @@ beforeEach(() => {
 });
 afterEach(() => place.close());
 
-function checkOf({ name, mode, shape, nodes, access }: Deployment): object {
-  const zones = ["a", "b", "c"];
-  const target = { platform: "endpoints", name, mode, shape, zones, directives: {}, nodes };
-  const password = { ...SECRET, plaintext: JSON.stringify(access.password) };
-  return { type: "valkey:index:DeploymentVerification", inputs: { target, password } };
-}
-
-/** A stand-in for Pulumi's program, which exports these resources. @returns the environment that finds it */
-function pulumiWith(resources: readonly object[], failure = ""): NodeJS.ProcessEnv {
-  const state = join(place.directory, "state.json");
-  writeFileSync(state, JSON.stringify({ version: 3, deployment: { resources } }));
-  const script = join(place.directory, "pulumi");
-  const words = 'test "$*" = "stack export --show-secrets --non-interactive --stack dev"';
-  const answer = failure === "" ? `cat ${state}` : `echo "error: ${failure}" >&2; exit 255`;
-  writeFileSync(script, `#!/bin/sh\n${words} || exit 9\n${answer}\n`);
-  chmodSync(script, 0o755);
-  return { PATH: `${place.directory}:${process.env["PATH"] ?? ""}` };
-}
+const checkOf = (deployment: Deployment): object => verifiedDeployment(deployment);
+const pulumiWith = (resources: readonly object[], failure = ""): NodeJS.ProcessEnv =>
+  pulumiWithState(place.directory, { resources }, failure);
 
 const STACK = { type: "pulumi:pulumi:Stack" };
 

@@ -6,7 +6,7 @@ import type { Look } from "../../../controller/look";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import { Lease } from "../../../platforms/kubernetes/api/lease";
 import type { AnyHandler } from "../../../provider/kinds";
-import { WANTED_NOTE, wantedNodes } from "../../../provider/updates/update-leases";
+import { SETTINGS_NOTE, WANTED_NOTE, wantedNodes, wantedSettings } from "../../../provider/updates/update-leases";
 import { ValkeyProvider } from "../../../provider/valkey-provider";
 import { captured } from "../../support/captured";
 import { issueCertificate, serverHosts } from "../../support/kubernetes/certificates";
@@ -88,7 +88,7 @@ describe.skipIf(KUBECONFIG === undefined)(`the controller${WHERE}`, { timeout: 3
       const own = new Lease(kubernetes, { namespace, lease: target.lease }, "controller");
       expect(await own.acquire()).toMatch(/^pulumi on /);
       // The update has no controller any more, but if it fails the former one is still there.
-      expect(own.notes).toEqual({ [WANTED_NOTE]: wantedNodes(target) });
+      expect(own.notes).toEqual({ [WANTED_NOTE]: wantedNodes(target), [SETTINGS_NOTE]: wantedSettings(target) });
       // While its machine slept, the controller took the Lease.
       const taken = new Lease(kubernetes, { namespace, lease: target.lease }, "controller", () => true);
       expect(await taken.acquire()).toBeUndefined();

@@ -93,7 +93,9 @@ describe("the stack kind under mocks", () => {
     const { platform, deployments } = config;
     const { cluster } = deployments;
     if (platform.type !== "kubernetes" || cluster === undefined) throw new Error("kind is no stack for Kubernetes");
-    const controller = { everySeconds: 10, repair: true, onLostMajority: "report" as const };
+    const controller = {
+      ...{ everySeconds: 10, repair: true, repairSettings: true, onLostMajority: "report" as const },
+    };
     const asked = { ...config, deployments: { ...deployments, cluster: { ...cluster, controller } } };
     const resources = await evaluateProgram(() => deployOnKubernetes("kind", platform, asked));
     const controllers = resources.filter(({ type }) => type === "kubernetes:apps/v1:Deployment");

@@ -121,6 +121,8 @@ describe("the controller of a component", () => {
     });
     const [container] = (named(objects, "Deployment") as Deployment).spec.template.spec.containers;
     expect(container.env).toEqual([{ name: "SETTINGS_CHECKSUM", value: checksum(text) }]);
+    expect(readControllerSettings(text, checksum(text))).toMatchObject({ repairSettings: false });
+    expect(JSON.parse(text)).toHaveProperty("memoryLimit");
     expect(() => readControllerSettings(text.replace("60", "61"), checksum(text))).toThrow(/edited by hand/);
   });
 
@@ -150,7 +152,9 @@ describe("the controller of a component", () => {
     expect(clients?.from).toContainEqual({ podSelector: { matchLabels } });
   });
 
-  it("looks at most every five seconds", async () => {
+  it("looks at most every five seconds, and repairs no settings if it repairs nothing", async () => {
+    const settings = objectsOf({ repair: false, repairSettings: true });
+    await expect(settings).rejects.toThrow("controller.repairSettings: needs repair: true");
     await expect(objectsOf({ everySeconds: 1 })).rejects.toThrow("controller.everySeconds: it is 1; expected 5 to 120");
   });
 

@@ -136,6 +136,12 @@ describe("what a platform cannot give", () => {
       /^valkey:deployments\.d\.controller\.replaceLostMachinesAfterSeconds: needs replicas/,
     ],
     [
+      "repairs of settings without repairs",
+      kubernetes,
+      cluster({ controller: { repair: false, repairSettings: true } }),
+      /^valkey:deployments\.d\.controller\.repairSettings: needs repair: true/,
+    ],
+    [
       "pods on this machine",
       { type: "host" },
       cluster({ pods: {} }),

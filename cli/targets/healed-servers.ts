@@ -1,0 +1,101 @@
+/**
+ * Repairs of servers that exist already. Nobody has said which state of these servers is wanted. So the wanted state is
+ * the state in the first look that passes: its shape, the zones of its nodes and the settings that a repair changes for
+ * a short time.
+ */
+import type { HealedDeployment } from "../../controller/healer";
+import { REPAIR_MS } from "../../controller/healer";
+import type { RepairLock } from "../../controller/repair-lock";
+import { NO_LOCK } from "../../controller/repair-lock";
+import { Failure, messageOf } from "../../lib/errors";
+import type { Inspection } from "../../provider/updates/drift";
+import { findOpenSlots } from "../../provider/updates/drift";
+import { repairServers } from "../../provider/updates/repair";
+import type { Deployment } from "../../valkey/deployment";
+import { describeLeftoverSettings, readUsualSettings } from "../../valkey/membership/temporary-settings";
+import { planCluster, PlanError } from "../../valkey/topology/cluster-plan";
+import type { Shape } from "../../valkey/topology/placement";
+import type { Verification } from "../../valkey/verification/verify";
+import { verify } from "../../valkey/verification/verify";
+import type { ExternalDeployment } from "./external";
+import type { Healed } from "./healed";
+
+/** The state that a repair restores. */
+interface WantedState {
+  readonly deployment: Deployment;
+  readonly shape: Shape;
+}
+
+/** Problems of options with `--heal`. */
+export function healProblems({ deployment: { mode }, without }: ExternalDeployment): string[] {
+  const needed = without.filter((each) => each === "settings" || mode === "cluster");
+  return needed.map((each) => `--heal: a repair needs the ${each}, so it does not go with --without ${each}`);
+}
+
+export class HealedServers implements Healed {
+  #wanted: WantedState | undefined;
+  /** Reason why the wanted state is unknown. */
+  #unknown = "no look has passed yet, so the wanted state of the servers is unknown";
+
+  constructor(private readonly servers: ExternalDeployment) {}
+
+  get name(): string {
+    return this.servers.deployment.name;
+  }
+
+  readonly lock: RepairLock = {
+    ...NO_LOCK,
+    begin: () => Promise.resolve(this.#wanted === undefined ? this.#unknown : undefined),
+  };
+
+  readonly inspect = async (): Promise<Inspection> => {
+    const { deployment, without } = this.servers;
+    const verification = await verify(deployment, without);
+    if (!verification.verdict.pass)
+      return { verification, drift: [], openSlots: await findOpenSlots(deployment, verification) };
+    try {
+      this.#wanted ??= await wantedState(deployment, verification);
+      return { verification, drift: await describeLeftoverSettings(this.#wanted.deployment) };
+    } catch (error) {
+      this.#unknown = messageOf(error);
+      return { verification, drift: [] };
+    }
+  };
+
+  readonly repair: HealedDeployment["repair"] = async (limits, signal, report) => {
+    if (this.#wanted === undefined) throw new Failure(this.#unknown);
+    const { deployment, shape } = this.#wanted;
+    // Somebody may have chosen which zones the primaries are in.
+    const order = { ...limits, handOver: false };
+    const waiting = { timeoutMs: REPAIR_MS, signal, report };
+    return (await repairServers(deployment, shape, order, waiting, this.servers.without)).changed;
+  };
+}
+
+/** The state of servers that pass verification. @throws Failure when a repair could not restore this state */
+export async function wantedState(deployment: Deployment, verification: Verification): Promise<WantedState> {
+  const shape = shapeOf(verification);
+  const zones = new Map(verification.facts.nodes.map(({ node }) => [node.name, node.zone]));
+  const nodes = deployment.nodes.map((node) => ({ ...node, zone: zones.get(node.name) ?? node.zone }));
+  if (deployment.mode === "cluster") refuseUnplannable(nodes, shape);
+  return { deployment: { ...deployment, nodes, shape, directives: await readUsualSettings(deployment) }, shape };
+}
+
+function shapeOf({ verdict: { shards } }: Verification): Shape {
+  const sizes = [...new Set(shards.map(({ replicas }) => replicas.length))];
+  const [replicasPerPrimary] = sizes;
+  if (sizes.length > 1 || replicasPerPrimary === undefined)
+    throw new Failure(`a repair needs shards with the same number of replicas, but they have ${sizes.join(" or ")}`);
+  return { primaries: shards.length, replicasPerPrimary };
+}
+
+function refuseUnplannable(nodes: Deployment["nodes"], shape: Shape): void {
+  const placed = nodes.map(({ name, zone }) => ({ name, zone: zone ?? "" }));
+  try {
+    const { warnings } = planCluster(placed, shape);
+    if (warnings.length > 0) throw new Failure(`a repair cannot place replicas: ${warnings.join("; ")}`);
+  } catch (error) {
+    if (error instanceof PlanError) throw new Failure(`a repair cannot place replicas: ${error.problems.join("; ")}`);
+    throw error;
+  }
+}

@@ -1,0 +1,104 @@
+/** Repairs of the deployments of a stack. */
+import { hostname } from "node:os";
+import { isDeepStrictEqual } from "node:util";
+import type { HealedDeployment } from "../../controller/healer";
+import { REPAIR_MS } from "../../controller/healer";
+import type { RepairLock } from "../../controller/repair-lock";
+import { FileLock, LeaseLock } from "../../controller/repair-lock";
+import { BadInput } from "../../lib/errors";
+import { openKubernetesClient } from "../../platforms/deployment-reference";
+import type { Inspection } from "../../provider/updates/drift";
+import { inspectDeployment } from "../../provider/updates/drift";
+import { repairDeployment } from "../../provider/updates/repair";
+import type { DeployedStack, DeployedTarget } from "./deployed-stack";
+import type { Healed } from "./healed";
+
+/**
+ * Deployments of a stack that can be repaired.
+ * @param read reads the stack's state
+ * @throws BadInput that names every deployment without a lock. A repair might meet an update there
+ */
+export async function healedStack(stack: string, read: () => Promise<DeployedStack>): Promise<Healed[]> {
+  const { targets } = await read();
+  const problems = targets.flatMap(({ target }) => {
+    if (target.platform === "kubernetes")
+      return target.lease === undefined
+        ? [`--heal: ${target.name} needs a controller that repairs, whose Lease keeps updates and repairs apart`]
+        : [];
+    return target.lock === undefined
+      ? [`--heal: ${target.name} has no lock that keeps updates and repairs apart; run pulumi up --refresh`]
+      : [];
+  });
+  if (problems.length > 0) throw new BadInput("watch", problems);
+  return Promise.all(targets.map((each) => HealedTarget.open(stack, each, read)));
+}
+
+class HealedTarget implements Healed {
+  readonly lock: RepairLock;
+
+  private constructor(
+    private readonly stack: string,
+    private deployed: DeployedTarget,
+    private readonly read: () => Promise<DeployedStack>,
+    lockOf: (target: () => DeployedTarget["target"]) => RepairLock,
+  ) {
+    this.lock = this.#currentOnly(lockOf(() => this.deployed.target));
+  }
+
+  static async open(
+    stack: string,
+    deployed: DeployedTarget,
+    read: () => Promise<DeployedStack>,
+  ): Promise<HealedTarget> {
+    const { target } = deployed;
+    if (target.platform === "endpoints")
+      return new HealedTarget(stack, deployed, read, () => new FileLock(target.lock ?? ""));
+    const kubernetes = await openKubernetesClient(target);
+    const identity = `watch on ${hostname()}, process ${process.pid}`;
+    return new HealedTarget(stack, deployed, read, (current) => {
+      const reference = (): typeof target => {
+        const now = current();
+        return now.platform === "kubernetes" ? now : target;
+      };
+      return new LeaseLock(kubernetes, reference, identity);
+    });
+  }
+
+  get name(): string {
+    return this.deployed.target.name;
+  }
+
+  readonly inspect = (signal: AbortSignal): Promise<Inspection> =>
+    inspectDeployment(this.deployed.target, this.deployed.password, { signal, forRepair: true });
+
+  readonly repair: HealedDeployment["repair"] = (limits, signal, report) =>
+    repairDeployment(this.deployed.target, this.deployed.password, limits, { timeoutMs: REPAIR_MS, signal, report });
+
+  /**
+   * A lock that refuses repairs towards an outdated state. The state is read before the lock is taken, and again
+   * afterwards, because an update may have ended in between.
+   */
+  #currentOnly(lock: RepairLock): RepairLock {
+    return {
+      observe: () => lock.observe(),
+      begin: async (history) => {
+        const why = (await this.#whyOutdated()) ?? (await lock.begin(history));
+        return why ?? this.#whyOutdated();
+      },
+      hasCurrentSettings: () => lock.hasCurrentSettings(),
+      during: (signal, work) => lock.during(signal, work),
+      end: (history) => lock.end(history),
+    };
+  }
+
+  /** Reads the stack's state again. @returns the reason why nothing must be repaired now */
+  async #whyOutdated(): Promise<string | undefined> {
+    const { targets, isUnfinished } = await this.read();
+    if (isUnfinished) return `an update of stack ${this.stack} runs or has not succeeded; run pulumi up`;
+    const now = targets.find(({ target }) => target.name === this.name);
+    if (now === undefined) return `stack ${this.stack} has no deployment ${this.name} any more`;
+    if (isDeepStrictEqual(now, this.deployed)) return undefined;
+    this.deployed = now;
+    return `an update has changed stack ${this.stack}; the next looks compare with the new state`;
+  }
+}

@@ -1,0 +1,182 @@
+/** Repairs one deployment after looks at it, when that is safe. */
+import { messageOf } from "../lib/errors";
+import type { ReportProgress } from "../lib/progress";
+import type { RepairOrder } from "../provider/updates/repair";
+import type { HealingDecision, HealingMemory } from "./healing";
+import { decide, NO_MEMORY, remember, rememberRepair, rememberRepairEnd } from "./healing";
+import type { Look } from "./look";
+import type { LostMachines, Replacement } from "./lost-machines";
+import type { RepairOutcome } from "./metrics";
+import type { RepairLock } from "./repair-lock";
+
+/** Time limit of a repair, milliseconds. */
+export const REPAIR_MS = 300_000;
+
+type Repair = Extract<HealingDecision, { kind: "repair" }>;
+
+/** Something that a healer reports. `waiting` is a reason why a problem is not repaired, `step` a step of a repair. */
+export interface HealingReport {
+  readonly kind: "waiting" | "begun" | "step" | RepairOutcome;
+  /** Whether it is about a pod of a lost machine that is replaced. @default false: about a repair */
+  readonly isReplacement?: boolean;
+  readonly message: string;
+}
+
+/** A deployment that a healer repairs. */
+export interface HealedDeployment {
+  readonly lock: RepairLock;
+  /** Whether settings that somebody changed by hand get their configured values. @default false */
+  readonly repairSettings?: boolean | undefined;
+  /**
+   * Repairs the deployment.
+   * @returns whether anything had to be changed
+   * @throws Failure when the deployment must not be changed, or is not as it should be afterwards
+   */
+  readonly repair: (order: RepairOrder, signal: AbortSignal, report: ReportProgress) => Promise<boolean>;
+  /** Replaces pods whose machines do not come back. @default such pods are not replaced */
+  readonly lostMachines?: LostMachines | undefined;
+  /** Called with everything that happens. A reason to wait is reported once. */
+  readonly report: (report: HealingReport) => void | Promise<void>;
+}
+
+export class Healer {
+  #memory: HealingMemory;
+  /** Whether the memory has the repairs of former processes. */
+  #isInformed = false;
+  /** Reason why the last problem was not repaired, so that it is reported once. */
+  #waiting = "";
+
+  /** @param now present time, milliseconds since 1970 */
+  constructor(
+    private readonly deployment: HealedDeployment,
+    private readonly now: () => number = Date.now,
+  ) {
+    // There may have been a failover while nobody looked.
+    this.#memory = { ...NO_MEMORY, failoverAt: now() };
+  }
+
+  /** Decides after a look, and repairs. Throws only errors of `report`. @param signal stops a repair in order */
+  async afterLook(look: Look, signal: AbortSignal): Promise<void> {
+    const { lock, repairSettings = false } = this.deployment;
+    let failure: string | undefined;
+    try {
+      const history = await lock.observe();
+      if (!this.#isInformed) this.#memory = { ...this.#memory, ...history };
+      this.#isInformed = true;
+    } catch (error) {
+      failure = messageOf(error);
+    }
+    this.#memory = remember({ ...this.#memory, repairsSettings: repairSettings && lock.hasCurrentSettings() }, look);
+    if (failure !== undefined) {
+      await this.#wait(failure);
+      return;
+    }
+    if (await this.#replaceLost(look, signal)) return;
+    const decision = decide(this.#memory, look);
+    if (decision.kind === "wait") await this.#wait(decision.why);
+    else this.#waiting = "";
+    if (decision.kind === "repair") await this.#repairAlone(decision, signal);
+  }
+
+  async #wait(why: string): Promise<void> {
+    if (why === this.#waiting) return;
+    this.#waiting = why;
+    await this.#report("waiting", `nothing is repaired: ${why}`);
+  }
+
+  /**
+   * Replaces a pod on a lost machine if a server cannot be reached.
+   * @returns whether a machine with pods is away, so that nothing else is repaired
+   */
+  async #replaceLost({ assertions }: Look, signal: AbortSignal): Promise<boolean> {
+    const { lostMachines } = this.deployment;
+    if (lostMachines === undefined || !assertions.some(({ id, holds }) => id === "reachable" && !holds)) return false;
+    const { repairs } = this.#memory;
+    try {
+      const decision = await lostMachines.decide(repairs);
+      if (decision.kind === "none") return false;
+      if (decision.kind === "wait") await this.#wait(decision.why);
+      else {
+        this.#waiting = "";
+        const counted = { ...this.#memory, repairs: [...repairs, this.now()] };
+        await this.alone(signal, (held) => this.#replace(lostMachines, decision, repairs, held), counted);
+      }
+    } catch (error) {
+      await this.#wait(messageOf(error));
+    }
+    return true;
+  }
+
+  async #replace(
+    lostMachines: LostMachines,
+    decision: Replacement,
+    repairs: readonly number[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { role, pod, facts } = decision;
+    await this.#report("begun", `replacing ${role} ${pod.name}: ${facts}`, true);
+    const [outcome, text] = await lostMachines.replace(decision, repairs, signal).then(
+      (): [RepairOutcome, string] => ["done", `replaced ${role} ${pod.name}: ${facts}`],
+      (error: unknown): [RepairOutcome, string] => ["failed", `cannot replace ${pod.name}: ${messageOf(error)}`],
+    );
+    await this.#report(outcome, text, true);
+  }
+
+  #repairAlone(decision: Repair, signal: AbortSignal): Promise<boolean> {
+    const repair = async (held: AbortSignal): Promise<void> => {
+      const hasSucceeded = await this.#repair(decision, held);
+      this.#memory = rememberRepairEnd(this.#memory, this.now(), hasSucceeded);
+    };
+    return this.alone(signal, repair, rememberRepair(this.#memory, this.now()));
+  }
+
+  /**
+   * Works while no update and no other process changes the deployment. A problem is reported.
+   * @param memory memory that counts this work, if it is a repair. @default the present memory
+   * @returns whether the work was done
+   */
+  async alone(
+    signal: AbortSignal,
+    work: (held: AbortSignal) => Promise<void>,
+    memory: HealingMemory = this.#memory,
+  ): Promise<boolean> {
+    const { lock } = this.deployment;
+    try {
+      const why = await lock.begin(memory);
+      if (why !== undefined) {
+        await this.#wait(why);
+        return false;
+      }
+      this.#memory = memory;
+      await lock.during(AbortSignal.any([signal, AbortSignal.timeout(REPAIR_MS)]), work);
+      return true;
+    } catch (error) {
+      await this.#wait(messageOf(error));
+      return false;
+    } finally {
+      await lock.end(this.#memory);
+    }
+  }
+
+  /** @returns whether it succeeded */
+  async #repair({ what, handOver, abandoned, settings = false }: Repair, signal: AbortSignal): Promise<boolean> {
+    const why = what.join(", ");
+    await this.#report("begun", `repairing ${why}${handOver ? "" : ", without a hand-over"}`);
+    const onStep: ReportProgress = (line, passing) => {
+      if (passing !== true) void this.#report("step", line);
+    };
+    // An update may have begun and failed since the look.
+    const order = { handOver, abandoned, settings: settings && this.deployment.lock.hasCurrentSettings() };
+    const [outcome, text] = await this.deployment.repair(order, signal, onStep).then(
+      (changed): [RepairOutcome, string] =>
+        changed ? ["done", `repaired ${why}`] : ["unneeded", `no change was needed to repair ${why}`],
+      (error: unknown): [RepairOutcome, string] => ["failed", `cannot repair ${why}: ${messageOf(error)}`],
+    );
+    await this.#report(outcome, text);
+    return outcome !== "failed";
+  }
+
+  async #report(kind: HealingReport["kind"], message: string, isReplacement = false): Promise<void> {
+    await this.deployment.report({ kind, message, isReplacement });
+  }
+}

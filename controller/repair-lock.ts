@@ -1,0 +1,118 @@
+/** Locks that keep a repair apart from updates and from repairs by other processes. */
+import type { KubernetesReference } from "../platforms/deployment-reference";
+import { acquireChangeLock } from "../platforms/host/change-lock";
+import type { KubernetesClient } from "../platforms/kubernetes/api/client";
+import { Lease } from "../platforms/kubernetes/api/lease";
+import { SETTINGS_NOTE, WANTED_NOTE, wantedNodes, wantedSettings } from "../provider/updates/update-leases";
+import type { RepairHistory } from "./healing";
+import { historyIn, historyNote } from "./repair-history";
+
+/** A lock for the repairs of one deployment. One process uses one object for all its repairs. */
+export interface RepairLock {
+  /**
+   * Looks who holds the lock. Call this method after every look.
+   * @returns repairs by former processes, if the lock records them
+   * @throws Failure when the lock cannot be read
+   */
+  readonly observe: () => Promise<RepairHistory | undefined>;
+  /**
+   * Takes the lock for a repair.
+   * @param history repairs, including the one that begins
+   * @returns the reason why nothing must be repaired now; undefined if this process holds the lock
+   * @throws as `observe`
+   */
+  readonly begin: (history: RepairHistory) => Promise<string | undefined>;
+  /** Whether the settings that this process knows are those of the last update. Call `observe` or `begin` before. */
+  readonly hasCurrentSettings: () => boolean;
+  /** Does the work while this process holds the lock. @param work gets a signal that is aborted if the lock is lost */
+  readonly during: <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
+  /** Frees the lock, if this process holds it. Never throws. @param history repairs, including the one that has ended */
+  readonly end: (history: RepairHistory) => Promise<void>;
+}
+
+/** The Lease of a deployment on Kubernetes. Updates hold the same Lease. */
+export class LeaseLock implements RepairLock {
+  // One object for the life of the process: it measures for how long another holder has not renewed the Lease.
+  readonly #lease: Lease;
+
+  /**
+   * @param target the deployment at this time. Its nodes may change, but its Lease stays the same
+   * @param identity name of this process, unique among all that may change the deployment
+   */
+  constructor(
+    kubernetes: KubernetesClient,
+    private readonly target: () => KubernetesReference,
+    identity: string,
+  ) {
+    const { namespace, lease = "" } = target();
+    this.#lease = new Lease(kubernetes, { namespace, lease }, identity);
+  }
+
+  async observe(): Promise<RepairHistory | undefined> {
+    await this.#lease.otherHolder();
+    return historyIn(this.#lease.notes);
+  }
+
+  async begin(history: RepairHistory): Promise<string | undefined> {
+    const outdated = "an update that changes the nodes of the deployment has not succeeded; run pulumi up again";
+    // Asked before as well, because taking the Lease counts as a repair.
+    if (this.#isOutdated()) return outdated;
+    const other = await this.#lease.acquire(historyNote(history));
+    if (other !== undefined) return `${other} holds Lease ${this.target().lease ?? ""}`;
+    return this.#isOutdated() ? outdated : undefined;
+  }
+
+  hasCurrentSettings(): boolean {
+    const wanted = this.#lease.notes[SETTINGS_NOTE];
+    return wanted === undefined || wanted === wantedSettings(this.target());
+  }
+
+  during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return this.#lease.during(signal, work);
+  }
+
+  async end(history: RepairHistory): Promise<void> {
+    await this.#lease.release(historyNote(history)).catch(() => undefined);
+  }
+
+  #isOutdated(): boolean {
+    const wanted = this.#lease.notes[WANTED_NOTE];
+    return wanted !== undefined && wanted !== wantedNodes(this.target());
+  }
+}
+
+/** The lock file of a deployment on this machine. Updates hold the same file while they change servers. */
+export class FileLock implements RepairLock {
+  #release: (() => void) | undefined;
+
+  /** @param path path of the lock, which the deployment's reference names */
+  constructor(private readonly path: string) {}
+
+  readonly observe = (): Promise<undefined> => Promise.resolve(undefined);
+
+  begin(): Promise<string | undefined> {
+    this.#release = acquireChangeLock(this.path);
+    return Promise.resolve(this.#release === undefined ? "a different process is changing the servers" : undefined);
+  }
+
+  readonly hasCurrentSettings = (): boolean => true;
+
+  during<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return work(signal);
+  }
+
+  end(): Promise<void> {
+    this.#release?.();
+    this.#release = undefined;
+    return Promise.resolve();
+  }
+}
+
+/** The lock of servers that nothing but this process is known to change. */
+export const NO_LOCK: RepairLock = {
+  observe: () => Promise.resolve(undefined),
+  begin: () => Promise.resolve(undefined),
+  hasCurrentSettings: () => true,
+  during: (signal, work) => work(signal),
+  end: () => Promise.resolve(),
+};

@@ -1,0 +1,80 @@
+/**
+ * Signs by which a stuck slot migration is told from one that somebody works on. The signs are counts of commands that
+ * every tool for migrations sends, because these counts also show what happened between two looks. Clients do not
+ * change these counts.
+ */
+import { checksum } from "../../lib/checksum";
+import { compact } from "../../lib/compact";
+import { withConnections } from "../connections";
+import { readClusterDatabases } from "../databases";
+import type { Deployment } from "../deployment";
+import type { MemberState } from "../membership/member-state";
+import type { Member } from "../membership/members";
+import { memberNamed, readMemberStates } from "../membership/members";
+import { infoFields, parseInfo } from "../topology/info";
+import { runningMigration } from "./atomic-migration";
+import { openMigrations } from "./open-migrations";
+import { countKeys } from "./slot-commands";
+
+/** Slots that are marked as MIGRATING or IMPORTING, and signs of work on them. */
+export interface OpenSlots {
+  readonly slots: readonly number[];
+  /** Checksum of the marks, and of the number of commands with which somebody migrates slots. */
+  readonly work: string;
+  /** Checksum of the number of keys that the sources and the targets have in these slots. */
+  readonly keys: string;
+  /** Whether an atomic migration is in progress. */
+  readonly isMigrating: boolean;
+}
+
+/** Commands that migrate slots, by their names in INFO. Verification sends none of them. */
+const COMMANDS: readonly string[] = [
+  "migrate",
+  "restore",
+  "restore-asking",
+  "cluster|setslot",
+  "cluster|getkeysinslot",
+  "cluster|migrateslots",
+  "cluster|cancelslotmigrations",
+];
+
+/** The open slots of a cluster; undefined if no slot is open. @throws Failure when a node does not answer */
+export async function readOpenSlots(deployment: Deployment): Promise<OpenSlots | undefined> {
+  return withConnections(deployment, async (connections) => {
+    const { members, states } = await readMemberStates(connections);
+    const slots = [...new Set(states.flatMap(({ view }) => view.openSlots.map(({ slot }) => slot)))];
+    if (slots.length === 0) return undefined;
+    const [work, keys, running] = await Promise.all([
+      readWork(members, states),
+      readKeys(members, states),
+      Promise.all(members.map(runningMigration)),
+    ]);
+    return { slots: slots.sort((a, b) => a - b), work, keys, isMigrating: compact(running).length > 0 };
+  });
+}
+
+/** The checksum `work` of `OpenSlots`. @param states states in the order of the members */
+export async function readWork(members: readonly Member[], states: readonly MemberState[]): Promise<string> {
+  const seen = await Promise.all(
+    members.map(async ({ node: { name }, connection }, index) => {
+      const stats = parseInfo(await connection.info("commandstats"));
+      const calls = COMMANDS.map((command) => infoFields(stats.get(`cmdstat_${command}`) ?? "").get("calls") ?? "0");
+      return { name, id: states[index]?.view.selfId, marks: states[index]?.view.openSlots, calls };
+    }),
+  );
+  return checksum(JSON.stringify(seen.sort((a, b) => (a.name < b.name ? -1 : 1))));
+}
+
+async function readKeys(members: readonly Member[], states: readonly MemberState[]): Promise<string> {
+  const { begun } = openMigrations(states);
+  const member = memberNamed(members);
+  const names = [...new Set(begun.flatMap(({ from, to }) => [from, to]))].filter((name) => name !== "").sort();
+  const counts = await Promise.all(
+    names.map(async (name) => {
+      const slots = begun.filter(({ from, to }) => from === name || to === name).map(({ slot }) => slot);
+      const { connection } = member(name);
+      return countKeys(connection, slots, await readClusterDatabases(connection));
+    }),
+  );
+  return checksum(JSON.stringify([names, counts]));
+}
