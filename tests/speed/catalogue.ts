@@ -14,6 +14,7 @@ import { largeClusters } from "./rows/large-clusters";
 import { leftAlone } from "./rows/left-alone";
 import { largeLimit } from "./rows/large-limit";
 import { lookCost } from "./rows/look-cost";
+import { lostMajority } from "./rows/lost-majority";
 import { memory } from "./rows/memory";
 import { openLoop } from "./rows/open-loop";
 import { plan } from "./rows/plan";
@@ -38,6 +39,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   crash,
   heal,
   leftAlone,
+  lostMajority,
   lookCost,
   drain,
   memory,

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ControllerArgs } from "../../../components/kubernetes/arguments";
 import calculateSlot from "cluster-key-slot";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
-import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import { DeployedPods } from "../../support/kubernetes/deployed-pods";
+import { giveBackPods, losePods } from "../../support/kubernetes/lost-pods";
 import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 
-const QUOTA = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "no-pods" }, spec: { hard: { pods: "0" } } };
 const KEYS = Array.from({ length: 60 }, (_, index) => `key-${index}`);
 
 describe.skipIf(KUBECONFIG === undefined)(`a cluster that loses most primaries${WHERE}`, { timeout: 400_000 }, () => {
@@ -27,27 +27,11 @@ describe.skipIf(KUBECONFIG === undefined)(`a cluster that loses most primaries${
     await controlled.untilLook(60, ({ pass }) => pass);
   };
 
-  /** Ends servers and deletes their pods, which do not come back. */
-  const lose = async (names: readonly string[]): Promise<void> => {
-    const { here } = pods;
-    await here.apply([{ ...QUOTA, metadata: { ...QUOTA.metadata, namespace: here.namespace } }]);
-    const { injector } = await pods.subject();
-    await injector.kill(names);
-  };
+  const lose = (names: readonly string[]): Promise<void> => losePods(pods, names);
 
   /** Lets the pods come back, and waits until the deployment passes. */
   const giveBack = async (): Promise<void> => {
-    const { here } = pods;
-    const { namespace } = here;
-    await here.delete({ ...QUOTA, metadata: { ...QUOTA.metadata, namespace } });
-    let round = 0;
-    await here.until(60, async () => {
-      // After refusals, the StatefulSet's controller waits ever longer, unless the StatefulSet changes.
-      const body = [{ op: "add", path: "/metadata/labels/round", value: String(round++) }];
-      await here.apps.patchNamespacedStatefulSet({ namespace, name: "orders", body });
-      return (await here.pods(podLabels("orders"))).length === 6 ? undefined : "pods are missing";
-    });
-    await here.untilReady(podLabels("orders"), 6, 180);
+    await giveBackPods(pods, 6);
     await controlled.untilLook(120, ({ pass }) => pass);
   };
 

@@ -1,0 +1,32 @@
+/** Pods that end together and do not come back until they may. */
+import type { DeployedPods } from "./deployed-pods";
+import { podLabels } from "./deployed-pods";
+import type { KubernetesObject } from "./kubernetes-objects";
+
+/** A quota that lets no pod be created in the namespace. */
+function quota(namespace: string): KubernetesObject {
+  const metadata = { name: "no-pods", namespace };
+  return { apiVersion: "v1", kind: "ResourceQuota", metadata, spec: { hard: { pods: "0" } } };
+}
+
+/** Ends servers and deletes their pods, which do not come back. */
+export async function losePods(pods: DeployedPods, names: readonly string[]): Promise<void> {
+  const { here } = pods;
+  await here.apply([quota(here.namespace)]);
+  const { injector } = await pods.subject();
+  await injector.kill(names);
+}
+
+/** Lets lost pods come back, and waits until all are ready. @param count number of all pods of servers */
+export async function giveBackPods({ here, target: { name } }: DeployedPods, count: number): Promise<void> {
+  const { namespace } = here;
+  await here.delete(quota(namespace));
+  let round = 0;
+  await here.until(60, async () => {
+    // After refusals, the StatefulSet's controller waits ever longer, unless the StatefulSet changes.
+    const body = [{ op: "add", path: "/metadata/labels/round", value: String(round++) }];
+    await here.apps.patchNamespacedStatefulSet({ namespace, name, body });
+    return (await here.pods(podLabels(name))).length === count ? undefined : "pods are missing";
+  });
+  await here.untilReady(podLabels(name), count, 180);
+}
