@@ -3,7 +3,7 @@ import { compact } from "../../lib/compact";
 import { counted, formatCount, formatPercent } from "../../lib/units";
 import type { Results } from "../results/schema";
 import type { MeasuredCapacity } from "./capacity";
-import type { Choice } from "./choice";
+import type { Choice } from "./capacity-choice";
 import type { DeploymentOption, Requirements } from "./recommendation";
 import type { Basis } from "./sizing";
 import { ENTRY, KEY, MEMORY_USE, modelledRate, SWING, usableRate, USE } from "./sizing";

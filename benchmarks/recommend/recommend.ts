@@ -6,7 +6,7 @@ import { compact } from "../../lib/compact";
 import { formatCount } from "../../lib/units";
 import type { Results } from "../results/schema";
 import { mixedCapacity, sustainedRate } from "./capacity";
-import { chooseCapacities } from "./choice";
+import { chooseCapacities } from "./capacity-choice";
 import { explainAssumptions, explainCapacity, explainMemory, explainRate } from "./explanation";
 import type { PricedMachine, Recommendation, Requirements } from "./recommendation";
 import type { Basis } from "./sizing";

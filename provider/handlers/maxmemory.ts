@@ -2,7 +2,7 @@
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { applySettings } from "../../valkey/apply-settings";
 import { DYNAMIC_DEFAULTS, MEMORY_DIRECTIVES, splitDirectives } from "../../valkey/settings/dynamic-settings";
-import { hasMemory } from "../updates/enough-memory";
+import { hasMemory } from "../updates/maxmemory-raise";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
 import { openForUpdate } from "../protocol/opening";
 

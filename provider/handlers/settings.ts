@@ -13,7 +13,7 @@ import {
 import { applySettings, differingSettings } from "../../valkey/apply-settings";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { HandlerContext, ResourceHandler } from "../protocol/resource-handler";
-import { hasMemory } from "../updates/enough-memory";
+import { hasMemory } from "../updates/maxmemory-raise";
 import { openToLook } from "../protocol/opening";
 import { waitOptions } from "../protocol/waiting";
 

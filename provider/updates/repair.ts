@@ -14,7 +14,7 @@ import type { Verification } from "../../valkey/verification/verify";
 import { verifyUntilPass } from "../../valkey/verification/verify";
 import { LOOK_MS } from "../protocol/opening";
 import { loosenBudgets, tightenBudgets } from "./budgets";
-import { hasMemory } from "./enough-memory";
+import { hasMemory } from "./maxmemory-raise";
 
 /** Time limit for the verdict to pass after a repair, milliseconds. */
 const SETTLING_MS = 15_000;
