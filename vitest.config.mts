@@ -11,7 +11,7 @@ const KUBERNETES = "tests/end-to-end/kubernetes/**/*.test.ts";
  * Tests on Kubernetes that measure, that let no write fail for minutes, that stop a machine, and one that adds machines, on which the pods of other tests
  * must not land.
  */
-const KUBERNETES_ALONE = ["empty-nodes", "lost-machines", "job", "load-generators", "karpenter"].map(
+const KUBERNETES_ALONE = ["empty-nodes", "lost-machines", "lost-majority", "job", "load-generators", "karpenter"].map(
   (name) => `tests/end-to-end/kubernetes/${name}.test.ts`,
 );
 /**

@@ -60,9 +60,7 @@ export class Healer {
     const { lock, repairSettings = false } = this.deployment;
     let failure: string | undefined;
     try {
-      const history = await lock.observe();
-      if (!this.#isInformed) this.#memory = { ...this.#memory, ...history };
-      this.#isInformed = true;
+      await this.#inform();
     } catch (error) {
       failure = messageOf(error);
     }
@@ -76,6 +74,13 @@ export class Healer {
     if (decision.kind === "wait") await this.#wait(decision.why);
     else this.#waiting = "";
     if (decision.kind === "repair") await this.#repairAlone(decision, signal);
+  }
+
+  /** Reads who holds the lock and, once, the repairs of former processes. @throws the errors of `observe` */
+  async #inform(): Promise<void> {
+    const history = await this.deployment.lock.observe();
+    if (!this.#isInformed) this.#memory = { ...this.#memory, ...history };
+    this.#isInformed = true;
   }
 
   async #wait(why: string): Promise<void> {
@@ -132,16 +137,18 @@ export class Healer {
 
   /**
    * Works while no update and no other process changes the deployment. A problem is reported.
-   * @param memory memory that counts this work, if it is a repair. @default the present memory
+   * @param counted memory that counts this work, if it is a repair. @default the present memory
    * @returns whether the work was done
    */
   async alone(
     signal: AbortSignal,
     work: (held: AbortSignal) => Promise<void>,
-    memory: HealingMemory = this.#memory,
+    counted?: HealingMemory,
   ): Promise<boolean> {
     const { lock } = this.deployment;
     try {
+      if (!this.#isInformed) await this.#inform();
+      const memory = counted ?? this.#memory;
       const why = await lock.begin(memory);
       if (why !== undefined) {
         await this.#wait(why);

@@ -5,12 +5,15 @@
 import type { KubernetesReference } from "../platforms/deployment-reference";
 import type { KubernetesClient } from "../platforms/kubernetes/api/client";
 import type { EventText } from "../platforms/kubernetes/api/events";
+import type { LastMachines } from "../platforms/kubernetes/pods/stopped-servers";
 import {
   describeTakeover,
+  performTakeover,
+  planFromNodes,
+  readPodMachines,
   readStoppedServers,
-  takeoverCommand,
-  takeOverLostShards,
 } from "../provider/updates/takeover";
+import type { TakeoverScene } from "../provider/updates/takeover";
 import type { TakeoverPlan } from "../valkey/membership/takeover-plan";
 import type { Look } from "./look";
 import type { OnLostMajority } from "./pod-settings";
@@ -33,8 +36,10 @@ export interface LostShardsContext {
 }
 
 export class LostShards {
-  /** Time since which a shard waits for an election, by the monotonic clock, milliseconds. */
-  #waitsSince: number | undefined;
+  /** Machines on which the pods ran when they were last seen. */
+  #machines: LastMachines = new Map();
+  /** Lost primaries, and the time since which exactly these are lost, by the monotonic clock, milliseconds. */
+  #lost: { readonly names: string; readonly since: number } | undefined;
   /** The last reasons and advice, so that they are said once. */
   #said = "";
 
@@ -42,77 +47,98 @@ export class LostShards {
 
   /** Acts on a look. @throws Failure when pods, machines or nodes may not be read, or a takeover fails */
   async onLook(look: Look, password: string, signal: AbortSignal): Promise<void> {
-    const { target, reaction } = this.context;
-    if (target.mode !== "cluster" || look.pass || !look.assertions.some(({ id, holds }) => !holds && SIGNS.has(id))) {
-      this.#waitsSince = undefined;
+    const { kubernetes, target, reaction } = this.context;
+    if (target.mode !== "cluster") return;
+    if (reaction === "takeover") this.#machines = await readPodMachines(kubernetes, target, this.#machines);
+    if (look.pass || !look.assertions.some(({ id, holds }) => !holds && SIGNS.has(id))) {
+      this.#lost = undefined;
       this.#said = "";
       return;
     }
-    await (reaction === "takeover" ? this.#takeOver(password, signal) : this.#advise(password, signal));
+    const scene = { kubernetes, target, password };
+    await (reaction === "takeover" ? this.#takeOver(scene, signal) : this.#advise(scene));
   }
 
-  async #takeOver(password: string, signal: AbortSignal): Promise<void> {
-    const { kubernetes, target, log, tell, withLease } = this.context;
-    const { stopped, doubts } = await readStoppedServers(kubernetes, target);
-    const scene = { kubernetes, target, password, stopped: new Set(stopped.keys()) };
-    const mayPerform = (plan: TakeoverPlan): Promise<boolean> => Promise.resolve(!this.#mayElect(plan));
-    const { plan } = await takeOverLostShards(scene, { mayPerform: () => Promise.resolve(false), signal, report: log });
-    this.#say([...plan.refusals, ...(plan.refusals.length > 0 ? doubts : [])].map((why) => `no takeover: ${why}`));
-    if (plan.takeovers.length === 0) this.#waitsSince = undefined;
-    if (plan.takeovers.length === 0 || !(await mayPerform(plan))) return;
-    const done: string[] = [];
-    const report = (line: string): void => {
-      done.push(line);
-      log(line);
-    };
-    // Planned again while the Lease is held: somebody else may have changed the cluster meanwhile.
-    await withLease(signal, async (held) => {
-      for (const { primary } of plan.takeovers) log(`${primary} is off: ${stopped.get(primary) ?? ""}`);
-      try {
-        await takeOverLostShards(scene, { mayPerform, signal: held, report });
-        this.#waitsSince = undefined;
-      } finally {
-        if (done.length > 0) await tell({ reason: "TookOver", message: done.join("; "), isWarning: true });
-      }
-    });
+  async #takeOver(scene: TakeoverScene, signal: AbortSignal): Promise<void> {
+    const { plan, doubts } = await this.#plan(scene);
+    // Before the advice, Kubernetes may have the time to say that a machine is gone.
+    const refusals = plan.refusals.length > 0 && this.#hasWaited(plan) ? [...plan.refusals, ...doubts] : [];
+    await this.#say(refusals.map((why) => `nobody takes over: ${why}`));
+    if (plan.takeovers.length === 0 || !this.#mayPerform(plan)) return;
+    await this.context.withLease(signal, (held) => this.#perform(scene, held));
   }
 
-  /** Whether the nodes can still elect a replica themselves, and have not had the time for it yet. */
-  #mayElect({ withoutVotes }: TakeoverPlan): boolean {
-    if (withoutVotes > 0) return false;
-    this.#waitsSince ??= performance.now();
+  /** Reads the evidence and plans again before each takeover, because each one changes the cluster. */
+  async #perform(scene: TakeoverScene, signal: AbortSignal): Promise<void> {
+    const { target, log, tell } = this.context;
+    for (let count = 0; count < target.shape.primaries; count++) {
+      signal.throwIfAborted();
+      this.#machines = await readPodMachines(scene.kubernetes, target, this.#machines);
+      const { plan, stopped } = await this.#plan(scene);
+      const [next] = plan.takeovers;
+      if (next === undefined || !this.#mayPerform(plan)) return;
+      const text = `${describeTakeover(next)}, because ${stopped.get(next.primary) ?? ""}`;
+      log(`taking over: ${text}`);
+      await performTakeover(scene, next, plan.withoutVotes > 0 ? "TAKEOVER" : "FORCE", signal);
+      log(`took over: ${text}`);
+      await tell({ reason: "TookOver", message: text, isWarning: true });
+    }
+  }
+
+  async #plan(scene: TakeoverScene): Promise<{
+    readonly plan: TakeoverPlan;
+    readonly stopped: ReadonlyMap<string, string>;
+    readonly doubts: readonly string[];
+  }> {
+    const { stopped, doubts } = await readStoppedServers(scene.kubernetes, scene.target, this.#machines);
+    const { plan } = await planFromNodes(scene, new Set(stopped.keys()));
+    return { plan, stopped, doubts };
+  }
+
+  /** Whether the nodes cannot elect a replica themselves, or have had the time for it. */
+  #mayPerform(plan: TakeoverPlan): boolean {
+    return plan.withoutVotes > 0 || this.#hasWaited(plan);
+  }
+
+  /** Whether the same shards have been lost for as long as an election may take. */
+  #hasWaited({ takeovers, refusals }: TakeoverPlan): boolean {
+    const names = [...takeovers.map(({ primary }) => primary), ...refusals].join(", ");
+    if (this.#lost?.names !== names) this.#lost = { names, since: performance.now() };
     const timeout = Number(this.context.target.directives["cluster-node-timeout"] ?? DEFAULT_NODE_TIMEOUT_MS);
-    return performance.now() - this.#waitsSince < ELECTION_TIMEOUTS * timeout;
+    return performance.now() - this.#lost.since >= ELECTION_TIMEOUTS * timeout;
   }
 
   /** Says what a person can type if the servers that do not reply are off. */
-  async #advise(password: string, signal: AbortSignal): Promise<void> {
-    const { kubernetes, target, tell } = this.context;
-    const scene = { kubernetes, target, password, stopped: undefined };
-    const never = (): Promise<boolean> => Promise.resolve(false);
-    const { plan } = await takeOverLostShards(scene, { mayPerform: never, signal, report: () => undefined });
-    const lines = this.#mayElect(plan) || plan.takeovers.length === 0 ? [] : [adviceFor(plan, target)];
-    if (!this.#say(lines)) return;
-    for (const message of lines) await tell({ reason: "ShardsLost", message, isWarning: true });
+  async #advise(scene: TakeoverScene): Promise<void> {
+    const { plan, silent } = await planFromNodes(scene, undefined);
+    const reasons = plan.refusals.map((why) => `nobody can take over: ${why}`);
+    const lines = [...adviceFor(plan, silent, this.context.target), ...reasons];
+    await this.#say(this.#hasWaited(plan) ? lines : []);
   }
 
-  /** @returns whether the lines are new */
-  #say(lines: readonly string[]): boolean {
+  /** Logs lines that are new, and creates an Event for each. */
+  async #say(lines: readonly string[]): Promise<void> {
     const text = lines.join("\n");
-    if (text === this.#said) return false;
+    if (text === this.#said) return;
     this.#said = text;
-    for (const line of lines) this.context.log(line);
-    return lines.length > 0;
+    for (const message of lines) {
+      this.context.log(message);
+      await this.context.tell({ reason: "ShardsLost", message, isWarning: true });
+    }
   }
 }
 
-function adviceFor(plan: TakeoverPlan, { namespace, container }: KubernetesReference): string {
-  const { takeovers } = plan;
-  const lost = takeovers.map(({ primary }) => primary).join(", ");
-  const commands = takeovers.map(({ replica }, index) => {
-    const command = takeoverCommand(plan, index).join(" ");
-    return `kubectl -n ${namespace} exec ${replica} -c ${container} -- sh -c '. /valkey/scripts/node.sh; echo "${command}" | tell localhost 5'`;
+/** A message for each shard, in the order in which a person should run the commands. */
+function adviceFor(
+  { takeovers, withoutVotes }: TakeoverPlan,
+  silent: readonly string[],
+  { namespace, container }: KubernetesReference,
+): string[] {
+  return takeovers.map((takeover, index) => {
+    const command = `CLUSTER FAILOVER ${index < withoutVotes ? "TAKEOVER" : "FORCE"}`;
+    const script = `. /valkey/scripts/node.sh; echo "${command}" | tell localhost 5`;
+    const run = `kubectl -n ${namespace} exec ${takeover.replica} -c ${container} -- sh -c '${script}'`;
+    const order = takeovers.length === 1 ? "" : `${index + 1} of ${takeovers.length}: `;
+    return `${order}only if ${silent.join(", ")} are off for good, ${describeTakeover(takeover)} takes over by: ${run}`;
   });
-  const effect = takeovers.map(describeTakeover).join(", ");
-  return `nobody can elect a primary in place of ${lost}. If their machines are off for good, run: ${commands.join("; ")}. Then ${effect}`;
 }

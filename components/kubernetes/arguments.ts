@@ -205,7 +205,7 @@ export interface ControllerArgs {
   readonly repair?: boolean | undefined;
   /**
    * Reaction to shards of a cluster that have lost their primary and cannot elect a replica. `report`: an Event says what
-   * to type. `takeover`: if the lost primary is known to be off, the replica with the greatest offset takes over, and
+   * to type. `takeover`: if its machine is known to be off, the replica with the greatest offset takes over, and
    * writes that this replica has not received are lost. `takeover` needs volumes and an append-only file or snapshots.
    * @default "report"
    */

@@ -14,7 +14,6 @@ import { largeClusters } from "./rows/large-clusters";
 import { leftAlone } from "./rows/left-alone";
 import { largeLimit } from "./rows/large-limit";
 import { lookCost } from "./rows/look-cost";
-import { lostMajority } from "./rows/lost-majority";
 import { memory } from "./rows/memory";
 import { openLoop } from "./rows/open-loop";
 import { plan } from "./rows/plan";
@@ -39,7 +38,6 @@ export const BENCHMARKS: readonly Benchmark[] = [
   crash,
   heal,
   leftAlone,
-  lostMajority,
   lookCost,
   drain,
   memory,

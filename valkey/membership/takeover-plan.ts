@@ -11,6 +11,8 @@ import { selfEntry } from "./member-state";
 export interface CandidateState extends MemberState {
   /** Replication offset: bytes of the primary's stream that the node has processed. */
   readonly offset: number;
+  /** Replication ID. Offsets can be compared only within one replication ID. */
+  readonly replicationId: string;
   /** Whether the node is loading its data or copying its primary's data. Its data set is not complete. */
   readonly isIncomplete: boolean;
 }
@@ -19,8 +21,9 @@ export interface CandidateState extends MemberState {
 export interface Takeover {
   readonly replica: string;
   readonly offset: number;
-  /** Name of the lost primary. */
+  /** Name and node ID of the lost primary. */
   readonly primary: string;
+  readonly primaryId: string;
   readonly slots: readonly SlotRange[];
 }
 
@@ -29,8 +32,8 @@ export interface TakeoverPlan {
   /** Reasons why a shard whose primary does not reply gets no new primary, one sentence each. */
   readonly refusals: readonly string[];
   /**
-   * Number of takeovers after which the primaries that reply are a majority. These takeovers need no votes; all later
-   * ones do, so that two replicas of a shard can never both take over. 0 if the primaries are a majority already.
+   * Number of takeovers after which the primaries that reply are a majority. These takeovers need no votes, and all later
+   * takeovers need votes. 0 if the primaries are a majority already.
    */
   readonly withoutVotes: number;
 }
@@ -50,11 +53,18 @@ interface LostPrimary {
 export function planTakeovers(states: readonly CandidateState[], stopped: ReadonlySet<string>): TakeoverPlan {
   const lost = lostPrimaries(states);
   const owners = states.filter((state) => selfEntry(state).slots.length > 0).length;
+  const majority = Math.floor((owners + lost.length) / 2) + 1;
+  const silent = lost.filter(({ name }) => name === undefined || !stopped.has(name));
+  // Primaries that only this process cannot reach may elect replicas at this moment.
+  if (owners < majority && owners + silent.length >= majority) {
+    const names = silent.map(({ name, id }) => name ?? id).join(", ");
+    return { takeovers: [], refusals: [`${names} may still run, and be a majority with others`], withoutVotes: 0 };
+  }
   const decisions = lost.map((primary) => decideShard(primary, states, stopped));
   return {
     takeovers: decisions.flatMap((each) => (typeof each === "string" ? [] : [each])),
     refusals: decisions.flatMap((each) => (typeof each === "string" ? [each] : [])),
-    withoutVotes: Math.max(0, Math.floor((owners + lost.length) / 2) + 1 - owners),
+    withoutVotes: Math.max(0, majority - owners),
   };
 }
 
@@ -85,7 +95,9 @@ function decideShard(
   const shard = `slots ${formatRanges(slots)}`;
   if (name === undefined) return `${shard}: no node knows the host name of the primary ${id}`;
   if (!stopped.has(name)) return `${shard}: the server of ${name} may still run`;
-  const reaching = states.filter(({ view }) => !view.unhealthy.some((each) => each.id === id));
+  const reaching = states.filter(
+    ({ view }) => view.topology.nodes.has(id) && !view.unhealthy.some((each) => each.id === id),
+  );
   if (reaching[0] !== undefined) return `${shard}: ${reaching[0].name} still reaches ${name}`;
   const silent = silentReplicas(id, states).filter((each) => each === undefined || !stopped.has(each));
   if (silent.length > 0)
@@ -93,12 +105,13 @@ function decideShard(
   const replicas = states.filter((state) => selfEntry(state).primaryId === id);
   const incomplete = replicas.find(({ isIncomplete }) => isIncomplete);
   if (incomplete !== undefined) return `${shard}: ${incomplete.name} is still loading its data`;
-  // A replica that came back without its data has processed nothing.
-  const [best] = replicas
-    .filter(({ keys, offset }) => keys > 0 || offset > 0)
-    .sort((a, b) => b.offset - a.offset || b.keys - a.keys);
+  // A replica without data that has no primary reports the offset 1.
+  const filled = replicas.filter(({ keys, offset }) => keys > 0 || offset > 1);
+  const [best] = filled.sort((a, b) => b.offset - a.offset || b.keys - a.keys);
   if (best === undefined) return `${shard}: no replica of ${name} has data`;
-  return { replica: best.name, offset: best.offset, primary: name, slots };
+  if (filled.some(({ replicationId }) => replicationId !== best.replicationId))
+    return `${shard}: it is not known which replica of ${name} has the newest data`;
+  return { replica: best.name, offset: best.offset, primary: name, primaryId: id, slots };
 }
 
 /** Names of a primary's replicas that do not reply; undefined for a replica whose host name no node knows. */

@@ -1,62 +1,64 @@
-/** Servers that certainly do not run. A server that merely does not reply may still serve clients. Pure. */
+/** Servers whose machines are known to be off. A server that merely does not reply may still serve clients. Pure. */
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { isMachineReady, isOutOfService, OUT_OF_SERVICE } from "../api/machine-conditions";
 import { resourceName } from "../api/pod-diagnostics";
 
+/** Machine on which the server of each pod ran when the pod was last seen, by name of the pod. */
+export type LastMachines = ReadonlyMap<string, string>;
+
 export interface ServerEvidence {
   /** Names of all pods that the StatefulSet should have. */
   readonly names: readonly string[];
-  /** Pods of the StatefulSet, including pods that are being deleted. */
-  readonly pods: readonly V1Pod[];
   readonly machines: readonly V1Node[];
-  /** Name of the container that runs Valkey. */
-  readonly container: string;
+  /** Machines that this process has seen. */
+  readonly lastMachines: LastMachines;
 }
 
 export interface StoppedServers {
-  /** Names of the pods whose servers certainly do not run, each with the reason. */
+  /** Names of the pods whose machines are known to be off, each with the reason. */
   readonly stopped: ReadonlyMap<string, string>;
-  /** Reasons why other servers may still run, one phrase each. */
+  /** Reasons why servers of machines that do not report may still run, one phrase each. */
   readonly doubts: readonly string[];
 }
 
 /**
- * Finds servers that certainly do not run. A machine is off if it does not exist any more, or if it has the taint
- * out-of-service. A machine that is only not ready may still run servers, even servers of pods that were deleted without
- * waiting. While the majority of the machines is not ready, no server counts as stopped, because the API server itself
- * may be cut off.
+ * The machines after pods were listed. A pod without a machine keeps the machine on which it ran before: Kubernetes
+ * deletes the pods of machines that are gone, and the new pods may wait for their volumes.
  */
-export function findStoppedServers({ names, pods, machines, container }: ServerEvidence): StoppedServers {
+export function rememberPodMachines(former: LastMachines, pods: readonly V1Pod[]): LastMachines {
+  const seen = pods.flatMap((pod): [string, string][] =>
+    pod.spec?.nodeName === undefined ? [] : [[resourceName(pod), pod.spec.nodeName]],
+  );
+  return new Map([...former, ...seen]);
+}
+
+/**
+ * Finds servers whose machines are known to be off: the Node object does not exist any more, or it has the taint
+ * out-of-service and is not ready. Nothing else is certain: a machine that is not ready may run servers, and the API
+ * server learns the states of containers late. While half of the machines are not ready without being out of service,
+ * no server counts as stopped, because the API server itself may be cut off.
+ */
+export function findStoppedServers({ names, machines, lastMachines }: ServerEvidence): StoppedServers {
   const known = new Map(machines.map((machine) => [resourceName(machine), machine]));
-  const on = machines.filter((machine) => !isOutOfService(machine));
-  const silent = on.filter((machine) => !isMachineReady(machine)).map(resourceName);
-  if (silent.length * 2 >= on.length && on.length > 0)
+  const on = machines.filter((machine) => isMachineReady(machine) || !isOutOfService(machine));
+  const silent = on.filter((machine) => !isMachineReady(machine));
+  if (silent.length * 2 >= on.length)
     return { stopped: new Map(), doubts: [`${silent.length} of ${on.length} machines are not ready`] };
-  const byName = new Map(pods.map((pod) => [resourceName(pod), pod]));
   const stopped = new Map<string, string>();
   const doubts: string[] = [];
   for (const name of names) {
-    const pod = byName.get(name);
-    const machine = pod?.spec?.nodeName;
-    const node = machine === undefined ? undefined : known.get(machine);
-    if (machine !== undefined && (node === undefined || isOutOfService(node)))
-      stopped.set(name, `machine ${machine} ${node === undefined ? "does not exist any more" : "is out of service"}`);
-    else if (node !== undefined && !isMachineReady(node)) doubts.push(mayRun(machine ?? "", name));
-    else if (node !== undefined && hasRunningContainer(pod, container))
-      doubts.push(`the container of ${name} runs on machine ${machine ?? ""}`);
-    else if (silent[0] !== undefined) doubts.push(mayRun(silent[0], name));
-    else stopped.set(name, pod === undefined ? "it has no pod" : "its container does not run");
+    const machine = lastMachines.get(name);
+    const node = known.get(machine ?? "");
+    if (machine === undefined) doubts.push(`the machine on which ${name} ran is not known`);
+    else if (node === undefined) stopped.set(name, `machine ${machine} does not exist any more`);
+    else if (!isMachineReady(node) && isOutOfService(node)) stopped.set(name, `machine ${machine} is out of service`);
+    else if (!isMachineReady(node)) doubts.push(mayRun(name, machine));
   }
   return { stopped, doubts };
 }
 
 /** @returns the doubt, and what ends it */
-function mayRun(machine: string, name: string): string {
-  const commands = `kubectl taint node ${machine} ${OUT_OF_SERVICE}=nodeshutdown:NoExecute`;
-  return `machine ${machine} is not ready and may still run ${name}; if it is off, delete its Node object or run: ${commands}`;
-}
-
-function hasRunningContainer(pod: V1Pod | undefined, container: string): boolean {
-  const status = pod?.status?.containerStatuses?.find(({ name }) => name === container);
-  return status?.state?.running !== undefined;
+function mayRun(name: string, machine: string): string {
+  const command = `kubectl taint node ${machine} ${OUT_OF_SERVICE}=nodeshutdown:NoExecute`;
+  return `machine ${machine} is not ready and may still run ${name}; if it is off, delete its Node object or run: ${command}`;
 }

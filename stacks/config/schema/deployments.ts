@@ -86,7 +86,7 @@ const deploymentKeys = {
         .meta({
           description:
             "Reaction to shards that have lost their primary and cannot elect a replica. `report`: an Event says what to type. " +
-            "`takeover`: if the lost primary is known to be off, the replica with the greatest offset takes over, and " +
+            "`takeover`: if the machine of the lost primary is known to be off, the replica with the greatest offset takes over, and " +
             "writes that it has not received are lost. Needs volumes and an append-only file or snapshots.",
         }),
       replaceLostMachinesAfterSeconds: wholeNumber(LOST_MACHINE_SECONDS.min, LOST_MACHINE_SECONDS.max)

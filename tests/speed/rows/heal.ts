@@ -17,7 +17,7 @@ import { atMost, singleRow } from "../row";
 
 const ROUNDS = 10;
 /** Writes per second to a deployment. */
-export const RATE = 500;
+const RATE = 500;
 /** Limit of a repair. What takes longer is not repaired. */
 const LIMIT_SECONDS = 600;
 /** A controller repairs at most six times an hour, so it is replaced before. */
@@ -139,7 +139,7 @@ async function measure(fault: Fault, { report, emit, wanted, workbench: { signal
 const sum = (writes: readonly ObservedWrites[], metric: "lost" | "failed"): number =>
   writes.reduce((total, each) => total + each[metric], 0);
 
-export function observe({ here, target }: DeployedPods): Promise<ObserverPod<"observer-main.ts">> {
+function observe({ here, target }: DeployedPods): Promise<ObserverPod<"observer-main.ts">> {
   const { name, namespace, mode, shape } = target;
   const { client, headless, secret } = objectNames(name);
   const hosts =

@@ -27,7 +27,8 @@ function states(
   change: Readonly<Record<string, Partial<CandidateState>>> = {},
 ): CandidateState[] {
   return replying.map((name) => ({
-    ...{ name, zone: "a", view: fakeView(name, all), keys: 10, offset: 1000, isIncomplete: false },
+    ...{ name, zone: "a", view: fakeView(name, all), keys: 10, offset: 1000 },
+    ...{ replicationId: "r", isIncomplete: false },
     ...change[name],
   }));
 }
@@ -60,16 +61,15 @@ describe("takeovers of shards without a primary", () => {
   });
 
   it.each([
-    ["the server may still run", LEFT, nodes(LOST), {}, new Set(["n-1"]), "the server of n-0 may still run"],
     ["another node still reaches it", LEFT, nodes(["n-1"]), {}, OFF, "n-2 still reaches n-0"],
     ["its replica is loading", LEFT, nodes(LOST), { "n-3": { isIncomplete: true } }, OFF, "n-3 is still loading"],
-    ["its replica came back empty", LEFT, nodes(LOST), { "n-3": { keys: 0, offset: 0 } }, OFF, "no replica of n-0 has"],
+    ["its replica came back empty", LEFT, nodes(LOST), { "n-3": { keys: 0, offset: 1 } }, OFF, "no replica of n-0 has"],
     ["its replica is silent, and may run", ["n-2", "n-4"], nodes(LOST), {}, OFF, "the replica n-3 does not reply"],
     ["its replica is off too", ["n-2", "n-4"], nodes(LOST), {}, new Set([...LOST, "n-3"]), "no replica of n-0 has"],
     [
       "nobody knows its host name",
-      LEFT,
-      nodes(LOST, (node) => (node.name === "n-0" ? { ...node, hostname: undefined as unknown as string } : node)),
+      ["n-1", ...LEFT],
+      nodes(["n-0"], (node) => (node.name === "n-0" ? { ...node, hostname: undefined as unknown as string } : node)),
       {},
       OFF,
       "no node knows the host name",
@@ -79,6 +79,33 @@ describe("takeovers of shards without a primary", () => {
     expect(takeovers.map(({ primary }) => primary)).not.toContain("n-0");
     expect(refusals.join("\n")).toContain(reason);
     expect(refusals.join("\n")).toContain("slots 0-5460");
+  });
+
+  it("are none while primaries that may still run could be a majority with others", () => {
+    const { takeovers, refusals } = planTakeovers(states(LEFT, nodes(LOST)), new Set(["n-1"]));
+    expect(takeovers).toEqual([]);
+    expect(refusals).toEqual(["n-0 may still run, and be a majority with others"]);
+  });
+
+  it("leave out a primary that may still run, if the primaries that reply are a majority", () => {
+    const { takeovers, refusals } = planTakeovers(states(["n-1", ...LEFT], nodes(["n-0"])), new Set());
+    expect(takeovers).toEqual([]);
+    expect(refusals).toEqual(["slots 0-5460: the server of n-0 may still run"]);
+  });
+
+  it("are not held up by an empty node that knows only itself", () => {
+    const alone = fakeView("n-9", [{ name: "n-9", hostname: hostname("n-9") }]);
+    const seen = [
+      ...states(LEFT, nodes(LOST)),
+      ...states(["n-9"], [{ name: "n-9" }], { "n-9": { view: alone, keys: 0 } }),
+    ];
+    expect(planTakeovers(seen, OFF).takeovers.map(({ replica }) => replica)).toEqual(["n-3", "n-4"]);
+  });
+
+  it("are refused if the replicas have different replication IDs, because their offsets cannot be compared", () => {
+    const all = [...nodes(LOST), { name: "n-6", primary: "n-0", hostname: hostname("n-6") }];
+    const { refusals } = planTakeovers(states([...LEFT, "n-6"], all, { "n-6": { replicationId: "other" } }), OFF);
+    expect(refusals).toEqual(["slots 0-5460: it is not known which replica of n-0 has the newest data"]);
   });
 
   it("choose the replica with the greatest offset", () => {
