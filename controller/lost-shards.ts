@@ -61,9 +61,9 @@ export class LostShards {
 
   async #takeOver(scene: TakeoverScene, signal: AbortSignal): Promise<void> {
     const { plan, doubts } = await this.#plan(scene);
-    // Before the advice, Kubernetes may have the time to say that a machine is gone.
-    const refusals = plan.refusals.length > 0 && this.#hasWaited(plan) ? [...plan.refusals, ...doubts] : [];
-    await this.#say(refusals.map((why) => `nobody takes over: ${why}`));
+    // Until then, Kubernetes may find out that a machine is gone, or the nodes may recover.
+    const refusals = this.#hasWaited(plan) && plan.refusals.length > 0 ? [...plan.refusals, ...doubts] : [];
+    await this.#say(refusals.map((why) => `no replica takes over: ${why}`));
     if (plan.takeovers.length === 0 || !this.#mayPerform(plan)) return;
     await this.context.withLease(signal, (held) => this.#perform(scene, held));
   }
@@ -77,7 +77,7 @@ export class LostShards {
       const { plan, stopped } = await this.#plan(scene);
       const [next] = plan.takeovers;
       if (next === undefined || !this.#mayPerform(plan)) return;
-      const text = `${describeTakeover(next)}, because ${stopped.get(next.primary) ?? ""}`;
+      const text = `${describeTakeover(next)} because ${stopped.get(next.primary) ?? ""}`;
       log(`taking over: ${text}`);
       await performTakeover(scene, next, plan.withoutVotes > 0 ? "TAKEOVER" : "FORCE", signal);
       log(`took over: ${text}`);
@@ -100,9 +100,9 @@ export class LostShards {
     return plan.withoutVotes > 0 || this.#hasWaited(plan);
   }
 
-  /** Whether the same shards have been lost for as long as an election may take. */
-  #hasWaited({ takeovers, refusals }: TakeoverPlan): boolean {
-    const names = [...takeovers.map(({ primary }) => primary), ...refusals].join(", ");
+  /** Whether the same primaries have been lost for as long as an election may take. */
+  #hasWaited({ lost }: TakeoverPlan): boolean {
+    const names = lost.join(", ");
     if (this.#lost?.names !== names) this.#lost = { names, since: performance.now() };
     const timeout = Number(this.context.target.directives["cluster-node-timeout"] ?? DEFAULT_NODE_TIMEOUT_MS);
     return performance.now() - this.#lost.since >= ELECTION_TIMEOUTS * timeout;
@@ -111,7 +111,7 @@ export class LostShards {
   /** Says what a person can type if the servers that do not reply are off. */
   async #advise(scene: TakeoverScene): Promise<void> {
     const { plan, silent } = await planFromNodes(scene, undefined);
-    const reasons = plan.refusals.map((why) => `nobody can take over: ${why}`);
+    const reasons = plan.refusals.map((why) => `no replica can take over: ${why}`);
     const lines = [...adviceFor(plan, silent, this.context.target), ...reasons];
     await this.#say(this.#hasWaited(plan) ? lines : []);
   }
@@ -139,6 +139,6 @@ function adviceFor(
     const script = `. /valkey/scripts/node.sh; echo "${command}" | tell localhost 5`;
     const run = `kubectl -n ${namespace} exec ${takeover.replica} -c ${container} -- sh -c '${script}'`;
     const order = takeovers.length === 1 ? "" : `${index + 1} of ${takeovers.length}: `;
-    return `${order}only if ${silent.join(", ")} are off for good, ${describeTakeover(takeover)} takes over by: ${run}`;
+    return `${order}if ${silent.join(", ")} are off for good, make ${describeTakeover(takeover)} a primary. Run: ${run}`;
   });
 }

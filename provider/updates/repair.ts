@@ -89,7 +89,7 @@ async function setSettingsAgain(
   const { live } = splitDirectives(deployment.directives);
   const drift = await differingSettings(deployment, live);
   if (drift.length === 0) return [];
-  report(`setting configured values again: ${drift.join("; ")}`);
+  report(`restoring the configured settings: ${drift.join("; ")}`);
   await applySettings(deployment, live, { signal, timeoutMs }, hasMemory(deployment, memoryLimit));
   return drift;
 }

@@ -109,7 +109,7 @@ export async function performTakeover(
 }
 
 export function describeTakeover({ replica, offset, primary, slots }: Takeover): string {
-  return `${replica} (offset ${offset}) in place of ${primary} (slots ${formatRanges(slots)})`;
+  return `${replica} (offset ${offset}, in place of ${primary} for slots ${formatRanges(slots)})`;
 }
 
 async function readCandidates(connections: ReadonlyMap<DeploymentNode, Connection>): Promise<CandidateState[]> {

@@ -98,7 +98,7 @@ export class TypeReader {
     if (type.types.every(isObject)) return this.#formsOf(type, path, name);
     if (type.types.filter(isObject).length > 1) {
       this.problems.push(
-        `${path}: the union mixes values with several object types; use one object type that has a property for each alternative of the union`,
+        `${path}: the union has plain values, such as strings, and also several object types; use one object type with an optional property for each alternative`,
       );
       return { kind: "any" };
     }

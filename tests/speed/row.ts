@@ -6,7 +6,7 @@ export const benchRowSchema = z.strictObject({
   id: z.string(),
   /** Subject of the measurement, number of repeats, and which ratio it is. */
   what: z.string(),
-  /** Unit of `ours` and `reference`: `s`, `ms`, `rps`, `MB`, `%`, `files`, `studies`, or `exponent`. */
+  /** Unit of `ours` and `reference`: `s`, `ms`, `rps`, `MB`, `MiB`, `%`, `files`, `studies`, or `exponent`. */
   unit: z.string(),
   ours: z.number(),
   /** Null without a comparison. */

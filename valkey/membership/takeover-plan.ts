@@ -28,6 +28,8 @@ export interface Takeover {
 }
 
 export interface TakeoverPlan {
+  /** Names of the primaries with slots that do not reply. A primary without a known host name has its node ID here. */
+  readonly lost: readonly string[];
   readonly takeovers: readonly Takeover[];
   /** Reasons why a shard whose primary does not reply gets no new primary, one sentence each. */
   readonly refusals: readonly string[];
@@ -57,16 +59,19 @@ export function planTakeovers(states: readonly CandidateState[], stopped: Readon
   const silent = lost.filter(({ name }) => name === undefined || !stopped.has(name));
   // Primaries that only this process cannot reach may elect replicas at this moment.
   if (owners < majority && owners + silent.length >= majority) {
-    const names = silent.map(({ name, id }) => name ?? id).join(", ");
-    return { takeovers: [], refusals: [`${names} may still run, and be a majority with others`], withoutVotes: 0 };
+    const reason = `${silent.map(nameOf).join(", ")} may still run, and could be a majority together with other primaries`;
+    return { lost: lost.map(nameOf), takeovers: [], refusals: [reason], withoutVotes: 0 };
   }
   const decisions = lost.map((primary) => decideShard(primary, states, stopped));
   return {
+    lost: lost.map(nameOf),
     takeovers: decisions.flatMap((each) => (typeof each === "string" ? [] : [each])),
     refusals: decisions.flatMap((each) => (typeof each === "string" ? [each] : [])),
     withoutVotes: Math.max(0, majority - owners),
   };
 }
+
+const nameOf = ({ name, id }: LostPrimary): string => name ?? id;
 
 /**
  * Primaries with slots that do not reply. Slots that a replying node serves do not count: a replica has taken them over,

@@ -57,8 +57,8 @@ function evenShares(targets: readonly string[], count: (name: string) => number)
 }
 
 /**
- * Ranges with exactly the number of slots that a node must give away. These are the smallest ranges of the node, and a
- * part of one further range. The part is cut from an end at which the owner of the neighboring slot is below its share.
+ * Ranges that a node gives away: its smallest ranges as a whole, and then a piece of one further range for the rest. The
+ * piece is cut off at the beginning of this range if the owner of the slot before it still needs slots, else at the end.
  * @param excess number of slots to give away
  */
 function surplusOf(slots: readonly SlotRange[], excess: number, needs: Deficits): SlotRange[] {

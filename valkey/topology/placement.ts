@@ -85,11 +85,11 @@ export function groupByZone<T extends { readonly zone: string }>(nodes: readonly
 }
 
 /**
- * Largest number of primaries in a zone of `size` nodes. With this number, every replica can still have its primary in
- * a different zone. Negative if no number allows that.
+ * Largest number p of primaries in a zone of n = `size` nodes with which every replica can still have its primary in a
+ * different zone. Negative if no number allows that.
  *
- * A zone with n nodes and p primaries has n − p replicas. These replicas need primaries in other zones: n − p ≤ R · (P
- * − p). For R ≥ 2, this limits p from above. For R = 1, the condition does not depend on p.
+ * The n − p replicas of the zone need primaries in other zones. There are P − p such primaries, with R replicas each. So
+ * n − p ≤ R · (P − p), which is the same as (R − 1) · p ≤ R · P − n. For R = 1, p disappears, and n ≤ P remains.
  */
 export function maxPrimariesInZone(size: number, { primaries: P, replicasPerPrimary: R }: Shape): number {
   if (R === 0) return size;

@@ -169,9 +169,10 @@ export class JobRun {
   }
 
   /**
-   * Whether all runners have arrived at a phase. Each runner that arrives makes one key longer. The query is a SETRANGE
-   * that returns the length of this key. SETRANGE changes neither the number of hits nor the number of misses. These
-   * numbers are part of the measurement.
+   * Whether all runners have arrived at a phase. All runners share one key for each phase. Each runner that arrives
+   * appends a byte to this key, so the length of the key is the number of arrived runners. A SETRANGE with an empty value
+   * reads this length and changes nothing. Unlike STRLEN, it counts as neither a hit nor a miss, and hits and misses are
+   * measured.
    */
   async #arrived(phase: number): Promise<boolean> {
     return (await this.primary.connection.setrange(this.keys.arrived(phase), 0, "")) === this.#runners;

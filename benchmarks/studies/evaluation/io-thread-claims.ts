@@ -85,7 +85,7 @@ function describeBest(basis: ClaimBasis, group: readonly Treatment[], test: stri
       treatment !== best && basis.analysis.ratio(best, treatment, test, "throughput").verdict === "not-enough-data",
   );
   const rest = undecided.length === 0 ? "" : `; not enough data on ${undecided.map(threadsOf).join(", ")}`;
-  return `the best number of io-threads is ${threadsOf(best)}, the lowest number that no other number is shown to beat${rest}`;
+  return `the best number of io-threads is ${threadsOf(best)}: the lowest number for which the measurements show no better one${rest}`;
 }
 
 function describeStep(basis: ClaimBasis, group: readonly Treatment[], test: string): string {

@@ -1,5 +1,6 @@
 /** Number of nodes per zone, and whether replicas can be in other zones than their primaries. Pure. */
 import { BadInput } from "../../../lib/errors";
+import { counted } from "../../../lib/units";
 import type { Shape } from "../../../valkey/topology/placement";
 import { nodeCount, distributePrimaries } from "../../../valkey/topology/placement";
 
@@ -69,9 +70,12 @@ function zoneProblems(shape: Shape, zones: readonly string[]): string[] {
   const least = shape.replicasPerPrimary > 0 ? 2 : 1;
   if (distinct < least)
     problems.push(
-      `zones names ${distinct}; expected at least ${least}${least === 2 ? ", so that a replica is in a different zone from its primary" : ""}`,
+      `zones lists ${counted(distinct, "zone", "zones")}; expected at least ${least}${least === 2 ? ", so that a replica is in a different zone from its primary" : ""}`,
     );
   const nodes = nodeCount(shape);
-  if (distinct > nodes) problems.push(`zones names ${distinct} for ${nodes} nodes; expected at most ${nodes}`);
+  if (distinct > nodes)
+    problems.push(
+      `zones lists ${counted(distinct, "zone", "zones")} for ${counted(nodes, "node", "nodes")}; expected at most ${nodes}`,
+    );
   return problems;
 }

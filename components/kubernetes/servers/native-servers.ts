@@ -31,8 +31,8 @@ export interface NativeServersPlan {
   /** Text of the server's configuration file. */
   readonly config: string;
   /**
-   * Text of the server's configuration file without the settings that running servers accept. A change of this text
-   * restarts the pods one by one.
+   * Text of the server's configuration file without the settings that CONFIG SET can change on a running server. A
+   * change of this text restarts the pods one by one.
    */
   readonly restarting: string;
   readonly scripts: ScriptSet;

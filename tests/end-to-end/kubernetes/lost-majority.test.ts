@@ -2,12 +2,19 @@
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
+import type { V1NodeList } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ControllerArgs } from "../../../components/kubernetes/arguments";
 import calculateSlot from "cluster-key-slot";
+import { lookOf } from "../../../controller/look";
+import { LostShards } from "../../../controller/lost-shards";
 import { groupBy } from "../../../lib/group-by";
+import { openKubernetesClient } from "../../../platforms/deployment-reference";
+import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import { isMachineReady, OUT_OF_SERVICE } from "../../../platforms/kubernetes/api/machine-conditions";
+import { inspectDeployment } from "../../../provider/updates/drift";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
+import { never } from "../../support/valkey/real";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import { giveBackPods, losePods } from "../../support/kubernetes/lost-pods";
 import type { ThrowAway } from "../../support/kubernetes/throw-away";
@@ -89,10 +96,47 @@ describe.skipIf(KUBECONFIG === undefined)(`a cluster that loses most primaries${
     await lose([first?.primary ?? "", second?.primary ?? ""]);
     await pods.here.until(90, async () => {
       const events = await controlled.events();
-      return events.some((each) => each.startsWith("ShardsLost: nobody takes over")) ? undefined : events.join("\n");
+      return events.some((each) => each.startsWith("ShardsLost: no replica takes over"))
+        ? undefined
+        : events.join("\n");
     });
     await giveBack();
     expect(await controlled.events()).not.toContainEqual(expect.stringMatching(/^TookOver/));
+    expect(await heldKeys()).toBe(KEYS.length);
+  });
+
+  it("serves again when the API server no longer knows the machine of two primaries, without losing a key", async () => {
+    await control({ repair: false });
+    const { target, password } = pods;
+    const victim = await crowd(pods);
+    const told: string[] = [];
+    const context = { target, reaction: "takeover" as const, log: (): void => undefined };
+    const lostShards = new LostShards({
+      ...{ ...context, kubernetes: withoutMachine(await openKubernetesClient(target), victim) },
+      tell: ({ reason, message }) => Promise.resolve(void told.push(`${reason}: ${message}`)),
+      withLease: async (signal, work) => {
+        await work(signal);
+        return true;
+      },
+    });
+    const look = async (): Promise<void> => {
+      const inspection = await inspectDeployment(target, password, { timeoutMs: 5000, signal: never });
+      const found = lookOf("orders", inspection, { at: new Date(), seconds: 0, former: undefined });
+      await lostShards.onLook(found, password, never);
+    };
+    // Before the loss, a look finds out on which machines the pods are.
+    await look();
+    expect(told).toEqual([]);
+    const on = (await pods.here.pods(podLabels("orders"))).filter(({ spec }) => spec?.nodeName === victim);
+    await lose(on.map(({ metadata }) => metadata?.name ?? ""));
+    const survivor = (await pods.here.pods(podLabels("orders")))[0]?.metadata?.name ?? "";
+    await pods.here.until(90, async () => {
+      await look();
+      const info = await clusterInfo(pods, survivor);
+      return info.includes("cluster_state:ok") ? undefined : [...told, info].join("\n");
+    });
+    expect(told.filter((each) => each.startsWith("TookOver: ")).length).toBeGreaterThan(0);
+    await giveBack();
     expect(await heldKeys()).toBe(KEYS.length);
   });
 
@@ -108,15 +152,10 @@ describe.skipIf(KUBECONFIG === undefined)(`a cluster that loses most primaries${
         await taint(here, victim, true);
         const tainted = Date.now();
         const survivor = (await here.pods(podLabels("orders"))).find(({ spec }) => spec?.nodeName !== victim);
-        await here.until(90, () =>
-          here
-            .run(
-              survivor?.metadata?.name ?? "",
-              "valkey",
-              '. /valkey/scripts/node.sh; echo "CLUSTER INFO" | tell localhost 5',
-            )
-            .then((info) => (info.includes("cluster_state:ok") ? undefined : info)),
-        );
+        await here.until(90, async () => {
+          const info = await clusterInfo(pods, survivor?.metadata?.name ?? "");
+          return info.includes("cluster_state:ok") ? undefined : info;
+        });
         process.stderr.write(`served again ${(Date.now() - tainted) / 1000} s after the machine was known to be off\n`);
       } finally {
         await machine("start", victim);
@@ -144,6 +183,21 @@ async function crowd(pods: DeployedPods): Promise<string> {
     });
   await pods.verified();
   return victim;
+}
+
+/** A client to which the API server seems not to know a machine. */
+function withoutMachine(kubernetes: KubernetesClient, machine: string): KubernetesClient {
+  const listNode = async (): Promise<V1NodeList> => {
+    const list = await kubernetes.core.listNode();
+    list.items = list.items.filter(({ metadata }) => metadata?.name !== machine);
+    return list;
+  };
+  const core = Object.create(kubernetes.core, { listNode: { value: listNode } }) as KubernetesClient["core"];
+  return Object.create(kubernetes, { core: { value: core } }) as KubernetesClient;
+}
+
+function clusterInfo({ here, target: { container } }: DeployedPods, pod: string): Promise<string> {
+  return here.run(pod, container, '. /valkey/scripts/node.sh; echo "CLUSTER INFO" | tell localhost 5');
 }
 
 async function isMachineUp(here: ThrowAway, name: string): Promise<boolean> {

@@ -80,7 +80,7 @@ async function emitCost(size: Size, context: BenchmarkContext): Promise<void> {
   const percent = ((last.ticks - first.ticks) / TICKS_PER_SECOND / MEASURED_SECONDS) * 100;
   const rows = [
     singleRow({ id: cpu, what: `${what}: share of one core`, unit: "%" }, percent, atMost(limits.percent)),
-    singleRow({ id: memory, what: `${what}: most memory`, unit: "MB" }, last.bytes / MIB, atMost(limits.mebibytes)),
+    singleRow({ id: memory, what: `${what}: most memory`, unit: "MiB" }, last.bytes / MIB, atMost(limits.mebibytes)),
   ];
   for (const row of rows) if (context.wanted.has(row.id)) context.emit(row);
 }

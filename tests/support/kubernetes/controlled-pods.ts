@@ -37,12 +37,25 @@ export class ControlledPods {
     });
     await here.apply(objects);
     const controlled = new ControlledPods(pods, objects);
-    await here.untilReady(controlled.#labels, 1, 120);
+    await controlled.#untilCurrent();
     return controlled;
   }
 
   get #labels(): Record<string, string> {
     return { ...podLabels(this.pods.target.name), "app.kubernetes.io/name": "valkey-controller" };
+  }
+
+  /** Waits until the only pod of the controller is ready and has the arguments that were applied last. */
+  async #untilCurrent(): Promise<void> {
+    const { here, target } = this.pods;
+    const name = objectNames(target.name).controller;
+    await here.until(120, async () => {
+      const { metadata, status } = await here.apps.readNamespacedDeployment({ namespace: target.namespace, name });
+      const isCurrent = status?.observedGeneration === metadata?.generation && status?.updatedReplicas === 1;
+      return isCurrent && status.replicas === 1 && status.readyReplicas === 1
+        ? undefined
+        : "the controller is not ready";
+    });
   }
 
   /** The last look, as the controller's pod publishes it. */
@@ -58,9 +71,13 @@ export class ControlledPods {
   /** Runs a script in the controller's container. A busy machine may answer the container's probes late. */
   async run(script: string): Promise<string> {
     const { here } = this.pods;
-    await here.untilReady(this.#labels, 1, 60);
-    const [pod] = (await here.pods(this.#labels)).filter(isReady);
-    return here.run(pod?.metadata?.name ?? "", "controller", script);
+    let name = "";
+    await here.until(60, async () => {
+      const [pod] = (await here.pods(this.#labels)).filter(isReady);
+      name = pod?.metadata?.name ?? "";
+      return pod === undefined ? "the controller is not ready" : undefined;
+    });
+    return here.run(name, "controller", script);
   }
 
   /** Waits until a look has begun after this call and has this verdict. */

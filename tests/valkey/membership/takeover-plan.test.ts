@@ -40,7 +40,7 @@ const OFF = new Set(LOST);
 describe("takeovers of shards without a primary", () => {
   it("are none while every primary replies", () => {
     expect(planTakeovers(states([...NAMES, ...LEFT], nodes([])), new Set())).toEqual({
-      ...{ takeovers: [], refusals: [], withoutVotes: 0 },
+      ...{ lost: [], takeovers: [], refusals: [], withoutVotes: 0 },
     });
   });
 
@@ -84,7 +84,7 @@ describe("takeovers of shards without a primary", () => {
   it("are none while primaries that may still run could be a majority with others", () => {
     const { takeovers, refusals } = planTakeovers(states(LEFT, nodes(LOST)), new Set(["n-1"]));
     expect(takeovers).toEqual([]);
-    expect(refusals).toEqual(["n-0 may still run, and be a majority with others"]);
+    expect(refusals).toEqual(["n-0 may still run, and could be a majority together with other primaries"]);
   });
 
   it("leave out a primary that may still run, if the primaries that reply are a majority", () => {

@@ -193,7 +193,7 @@ describe("the study io-threads", () => {
   it("names the fewest threads that no other number beats, and the step to as many threads as cores", () => {
     const { findings } = at({ 1: 1000, 2: 1400, 4: 1405, 8: 700 }, 8);
     expect(findings).toContain(
-      "SET: the best number of io-threads is 2, the lowest number that no other number is shown to beat",
+      "SET: the best number of io-threads is 2: the lowest number for which the measurements show no better one",
     );
     expect(findings.find((finding) => finding.includes("step"))).toMatch(
       /the step from 4 to 8 threads on 8 cores multiplies throughput by 0\.50 \(/,

@@ -59,7 +59,7 @@ describe("zones of a deployment", () => {
         "primaries is 0; expected a whole number, at least 3",
         "replicasPerPrimary is 1.5; expected a whole number, at least 0",
         "zones names a zone twice: a, a",
-        "zones names 1; expected at least 2",
+        "zones lists 1 zone; expected at least 2",
       ].join("\n  - "),
     );
     expect(() => planClusterZones("shop", { primaries: 3, replicasPerPrimary: 3 }, ["a", "b"])).toThrow(

@@ -428,7 +428,7 @@ describe("ClusterServers", () => {
 
   it("refuses zones that cannot be, before it registers anything", async () => {
     await expect(cluster({ placement: { zones: ["a"], hostAntiAffinity: "required" } })).rejects.toThrow(
-      "cluster cannot be placed: zones names 1; expected at least 2",
+      "cluster cannot be placed: zones lists 1 zone; expected at least 2",
     );
   });
 });

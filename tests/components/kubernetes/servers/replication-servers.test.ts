@@ -300,7 +300,7 @@ describe("ReplicationServers", () => {
 
   it("refuses more zones than nodes, before it registers anything", async () => {
     await expect(replication({ replicas: 1 })).rejects.toThrow(
-      "replication cannot be placed: zones names 3 for 2 nodes; expected at most 2",
+      "replication cannot be placed: zones lists 3 zones for 2 nodes; expected at most 2",
     );
   });
 });
