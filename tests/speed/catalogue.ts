@@ -16,6 +16,7 @@ import { largeLimit } from "./rows/large-limit";
 import { lookCost } from "./rows/look-cost";
 import { memory } from "./rows/memory";
 import { openLoop } from "./rows/open-loop";
+import { partitions } from "./rows/partitions";
 import { plan } from "./rows/plan";
 import { programEvaluation } from "./rows/program";
 import { resize } from "./rows/resize";
@@ -38,6 +39,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   crash,
   heal,
   leftAlone,
+  partitions,
   lookCost,
   drain,
   memory,

@@ -1,7 +1,7 @@
 /** Disturbances that end by themselves, and that the controller must not answer. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PodFaultInjector } from "../../../faults/injectors/pod-injector";
-import { Failure } from "../../../lib/errors";
+import { Failure, messageOf } from "../../../lib/errors";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import { KUBECONFIG } from "../../support/kubernetes/throw-away";
@@ -15,6 +15,9 @@ const DISTURBANCES = 100;
 const READY_SECONDS = 120;
 /** Shorter than the time after which nodes hold a node for failed, milliseconds. */
 const SHORT_MS = 2_000;
+/** Disturbances that may be made again because this process could not ask the deployment. */
+const MOST_INTERRUPTIONS = 10;
+const INTERRUPTION_MS = 20_000;
 
 interface Scene {
   readonly pods: DeployedPods;
@@ -64,13 +67,24 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
   try {
     await controlled.untilLook(120, ({ pass }) => pass);
     const { injector } = await pods.subject();
-    while (done < DISTURBANCES && !signal.aborted) {
-      const shards = await shardsOf(pods);
-      const { primary, replica } = shards[done % shards.length] ?? { primary: "", replica: "" };
-      const [what, disturb] = KINDS[done % KINDS.length] ?? [];
-      await disturb?.({ pods, injector, primary, replica, seconds: 1 + ((done * 7) % 60) });
-      await pods.here.untilReady(podLabels(pods.target.name), 6, READY_SECONDS);
-      await pods.verified();
+    for (let interruptions = 0; done < DISTURBANCES && !signal.aborted;) {
+      try {
+        const shards = await shardsOf(pods);
+        const { primary, replica } = shards[done % shards.length] ?? { primary: "", replica: "" };
+        const [, disturb] = KINDS[done % KINDS.length] ?? [];
+        await disturb?.({ pods, injector, primary, replica, seconds: 1 + ((done * 7) % 60) });
+        await pods.here.untilReady(podLabels(pods.target.name), 6, READY_SECONDS);
+        await pods.verified();
+      } catch (error) {
+        // On a busy machine, the API server may not answer for a while. This disturbance is made again.
+        signal.throwIfAborted();
+        if (++interruptions > MOST_INTERRUPTIONS) throw error;
+        report(`interrupted: ${messageOf(error)}`);
+        await injector.restore();
+        await sleep(INTERRUPTION_MS, undefined, { signal });
+        continue;
+      }
+      const [what] = KINDS[done % KINDS.length] ?? [];
       done++;
       // Events are kept for an hour, which is less than all disturbances may take.
       for (const event of await controlled.events()) if (event.startsWith("TookOver: ")) takeovers.add(event);

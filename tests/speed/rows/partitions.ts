@@ -1,0 +1,123 @@
+/** Partitions of a cluster whose controller may let replicas take over: no two nodes take writes to one slot. */
+import { setTimeout as sleep } from "node:timers/promises";
+import calculateSlot from "cluster-key-slot";
+import { groupBy } from "../../../lib/group-by";
+import { nodeCount } from "../../../valkey/topology/placement";
+import { ControlledPods } from "../../support/kubernetes/controlled-pods";
+import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import { KUBECONFIG } from "../../support/kubernetes/throw-away";
+import type { Ack } from "../../support/valkey/two-writers";
+import { acksOf, shardsWithTwoWriters } from "../../support/valkey/two-writers";
+import type { Benchmark, BenchmarkContext } from "../benchmark";
+import { atMost, singleRow } from "../row";
+import { CLUSTER, shardsOf } from "./heal";
+
+const TWO_WRITERS = "partitions-two-writers";
+const TAKEOVERS = "partitions-takeovers";
+const ROUNDS = 50;
+const NODES = nodeCount(CLUSTER.shape);
+/** Longer than the nodes need to hold a primary for failed and to elect its replica. */
+const CUT_SECONDS = 14;
+const AFTER_SECONDS = 12;
+const READY_SECONDS = 180;
+
+/** The nodes that are cut off from the others. */
+const SIDES: readonly (readonly [what: string, choose: (pods: DeployedPods, round: number) => Promise<string[]>])[] = [
+  ["a primary", async (pods, round) => [(await shardsOf(pods))[round % 3]?.primary ?? ""]],
+  ["most primaries", async (pods) => (await shardsOf(pods)).slice(0, 2).map(({ primary }) => primary)],
+  ["the nodes of a zone", nodesOfZone],
+];
+
+export const partitions: Benchmark = {
+  title: "Partitions of a cluster whose controller may let replicas take over",
+  ids: [TWO_WRITERS, TAKEOVERS],
+  run: async (context) => {
+    const ids = [TWO_WRITERS, TAKEOVERS].filter((id) => context.wanted.has(id));
+    if (ids.length === 0) return;
+    if (KUBECONFIG === undefined)
+      for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
+    else await measure(context);
+  },
+};
+
+async function measure({ report, emit, wanted, workbench: { signal } }: BenchmarkContext): Promise<void> {
+  const settings = { save: "", appendonly: true, "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 };
+  const pods = await DeployedPods.open("partitioned", CLUSTER, { settings });
+  const controlled = await ControlledPods.open(pods, { everySeconds: 5, onLostMajority: "takeover" });
+  const takeovers = new Set<string>();
+  let [round, cases] = [0, 0];
+  try {
+    await controlled.untilLook(120, ({ pass }) => pass);
+    const { injector } = await pods.subject();
+    const names = Array.from({ length: NODES }, (_, index) => `${pods.target.name}-${index}`);
+    const keys = (await pods.verified()).verdict.shards.map(({ slots }) => keyIn(slots));
+    for (; round < ROUNDS && !signal.aborted; round++) {
+      const [what, choose] = SIDES[round % SIDES.length] ?? ["no node", () => Promise.resolve([])];
+      const isKilled = round % 2 === 1;
+      const cut = await choose(pods, round);
+      const during = record(pods, names, keys, CUT_SECONDS + 2);
+      await sleep(2000);
+      await injector.cut(cut);
+      const acks = await during;
+      if (isKilled) await injector.kill(cut);
+      const after = record(pods, isKilled ? names.filter((name) => !cut.includes(name)) : names, keys, AFTER_SECONDS);
+      await injector.restore();
+      acks.push(...(await after));
+      const found = shardsWithTwoWriters(acks);
+      cases += found.length;
+      await pods.here.untilReady(podLabels(pods.target.name), NODES, READY_SECONDS);
+      await pods.verified();
+      for (const event of await controlled.events()) if (event.startsWith("TookOver: ")) takeovers.add(event);
+      const writers = [...groupBy(acks, ({ key }) => key).values()].map(
+        (each) => new Set(each.map(({ node }) => node)),
+      );
+      report(
+        `${round + 1}: ${what} cut off${isKilled ? ", then killed" : ""}; ${acks.length} writes, to ${writers.map(({ size }) => size).join(", ")} nodes; two at once: ${found.join("; ") || "never"}; ${takeovers.size} takeovers`,
+      );
+    }
+  } finally {
+    await controlled.close();
+  }
+  const during = `${round} partitions of a cluster, every second one with servers that are killed meanwhile`;
+  const rows = [
+    singleRow(
+      { id: TWO_WRITERS, what: `shards with two nodes that took writes, ${during}`, unit: "shards" },
+      cases,
+      atMost(0),
+    ),
+    singleRow({ id: TAKEOVERS, what: `takeovers in ${during}`, unit: "takeovers" }, takeovers.size, atMost(0)),
+  ];
+  for (const row of rows) if (wanted.has(row.id)) emit(row);
+}
+
+async function nodesOfZone(pods: DeployedPods, round: number): Promise<string[]> {
+  const { facts } = await pods.verified();
+  const zones = [...groupBy(facts.nodes, ({ node }) => node.zone).values()];
+  return (zones[Math.floor(round / SIDES.length) % zones.length] ?? []).map(({ node }) => node.name);
+}
+
+/** A key in one of these slots. */
+function keyIn(slots: readonly { readonly from: number; readonly to: number }[]): string {
+  const has = (key: string): boolean =>
+    slots.some(({ from, to }) => from <= calculateSlot(key) && calculateSlot(key) <= to);
+  const key = Array.from({ length: 1000 }, (_, index) => `writer-${index}`).find(has);
+  if (key === undefined) throw new Error("no key is in the slots of a shard");
+  return key;
+}
+
+/** Writes to each shard from inside each pod, which no partition keeps out. @returns the acknowledged writes */
+async function record(
+  pods: DeployedPods,
+  names: readonly string[],
+  keys: readonly string[],
+  seconds: number,
+): Promise<Ack[]> {
+  const { here, target } = pods;
+  const round = `TIME\\n${keys.map((key) => `SET ${key} written\\n`).join("")}`;
+  const rounds = `end=$(( $(date +%s) + ${seconds} )); while [ $(date +%s) -lt $end ]; do printf "${round}"; sleep 0.2; done`;
+  const script = `{ cat $VALKEY_PASSWORD_FILE; echo; ${rounds}; } | valkey-cli --askpass --no-auth-warning`;
+  const printed = await Promise.all(
+    names.map((name) => here.run(name, target.container, script).catch((error: unknown) => String(error))),
+  );
+  return names.flatMap((node, index) => acksOf(node, keys, printed[index] ?? ""));
+}
