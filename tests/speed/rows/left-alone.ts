@@ -1,49 +1,50 @@
 /** Disturbances that end by themselves, and that the controller must not answer. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { PodFaultInjector } from "../../../faults/injectors/pod-injector";
+import type { V1Pod } from "@kubernetes/client-node";
 import { Failure, messageOf } from "../../../lib/errors";
+import { groupBy } from "../../../lib/group-by";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import { freezePods, KernelFaults, ON_THIS_KERNEL } from "../../support/kubernetes/kernel-faults";
 import { KUBECONFIG } from "../../support/kubernetes/throw-away";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import { atMost, singleRow } from "../row";
+import type { Shard } from "./heal";
 import { CLUSTER, shardsOf } from "./heal";
 
 const REPAIRS = "left-alone-repairs";
 const TAKEOVERS = "left-alone-takeovers";
-const DISTURBANCES = 100;
+const NAME = "undisturbed";
+const ROUNDS = 100;
+/** How long freezes and cuts last, in turn. */
+const SECONDS = [1, 3, 8, 20, 45, 2, 60];
 const READY_SECONDS = 120;
-/** Shorter than the time after which nodes hold a node for failed, milliseconds. */
-const SHORT_MS = 2_000;
 /** Disturbances that may be made again because this process could not ask the deployment. */
 const MOST_INTERRUPTIONS = 10;
 const INTERRUPTION_MS = 20_000;
 
 interface Scene {
-  readonly pods: DeployedPods;
-  readonly injector: PodFaultInjector;
-  readonly primary: string;
-  readonly replica: string;
-  /** Different in each round. */
+  readonly controlled: ControlledPods;
+  readonly faults: KernelFaults;
+  readonly shards: readonly Shard[];
+  readonly round: number;
+  /** Time for which the disturbance lasts. */
   readonly seconds: number;
 }
+type Disturbance = (scene: Scene) => Promise<void>;
 
-/** Cuts off the primaries of two shards out of three: the nodes that are left can elect nobody. */
-async function cutMajority({ pods, injector, seconds }: Scene): Promise<void> {
-  const shards = await shardsOf(pods);
-  await injector.cut(shards.slice(0, 2).map(({ primary }) => primary));
-  await sleep(seconds * 1000);
-  await injector.restore();
-}
-
-const KINDS: readonly (readonly [what: string, disturb: (scene: Scene) => Promise<void>])[] = [
-  ["a replica is cut off", ({ injector, replica, seconds }) => cut(injector, replica, seconds * 1000)],
-  ["a primary is cut off for a moment", ({ injector, primary }) => cut(injector, primary, SHORT_MS)],
-  ["the pod of a replica restarts", ({ pods, replica }) => restart(pods, replica)],
-  ["the pod of a primary restarts", ({ pods, primary }) => restart(pods, primary)],
-  ["a primary is busy", ({ pods, primary }) => occupy(pods, primary)],
-  ["a replica is busy", ({ pods, replica }) => occupy(pods, replica)],
-  ["most primaries are cut off", cutMajority],
+const DISTURBANCES: readonly (readonly [what: string, disturb: Disturbance])[] = [
+  ["a replica is frozen", freeze(({ shards, round }) => [shards[round % shards.length]?.replica])],
+  ["a primary is frozen", freeze(({ shards, round }) => [shards[round % shards.length]?.primary])],
+  ["a machine is frozen", freezeMachine],
+  ["two machines are cut off from each other", cutMachines],
+  ["a primary is cut off", cut(({ shards, round }) => [shards[round % shards.length]?.primary])],
+  ["most primaries are cut off", cut(({ shards }) => shards.slice(0, 2).map(({ primary }) => primary))],
+  ["the controller is cut off from the API server", cutController],
+  ["the pod of a replica restarts", restart("replica")],
+  ["the pod of a primary restarts", restart("primary")],
+  ["the pod of a primary is evicted", evict],
+  ["a primary is busy", occupy],
 ];
 
 export const leftAlone: Benchmark = {
@@ -52,27 +53,27 @@ export const leftAlone: Benchmark = {
   run: async (context) => {
     const ids = [REPAIRS, TAKEOVERS].filter((id) => context.wanted.has(id));
     if (ids.length === 0) return;
-    if (KUBECONFIG === undefined)
-      for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
+    if (KUBECONFIG === undefined || !ON_THIS_KERNEL)
+      for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster on this kernel");
     else await measure(context);
   },
 };
 
 async function measure({ report, emit, wanted, workbench: { signal } }: BenchmarkContext): Promise<void> {
   const settings = { save: "", appendonly: true, "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 };
-  const pods = await DeployedPods.open("undisturbed", CLUSTER, { settings });
+  const pods = await DeployedPods.open(NAME, CLUSTER, { settings });
   const controlled = await ControlledPods.open(pods, { onLostMajority: "takeover" });
   let done = 0;
   const takeovers = new Set<string>();
   try {
     await controlled.untilLook(120, ({ pass }) => pass);
-    const { injector } = await pods.subject();
-    for (let interruptions = 0; done < DISTURBANCES && !signal.aborted;) {
+    const faults = await KernelFaults.open(NAME);
+    for (let interruptions = 0; done < ROUNDS && !signal.aborted;) {
+      const [what, disturb] = DISTURBANCES[done % DISTURBANCES.length] ?? [];
+      const seconds = SECONDS[done % SECONDS.length] ?? 1;
       try {
         const shards = await shardsOf(pods);
-        const { primary, replica } = shards[done % shards.length] ?? { primary: "", replica: "" };
-        const [, disturb] = KINDS[done % KINDS.length] ?? [];
-        await disturb?.({ pods, injector, primary, replica, seconds: 1 + ((done * 7) % 60) });
+        await disturb?.({ controlled, faults, shards, round: done, seconds });
         await pods.here.untilReady(podLabels(pods.target.name), 6, READY_SECONDS);
         await pods.verified();
       } catch (error) {
@@ -80,19 +81,19 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
         signal.throwIfAborted();
         if (++interruptions > MOST_INTERRUPTIONS) throw error;
         report(`interrupted: ${messageOf(error)}`);
-        await injector.restore();
         await sleep(INTERRUPTION_MS, undefined, { signal });
         continue;
+      } finally {
+        await faults.heal();
       }
-      const [what] = KINDS[done % KINDS.length] ?? [];
       done++;
       // Events are kept for an hour, which is less than all disturbances may take.
       for (const event of await controlled.events()) if (event.startsWith("TookOver: ")) takeovers.add(event);
       const repairs = (await repairsOf(controlled)).join(", ") || "no repair";
-      report(`${done}: ${what ?? ""}; ${repairs}; ${takeovers.size} takeovers`);
+      report(`${done}: ${what ?? ""} (${seconds} s where it lasts); ${repairs}; ${takeovers.size} takeovers`);
     }
     const repairs = (await repairsOf(controlled)).reduce((total, line) => total + Number(line.split(" ")[1]), 0);
-    const during = `of a cluster during ${done} disturbances: cuts, restarts of pods, busy servers`;
+    const during = `of a cluster during ${done} disturbances: freezes, cuts, restarts, evictions, busy servers`;
     const rows = [
       singleRow({ id: REPAIRS, what: `repairs ${during}`, unit: "repairs" }, repairs, atMost(0)),
       singleRow({ id: TAKEOVERS, what: `takeovers ${during}`, unit: "takeovers" }, takeovers.size, atMost(0)),
@@ -108,25 +109,88 @@ async function repairsOf(controlled: ControlledPods): Promise<string[]> {
   return (await controlled.ask("/metrics")).split("\n").filter((line) => line.startsWith("valkey_repairs_total{"));
 }
 
-async function cut(injector: PodFaultInjector, node: string, milliseconds: number): Promise<void> {
-  await injector.cut([node]);
-  await sleep(milliseconds);
-  // Unlike healCut, this does not ask whether nodes have noticed the cut: a short one is not noticed.
-  await injector.restore();
+/** @param choose names of pods */
+function freeze(choose: (scene: Scene) => readonly (string | undefined)[]): Disturbance {
+  return async (scene) => {
+    const names = choose(scene);
+    const pods = (await podsOf(scene)).filter(({ metadata }) => names.includes(metadata?.name));
+    await freezePods(pods, () => sleep(scene.seconds * 1000));
+  };
 }
 
-async function restart({ here, target: { namespace, name } }: DeployedPods, pod: string): Promise<void> {
-  const before = (await here.core.readNamespacedPod({ namespace, name: pod })).metadata?.uid;
-  await here.core.deleteNamespacedPod({ namespace, name: pod });
-  await here.until(READY_SECONDS, async () => {
-    const gone = (await here.pods(podLabels(name))).every(({ metadata }) => metadata?.uid !== before);
-    return gone ? undefined : `${pod} is still there`;
+/** Freezes all pods of the deployment on a machine, and the controller if it is there. */
+async function freezeMachine(scene: Scene): Promise<void> {
+  const pods = [...(await podsOf(scene)), ...(await scene.controlled.controllerPods())];
+  const machines = [...groupBy(pods, ({ spec }) => spec?.nodeName).values()];
+  await freezePods(machines[scene.round % machines.length] ?? [], () => sleep(scene.seconds * 1000));
+}
+
+async function cutMachines(scene: Scene): Promise<void> {
+  const pods = [...(await podsOf(scene)), ...(await scene.controlled.controllerPods())];
+  const machines = [...groupBy(pods, ({ spec }) => spec?.nodeName).values()];
+  const [left = [], right = []] = [
+    machines[scene.round % machines.length],
+    machines[(scene.round + 1) % machines.length],
+  ];
+  await scene.faults.cut(addresses(left), addresses(right));
+  await sleep(scene.seconds * 1000);
+}
+
+/** Cuts pods off from the other servers, and from the controller in every second round. @param choose their names */
+function cut(choose: (scene: Scene) => readonly (string | undefined)[]): Disturbance {
+  return async (scene) => {
+    const names = choose(scene);
+    const pods = await podsOf(scene);
+    const isCut = ({ metadata }: V1Pod): boolean => names.includes(metadata?.name);
+    const controllers = scene.round % 2 === 0 ? await scene.controlled.controllerPods() : [];
+    const others = [...pods.filter((pod) => !isCut(pod)), ...controllers];
+    await scene.faults.cut(addresses(pods.filter(isCut)), addresses(others));
+    await sleep(scene.seconds * 1000);
+  };
+}
+
+async function cutController({ controlled, faults, seconds }: Scene): Promise<void> {
+  for (const address of addresses(await controlled.controllerPods())) await faults.cutFromApiServer(address);
+  await sleep(seconds * 1000);
+}
+
+const podsOf = ({ controlled: { pods } }: Scene): Promise<V1Pod[]> => pods.here.pods(podLabels(pods.target.name));
+
+const addresses = (pods: readonly V1Pod[]): string[] => pods.flatMap(({ status }) => status?.podIP ?? []);
+
+function restart(role: keyof Shard): Disturbance {
+  return (scene) =>
+    untilReplaced(scene, scene.shards[scene.round % scene.shards.length]?.[role] ?? "", ({ here }, name) =>
+      here.core.deleteNamespacedPod({ namespace: here.namespace, name }),
+    );
+}
+
+/** Ends a pod as a drain of its machine does. */
+function evict(scene: Scene): Promise<void> {
+  const pod = scene.shards[scene.round % scene.shards.length]?.primary ?? "";
+  return untilReplaced(scene, pod, ({ here: { core, namespace } }, name) =>
+    core.createNamespacedPodEviction({ namespace, name, body: { metadata: { name, namespace } } }),
+  );
+}
+
+async function untilReplaced(
+  { controlled: { pods } }: Scene,
+  name: string,
+  end: (pods: DeployedPods, name: string) => Promise<unknown>,
+): Promise<void> {
+  const { namespace, core } = pods.here;
+  const before = (await core.readNamespacedPod({ namespace, name })).metadata?.uid;
+  await end(pods, name);
+  await pods.here.until(READY_SECONDS, async () => {
+    const gone = (await pods.here.pods(podLabels(pods.target.name))).every(({ metadata }) => metadata?.uid !== before);
+    return gone ? undefined : `${name} is still there`;
   });
 }
 
-/** Keeps a server busy for a second or two; meanwhile it answers nobody. */
-async function occupy(pods: DeployedPods, node: string): Promise<void> {
+/** Keeps a primary busy for a second or two; meanwhile it answers nobody. */
+async function occupy({ controlled: { pods }, shards, round }: Scene): Promise<void> {
+  const node = shards[round % shards.length]?.primary;
   const script = "for i = 1, 200000000 do end return 'done'";
   const said = await pods.withNodes((at) => at(node).call("EVAL_RO", script, "0"));
-  if (said !== "done") throw new Failure(`${node} was not busy`);
+  if (said !== "done") throw new Failure(`${node ?? "no primary"} was not busy`);
 }

@@ -1,10 +1,12 @@
 /** Partitions of a cluster whose controller may let replicas take over: no two nodes take writes to one slot. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { V1Pod } from "@kubernetes/client-node";
 import calculateSlot from "cluster-key-slot";
 import { groupBy } from "../../../lib/group-by";
 import { nodeCount } from "../../../valkey/topology/placement";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import { KernelFaults, ON_THIS_KERNEL } from "../../support/kubernetes/kernel-faults";
 import { KUBECONFIG } from "../../support/kubernetes/throw-away";
 import type { Ack } from "../../support/valkey/two-writers";
 import { acksOf, shardsWithTwoWriters } from "../../support/valkey/two-writers";
@@ -14,6 +16,7 @@ import { CLUSTER, shardsOf } from "./heal";
 
 const TWO_WRITERS = "partitions-two-writers";
 const TAKEOVERS = "partitions-takeovers";
+const NAME = "partitioned";
 const ROUNDS = 50;
 const NODES = nodeCount(CLUSTER.shape);
 /** Longer than the nodes need to hold a primary for failed and to elect its replica. */
@@ -34,21 +37,22 @@ export const partitions: Benchmark = {
   run: async (context) => {
     const ids = [TWO_WRITERS, TAKEOVERS].filter((id) => context.wanted.has(id));
     if (ids.length === 0) return;
-    if (KUBECONFIG === undefined)
-      for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster");
+    if (KUBECONFIG === undefined || !ON_THIS_KERNEL)
+      for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster on this kernel");
     else await measure(context);
   },
 };
 
 async function measure({ report, emit, wanted, workbench: { signal } }: BenchmarkContext): Promise<void> {
   const settings = { save: "", appendonly: true, "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 };
-  const pods = await DeployedPods.open("partitioned", CLUSTER, { settings });
+  const pods = await DeployedPods.open(NAME, CLUSTER, { settings });
   const controlled = await ControlledPods.open(pods, { everySeconds: 5, onLostMajority: "takeover" });
   const takeovers = new Set<string>();
   let [round, cases] = [0, 0];
   try {
     await controlled.untilLook(120, ({ pass }) => pass);
     const { injector } = await pods.subject();
+    const faults = await KernelFaults.open(NAME);
     const names = Array.from({ length: NODES }, (_, index) => `${pods.target.name}-${index}`);
     const keys = (await pods.verified()).verdict.shards.map(({ slots }) => keyIn(slots));
     for (; round < ROUNDS && !signal.aborted; round++) {
@@ -57,11 +61,11 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
       const cut = await choose(pods, round);
       const during = record(pods, names, keys, CUT_SECONDS + 2);
       await sleep(2000);
-      await injector.cut(cut);
+      await cutOff(controlled, faults, cut, round);
       const acks = await during;
       if (isKilled) await injector.kill(cut);
       const after = record(pods, isKilled ? names.filter((name) => !cut.includes(name)) : names, keys, AFTER_SECONDS);
-      await injector.restore();
+      await faults.heal();
       acks.push(...(await after));
       const found = shardsWithTwoWriters(acks);
       cases += found.length;
@@ -76,6 +80,7 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
       );
     }
   } finally {
+    await KernelFaults.open(NAME);
     await controlled.close();
   }
   const during = `${round} partitions of a cluster, every second one with servers that are killed meanwhile`;
@@ -88,6 +93,17 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
     singleRow({ id: TAKEOVERS, what: `takeovers in ${during}`, unit: "takeovers" }, takeovers.size, atMost(0)),
   ];
   for (const row of rows) if (wanted.has(row.id)) emit(row);
+}
+
+/** The controller is on either side in turn. */
+async function cutOff(controlled: ControlledPods, faults: KernelFaults, cut: string[], round: number): Promise<void> {
+  const { here, target } = controlled.pods;
+  const isCut = ({ metadata }: V1Pod): boolean => cut.includes(metadata?.name ?? "");
+  const [servers, controllers] = [await here.pods(podLabels(target.name)), await controlled.controllerPods()];
+  const sides = [servers.filter(isCut), servers.filter((pod) => !isCut(pod))];
+  sides[Math.floor(round / 2) % 2]?.push(...controllers);
+  const [left = [], right = []] = sides.map((side) => side.flatMap(({ status }) => status?.podIP ?? []));
+  await faults.cut(left, right);
 }
 
 async function nodesOfZone(pods: DeployedPods, round: number): Promise<string[]> {

@@ -1,4 +1,5 @@
 /** A deployment of pods with its controller, whose looks and metrics can be read. */
+import type { V1Pod } from "@kubernetes/client-node";
 import * as pulumi from "@pulumi/pulumi";
 import { createController } from "../../../components/kubernetes/controller/controller";
 import type { ControllerArgs, Tls } from "../../../components/kubernetes/arguments";
@@ -56,6 +57,11 @@ export class ControlledPods {
         ? undefined
         : "the controller is not ready";
     });
+  }
+
+  /** The controller's pods. One that is going away may be among them. */
+  controllerPods(): Promise<V1Pod[]> {
+    return this.pods.here.pods(this.#labels);
   }
 
   /** The last look, as the controller's pod publishes it. */

@@ -1,0 +1,89 @@
+/**
+ * Faults of the local Kubernetes whose pods run on this machine's kernel: processes that stand still, and packets that
+ * are dropped. NetworkPolicies would need a network plugin that enforces them.
+ */
+import { execFile } from "node:child_process";
+import { readdir, readFile } from "node:fs/promises";
+import { promisify } from "node:util";
+import type { V1Pod } from "@kubernetes/client-node";
+
+/** Whether this process may signal the pods' processes and filter their packets: "yes". */
+export const ON_THIS_KERNEL = process.env["VALKEY_TEST_PODS_ON_THIS_KERNEL"] === "yes";
+const API_SERVER_PORT = "6443";
+
+type Rule = readonly [chain: string, ...words: string[]];
+
+export class KernelFaults {
+  #rules: Rule[] = [];
+
+  /** @param tag marks the rules, so that those of a killed run are found */
+  private constructor(private readonly tag: string) {}
+
+  /** Removes the rules of a former run. */
+  static async open(tag: string): Promise<KernelFaults> {
+    const { stdout } = await promisify(execFile)("iptables", ["-w", "-S"]);
+    const leftovers = stdout.split("\n").filter((line) => line.startsWith("-A ") && line.includes(tag));
+    for (const line of leftovers) await iptables("-D", ...line.split(" ").slice(1));
+    return new KernelFaults(tag);
+  }
+
+  /** Drops what one side sends the other, of open connections too. @param left addresses, as is `right` */
+  async cut(left: readonly string[], right: readonly string[]): Promise<void> {
+    for (const a of left)
+      for (const b of right) {
+        await this.#drop(["FORWARD", "-s", a, "-d", b]);
+        await this.#drop(["FORWARD", "-s", b, "-d", a]);
+      }
+  }
+
+  /** @param address of a pod */
+  async cutFromApiServer(address: string): Promise<void> {
+    await this.#drop(["INPUT", "-s", address, "-p", "tcp", "--dport", API_SERVER_PORT]);
+  }
+
+  /** Ends all cuts. */
+  async heal(): Promise<void> {
+    for (const rule of this.#rules.splice(0)) await iptables("-D", ...rule, ...this.#end);
+  }
+
+  get #end(): string[] {
+    return ["-m", "comment", "--comment", this.tag, "-j", "DROP"];
+  }
+
+  async #drop(rule: Rule): Promise<void> {
+    this.#rules.push(rule);
+    await iptables("-I", ...rule, ...this.#end);
+  }
+}
+
+async function iptables(...words: readonly string[]): Promise<void> {
+  await promisify(execFile)("iptables", ["-w", ...words]);
+}
+
+/** Stops the processes of these pods for a while. */
+export async function freezePods(pods: readonly V1Pod[], whileFrozen: () => Promise<void>): Promise<void> {
+  await signalPods(pods, "SIGSTOP");
+  try {
+    await whileFrozen();
+  } finally {
+    await signalPods(pods, "SIGCONT");
+  }
+}
+
+async function signalPods(pods: readonly V1Pod[], signal: NodeJS.Signals): Promise<void> {
+  const uids = pods.map(({ metadata }) => metadata?.uid ?? "no uid");
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  for (const pid of pids) {
+    const groups = await readFile(`/proc/${pid}/cgroup`, "utf8").catch(() => "");
+    if (uids.some((uid) => groups.includes(uid) || groups.includes(uid.replaceAll("-", "_")))) signalOne(pid, signal);
+  }
+}
+
+function signalOne(pid: string, signal: NodeJS.Signals): void {
+  try {
+    process.kill(Number(pid), signal);
+  } catch (error) {
+    // The process has ended meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
