@@ -14,6 +14,7 @@ import { largeClusters } from "./rows/large-clusters";
 import { leftAlone } from "./rows/left-alone";
 import { largeLimit } from "./rows/large-limit";
 import { lookCost } from "./rows/look-cost";
+import { lostMachines } from "./rows/lost-machines";
 import { memory } from "./rows/memory";
 import { openLoop } from "./rows/open-loop";
 import { partitions } from "./rows/partitions";
@@ -38,6 +39,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   failure,
   crash,
   heal,
+  lostMachines,
   leftAlone,
   partitions,
   lookCost,

@@ -1,100 +1,47 @@
 /** Pods whose machine is switched off and does not come back: the controllers of a cluster and of Sentinels replace them. */
-import { execFile } from "node:child_process";
-import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
 import type { V1Pod } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { holdsInTime } from "../../../lib/polling";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
-import type { KubernetesObject } from "../../support/kubernetes/kubernetes-objects";
-import { isReady, KUBECONFIG, ThrowAway, WHERE } from "../../support/kubernetes/throw-away";
+import { LocalVolumes } from "../../support/kubernetes/local-volumes";
+import {
+  MACHINE_COMMAND,
+  neighboursOfMachines,
+  ON_MACHINES,
+  withCordoned,
+  withoutPower,
+} from "../../support/kubernetes/machines";
+import { isReady, KUBECONFIG, ThrowAway } from "../../support/kubernetes/throw-away";
 
-/** Command that is called with `stop MACHINE` and `start MACHINE`. Its machines share the file system of this process. */
-const COMMAND = process.env["VALKEY_TEST_MACHINE_COMMAND"];
-const SKIPPED = COMMAND === undefined ? " (skipped: VALKEY_TEST_MACHINE_COMMAND names no command)" : WHERE;
 const SENTINEL = { count: 3, quorum: 2, downAfterMs: 2000, failoverTimeoutMs: 10_000 };
 const CONTROLLER = { everySeconds: 5, repair: true, replaceLostMachinesAfterSeconds: 10 };
 /** Volumes for each machine: more than the pods that may be there. */
 const VOLUMES = 3;
 const KEYS = 200;
 
-async function machine(action: "start" | "stop", name: string): Promise<void> {
-  const [program = "", ...words] = (COMMAND ?? "").split(" ");
-  await promisify(execFile)(program, [...words, action, name]);
-}
-
-describe.skipIf(KUBECONFIG === undefined || COMMAND === undefined)(
-  `pods of a machine that does not come back${SKIPPED}`,
+describe.skipIf(KUBECONFIG === undefined || MACHINE_COMMAND === undefined)(
+  `pods of a machine that does not come back${ON_MACHINES}`,
   { timeout: 600_000 },
   () => {
-    const className = `valkey-lost-${process.pid}`;
     const closing: (() => Promise<unknown>)[] = [];
     let here: ThrowAway;
     let victim: string;
     let cluster: ControlledPods;
     let sessions: ControlledPods;
 
-    /** Volumes that only one machine can use, as local disks are. */
-    const localVolumes = async (machines: readonly string[]): Promise<KubernetesObject[]> => {
-      const directory = await mkdtemp(join(tmpdir(), "valkey-lost-"));
-      closing.unshift(() => rm(directory, { recursive: true, force: true }));
-      const volumes = machines.flatMap((host) =>
-        Array.from({ length: VOLUMES }, (_, i) => ({ host, name: `${className}-${host}-${i}` })),
-      );
-      return Promise.all(
-        volumes.map(async ({ host, name }) => {
-          const path = join(directory, name);
-          await mkdir(path);
-          await chmod(path, 0o777);
-          const term = { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: [host] }] };
-          const spec = {
-            ...{ capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], storageClassName: className },
-            ...{ persistentVolumeReclaimPolicy: "Retain", local: { path } },
-            nodeAffinity: { required: { nodeSelectorTerms: [term] } },
-          };
-          return { apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec };
-        }),
-      );
-    };
-    const withClass = (object: KubernetesObject): KubernetesObject => {
-      if (object.kind !== "StatefulSet") return object;
-      const { spec } = object as unknown as { spec: { volumeClaimTemplates?: { spec: object }[] } };
-      const volumeClaimTemplates = spec.volumeClaimTemplates?.map((each) => ({
-        ...each,
-        spec: { ...each.spec, storageClassName: className },
-      }));
-      return { ...object, spec: { ...spec, volumeClaimTemplates } };
-    };
-    /** Does something while no pod goes to these machines. */
-    const without = async <T>(machines: readonly string[], work: () => Promise<T>): Promise<T> => {
-      for (const each of machines) await here.cordon(each, true);
-      try {
-        return await work();
-      } finally {
-        for (const each of machines) await here.cordon(each, false);
-      }
-    };
     const podsOf = (name: string): Promise<V1Pod[]> => here.pods({ "app.kubernetes.io/instance": name });
     const isOn = ({ spec }: V1Pod): boolean => spec?.nodeName === victim;
     const isServerOrSentinel = ({ metadata }: V1Pod): boolean => /-\d+$/.test(metadata?.name ?? "");
     /** The machine with the fewest pods of others, in a zone that has a second machine. */
-    const choose = async (): Promise<{ readonly victim: string; readonly neighbours: string[] }> => {
-      const machines = await here.machines();
+    const choose = async (): Promise<{ readonly victim: string; readonly neighbours: readonly string[] }> => {
       const { items } = await here.core.listPodForAllNamespaces();
       const load = (name: string): number => items.filter(({ spec }) => spec?.nodeName === name).length;
-      const zone = (name: string): string[] => {
-        const own = machines.find((each) => each.name === name)?.zone;
-        return machines.filter((each) => each.zone === own && each.name !== name).map((each) => each.name);
-      };
-      const [first] = machines
-        .map(({ name }) => name)
-        .filter((name) => zone(name).length > 0)
-        .sort((a, b) => load(a) - load(b));
+      const [first] = [...(await neighboursOfMachines(here))]
+        .filter(([, neighbours]) => neighbours.length > 0)
+        .sort(([a], [b]) => load(a) - load(b));
       if (first === undefined) throw new Error("no zone has two machines");
-      return { victim: first, neighbours: zone(first) };
+      return { victim: first[0], neighbours: first[1] };
     };
 
     beforeAll(async () => {
@@ -102,22 +49,14 @@ describe.skipIf(KUBECONFIG === undefined || COMMAND === undefined)(
       closing.push(() => here.close());
       const chosen = await choose();
       ({ victim } = chosen);
-      const volumes = await localVolumes((await here.machines()).map(({ name }) => name));
-      const storageClass = {
-        ...{ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: className } },
-        ...{ provisioner: "kubernetes.io/no-provisioner", volumeBindingMode: "WaitForFirstConsumer" },
-      } as KubernetesObject;
-      await here.apply([storageClass, ...volumes]);
-      closing.splice(1, 0, async () => {
-        await here.storage.deleteStorageClass({ name: className });
-        for (const { metadata } of volumes) await here.core.deletePersistentVolume({ name: metadata.name });
-      });
+      const volumes = await LocalVolumes.open(here, VOLUMES);
+      closing.splice(1, 0, () => volumes.close());
       // All pods of this zone start on the machine that will be lost, and no controller does.
-      const [orders, replicated] = await without(chosen.neighbours, async () => [
+      const [orders, replicated] = await withCordoned(here, chosen.neighbours, async () => [
         await DeployedPods.open(
           "orders",
           { mode: "cluster", shape: { primaries: 3, replicasPerPrimary: 1 } },
-          { settings: { "cluster-node-timeout": 5000 }, change: withClass },
+          { settings: { "cluster-node-timeout": 5000 }, change: volumes.claimedBy },
           here,
         ),
         await DeployedPods.open(
@@ -127,7 +66,7 @@ describe.skipIf(KUBECONFIG === undefined || COMMAND === undefined)(
           here,
         ),
       ]);
-      [cluster, sessions] = await without([victim], async () => [
+      [cluster, sessions] = await withCordoned(here, [victim], async () => [
         await ControlledPods.open(orders, CONTROLLER),
         await ControlledPods.open(replicated, CONTROLLER),
       ]);
@@ -174,8 +113,7 @@ describe.skipIf(KUBECONFIG === undefined || COMMAND === undefined)(
       const seconds = (): number => Math.round((Date.now() - began) / 1000);
       const returned = new Map<string, number>();
       let mostAtOnce = 0;
-      try {
-        await machine("stop", victim);
+      await withoutPower(here, victim, async () => {
         const areBack = async (): Promise<boolean> => {
           const pods = [...(await podsOf("orders")), ...(await podsOf("sessions"))].filter(isServerOrSentinel);
           const fresh = pods.filter((pod) => names.includes(pod.metadata?.name ?? "") && !isOn(pod));
@@ -195,13 +133,6 @@ describe.skipIf(KUBECONFIG === undefined || COMMAND === undefined)(
         await sessions.untilLook(90, ({ assertions }) =>
           assertions.every(({ id, holds }) => holds || id === "clients-led"),
         );
-      } finally {
-        await machine("start", victim);
-      }
-      await here.until(90, async () => {
-        const { status } = await here.core.readNode({ name: victim });
-        const ready = status?.conditions?.find(({ type }) => type === "Ready");
-        return ready?.status === "True" ? undefined : `machine ${victim} is not Ready again: start its kubelet`;
       });
       process.stderr.write(`back after seconds: ${JSON.stringify([...returned])}\n`);
       expect(mostAtOnce).toBe(1);

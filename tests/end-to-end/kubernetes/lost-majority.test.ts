@@ -1,7 +1,4 @@
 /** A cluster that loses most primaries together, so that nobody can elect a replica: what the controller says and does. */
-import { execFile } from "node:child_process";
-import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import type { V1NodeList } from "@kubernetes/client-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ControllerArgs } from "../../../components/kubernetes/arguments";
@@ -11,18 +8,21 @@ import { LostShards } from "../../../controller/lost-shards";
 import { groupBy } from "../../../lib/group-by";
 import { openKubernetesClient } from "../../../platforms/deployment-reference";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
-import { isMachineReady, OUT_OF_SERVICE } from "../../../platforms/kubernetes/api/machine-conditions";
 import { inspectDeployment } from "../../../provider/updates/drift";
 import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { never } from "../../support/valkey/real";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import { giveBackPods, losePods } from "../../support/kubernetes/lost-pods";
-import type { ThrowAway } from "../../support/kubernetes/throw-away";
+import {
+  MACHINE_COMMAND,
+  makePrimaries,
+  ON_MACHINES,
+  taintOutOfService,
+  untilMachineIsDown,
+  withoutPower,
+} from "../../support/kubernetes/machines";
 import { KUBECONFIG, WHERE } from "../../support/kubernetes/throw-away";
 
-/** Command that is called with `stop MACHINE` and `start MACHINE`. */
-const MACHINE_COMMAND = process.env["VALKEY_TEST_MACHINE_COMMAND"];
-const SKIPPED = MACHINE_COMMAND === undefined ? " (skipped: VALKEY_TEST_MACHINE_COMMAND names no command)" : "";
 const KEYS = Array.from({ length: 60 }, (_, index) => `key-${index}`);
 
 describe.skipIf(KUBECONFIG === undefined)(`a cluster that loses most primaries${WHERE}`, { timeout: 400_000 }, () => {
@@ -141,26 +141,26 @@ describe.skipIf(KUBECONFIG === undefined)(`a cluster that loses most primaries${
   });
 
   it.skipIf(MACHINE_COMMAND === undefined)(
-    `serves again when the machine of two primaries is out of service, without losing a key${SKIPPED}`,
+    `serves again when the machine of two primaries is out of service, without losing a key${ON_MACHINES}`,
     async () => {
       await control({ onLostMajority: "takeover" });
       const { here } = pods;
       const victim = await crowd(pods);
       try {
-        await machine("stop", victim);
-        await here.until(120, async () => ((await isMachineUp(here, victim)) ? `${victim} is Ready` : undefined));
-        await taint(here, victim, true);
-        const tainted = Date.now();
-        const survivor = (await here.pods(podLabels("orders"))).find(({ spec }) => spec?.nodeName !== victim);
-        await here.until(90, async () => {
-          const info = await clusterInfo(pods, survivor?.metadata?.name ?? "");
-          return info.includes("cluster_state:ok") ? undefined : info;
+        await withoutPower(here, victim, async () => {
+          await untilMachineIsDown(here, victim);
+          await taintOutOfService(here, victim, true);
+          const tainted = Date.now();
+          const survivor = (await here.pods(podLabels("orders"))).find(({ spec }) => spec?.nodeName !== victim);
+          await here.until(90, async () => {
+            const info = await clusterInfo(pods, survivor?.metadata?.name ?? "");
+            return info.includes("cluster_state:ok") ? undefined : info;
+          });
+          const seconds = (Date.now() - tainted) / 1000;
+          process.stderr.write(`served again ${seconds} s after the machine was known to be off\n`);
         });
-        process.stderr.write(`served again ${(Date.now() - tainted) / 1000} s after the machine was known to be off\n`);
       } finally {
-        await machine("start", victim);
-        await here.until(120, async () => ((await isMachineUp(here, victim)) ? undefined : `${victim} is not Ready`));
-        await taint(here, victim, false);
+        await taintOutOfService(here, victim, false);
       }
       await here.untilReady(podLabels("orders"), 6, 240);
       await controlled.untilLook(180, ({ pass }) => pass);
@@ -172,16 +172,9 @@ describe.skipIf(KUBECONFIG === undefined)(`a cluster that loses most primaries${
 
 /** Makes both servers of one machine primaries. @returns the machine */
 async function crowd(pods: DeployedPods): Promise<string> {
-  const { facts, verdict } = await pods.verified();
-  const machines = groupBy(facts.nodes, ({ node }) => node.machine);
-  const [victim, servers] = [...machines].find(([, on]) => on.length === 2) ?? ["", []];
-  const primaries = verdict.shards.map(({ primary }) => primary);
-  for (const { node } of servers.filter(({ node: { name } }) => !primaries.includes(name)))
-    await pods.withNodes(async (at) => {
-      await at(node.name).call("CLUSTER", "FAILOVER");
-      while (!String(await at(node.name).call("ROLE")).startsWith("master")) await sleep(500);
-    });
-  await pods.verified();
+  const machines = groupBy((await pods.verified()).facts.nodes, ({ node }) => node.machine);
+  const [victim = ""] = [...machines].find(([, on]) => on.length === 2) ?? [];
+  await makePrimaries(pods, victim);
   return victim;
 }
 
@@ -198,20 +191,4 @@ function withoutMachine(kubernetes: KubernetesClient, machine: string): Kubernet
 
 function clusterInfo({ here, target: { container } }: DeployedPods, pod: string): Promise<string> {
   return here.run(pod, container, '. /valkey/scripts/node.sh; echo "CLUSTER INFO" | tell localhost 5');
-}
-
-async function isMachineUp(here: ThrowAway, name: string): Promise<boolean> {
-  return isMachineReady(await here.core.readNode({ name }));
-}
-
-async function taint(here: ThrowAway, name: string, isOff: boolean): Promise<void> {
-  const own = { key: OUT_OF_SERVICE, value: "nodeshutdown", effect: "NoExecute" };
-  const former = (await here.core.readNode({ name })).spec?.taints ?? [];
-  const value = [...former.filter(({ key }) => key !== OUT_OF_SERVICE), ...(isOff ? [own] : [])];
-  await here.core.patchNode({ name, body: [{ op: "add", path: "/spec/taints", value }] });
-}
-
-async function machine(action: "start" | "stop", name: string): Promise<void> {
-  const [program = "", ...words] = (MACHINE_COMMAND ?? "").split(" ");
-  await promisify(execFile)(program, [...words, action, name]);
 }

@@ -17,7 +17,7 @@ import { atMost, singleRow } from "../row";
 
 const ROUNDS = 10;
 /** Writes per second to a deployment. */
-const RATE = 500;
+export const WRITES_PER_SECOND = 500;
 /** Limit of a repair. What takes longer is not repaired. */
 const LIMIT_SECONDS = 600;
 /** A controller repairs at most six times an hour, so it is replaced before. */
@@ -118,7 +118,7 @@ async function measure(fault: Fault, { report, emit, wanted, workbench: { signal
   } finally {
     await controlled.close();
   }
-  const what = `${fault.what}, ${seconds.length} times under ${RATE} writes/s`;
+  const what = `${fault.what}, ${seconds.length} times under ${WRITES_PER_SECOND} writes/s`;
   const rows = [
     singleRow(
       { id: idOf(fault, "seconds"), what: `${what}: longest time until all assertions hold`, unit: "s" },
@@ -139,7 +139,8 @@ async function measure(fault: Fault, { report, emit, wanted, workbench: { signal
 const sum = (writes: readonly ObservedWrites[], metric: "lost" | "failed"): number =>
   writes.reduce((total, each) => total + each[metric], 0);
 
-function observe({ here, target }: DeployedPods): Promise<ObserverPod<"observer-main.ts">> {
+/** A pod that writes to the deployment. */
+export function observe({ here, target }: DeployedPods): Promise<ObserverPod<"observer-main.ts">> {
   const { name, namespace, mode, shape } = target;
   const { client, headless, secret } = objectNames(name);
   const hosts =
@@ -147,7 +148,7 @@ function observe({ here, target }: DeployedPods): Promise<ObserverPod<"observer-
       ? Array.from({ length: nodeCount(shape) }, (_, index) => `${name}-${index}.${headless}`)
       : [client];
   const endpoints = hosts.map((host) => ({ host: `${host}.${namespace}.svc.cluster.local`, port: 6379 }));
-  const order = { mode, endpoints, rate: RATE };
+  const order = { mode, endpoints, rate: WRITES_PER_SECOND };
   return ObserverPod.start(here, `${name}-observer`, "observer-main.ts", order, { secret, key: PASSWORD_FILE });
 }
 

@@ -74,6 +74,7 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
       try {
         const shards = await shardsOf(pods);
         await disturb?.({ controlled, faults, shards, round: done, seconds });
+        await faults.heal();
         await pods.here.untilReady(podLabels(pods.target.name), 6, READY_SECONDS);
         await pods.verified();
       } catch (error) {

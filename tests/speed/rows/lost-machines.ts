@@ -1,0 +1,205 @@
+/** Machines whose power is cut and that do not come back: a controller replaces pods, or lets replicas take over. */
+import { Failure } from "../../../lib/errors";
+import { holdsInTime } from "../../../lib/polling";
+import { inspectDeployment } from "../../../provider/updates/drift";
+import type { ControllerArgs } from "../../../components/kubernetes/arguments";
+import { ControlledPods } from "../../support/kubernetes/controlled-pods";
+import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
+import { LocalVolumes } from "../../support/kubernetes/local-volumes";
+import {
+  MACHINE_COMMAND,
+  makePrimaries,
+  neighboursOfMachines,
+  taintOutOfService,
+  untilMachineIsDown,
+  withCordoned,
+  withoutPower,
+} from "../../support/kubernetes/machines";
+import type { ObservedWrites } from "../../support/kubernetes/observer-main";
+import { KUBECONFIG, ThrowAway } from "../../support/kubernetes/throw-away";
+import { never } from "../../support/valkey/real";
+import type { Benchmark, BenchmarkContext } from "../benchmark";
+import { atMost, singleRow } from "../row";
+import { CLUSTER, observe, WRITES_PER_SECOND } from "./heal";
+
+/** Deployments that lose the same machine together. */
+const DEPLOYMENTS = 2;
+const ROUNDS = 5;
+/** A controller repairs at most six times an hour, and two pods of each deployment are lost in a round. */
+const ROUNDS_PER_CONTROLLER = 3;
+const REPLACE_AFTER_SECONDS = 10;
+const LIMIT_MS = 300_000;
+const POLL_MS = 1000;
+/** Time for which clients write after the repair, when the machine is back. */
+const AFTER_MS = 3000;
+const READY_SECONDS = 300;
+const SETTINGS = { save: "", appendonly: true, "cluster-node-timeout": 2000, "repl-diskless-sync-delay": 0 };
+
+interface Outcome {
+  readonly seconds: number;
+  readonly writes: ObservedWrites;
+}
+
+interface Case {
+  readonly id: string;
+  readonly what: string;
+  /** Target of the longest time, seconds. */
+  readonly limit: number;
+  readonly args: ControllerArgs;
+  readonly prepare: (all: readonly ControlledPods[], victim: string) => Promise<unknown>;
+  /** Loses a machine, and gives it back. @returns the seconds of each deployment */
+  readonly lose: (scene: Scene, victim: string) => Promise<number[]>;
+  /** Whether the zone of the victim has another machine. */
+  readonly hasNeighbour: boolean;
+}
+
+interface Scene {
+  readonly here: ThrowAway;
+  readonly all: readonly ControlledPods[];
+}
+
+const CASES: readonly Case[] = [
+  {
+    id: "lost-machine",
+    what: `a machine does not come back, volumes bound to it, waiting time ${REPLACE_AFTER_SECONDS} s: from the cut of its power until all assertions hold`,
+    limit: 90,
+    args: { everySeconds: 5, replaceLostMachinesAfterSeconds: REPLACE_AFTER_SECONDS },
+    prepare: () => Promise.resolve(),
+    lose: loseMachine,
+    hasNeighbour: true,
+  },
+  {
+    id: "lost-majority",
+    what: "the machine of two of three primaries is out of service: from its taint until all slots are served",
+    limit: 20,
+    args: { everySeconds: 5, onLostMajority: "takeover" },
+    prepare: (all, victim) => Promise.all(all.map(({ pods }) => makePrimaries(pods, victim))),
+    lose: loseMajority,
+    hasNeighbour: false,
+  },
+];
+const idsOf = ({ id }: Case): readonly [seconds: string, lost: string] => [`${id}-seconds`, `${id}-lost`];
+
+export const lostMachines: Benchmark = {
+  title: "Machines that do not come back",
+  ids: CASES.flatMap(idsOf),
+  run: async (context) => {
+    for (const each of CASES) {
+      const ids = idsOf(each).filter((id) => context.wanted.has(id));
+      if (ids.length === 0) continue;
+      if (KUBECONFIG === undefined || MACHINE_COMMAND === undefined)
+        for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG or VALKEY_TEST_MACHINE_COMMAND is not set");
+      else await measure(each, context);
+    }
+  },
+};
+
+async function measure(each: Case, { report, emit, wanted, workbench: { signal } }: BenchmarkContext): Promise<void> {
+  const here = await ThrowAway.open();
+  const volumes = await LocalVolumes.open(here, DEPLOYMENTS * 2 * ROUNDS);
+  const neighbours = await neighboursOfMachines(here);
+  const machines = [...neighbours].find(([, others]) => others.length > 0 === each.hasNeighbour);
+  if (machines === undefined) throw new Failure("no zone has as many machines as this row needs");
+  const zone = [machines[0], ...machines[1]];
+  let victim = machines[0];
+  const all: ControlledPods[] = [];
+  const observers: Awaited<ReturnType<typeof observe>>[] = [];
+  const outcomes: Outcome[] = [];
+  try {
+    // All pods of the zone start on the victim.
+    const deployed = await withCordoned(here, machines[1], () => deploy(here, each, volumes));
+    await withCordoned(here, zone, async () => {
+      for (const pods of deployed) all.push(await ControlledPods.open(pods, each.args));
+      for (const pods of deployed) observers.push(await observe(pods));
+    });
+    for (let round = 0; round < ROUNDS && !signal.aborted; round++) {
+      if (round > 0 && round % ROUNDS_PER_CONTROLLER === 0)
+        await withCordoned(here, zone, () => Promise.all(all.map((controlled) => controlled.renew())));
+      await Promise.all(all.map((controlled) => controlled.untilLook(180, ({ pass }) => pass)));
+      await each.prepare(all, victim);
+      let losing: Promise<number[]> | undefined;
+      const lose = (): Promise<number[]> => (losing ??= each.lose({ here, all }, victim));
+      const writes = await Promise.all(observers.map((observer) => observer.during(lose, AFTER_MS)));
+      const seconds = await lose();
+      await Promise.all(all.map(({ pods }) => here.untilReady(podLabels(pods.target.name), 6, READY_SECONDS)));
+      for (const [index, took] of seconds.entries()) {
+        const own = writes[index];
+        if (own === undefined) throw new Error("no writes were observed");
+        outcomes.push({ seconds: took, writes: own });
+        const { acknowledged, failed, lost } = own;
+        report(
+          `${each.id}, round ${round + 1}, ${victim}: ${took.toFixed(1)} s, ${lost} lost of ${acknowledged} acknowledged writes, ${failed} failed`,
+        );
+      }
+      victim = neighbours.get(victim)?.[0] ?? victim;
+    }
+  } finally {
+    for (const controlled of all) await controlled.close();
+    await here.close();
+    await volumes.close();
+  }
+  const [seconds, lost] = idsOf(each);
+  const longest = Math.max(...outcomes.map((outcome) => outcome.seconds));
+  const missing = outcomes.reduce((total, { writes }) => total + writes.lost, 0);
+  const what = `${each.what}, ${outcomes.length} times, ${DEPLOYMENTS} clusters at once, each under ${WRITES_PER_SECOND} writes/s`;
+  const rows = [
+    singleRow({ id: seconds, what: `${what}: longest`, unit: "s" }, longest, atMost(each.limit)),
+    singleRow({ id: lost, what: `${what}: acknowledged writes lost`, unit: "writes" }, missing, atMost(0)),
+  ];
+  for (const row of rows) if (wanted.has(row.id)) emit(row);
+}
+
+async function deploy(here: ThrowAway, { hasNeighbour }: Case, volumes: LocalVolumes): Promise<DeployedPods[]> {
+  const deployed: DeployedPods[] = [];
+  for (let index = 0; index < DEPLOYMENTS; index++) {
+    const change = hasNeighbour ? { change: volumes.claimedBy } : {};
+    deployed.push(await DeployedPods.open(`lost-${index}`, CLUSTER, { settings: SETTINGS, ...change }, here));
+  }
+  return deployed;
+}
+
+/** Gives the machine back when all assertions hold without it. */
+function loseMachine({ here, all }: Scene, victim: string): Promise<number[]> {
+  return withoutPower(here, victim, async () => {
+    const began = performance.now();
+    return Promise.all(
+      all.map(async ({ pods: { target, password } }) => {
+        const { namespace, name } = target;
+        const isHealed = async (): Promise<boolean> => {
+          const pods = await here.pods(podLabels(name));
+          if (pods.some(({ spec }) => spec?.nodeName === victim)) return false;
+          const { verification } = await inspectDeployment(target, password, { signal: never });
+          return verification?.verdict.pass === true;
+        };
+        if (await holdsInTime(isHealed, { timeoutMs: LIMIT_MS, intervalMs: POLL_MS }))
+          return (performance.now() - began) / 1000;
+        throw new Failure(`${namespace}/${name} is not repaired`);
+      }),
+    );
+  });
+}
+
+async function loseMajority({ here, all }: Scene, victim: string): Promise<number[]> {
+  try {
+    return await withoutPower(here, victim, async () => {
+      await untilMachineIsDown(here, victim);
+      await taintOutOfService(here, victim, true);
+      const tainted = performance.now();
+      return Promise.all(
+        all.map(async ({ pods }) => {
+          if (await holdsInTime(() => isServed(pods, victim), { timeoutMs: LIMIT_MS, intervalMs: POLL_MS }))
+            return (performance.now() - tainted) / 1000;
+          throw new Failure(`${pods.target.name} does not serve all slots`);
+        }),
+      );
+    });
+  } finally {
+    await taintOutOfService(here, victim, false);
+  }
+}
+
+async function isServed({ here, target: { name, container } }: DeployedPods, victim: string): Promise<boolean> {
+  const survivor = (await here.pods(podLabels(name))).find(({ spec }) => spec?.nodeName !== victim);
+  const script = '. /valkey/scripts/node.sh; echo "CLUSTER INFO" | tell localhost 5';
+  return (await here.run(survivor?.metadata?.name ?? "", container, script)).includes("cluster_state:ok");
+}
