@@ -3,6 +3,7 @@ import { BadInput } from "../../lib/errors";
 import { didYouMean } from "../../lib/did-you-mean";
 import type { Benchmark } from "./benchmark";
 import { change } from "./rows/change";
+import { controlledSoak } from "./rows/controlled-soak";
 import { crash } from "./rows/crash";
 import { drain } from "./rows/drain";
 import { failure } from "./rows/failure";
@@ -41,6 +42,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   heal,
   lostMachines,
   leftAlone,
+  controlledSoak,
   partitions,
   lookCost,
   drain,

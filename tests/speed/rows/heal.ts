@@ -153,7 +153,7 @@ export function observe({ here, target }: DeployedPods): Promise<ObserverPod<"ob
 }
 
 /** Waits until every assertion holds and nothing is remarked, as this process finds it. */
-async function untilHealthy({ target, password }: DeployedPods): Promise<void> {
+export async function untilHealthy({ target, password }: DeployedPods): Promise<void> {
   const until = performance.now() + LIMIT_SECONDS * 1000;
   for (;;) {
     const { verification, drift } = await inspectDeployment(target, password, { signal: never });
@@ -187,7 +187,7 @@ async function emptyNode({ pods }: ControlledPods, round: number): Promise<void>
 }
 
 /** Leaves a shard without a replica, and another with two. */
-async function moveReplica({ pods }: ControlledPods, round: number): Promise<void> {
+export async function moveReplica({ pods }: ControlledPods, round: number): Promise<void> {
   const shards = await shardsOf(pods);
   const from = shards[round % shards.length];
   const to = shards[(round + 1) % shards.length];

@@ -23,7 +23,7 @@ const READY_SECONDS = 120;
 const MOST_INTERRUPTIONS = 10;
 const INTERRUPTION_MS = 20_000;
 
-interface Scene {
+export interface Scene {
   readonly controlled: ControlledPods;
   readonly faults: KernelFaults;
   readonly shards: readonly Shard[];
@@ -31,9 +31,9 @@ interface Scene {
   /** Time for which the disturbance lasts. */
   readonly seconds: number;
 }
-type Disturbance = (scene: Scene) => Promise<void>;
+export type Disturbance = (scene: Scene) => Promise<void>;
 
-const DISTURBANCES: readonly (readonly [what: string, disturb: Disturbance])[] = [
+export const DISTURBANCES: readonly (readonly [what: string, disturb: Disturbance])[] = [
   ["a replica is frozen", freeze(({ shards, round }) => [shards[round % shards.length]?.replica])],
   ["a primary is frozen", freeze(({ shards, round }) => [shards[round % shards.length]?.primary])],
   ["a machine is frozen", freezeMachine],
