@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { acksOf, shardsWithTwoWriters } from "../support/valkey/two-writers";
+import { acksOf, overlappingWriters } from "../support/valkey/two-writers";
 
 describe("acknowledged writes in the output of valkey-cli", () => {
   it("are those of rounds with a reply for each key", () => {
@@ -18,17 +18,19 @@ describe("acknowledged writes in the output of valkey-cli", () => {
   });
 });
 
-describe("shards with two nodes that take writes", () => {
+describe("overlapping writers", () => {
   const acks = (node: string, key: string, ...times: readonly number[]): { node: string; key: string; at: number }[] =>
     times.map((at) => ({ node, key, at }));
 
-  it("are those where a node takes a write between two writes of another", () => {
-    expect(shardsWithTwoWriters([...acks("a", "x", 1, 2, 9), ...acks("b", "x", 5)])).toEqual(["x: a 1 to 9, b 5 to 5"]);
-    expect(shardsWithTwoWriters([...acks("b", "x", 5, 6), ...acks("a", "x", 1, 5.5)])).toHaveLength(1);
+  it("are nodes of which one takes a write between two writes of the other", () => {
+    expect(overlappingWriters([...acks("a", "x", 1, 2, 9), ...acks("b", "x", 5)])).toEqual(["x: a 1 to 9, b 5 to 5"]);
+    expect(overlappingWriters([...acks("b", "x", 5, 6), ...acks("a", "x", 1, 5.5)])).toEqual([
+      { key: "x", nodes: ["a", "b"], milliseconds: 0.5 },
+    ]);
   });
 
   it("are none after failovers, or where nodes write to different shards", () => {
-    expect(shardsWithTwoWriters([...acks("a", "x", 1, 2), ...acks("b", "x", 3, 4), ...acks("c", "x", 5)])).toEqual([]);
-    expect(shardsWithTwoWriters([...acks("a", "x", 1, 9), ...acks("b", "y", 5)])).toEqual([]);
+    expect(overlappingWriters([...acks("a", "x", 1, 2), ...acks("b", "x", 3, 4), ...acks("c", "x", 5)])).toEqual([]);
+    expect(overlappingWriters([...acks("a", "x", 1, 9), ...acks("b", "y", 5)])).toEqual([]);
   });
 });

@@ -18,6 +18,8 @@ const KEYS_ID = "controlled-soak-keys";
 /** Faults: one every 24 minutes of a day. */
 const ROUNDS = 60;
 const KEYS_PER_ROUND = 50;
+/** After a cut, TCP sends again only after a while that grows with the length of the cut. */
+const COPIED_MS = 60_000;
 /** A deployment that takes longer until it passes would need a hand. */
 const SERVED_MS = 600_000;
 /** The longest time that a freeze or a cut lasts. */
@@ -104,7 +106,7 @@ async function writeKeys(pods: DeployedPods, round: number): Promise<string[]> {
   await withPrimaries(pods, async (primaryOf) => {
     for (const key of keys) {
       await primaryOf(key).set(key, "value");
-      if ((await primaryOf(key).wait(1, 5000)) < 1) throw new Failure(`no replica has ${key}`);
+      if ((await primaryOf(key).wait(1, COPIED_MS)) < 1) throw new Failure(`no replica has ${key}`);
     }
   });
   return keys;

@@ -8,16 +8,19 @@ import { ControlledPods } from "../../support/kubernetes/controlled-pods";
 import { DeployedPods, podLabels } from "../../support/kubernetes/deployed-pods";
 import { KernelFaults, ON_THIS_KERNEL } from "../../support/kubernetes/kernel-faults";
 import { KUBECONFIG } from "../../support/kubernetes/throw-away";
-import type { Ack } from "../../support/valkey/two-writers";
-import { acksOf, shardsWithTwoWriters } from "../../support/valkey/two-writers";
+import type { Ack, Overlap } from "../../support/valkey/two-writers";
+import { acksOf, overlappingWriters } from "../../support/valkey/two-writers";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import { atMost, singleRow } from "../row";
 import { CLUSTER, shardsOf } from "./heal";
 
 const TWO_WRITERS = "partitions-two-writers";
 const TAKEOVERS = "partitions-takeovers";
+const ELECTIONS = "partitions-elections";
+const IDS = [TWO_WRITERS, TAKEOVERS, ELECTIONS];
 const NAME = "partitioned";
 const ROUNDS = 50;
+const NODE_TIMEOUT_MS = 5000;
 const NODES = nodeCount(CLUSTER.shape);
 /** Longer than the nodes need to hold a primary for failed and to elect its replica. */
 const CUT_SECONDS = 14;
@@ -33,9 +36,9 @@ const SIDES: readonly (readonly [what: string, choose: (pods: DeployedPods, roun
 
 export const partitions: Benchmark = {
   title: "Partitions of a cluster whose controller may let replicas take over",
-  ids: [TWO_WRITERS, TAKEOVERS],
+  ids: IDS,
   run: async (context) => {
-    const ids = [TWO_WRITERS, TAKEOVERS].filter((id) => context.wanted.has(id));
+    const ids = IDS.filter((id) => context.wanted.has(id));
     if (ids.length === 0) return;
     if (KUBECONFIG === undefined || !ON_THIS_KERNEL)
       for (const id of ids) context.skip(id, "VALKEY_TEST_KUBECONFIG names no throw-away cluster on this kernel");
@@ -44,11 +47,17 @@ export const partitions: Benchmark = {
 };
 
 async function measure({ report, emit, wanted, workbench: { signal } }: BenchmarkContext): Promise<void> {
-  const settings = { save: "", appendonly: true, "cluster-node-timeout": 5000, "repl-diskless-sync-delay": 0 };
+  const settings = {
+    save: "",
+    appendonly: true,
+    "cluster-node-timeout": NODE_TIMEOUT_MS,
+    "repl-diskless-sync-delay": 0,
+  };
   const pods = await DeployedPods.open(NAME, CLUSTER, { settings });
   const controlled = await ControlledPods.open(pods, { everySeconds: 5, onLostMajority: "takeover" });
   const takeovers = new Set<string>();
-  let [round, cases] = [0, 0];
+  const [byTakeover, byElection]: [Overlap[], Overlap[]] = [[], []];
+  let round = 0;
   try {
     await controlled.untilLook(120, ({ pass }) => pass);
     const { injector } = await pods.subject();
@@ -67,16 +76,17 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
       const after = record(pods, isKilled ? names.filter((name) => !cut.includes(name)) : names, keys, AFTER_SECONDS);
       await faults.heal();
       acks.push(...(await after));
-      const found = shardsWithTwoWriters(acks);
-      cases += found.length;
+      const found = overlappingWriters(acks);
       await pods.here.untilReady(podLabels(pods.target.name), NODES, READY_SECONDS);
       await pods.verified();
+      const before = takeovers.size;
       for (const event of await controlled.events()) if (event.startsWith("TookOver: ")) takeovers.add(event);
+      (takeovers.size > before ? byTakeover : byElection).push(...found);
       const writers = [...groupBy(acks, ({ key }) => key).values()].map(
         (each) => new Set(each.map(({ node }) => node)),
       );
       report(
-        `${round + 1}: ${what} cut off${isKilled ? ", then killed" : ""}; ${acks.length} writes, to ${writers.map(({ size }) => size).join(", ")} nodes; two at once: ${found.join("; ") || "never"}; ${takeovers.size} takeovers`,
+        `${round + 1}: ${what} cut off${isKilled ? ", then killed" : ""}; ${acks.length} writes, to ${writers.map(({ size }) => size).join(", ")} nodes; two at once: ${JSON.stringify(found)}; ${takeovers.size} takeovers`,
       );
     }
   } finally {
@@ -84,13 +94,23 @@ async function measure({ report, emit, wanted, workbench: { signal } }: Benchmar
     await controlled.close();
   }
   const during = `${round} partitions of a cluster, every second one with servers that are killed meanwhile`;
+  const longest = Math.max(0, ...byElection.map(({ milliseconds }) => milliseconds)) / 1000;
   const rows = [
     singleRow(
-      { id: TWO_WRITERS, what: `shards with two nodes that took writes, ${during}`, unit: "shards" },
-      cases,
+      { id: TWO_WRITERS, what: `shards with two nodes that took writes after a takeover, ${during}`, unit: "shards" },
+      byTakeover.length,
       atMost(0),
     ),
     singleRow({ id: TAKEOVERS, what: `takeovers in ${during}`, unit: "takeovers" }, takeovers.size, atMost(0)),
+    // The nodes themselves elect. A primary that is cut off notices it up to half of cluster-node-timeout later.
+    singleRow(
+      {
+        ...{ id: ELECTIONS, unit: "s" },
+        what: `longest time in which a primary that was cut off and the elected one took writes, ${byElection.length} times in ${during}`,
+      },
+      longest,
+      atMost((NODE_TIMEOUT_MS / 1000) * 0.5),
+    ),
   ];
   for (const row of rows) if (wanted.has(row.id)) emit(row);
 }

@@ -27,19 +27,32 @@ export function acksOf(node: string, keys: readonly string[], printed: string): 
   });
 }
 
-/** A line for each key to which a node acknowledged a write between two writes of another node. */
-export function shardsWithTwoWriters(acks: readonly Ack[]): string[] {
-  return [...groupBy(acks, ({ key }) => key)].flatMap(([key, ofKey]) => {
+/** Two nodes that took writes to one key in the same time. */
+export interface Overlap {
+  readonly key: string;
+  /** The node that took the first write, and the one that took its first write while the other still took some. */
+  readonly nodes: readonly [string, string];
+  readonly milliseconds: number;
+}
+
+/** Keys to which a node acknowledged a write between two writes of another node. */
+export function overlappingWriters(acks: readonly Ack[]): Overlap[] {
+  return [...groupBy(acks, ({ key }) => key)].flatMap(([key, ofKey]): Overlap[] => {
     const spans = [...groupBy(ofKey, ({ node }) => node)]
-      .map(([node, own]) => ({
-        node,
-        first: Math.min(...own.map(({ at }) => at)),
-        last: Math.max(...own.map(({ at }) => at)),
-      }))
+      .map(([node, own]) => {
+        const times = own.map(({ at }) => at);
+        return { node, first: Math.min(...times), last: Math.max(...times) };
+      })
       .sort((a, b) => a.first - b.first);
-    const overlap = spans.find(({ first }, index) => spans.slice(0, index).some(({ last }) => first < last));
-    return overlap === undefined
-      ? []
-      : [`${key}: ${spans.map(({ node, first, last }) => `${node} ${first} to ${last}`).join(", ")}`];
+    return spans.flatMap((later, index) =>
+      spans
+        .slice(0, index)
+        .filter(({ last }) => later.first < last)
+        .map(({ node, last }) => ({
+          key,
+          nodes: [node, later.node],
+          milliseconds: Math.min(last, later.last) - later.first,
+        })),
+    );
   });
 }
