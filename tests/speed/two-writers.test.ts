@@ -23,7 +23,9 @@ describe("overlapping writers", () => {
     times.map((at) => ({ node, key, at }));
 
   it("are nodes of which one takes a write between two writes of the other", () => {
-    expect(overlappingWriters([...acks("a", "x", 1, 2, 9), ...acks("b", "x", 5)])).toEqual(["x: a 1 to 9, b 5 to 5"]);
+    expect(overlappingWriters([...acks("a", "x", 1, 2, 9), ...acks("b", "x", 5)])).toEqual([
+      { key: "x", nodes: ["a", "b"], milliseconds: 0 },
+    ]);
     expect(overlappingWriters([...acks("b", "x", 5, 6), ...acks("a", "x", 1, 5.5)])).toEqual([
       { key: "x", nodes: ["a", "b"], milliseconds: 0.5 },
     ]);

@@ -48,7 +48,7 @@ interface Case {
   readonly args: ControllerArgs;
   readonly prepare: (all: readonly ControlledPods[], victim: string) => Promise<unknown>;
   /** Loses a machine, and gives it back. @returns the seconds of each deployment */
-  readonly lose: (scene: Scene, victim: string) => Promise<number[]>;
+  readonly lose: (scene: Scene) => Promise<number[]>;
   /** Whether the zone of the victim has another machine. */
   readonly hasNeighbour: boolean;
 }
@@ -56,6 +56,9 @@ interface Case {
 interface Scene {
   readonly here: ThrowAway;
   readonly all: readonly ControlledPods[];
+  /** Name of the machine. */
+  readonly victim: string;
+  readonly round: number;
 }
 
 const CASES: readonly Case[] = [
@@ -118,7 +121,7 @@ async function measure(each: Case, { report, emit, wanted, workbench: { signal }
       await Promise.all(all.map((controlled) => controlled.untilLook(180, ({ pass }) => pass)));
       await each.prepare(all, victim);
       let losing: Promise<number[]> | undefined;
-      const lose = (): Promise<number[]> => (losing ??= each.lose({ here, all }, victim));
+      const lose = (): Promise<number[]> => (losing ??= each.lose({ here, all, victim, round }));
       const writes = await Promise.all(observers.map((observer) => observer.during(lose, AFTER_MS)));
       const seconds = await lose();
       await Promise.all(all.map(({ pods }) => here.untilReady(podLabels(pods.target.name), 6, READY_SECONDS)));
@@ -158,10 +161,14 @@ async function deploy(here: ThrowAway, { hasNeighbour }: Case, volumes: LocalVol
   return deployed;
 }
 
-/** Gives the machine back when all assertions hold without it. */
-function loseMachine({ here, all }: Scene, victim: string): Promise<number[]> {
+/** In every second round, the Node object goes too. Gives the machine back when all assertions hold without it. */
+function loseMachine({ here, all, victim, round }: Scene): Promise<number[]> {
   return withoutPower(here, victim, async () => {
     const began = performance.now();
+    if (round % 2 === 1) {
+      await untilMachineIsDown(here, victim);
+      await here.core.deleteNode({ name: victim });
+    }
     return Promise.all(
       all.map(async ({ pods: { target, password } }) => {
         const { namespace, name } = target;
@@ -179,7 +186,7 @@ function loseMachine({ here, all }: Scene, victim: string): Promise<number[]> {
   });
 }
 
-async function loseMajority({ here, all }: Scene, victim: string): Promise<number[]> {
+async function loseMajority({ here, all, victim }: Scene): Promise<number[]> {
   try {
     return await withoutPower(here, victim, async () => {
       await untilMachineIsDown(here, victim);
