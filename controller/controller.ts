@@ -101,8 +101,9 @@ export class Controller {
     }
     const { base, perNode } = FAILING_LOOK_MS;
     const timeoutMs = this.#passes ? undefined : base + perNode * nodeCount(this.#target.shape);
-    const forRepair = this.settings.repair;
-    const inspection = await inspectDeployment(this.#target, password, { timeoutMs, signal, forRepair });
+    const { kubernetes } = this;
+    const options = { timeoutMs, signal, forRepair: this.settings.repair, kubernetes };
+    const inspection = await inspectDeployment(this.#target, password, options);
     const { name, tls } = this.#target;
     if (tls !== undefined && Date.now() - this.#certificatesAt >= CERTIFICATES_EVERY_MS) {
       const endpoints = inspection.verification?.facts.nodes.map(({ node }) => node.endpoint) ?? [];

@@ -1,5 +1,5 @@
 /** Settings of the controller's pod. `up` writes them to a ConfigMap. */
-import { z } from "zod";
+import * as z from "zod";
 import { checksum } from "../lib/checksum";
 import { BadInput } from "../lib/errors";
 import type { KubernetesReference } from "../platforms/deployment-reference";

@@ -2,7 +2,7 @@
  * The history of repairs as an annotation of the Lease, so that the history outlives the controller's process. A pod
  * that restarts again and again therefore does not repair more often. Pure.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { LeaseNotes } from "../platforms/kubernetes/api/lease";
 import type { RepairHistory } from "./healing";
 

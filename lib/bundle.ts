@@ -31,6 +31,8 @@ export async function bundle(entry: string): Promise<string> {
     minify: true,
     legalComments: "none",
     write: false,
+    // node-fetch has this package for versions of Node.js without URL. Its tables of characters need 3 MB of memory.
+    alias: { "whatwg-url": "node:url" },
     // hdr-histogram-js loads zlib with eval, which works in Node.js.
     logOverride: { "direct-eval": "silent" },
   });

@@ -10,7 +10,7 @@ import type { PrimaryLead } from "./kubernetes/access/primary-lead";
 import { readTlsSecret, pemOf } from "./kubernetes/access/tls-certificate-check";
 import type { ReportProgress } from "../lib/progress";
 import { KubernetesClient } from "./kubernetes/api/client";
-import type { PodDeployment, PodDeploymentPlan } from "./kubernetes/deployment";
+import type { PodDeployment, PodDeploymentPlan, PodOpening } from "./kubernetes/deployment";
 import { awaitPodDeployment, awaitRunningPart, runningPartOf } from "./kubernetes/deployment";
 import type { PodWaitOptions } from "./kubernetes/pods/running-pods";
 import { runningServers } from "./kubernetes/pods/running-pods";
@@ -112,14 +112,14 @@ export type DeploymentReference = EndpointReference | KubernetesReference;
 export async function openDeployment(
   target: DeploymentReference,
   password: string | undefined,
-  waiting: PodWaitOptions = {},
+  waiting: PodOpening = {},
   formerPassword?: string,
 ): Promise<Deployment> {
   if (target.platform === "kubernetes")
     return openPodDeployment(await openKubernetesClient(target), target, password, waiting, formerPassword);
   const { name, mode, shape, zones, nodes, sentinels } = target;
   const access: NodeAccess = { password, formerPassword };
-  return {
+  const deployment: Deployment = {
     name,
     mode,
     shape,
@@ -130,6 +130,7 @@ export async function openDeployment(
     ...(sentinels === undefined ? {} : { sentinels }),
     connect: (node) => connect(node.name, node.endpoint, access),
   };
+  return waiting.connections?.share(deployment) ?? deployment;
 }
 
 /** A client of the API server of a deployment. @throws the errors of `KubernetesClient.open` */
@@ -142,7 +143,7 @@ export async function openPodDeployment(
   kubernetes: KubernetesClient,
   target: KubernetesReference,
   password: string | undefined,
-  waiting: PodWaitOptions = {},
+  waiting: PodOpening = {},
   formerPassword?: string,
 ): Promise<PodDeployment> {
   const plan = await planOf(kubernetes, target, password, waiting.report, formerPassword);

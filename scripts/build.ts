@@ -29,7 +29,7 @@ function copyOtherFiles(): void {
   for (const room of Object.keys(FOLDERS).filter((name) => !IN_PLACE.includes(name)))
     for (const entry of readdirSync(join(ROOT, room), { withFileTypes: true, recursive: true })) {
       const path = relative(ROOT, join(entry.parentPath, entry.name));
-      const isNeeded = entry.isFile() && !entry.name.endsWith(".ts");
+      const isNeeded = entry.isFile() && !/\.m?ts$/.test(entry.name);
       if (isNeeded) cpSync(join(ROOT, path), join(OUTPUT, path));
     }
 }

@@ -14,7 +14,7 @@
 import { randomBytes } from "node:crypto";
 import { linkSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { codeOf } from "../errors";
 import { identifyProcess, isProcessAlive } from "./process-identity";
 

@@ -8,6 +8,7 @@ import type { Connection } from "../../valkey/connection";
 import { connect, isCertificateProblem, isTimeout } from "../../valkey/connection";
 import type { NodeAccess, DeploymentNode, Mode } from "../../valkey/node";
 import type { Deployment } from "../../valkey/deployment";
+import type { SharedConnections } from "../../valkey/shared-connections";
 import { Failure, messageOf } from "../../lib/errors";
 import type { ReportProgress } from "../../lib/progress";
 import type { SentinelSettings } from "../../valkey/sentinel-plan";
@@ -82,6 +83,12 @@ export interface PodDeployment extends Deployment {
   readonly dial: (node: DeploymentNode, timeoutMs: number | undefined) => Promise<Connection>;
 }
 
+/** How long to wait for a deployment, and how to connect to it. */
+export interface PodOpening extends PodWaitOptions {
+  /** Connections that several steps share. @default each step opens its own */
+  readonly connections?: SharedConnections | undefined;
+}
+
 /** Highest number of port-forwards that open at the same time. The number of open port-forwards has no limit. */
 const OPENINGS_AT_ONCE = 32;
 const ANSWER_POLL_MS = 100;
@@ -101,7 +108,7 @@ const CERTIFICATE_MS = 120_000;
 export async function awaitPodDeployment(
   kubernetes: KubernetesClient,
   plan: PodDeploymentPlan,
-  waiting: PodWaitOptions = {},
+  { connections, ...waiting }: PodOpening = {},
 ): Promise<PodDeployment> {
   const { namespace, container } = plan;
   const began = Date.now();
@@ -111,13 +118,14 @@ export async function awaitPodDeployment(
   const watchers = await sentinelPods(kubernetes, plan, waiting);
   const servers = await deploymentOf(kubernetes, plan, labels, pods, watchers);
   const { sentinels } = plan;
-  const deployment =
+  const own =
     sentinels === undefined
       ? servers
       : {
           ...servers,
           sentinels: { settings: sentinels.settings, nodes: await nodesOf(kubernetes, watchers, sentinels.port) },
         };
+  const deployment = connections?.share(own) ?? own;
   const left = (waiting.timeoutMs ?? POD_TIMEOUT_MS) - (Date.now() - began);
   await Promise.all(deployment.nodes.map((node) => awaitAnswer(deployment, node, Date.now() + left, waiting)));
   return deployment;

@@ -170,7 +170,7 @@ export const handler: ResourceHandler<AccessInputs, AccessOutputs> = {
   },
   read: async (_id, { target, password, users, changedAt, drift }, { signal }) => {
     try {
-      const deployment = await openToLook({ target, password }, signal);
+      const deployment = await openToLook({ target, password }, { signal });
       return { changedAt, drift: await differingAccess(deployment, { password, users }) };
     } catch (error) {
       // DeploymentVerification reports nodes that do not answer. Drift that an earlier refresh found may still exist.

@@ -130,7 +130,7 @@ export const handler: ResourceHandler<SettingsInputs, SettingsOutputs> = {
   },
   read: async (_id, { target, password, pending, drift, ...state }, { signal }) => {
     try {
-      const deployment = await openToLook({ target, password }, signal);
+      const deployment = await openToLook({ target, password }, { signal });
       const { live } = splitDirectives(directivesOf({ target, password, ...state }));
       return { pending, drift: await differingSettings(deployment, live) };
     } catch {

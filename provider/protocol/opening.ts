@@ -1,8 +1,10 @@
 /** Opens the deployment that a handler works on. */
 import type { WaitOptions } from "../../lib/progress";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
-import { openDeployment } from "../../platforms/deployment-reference";
+import { openDeployment, openPodDeployment } from "../../platforms/deployment-reference";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import type { Deployment } from "../../valkey/deployment";
+import type { SharedConnections } from "../../valkey/shared-connections";
 import type { HandlerContext } from "./resource-handler";
 import { waitOptions } from "./waiting";
 
@@ -30,15 +32,27 @@ export async function openForUpdate(
   return { deployment: await openDeployment(target, password, options, formerPassword), options };
 }
 
+/** How a deployment is opened for a look at it. */
+interface LookOpening {
+  readonly signal: AbortSignal;
+  /** Time limit for pods and servers to answer, milliseconds. @default 15000 */
+  readonly timeoutMs?: number | undefined;
+  /** Client of the API server of a deployment on Kubernetes. @default a new client */
+  readonly kubernetes?: KubernetesClient | undefined;
+  /** Connections that all steps of the look share. @default each step opens its own */
+  readonly connections?: SharedConnections | undefined;
+}
+
 /**
  * Opens a deployment for a preview or a refresh, which must not wait for long.
- * @param timeoutMs time limit for pods and servers to answer
  * @throws the errors of `openDeployment`
  */
 export function openToLook(
   { target, password }: DeploymentInputs,
-  signal: AbortSignal,
-  timeoutMs = LOOK_MS,
+  { signal, timeoutMs = LOOK_MS, kubernetes, connections }: LookOpening,
 ): Promise<Deployment> {
-  return openDeployment(target, password, { timeoutMs, signal });
+  const waiting = { timeoutMs, signal, connections };
+  return target.platform === "kubernetes" && kubernetes !== undefined
+    ? openPodDeployment(kubernetes, target, password, waiting)
+    : openDeployment(target, password, waiting);
 }

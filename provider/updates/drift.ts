@@ -2,6 +2,7 @@
 import { compact } from "../../lib/compact";
 import { messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
+import type { KubernetesClient } from "../../platforms/kubernetes/api/client";
 import { openToLook } from "../protocol/opening";
 import type { SeenData } from "../../valkey/verification/kept-data";
 import { withKeptData } from "../../valkey/verification/kept-data";
@@ -14,6 +15,7 @@ import { readOpenSlots } from "../../valkey/resize/open-slots";
 import { failbacks } from "../../valkey/resize/resize-roles";
 import { groupByZone } from "../../valkey/topology/placement";
 import type { Shape } from "../../valkey/topology/placement";
+import { SharedConnections } from "../../valkey/shared-connections";
 
 /** Time limit for a deployment to settle during a failover, milliseconds. */
 const SETTLING_MS = 5_000;
@@ -36,6 +38,8 @@ export interface InspectionOptions {
   readonly timeoutMs?: number | undefined;
   /** Whether open slots are read, for a decision about a repair. @default false */
   readonly forRepair?: boolean | undefined;
+  /** Client of the API server of a deployment on Kubernetes. @default a new client */
+  readonly kubernetes?: KubernetesClient | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -46,10 +50,12 @@ export interface InspectionOptions {
 export async function inspectDeployment(
   target: DeploymentReference,
   password: string,
-  { former, timeoutMs, forRepair = false, signal }: InspectionOptions,
+  { former, timeoutMs, forRepair = false, kubernetes, signal }: InspectionOptions,
 ): Promise<Inspection> {
+  const connections = new SharedConnections();
   try {
-    const deployment = await openToLook({ target, password }, signal, timeoutMs);
+    const opening = { signal, timeoutMs, kubernetes, connections };
+    const deployment = await openToLook({ target, password }, opening);
     const settled = await verifyUntilPass(deployment, { settlingMs: SETTLING_MS, signal });
     const verification = former === undefined ? settled : withKeptData(settled, former);
     const failed = verification.verdict.assertions.filter(({ pass }) => !pass);
@@ -64,6 +70,8 @@ export async function inspectDeployment(
     };
   } catch (error) {
     return { verification: undefined, drift: [messageOf(error)] };
+  } finally {
+    connections.close();
   }
 }
 

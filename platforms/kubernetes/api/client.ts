@@ -2,7 +2,6 @@
  * A client of a Kubernetes API server, configured with a kubeconfig. The client library is loaded when it is first
  * used, because loading takes time.
  */
-import type * as ClientNode from "@kubernetes/client-node";
 import type {
   AppsV1Api,
   AuthorizationV1Api,
@@ -20,7 +19,9 @@ import type {
 import { closest, distance } from "fastest-levenshtein";
 import { BadInput, codeOf, Failure, messageOf } from "../../../lib/errors";
 import type { ApiServer } from "./api-errors";
+import type * as ClientLibrary from "./client-library.mjs";
 import { explainApiError, statusInError } from "./api-errors";
+import { SharedAgent } from "./shared-agent";
 
 /** Selection of the Kubernetes cluster to use. */
 export interface KubeconfigSelection {
@@ -36,7 +37,7 @@ export interface KubeconfigSelection {
 /** Time limit of a request, milliseconds. */
 const ANSWER_TIMEOUT_MS = 15_000;
 
-type Library = typeof ClientNode;
+type Library = typeof ClientLibrary;
 
 /** The APIs that this project uses, and requests whose errors tell the user what to do. */
 export class KubernetesClient implements ApiServer {
@@ -54,11 +55,11 @@ export class KubernetesClient implements ApiServer {
 
   private constructor(
     library: Library,
+    configuration: Configuration,
     readonly config: KubeConfig,
     readonly context: string,
     readonly server: string,
   ) {
-    const configuration = configurationOf(library, config, server);
     this.core = new library.CoreV1Api(configuration);
     this.apps = new library.AppsV1Api(configuration);
     this.batch = new library.BatchV1Api(configuration);
@@ -77,12 +78,13 @@ export class KubernetesClient implements ApiServer {
    * @throws Failure when the API server cannot be reached or refuses the credentials
    */
   static async open(access: KubeconfigSelection = {}): Promise<KubernetesClient> {
-    const library = await import("@kubernetes/client-node");
+    const library = await import("./client-library.mjs");
     const config = load(new library.KubeConfig(), access);
     const { context, server } = choose(config, access);
     config.setCurrentContext(context);
-    const kubernetes = new KubernetesClient(library, config, context, server);
-    const version = new library.VersionApi(configurationOf(library, config, server));
+    const configuration = configurationOf(library, config, server);
+    const kubernetes = new KubernetesClient(library, configuration, config, context, server);
+    const version = new library.VersionApi(configuration);
     await kubernetes.call("asking for its version", version.getCode());
     return kubernetes;
   }
@@ -114,7 +116,7 @@ export class KubernetesClient implements ApiServer {
 function configurationOf(library: Library, config: KubeConfig, server: string): Configuration {
   return library.createConfiguration({
     baseServer: new library.ServerConfiguration(server, {}),
-    authMethods: { default: config },
+    authMethods: { default: new SharedAgent(config) },
     promiseMiddleware: [
       {
         pre: (request) => {

@@ -29,7 +29,7 @@ export async function runInPod(
   { namespace, pod, container }: ContainerName,
   script: string,
 ): Promise<string> {
-  const { Exec } = await import("@kubernetes/client-node");
+  const { Exec } = await import("./client-library.mjs");
   const output = new PassThrough();
   const printed = text(output);
   const stop = new AbortController();

@@ -81,7 +81,7 @@ export class PodChanges {
    */
   async #watchOnce(signal: AbortSignal): Promise<void> {
     const { namespace, statefulSet } = this.set;
-    const { Watch } = await import("@kubernetes/client-node");
+    const { Watch } = await import("../api/client-library.mjs");
     const labels = await readPodLabels(this.kubernetes, namespace, { statefulSet });
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
     const query = { labelSelector: formatLabelSelector(labels), timeoutSeconds: WATCH_SECONDS };

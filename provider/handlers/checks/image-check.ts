@@ -43,7 +43,7 @@ async function runningTags(kubernetes: KubernetesClient, target: KubernetesRefer
 
 /** Versions that running servers report. If the servers do not answer, the tags of their images count. */
 async function runningVersions(inputs: ImageCheckInputs, signal: AbortSignal): Promise<string[]> {
-  const deployment = await openToLook(inputs, signal);
+  const deployment = await openToLook(inputs, { signal });
   const answers = await withEveryNode(deployment, (attempts) =>
     Promise.all(attempts.map(async ({ connection }) => connection?.info("server"))),
   );
