@@ -11,5 +11,7 @@ describe("the controller's program", () => {
     expect(text).not.toContain("Neplatn");
     expect(text).not.toContain("disallowed_STD3_mapped");
     expect(text.length).toBeLessThan(2_500_000);
+    // The pod reads the text as Latin-1.
+    expect(Buffer.byteLength(text)).toBe(text.length);
   });
 });

@@ -39,11 +39,15 @@ const SETTINGS_DIRECTORY = "/controller/settings";
 const SETTINGS_FILE = "settings.json";
 const PROGRAM_DIRECTORY = "/controller/program";
 const PROGRAM_FILE = "controller.cjs.gz";
-/** Unpacks the program in memory, because the container's file system is read-only. */
+/**
+ * Unpacks the program in memory, because the container's file system is read-only. The program has only ASCII characters
+ * and fits into one chunk; other ways of unpacking need 10 MiB more memory.
+ */
 const START = [
   'const module = new (require("module"))("controller")',
   `const packed = require("fs").readFileSync("${PROGRAM_DIRECTORY}/${PROGRAM_FILE}")`,
-  'module._compile(require("zlib").gunzipSync(packed).toString(), "controller.cjs")',
+  'const text = require("zlib").gunzipSync(packed, { chunkSize: 2 ** 22 }).latin1Slice()',
+  'module._compile(text, "controller.cjs")',
 ].join("; ");
 
 /** @throws BadInput with every problem of the controller's arguments */

@@ -3,10 +3,10 @@
  * that its memory and CPU time are those of looks alone. Its argument is a file with a `LookOrder`.
  */
 import { readFileSync } from "node:fs";
-// The controller's pod has this library in its memory too.
-import { CoreV1Api } from "@kubernetes/client-node";
 import { watch } from "../../../controller/watch";
 import type { EndpointReference } from "../../../platforms/deployment-reference";
+// The controller's pod has this library in its memory too.
+import { CoreV1Api } from "../../../platforms/kubernetes/api/client-library.mjs";
 import { inspectDeployment } from "../../../provider/updates/drift";
 
 export interface LookOrder {

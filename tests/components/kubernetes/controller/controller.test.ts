@@ -1,4 +1,8 @@
 /** The objects of a controller, as the component declares them. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { ValkeyCluster } from "../../../../components/valkey-cluster";
 import { controllerProblems } from "../../../../components/kubernetes/controller/controller-problems";
@@ -28,7 +32,13 @@ function objectsOf(
 
 /** The parts of objects that these tests read. */
 interface Pod {
-  readonly containers: readonly [{ readonly securityContext: unknown; readonly env: unknown }];
+  readonly containers: readonly [
+    {
+      readonly securityContext: unknown;
+      readonly env: readonly { readonly name: string; readonly value: string }[];
+      readonly command: readonly string[];
+    },
+  ];
   readonly tolerations: readonly { readonly key: string; readonly tolerationSeconds: number }[];
   readonly volumes: readonly { readonly name: string; readonly secret?: unknown }[];
 }
@@ -50,6 +60,23 @@ function named(objects: readonly KubernetesObject[], kind: string, name = NAME):
 }
 
 describe("the controller of a component", () => {
+  it("starts with the program of its ConfigMap", async () => {
+    const objects = await objectsOf({});
+    const packed = objects.find(({ kind, metadata }) => kind === "ConfigMap" && metadata.name.startsWith(`${NAME}-`));
+    const { binaryData } = packed as unknown as { readonly binaryData: Readonly<Record<string, string>> };
+    const directory = mkdtempSync(join(tmpdir(), "controller-"));
+    for (const [file, content] of Object.entries(binaryData))
+      writeFileSync(join(directory, file), Buffer.from(content, "base64"));
+    const settings = join(directory, "settings.json");
+    writeFileSync(settings, "edited by hand");
+    const [container] = (named(objects, "Deployment") as Deployment).spec.template.spec.containers;
+    const command = container.command.slice(1, -1).map((each) => each.replaceAll("/controller/program", directory));
+    const { stdout, status } = spawnSync(process.execPath, [...command, settings], { encoding: "utf8" });
+    rmSync(directory, { recursive: true });
+    expect(stdout).toContain("the ConfigMap was edited by hand");
+    expect(status).toBe(1);
+  });
+
   it("is one pod at a time with the rights to look, and to change budgets if it repairs", async () => {
     const objects = await objectsOf({});
     const { spec } = named(objects, "Deployment") as Deployment;
