@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { YOUNG_MEMORY } from "../../../components/kubernetes/controller/controller";
+import { LOOKING_OPTIONS } from "../../../components/kubernetes/controller/controller";
 import { LOOK_SECONDS } from "../../../controller/pod-settings";
 import { bundle } from "../../../lib/bundle";
 import { Failure } from "../../../lib/errors";
@@ -124,7 +124,7 @@ async function measureProcess({ workbench }: BenchmarkContext): ReturnType<Size[
 }
 
 async function measureChild(program: string, file: string, signal: AbortSignal): ReturnType<Size["measure"]> {
-  const child = spawn(process.execPath, [YOUNG_MEMORY, program, file], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [...LOOKING_OPTIONS, program, file], { stdio: ["ignore", "pipe", "inherit"] });
   const read = (): Cost => {
     const [stat, status] = ["stat", "status"].map((each) => readFileSync(`/proc/${child.pid ?? 0}/${each}`, "utf8"));
     return { ticks: cpuTicks(stat ?? ""), bytes: Number(/VmHWM:\s+(\d+) kB/.exec(status ?? "")?.[1]) * 1024 };
