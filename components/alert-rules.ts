@@ -1,4 +1,4 @@
-/** Alerts on the servers of a namespace, in the rule format of Prometheus. Pure. */
+/** Rules and thresholds of the alerts on the servers of a namespace, in the format of Prometheus. Pure. */
 
 /** An alerting rule in a rule group of Prometheus. */
 export interface AlertRule {

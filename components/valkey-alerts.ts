@@ -1,4 +1,6 @@
-/** Alerts on the servers of a namespace, for the Prometheus operator. */
+/**
+ * Component that declares the alerts for the Prometheus operator. `alert-rules.ts` has the rules and their thresholds.
+ */
 import * as pulumi from "@pulumi/pulumi";
 import { alertRules } from "./alert-rules";
 import * as k8s from "./kubernetes/kubernetes-sdk";

@@ -1,4 +1,7 @@
-/** Decides after each look whether the controller repairs the deployment. Pure. */
+/**
+ * Decides after each look whether the controller repairs the deployment: what can be repaired, how long to wait before
+ * a repair, and how many repairs an hour may have. Pure.
+ */
 import { formatRanges, normaliseRanges } from "../valkey/topology/slots";
 import type { AssertionId } from "../valkey/verification/assertion";
 import { failoversBetween } from "./look";

@@ -5,7 +5,7 @@ import type { KubernetesClient } from "../platforms/kubernetes/api/client";
 import { Lease } from "../platforms/kubernetes/api/lease";
 import { SETTINGS_NOTE, WANTED_NOTE, wantedNodes, wantedSettings } from "../provider/updates/update-leases";
 import type { RepairHistory } from "./healing";
-import { historyIn, historyNote } from "./repair-history";
+import { historyIn, historyNote } from "./history-annotation";
 
 /** A lock for the repairs of one deployment. One process uses one object for all its repairs. */
 export interface RepairLock {

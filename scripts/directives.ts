@@ -10,7 +10,7 @@ import { Redis } from "ioredis";
 import { BadInput } from "../lib/errors";
 import { ROOT } from "../lib/system/package";
 import { inspectPrograms } from "../platforms/host/programs/programs";
-import { parseFlatReply } from "../valkey/topology/info";
+import { parseFlatReply } from "../valkey/topology/replies";
 import { minorVersion } from "../valkey/settings/version";
 
 /** Directives that `CONFIG GET *` leaves out. CONFIG GET prints them only by name. */

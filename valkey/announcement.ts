@@ -13,7 +13,7 @@ import type { DeploymentNode, Endpoint } from "./node";
 import { formatEndpoint } from "./node";
 import { formatConfigFile } from "./settings/settings";
 import { ViewParser } from "./topology/cluster-view";
-import { parseFlatReply } from "./topology/info";
+import { parseFlatReply } from "./topology/replies";
 
 const POLL_MS = 250;
 

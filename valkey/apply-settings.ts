@@ -8,7 +8,7 @@ import type { Deployment } from "./deployment";
 import type { DeploymentNode } from "./node";
 import { withoutMemoryRaise } from "./settings/dynamic-settings";
 import { COMPARED_DIRECTIVES } from "./settings/settings";
-import { infoNumber, parseFlatReply, parseInfo } from "./topology/info";
+import { infoNumber, parseFlatReply, parseInfo } from "./topology/replies";
 
 const POLL_MS = 200;
 

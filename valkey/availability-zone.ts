@@ -2,7 +2,7 @@
 import type { Connection } from "./connection";
 import { withEveryNode } from "./connections";
 import type { Deployment } from "./deployment";
-import { parseFlatReply } from "./topology/info";
+import { parseFlatReply } from "./topology/replies";
 
 /**
  * Name of the directive for the zone of a server. The configuration files of pods do not contain this directive, so the

@@ -1,6 +1,6 @@
 /** Reads the number of a server's databases in cluster mode, and the number of keys in all databases. */
 import type { Connection } from "./connection";
-import { infoFields, infoNumber, parseFlatReply, parseInfo } from "./topology/info";
+import { infoFields, infoNumber, parseFlatReply, parseInfo } from "./topology/replies";
 
 /**
  * The number of databases of a cluster node: the value of `cluster-databases` (Valkey 9.0), or 1 if the server lacks

@@ -4,7 +4,7 @@ import type { Connection } from "../../valkey/connection";
 import { readInfoSections } from "../../valkey/connection";
 import { epochMs } from "../../lib/clock";
 import { messageOf } from "../../lib/errors";
-import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
+import { infoFields, infoNumber, parseInfo } from "../../valkey/topology/replies";
 
 /** The counters of one node at one time. */
 export interface CounterSample {

@@ -4,7 +4,7 @@ import type { ConnectionAttempt } from "../../valkey/connections";
 import { withEveryNode } from "../../valkey/connections";
 import type { Deployment } from "../../valkey/deployment";
 import { formatEndpoint } from "../../valkey/node";
-import { hasPrimaryRole, infoFields, infoNumber, parseInfo } from "../../valkey/topology/info";
+import { hasPrimaryRole, infoFields, infoNumber, parseInfo } from "../../valkey/topology/replies";
 
 const count = z.number();
 

@@ -12,7 +12,7 @@ import { formatRecommendation } from "../../benchmarks/recommend/format";
 import type { PricedMachine, Requirements } from "../../benchmarks/recommend/recommendation";
 import { recommend } from "../../benchmarks/recommend/recommend";
 import { readResultFiles } from "../../benchmarks/results/read";
-import { MACHINE_TYPES, machineType } from "../../platforms/eks/offers/machines";
+import { MACHINE_TYPES, machineType } from "../../platforms/eks/offers/machine-types";
 import type { PriceTable } from "../../platforms/eks/offers/prices";
 import { PRICED_REGIONS, pricesOf } from "../../platforms/eks/offers/prices";
 import { parseNumber } from "../options/options";

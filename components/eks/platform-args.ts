@@ -1,7 +1,7 @@
 /** Arguments of a platform on EKS, their defaults, and the plan that is computed from them. */
 import { compact } from "../../lib/compact";
 import { BadInput } from "../../lib/errors";
-import { machineType } from "../../platforms/eks/offers/machines";
+import { machineType } from "../../platforms/eks/offers/machine-types";
 import type { EksPlan, EksPlanArgs, NatStrategy } from "../../platforms/eks/plan";
 import { planEks } from "../../platforms/eks/plan";
 import type { PodGroup } from "../../platforms/eks/pools/pod-groups";

@@ -3,7 +3,7 @@ import * as aws from "./aws/aws-sdk";
 import * as pulumi from "@pulumi/pulumi";
 import { createNodeRole } from "./aws/node-role";
 import { architecturesOf } from "../../platforms/eks/pools/architectures";
-import type { Architecture } from "../../platforms/eks/offers/machines";
+import type { Architecture } from "../../platforms/eks/offers/machine-types";
 import { SYSTEM_ROOT_GIB } from "../../platforms/eks/plan";
 import type { SystemPlan } from "../../platforms/eks/scale/system-machines";
 import type { EksVersions } from "./aws/versions";

@@ -6,7 +6,7 @@ import { withConnections } from "../../valkey/connections";
 import type { Endpoint } from "../../valkey/node";
 import { nodeNameAt } from "../../valkey/node";
 import { sentinelsAsDeployment } from "../../valkey/sentinel/form-sentinels";
-import { infoFields, parseInfo } from "../../valkey/topology/info";
+import { infoFields, parseInfo } from "../../valkey/topology/replies";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 import { withNode } from "./fault-context";

@@ -1,5 +1,5 @@
 /** Performs the actions of a fault plan on a deployment. */
-import { parseInfo } from "../../valkey/topology/info";
+import { parseInfo } from "../../valkey/topology/replies";
 import type { FaultAction } from "../plan/actions";
 import { describeAction } from "../plan/actions";
 import { awaitCondition } from "../../lib/polling";

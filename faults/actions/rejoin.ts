@@ -6,7 +6,7 @@ import type { Connection } from "../../valkey/connection";
 import { withConnections } from "../../valkey/connections";
 import type { DeploymentNode } from "../../valkey/node";
 import { formSentinels } from "../../valkey/sentinel/form-sentinels";
-import { parseInfo } from "../../valkey/topology/info";
+import { parseInfo } from "../../valkey/topology/replies";
 import { awaitCondition } from "../../lib/polling";
 import type { FaultContext } from "./fault-context";
 

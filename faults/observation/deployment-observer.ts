@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Connection } from "../../valkey/connection";
 import type { DeploymentNode } from "../../valkey/node";
 import { nodeNameAt } from "../../valkey/node";
-import { hasPrimaryRole, parseInfo } from "../../valkey/topology/info";
+import { hasPrimaryRole, parseInfo } from "../../valkey/topology/replies";
 import { countSlots, parseRange } from "../../valkey/topology/slots";
 import type { Dialer } from "../writes/connection-pool";
 import { ConnectionPool } from "../writes/connection-pool";

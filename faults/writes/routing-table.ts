@@ -8,7 +8,7 @@ import type { DeploymentNode, Endpoint, Mode } from "../../valkey/node";
 import { formatEndpoint } from "../../valkey/node";
 import type { ClusterView } from "../../valkey/topology/cluster-view";
 import { ViewParser } from "../../valkey/topology/cluster-view";
-import { hasPrimaryRole, infoNumber, parseInfo } from "../../valkey/topology/info";
+import { hasPrimaryRole, infoNumber, parseInfo } from "../../valkey/topology/replies";
 import { SLOT_COUNT } from "../../valkey/topology/slots";
 import type { Dialer } from "./connection-pool";
 import { ConnectionPool } from "./connection-pool";

@@ -6,7 +6,7 @@ import { costOf } from "./cost";
 import type { MachineGroup } from "./pools/machine-plan";
 import { planMachines } from "./pools/machine-plan";
 import type { MachineSet } from "./pools/machine-sets";
-import { machineType } from "./offers/machines";
+import { machineType } from "./offers/machine-types";
 import type { NetworkPlan, ZoneDemand } from "./network-plan";
 import { zoneCapacity, planNetwork, prefixesNeeded, smallestMaskFor } from "./network-plan";
 import type { PodGroup } from "./pools/pod-groups";

@@ -5,7 +5,7 @@ import { compact } from "../../lib/compact";
 import { connect } from "../../valkey/connection";
 import { Failure } from "../../lib/errors";
 import { holdsInTime } from "../../lib/polling";
-import { parseInfo } from "../../valkey/topology/info";
+import { parseInfo } from "../../valkey/topology/replies";
 import { identifyProcess, signalProcess } from "../../lib/system/process-identity";
 import { findFreePorts } from "./ports";
 import type { ProcessExit, RunningProcess } from "./processes";

@@ -6,7 +6,7 @@ import { compact } from "../../lib/compact";
 import { BadInput, Failure, isCausedBy, messageOf } from "../../lib/errors";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
-import { publishOverlap } from "../../platforms/kubernetes/access/password-overlap";
+import { publishOverlap } from "../../platforms/kubernetes/access/overlap-secret";
 import { runningServers } from "../../platforms/kubernetes/pods/running-pods";
 import {
   acceptedPasswords,

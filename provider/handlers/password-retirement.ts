@@ -1,9 +1,12 @@
-/** Revokes former passwords when pods and clients have had enough time to switch to the new passwords. */
+/**
+ * Ends the overlap of two passwords: waits until pods and clients have had enough time to switch to the new password,
+ * and then revokes the former password. `access.ts` begins the overlap.
+ */
 import { messageOf } from "../../lib/errors";
 import { pause } from "../../lib/polling";
 import type { DeploymentReference } from "../../platforms/deployment-reference";
 import { openKubernetesClient } from "../../platforms/deployment-reference";
-import { overlapExists, reloadExporter, removeOverlap } from "../../platforms/kubernetes/access/password-overlap";
+import { overlapExists, reloadExporter, removeOverlap } from "../../platforms/kubernetes/access/overlap-secret";
 import { acceptsOtherPasswords, retireOtherPasswords } from "../../valkey/access/apply-access";
 import type { Credentials } from "../../valkey/access/users";
 import { passwordsDiffer } from "../../valkey/access/users";

@@ -1,6 +1,6 @@
 /**
  * Moves of the primary in a deployment without Sentinels. Before the primary's pod restarts or leaves, a different
- * server takes over, and the Services route clients to it.
+ * server takes over, and the Services route clients to it. `restart-order.ts` decides which pod restarts next.
  */
 import { Failure } from "../../lib/errors";
 import { pause } from "../../lib/polling";
@@ -16,6 +16,7 @@ import { Deadline } from "../../valkey/membership/deadline";
 import { awaitSolePrimary, findSolePrimary } from "../../valkey/membership/replication-primary";
 import { nodeCount } from "../../valkey/topology/placement";
 import type { WaitOptions } from "../../lib/progress";
+import { nextRestart } from "./restart-order";
 
 /**
  * Time that all machines need to apply a change of a Service or of its pods, milliseconds. kube-proxy changes its rules
@@ -58,21 +59,19 @@ export class PrimaryMoves {
     await leadClients(kubernetes, target, designated);
   }
 
-  /** Chooses the next pod to restart. The primary comes last, after a different server has taken over. */
+  /** Chooses the next pod to restart. Before the primary restarts, a different server takes over. */
   readonly restartNext: RestartNext = async (outdated) => {
     const running = await this.#open();
     const primary = await primaryOf(running);
-    const others = outdated.filter(({ name }) => name !== primary);
     const designated = await designatedPod(this.kubernetes, this.target);
-    const broken = others.find(({ name, ready }) => !ready && (name !== designated || outdated.length === 1));
-    if (broken !== undefined) return broken.name;
-    // Servers may all be replicas for a moment, before one of them becomes the primary.
-    if (primary === undefined) return undefined;
-    const [next] = others;
-    if (next !== undefined) return next.name;
-    const successor = running.nodes.find(({ name }) => outdated.every((each) => each.name !== name));
-    if (successor !== undefined) await this.#move(running, successor.name);
-    return primary;
+    const { pod, successor } = nextRestart({
+      outdated,
+      running: running.nodes.map(({ name }) => name),
+      primary,
+      designated,
+    });
+    if (successor !== undefined) await this.#move(running, successor);
+    return pod;
   };
 
   /**

@@ -14,7 +14,7 @@ import { readMemberStates } from "../../valkey/membership/members";
 import type { CandidateState, Takeover, TakeoverPlan } from "../../valkey/membership/takeover-plan";
 import { planTakeovers } from "../../valkey/membership/takeover-plan";
 import type { DeploymentNode } from "../../valkey/node";
-import { hasPrimaryRole, infoNumber, parseInfo } from "../../valkey/topology/info";
+import { hasPrimaryRole, infoNumber, parseInfo } from "../../valkey/topology/replies";
 import { nodeCount } from "../../valkey/topology/placement";
 import { formatRanges } from "../../valkey/topology/slots";
 

@@ -7,7 +7,7 @@ import type { KubernetesReference } from "../../platforms/deployment-reference";
 import type { PoolName } from "../../platforms/eks/pools/pools";
 import { LOAD_GENERATOR_SET, machineSetSelector, poolSelector, poolToleration } from "../../platforms/eks/pools/pools";
 import { expectedTuning } from "../../platforms/eks/pools/tuning";
-import { UNTUNED } from "../../platforms/eks/offers/machines";
+import { UNTUNED } from "../../platforms/eks/pools/tuning";
 import { parseQuantity } from "../../platforms/kubernetes/api/quantity";
 import type { ExpectedTuning } from "../../valkey/machine-settings";
 import { isGuaranteed } from "../../components/kubernetes/pods/sidecar-resources";

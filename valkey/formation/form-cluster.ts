@@ -8,7 +8,7 @@ import type { Deployment } from "../deployment";
 import { resizeCluster } from "../resize/resize-cluster";
 import { servesAllSlots } from "../membership/participation";
 import type { ClusterPlan } from "../topology/cluster-plan";
-import { infoNumber } from "../topology/info";
+import { infoNumber } from "../topology/replies";
 import type { Shape } from "../topology/placement";
 import { SLOT_COUNT } from "../topology/slots";
 import type { FormationOptions, FormationResult } from "../membership/deadline";

@@ -8,7 +8,7 @@ import { readKeyCount } from "../databases";
 import type { Deployment } from "../deployment";
 import { announcedEndpoint } from "../membership/replication-primary";
 import type { DeploymentNode, Endpoint } from "../node";
-import { infoFields, parseInfo } from "../topology/info";
+import { infoFields, parseInfo } from "../topology/replies";
 import type { FormationOptions, FormationResult } from "../membership/deadline";
 import { Deadline } from "../membership/deadline";
 import { FAST_SYNC_SETTINGS, restoreLeftoverSettings, TemporarySettings } from "../membership/temporary-settings";

@@ -9,7 +9,7 @@ import { readKeyCount } from "../databases";
 import type { DeploymentNode } from "../node";
 import type { ClusterView } from "../topology/cluster-view";
 import { ViewParser } from "../topology/cluster-view";
-import { infoNumber, parseInfo } from "../topology/info";
+import { infoNumber, parseInfo } from "../topology/replies";
 import { SLOT_COUNT } from "../topology/slots";
 import type { MemberState } from "./member-state";
 

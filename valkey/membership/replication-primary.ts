@@ -4,7 +4,7 @@ import { withConnections } from "../connections";
 import { keysInAllDatabases } from "../databases";
 import type { Deployment } from "../deployment";
 import type { DeploymentNode, Endpoint } from "../node";
-import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/info";
+import { hasPrimaryRole, infoNumber, parseFlatReply, parseInfo } from "../topology/replies";
 import type { Deadline } from "./deadline";
 
 /** Facts about a node from which the program chooses the primary. */

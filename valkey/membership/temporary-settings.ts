@@ -4,7 +4,7 @@ import type { Connection } from "../connection";
 import { withConnections } from "../connections";
 import type { Deployment } from "../deployment";
 import { DYNAMIC_DEFAULTS } from "../settings/dynamic-settings";
-import { parseFlatReply } from "../topology/info";
+import { parseFlatReply } from "../topology/replies";
 
 /**
  * All directives that formation and resize change, with Valkey's defaults. If a node has a value that is neither the

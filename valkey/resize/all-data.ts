@@ -6,7 +6,7 @@ import type { Connection } from "../connection";
 import { withEveryNode } from "../connections";
 import type { Deployment } from "../deployment";
 import { readMemberStates } from "../membership/members";
-import { hasPrimaryRole, parseInfo } from "../topology/info";
+import { hasPrimaryRole, parseInfo } from "../topology/replies";
 import { ownAllSlots } from "../membership/participation";
 
 /**

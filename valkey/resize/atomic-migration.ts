@@ -6,7 +6,7 @@ import { Failure, messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Deadline } from "../membership/deadline";
 import type { Member } from "../membership/members";
-import { parseFlatReply } from "../topology/info";
+import { parseFlatReply } from "../topology/replies";
 import type { MigrationContext } from "./migration-context";
 import type { SlotTransfer } from "./slot-transfers";
 

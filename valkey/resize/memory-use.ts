@@ -1,11 +1,11 @@
 /**
- * Memory of each node's keys. A resize checks with these values whether the primaries that stay have room for all keys.
+ * Memory of each node's keys. With these values, `memory-check.ts` decides whether the keys fit after a resize.
  */
 import type { Connection } from "../connection";
 import { readInfoSections } from "../connection";
 import { keysInAllDatabases } from "../databases";
 import type { Member } from "../membership/members";
-import { infoNumber, parseInfo } from "../topology/info";
+import { infoNumber, parseInfo } from "../topology/replies";
 
 /** A node's memory, bytes. */
 export interface MemoryUse {

@@ -11,7 +11,7 @@ import type { Deployment } from "../deployment";
 import type { MemberState } from "../membership/member-state";
 import type { Member } from "../membership/members";
 import { memberNamed, readMemberStates } from "../membership/members";
-import { infoFields, parseInfo } from "../topology/info";
+import { infoFields, parseInfo } from "../topology/replies";
 import { runningMigration } from "./atomic-migration";
 import { openMigrations } from "./open-migrations";
 import { countKeys } from "./slot-commands";

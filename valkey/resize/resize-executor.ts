@@ -20,7 +20,7 @@ import {
   replicate,
 } from "../membership/members";
 import { FAST_SYNC_SETTINGS, TemporarySettings } from "../membership/temporary-settings";
-import { hasPrimaryRole, parseInfo } from "../topology/info";
+import { hasPrimaryRole, parseInfo } from "../topology/replies";
 import { countSlots } from "../topology/slots";
 import { readUsedMemory } from "./memory-use";
 import type { MigrationContext } from "./migration-context";

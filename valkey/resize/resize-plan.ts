@@ -1,27 +1,21 @@
 /** The plan of a resize. Its ordered steps give a cluster a different shape while the cluster serves clients. Pure. */
 import { compact } from "../../lib/compact";
-import { formatBytes } from "../../lib/units";
 import type { Shape } from "../topology/placement";
-import { countSlots } from "../topology/slots";
 import type { RepairLimits } from "../membership/deadline";
+import type { NodeMemory } from "./memory-check";
+import { memoryReasons } from "./memory-check";
 import type { CurrentNode, DesiredShard, Failover } from "./resize-roles";
 import { desiredShards, failbacks } from "./resize-roles";
 import type { SlotTransfer } from "./slot-transfers";
 import { planTransfers } from "./slot-transfers";
 
 /** A node at the beginning of a resize. */
-export interface ResizeNode extends CurrentNode {
+export interface ResizeNode extends CurrentNode, NodeMemory {
   /**
    * Whether enough nodes know each other. For a node that stays, the node and all primaries must know each other. For a
    * node that leaves, the node and at least one other node must know each other.
    */
   readonly met: boolean;
-  /** Memory of the node's keys, bytes. */
-  readonly keyBytes: number;
-  /** Memory that the node uses, bytes. */
-  readonly usedMemory: number;
-  /** Value of maxmemory, bytes; 0 means no limit. */
-  readonly maxmemory: number;
 }
 
 /** A future replica and its primary, by node name. */
@@ -194,27 +188,4 @@ function stepOf({ name, primary: present }: ResizeNode, primary: string, roles: 
   if (roles.dissolved.has(name) || roles.dissolved.has(present ?? "")) return "reassign";
   const isFree = present === undefined && !roles.successorOf.has(name);
   return isFree && !roles.promoted.has(primary) ? "attach" : "reattach";
-}
-
-/**
- * Reasons against the plan. Each reason is a primary that would exceed its maxmemory, and would therefore refuse writes
- * or evict keys.
- */
-function memoryReasons(
-  nodes: readonly ResizeNode[],
-  successorOf: ReadonlyMap<string, string>,
-  transfers: readonly SlotTransfer[],
-): string[] {
-  const owners = nodes.filter(({ slots }) => slots.length > 0);
-  const bytesPerSlot = new Map(
-    owners.map(({ name, keyBytes, slots }) => [successorOf.get(name) ?? name, keyBytes / countSlots(slots)]),
-  );
-  const bytesOf = ({ from, ranges }: SlotTransfer): number => (bytesPerSlot.get(from) ?? 0) * countSlots(ranges);
-  return nodes.flatMap(({ name, usedMemory, maxmemory }) => {
-    const incoming = transfers.filter(({ to }) => to === name).reduce((sum, transfer) => sum + bytesOf(transfer), 0);
-    const needed = usedMemory + incoming;
-    if (maxmemory === 0 || incoming === 0 || needed <= maxmemory) return [];
-    const parts = `${formatBytes(needed)} (${formatBytes(incoming)} of it from migrated slots)`;
-    return [`${name} would hold ${parts}, more than its maxmemory of ${formatBytes(maxmemory)}`];
-  });
 }

@@ -4,7 +4,7 @@
  */
 import { compact } from "../../lib/compact";
 import { groupBy } from "../../lib/group-by";
-import { hasPrimaryRole, parseInfo } from "../topology/info";
+import { hasPrimaryRole, parseInfo } from "../topology/replies";
 import type { SlotRange } from "../topology/slots";
 import { countSlots } from "../topology/slots";
 import { isTaken, migrateAtomically, supportsAtomicMigration } from "./atomic-migration";

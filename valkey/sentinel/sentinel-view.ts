@@ -2,7 +2,7 @@
 import { messageOf } from "../../lib/errors";
 import type { Connection } from "../connection";
 import type { Endpoint } from "../node";
-import { parseFlatReply, parseInfo } from "../topology/info";
+import { parseFlatReply, parseInfo } from "../topology/replies";
 
 /** A Sentinel's view of a deployment. */
 export interface SentinelView {

@@ -2,7 +2,7 @@
 import { compact } from "../../lib/compact";
 import type { FailureFlag, OpenSlot, Topology } from "../topology/cluster-view";
 import { describeKnownNode } from "../topology/cluster-view";
-import { infoNumber } from "../topology/info";
+import { infoNumber } from "../topology/replies";
 import { countSlots, formatRanges, normaliseRanges, SLOT_COUNT, subtractRanges } from "../topology/slots";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, listNames, unobservedViolations, violationsOf } from "./assertion";

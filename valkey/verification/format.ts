@@ -3,7 +3,7 @@ import { compact } from "../../lib/compact";
 import { textTable } from "../../lib/table";
 import { formatBytes, formatDuration } from "../../lib/units";
 import { formatEndpoint } from "../node";
-import { infoNumber } from "../topology/info";
+import { infoNumber } from "../topology/replies";
 import { countSlots, formatRanges } from "../topology/slots";
 import type { Assertion } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";

@@ -12,7 +12,7 @@ import { mapObservation, observed, unobserved } from "../observation";
 import { gatherSentinelFacts } from "../sentinel/facts";
 import { COMPARED_DIRECTIVES } from "../settings/settings";
 import { ViewParser } from "../topology/cluster-view";
-import { parseFlatReply, parseInfo } from "../topology/info";
+import { parseFlatReply, parseInfo } from "../topology/replies";
 import type { DeploymentFacts, NodeFacts, OptionalAssertion } from "./facts";
 
 /**

@@ -3,7 +3,7 @@
  * each shard's replication stream. Pure.
  */
 import { compact } from "../../lib/compact";
-import { infoNumber } from "../topology/info";
+import { infoNumber } from "../topology/replies";
 import type { Assertion, Violation } from "./assertion";
 import { assertion } from "./assertion";
 import type { DeploymentFacts } from "./facts";

@@ -3,7 +3,7 @@ import { compact } from "../../lib/compact";
 import type { Endpoint } from "../node";
 import { nodeNameAt } from "../node";
 import { sentinelAssertions } from "./sentinel-verdict";
-import { hasPrimaryRole, infoFields } from "../topology/info";
+import { hasPrimaryRole, infoFields } from "../topology/replies";
 import { groupByZone } from "../topology/placement";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, unobservedViolations, violationsOf } from "./assertion";

@@ -3,7 +3,7 @@ import type { Observation } from "../observation";
 import { mapObservation, unobserved } from "../observation";
 import { splitDirectives } from "../settings/dynamic-settings";
 import { COMPARED_DIRECTIVES } from "../settings/settings";
-import { infoNumber } from "../topology/info";
+import { infoNumber } from "../topology/replies";
 import type { Assertion, Violation } from "./assertion";
 import { assertion, differencesOf, unobservedViolations, violationsOf } from "./assertion";
 import type { DeploymentFacts, NodeFacts } from "./facts";

@@ -10,7 +10,7 @@ import { identifyProcess, signalProcess } from "../../../lib/system/process-iden
 import type { LocalValkeyBenchmarkOptions } from "../../load/valkey-benchmark/local-driver";
 import type { Session } from "../../measuring/session";
 import type { TableGrowth } from "../../results/study-schema";
-import { infoFields, infoNumber, parseInfo } from "../../../valkey/topology/info";
+import { infoFields, infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import type { TableGrowthPlan } from "../study";
 
 /** Time between two samples, milliseconds. */

@@ -1,7 +1,7 @@
 /** The Kubernetes objects of a pool: its NodePool and its EC2NodeClass, in Karpenter's v1 schemas. Pure. */
 import type * as pulumi from "@pulumi/pulumi";
 import { architecturesOf } from "../../../platforms/eks/pools/architectures";
-import { reservedCpus } from "../../../platforms/eks/offers/machines";
+import { reservedCpus } from "../../../platforms/eks/pools/tuning";
 import type { PoolArgs, PoolName } from "../../../platforms/eks/pools/pools";
 import { MACHINE_SET_KEY, poolObjectName, poolSelector, poolTaint } from "../../../platforms/eks/pools/pools";
 import { userDataOf } from "./user-data";

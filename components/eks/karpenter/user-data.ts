@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import type { Tuning } from "../../../platforms/eks/offers/machines";
-import { reservedCpus } from "../../../platforms/eks/offers/machines";
+import type { Tuning } from "../../../platforms/eks/pools/tuning";
+import { reservedCpus } from "../../../platforms/eks/pools/tuning";
 import { FILE_DESCRIPTORS } from "../../../platforms/eks/pools/tuning";
 
 const BOUNDARY = "valkey-measured";

@@ -1,6 +1,6 @@
 /** Architectures of a pool's machines, derived from its machine types. Pure. */
-import type { Architecture } from "../offers/machines";
-import { ARCHITECTURES, machineType } from "../offers/machines";
+import type { Architecture } from "../offers/machine-types";
+import { ARCHITECTURES, machineType } from "../offers/machine-types";
 import type { Pools } from "./pools";
 import { POOLS } from "./pools";
 import type { Problem } from "./problem";

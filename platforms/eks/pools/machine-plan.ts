@@ -1,8 +1,10 @@
 /** Machines that each pool needs in each zone, by type. Pure. */
 import { groupBy } from "../../../lib/group-by";
 import type { Problem } from "./problem";
-import type { MachineType, AllocatableResources } from "../offers/machines";
-import { DAEMON_ADDRESSES, machineType, allocatableOn } from "../offers/machines";
+import type { MachineType } from "../offers/machine-types";
+import type { AllocatableResources } from "./allocatable";
+import { DAEMON_ADDRESSES, allocatableOn } from "./allocatable";
+import { machineType } from "../offers/machine-types";
 import type { MachineSet, SetLayout } from "./machine-sets";
 import { fits, layoutOf, unitOf } from "./machine-sets";
 import type { PodGroup } from "./pod-groups";

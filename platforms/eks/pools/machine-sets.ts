@@ -33,7 +33,7 @@
  * for each pod that it may get.
  */
 import { groupByZone } from "../../../valkey/topology/placement";
-import type { AllocatableResources } from "../offers/machines";
+import type { AllocatableResources } from "./allocatable";
 import type { PodGroup } from "./pod-groups";
 import type { PoolName } from "./pools";
 import { machineSetSelector } from "./pools";

@@ -2,7 +2,7 @@
 import { compact } from "../../../lib/compact";
 import { architectureProblems } from "./architectures";
 import { capacityTypeProblems } from "./capacity";
-import { familyOf, machineType, unknownTypeProblem } from "../offers/machines";
+import { familyOf, machineType, unknownTypeProblem } from "../offers/machine-types";
 import type { PoolArgs, PoolName, Pools } from "./pools";
 import { POOLS } from "./pools";
 import type { PriceTable } from "../offers/prices";

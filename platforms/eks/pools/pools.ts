@@ -1,6 +1,6 @@
 /** Machine pools: names, taints, and the toleration and selector of a pod in a pool. Pure. */
-import type { Tuning } from "../offers/machines";
-import { UNTUNED } from "../offers/machines";
+import type { Tuning } from "./tuning";
+import { UNTUNED } from "./tuning";
 
 /**
  * Names of the pools. `servers` is for Valkey. `networkOptimized` is also for Valkey, for deployments that choose more

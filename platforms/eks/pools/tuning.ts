@@ -1,8 +1,33 @@
 /**
- * Settings that the boot script (user data) makes on a pool's machines, in the form that verification expects. Pure.
+ * CPU settings of a pool's machines, and all settings that the boot script (user data) makes there, in the form that
+ * verification expects. Pure.
  */
 import type { ExpectedTuning } from "../../../valkey/machine-settings";
-import type { Tuning } from "../offers/machines";
+
+/** CPU settings of a pool's machines. */
+export interface Tuning {
+  /**
+   * Number of CPUs for the network card's interrupts. The published document "One billion requests per second" uses 2
+   * of 8 CPUs. The first of these CPUs is CPU 0. The others are the last CPUs of the machine, because the kubelet
+   * assigns whole CPUs to pods from the lowest number upwards.
+   * @default 0: the kernel spreads the interrupts
+   */
+  readonly interruptCpus: number;
+  /**
+   * Whether pods of the class Guaranteed that request whole CPUs get exclusive CPUs, as in the published documents "One
+   * billion requests per second" and "Single-node multi-shard". CPU 0 is reserved for the system, because the kubelet's
+   * static policy requires a reserved CPU. Pods may get the other CPUs that handle interrupts.
+   * @default false
+   */
+  readonly staticCpus: boolean;
+}
+
+export const UNTUNED: Tuning = { interruptCpus: 0, staticCpus: false };
+
+/** Number of CPUs that no pod can get: 1 with static CPU management, and 0 without it. */
+export function reservedCpus({ staticCpus }: Tuning): number {
+  return staticCpus ? 1 : 0;
+}
 
 /**
  * Number of file descriptors of every container. The published document "One billion requests per second" uses the same

@@ -1,15 +1,10 @@
 /** System machines: the pods that run on them, and the smallest machine type that has room for these pods. Pure. */
 import { formatCount } from "../../../lib/units";
-import type { AllocatableResources, MachineType } from "../offers/machines";
-import {
-  allocatableOn,
-  DAEMON_ADDRESSES,
-  familyOf,
-  MACHINE_TYPES,
-  machineType,
-  unknownTypeProblem,
-  UNTUNED,
-} from "../offers/machines";
+import type { AllocatableResources } from "../pools/allocatable";
+import type { MachineType } from "../offers/machine-types";
+import { allocatableOn, DAEMON_ADDRESSES } from "../pools/allocatable";
+import { familyOf, MACHINE_TYPES, machineType, unknownTypeProblem } from "../offers/machine-types";
+import { UNTUNED } from "../pools/tuning";
 import type { PriceTable } from "../offers/prices";
 import type { Problem } from "../pools/problem";
 import type { ControllerSize } from "./controller-size";

@@ -5,7 +5,7 @@ import { connect } from "../../../valkey/connection";
 import type { NodeAccess } from "../../../valkey/node";
 import type { Observation } from "../../../valkey/observation";
 import { observed, unobserved } from "../../../valkey/observation";
-import { parseInfo } from "../../../valkey/topology/info";
+import { parseInfo } from "../../../valkey/topology/replies";
 import type { ClientWay, ClientWayFacts } from "../../../valkey/client-endpoints";
 import type { KubernetesClient } from "../api/client";
 import { openPortForward } from "../api/port-forward";

@@ -9,7 +9,7 @@ import { isPodRunning } from "../../../platforms/kubernetes/api/pod-diagnostics"
 import { formatLabelSelector, listAllPods, readPodLabels } from "../../../platforms/kubernetes/pods/running-pods";
 import { runPodToCompletion } from "../../../platforms/kubernetes/pods/pod-run";
 import { withEveryNode } from "../../../valkey/connections";
-import { parseInfo } from "../../../valkey/topology/info";
+import { parseInfo } from "../../../valkey/topology/replies";
 import { cannotReadDataOf, tagOf } from "../../../valkey/settings/version";
 import { inspectOrReport } from "../../protocol/preview";
 import type { HandlerContext, InputProblem, ResourceHandler } from "../../protocol/resource-handler";

@@ -1,7 +1,7 @@
 /** Resources that the EKS platform registers, checked against AWS' own models of the calls that they lead to. */
 import { beforeAll, describe, expect, it } from "vitest";
 import type { EksPlatformArgs } from "../../../components/eks/platform-args";
-import { MACHINE_TYPES } from "../../../platforms/eks/offers/machines";
+import { MACHINE_TYPES } from "../../../platforms/eks/offers/machine-types";
 import { clusterSchema, eksPlatformSchema } from "../../../stacks/config/schema/eks";
 import { isOfAws, parameterProblems } from "../../support/aws/requests";
 import { requestProblems, shapeOf } from "../../support/aws/shapes";

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { acquireProcessLock } from "../../../lib/system/process-lock";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { parseInfo } from "../../../valkey/topology/info";
+import { parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
 import type { Command } from "../../support/command";
 import { Place } from "../../support/command";

@@ -4,7 +4,7 @@ import { form } from "../../../valkey/formation/form";
 import type { KubernetesClient } from "../../../platforms/kubernetes/api/client";
 import type { PodDeployment } from "../../../platforms/kubernetes/deployment";
 import { awaitPodDeployment } from "../../../platforms/kubernetes/deployment";
-import { infoNumber, parseInfo } from "../../../valkey/topology/info";
+import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
 import { applyServers, testServers } from "../../support/kubernetes/test-servers";
 import { KUBECONFIG, ThrowAway, WHERE, openThrowAwayClient } from "../../support/kubernetes/throw-away";

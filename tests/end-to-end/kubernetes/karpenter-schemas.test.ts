@@ -1,7 +1,7 @@
 /** Pools and their classes as Karpenter's own schemas judge them, on a real API server; nothing is kept. */
 import { KubeConfig, KubernetesObjectApi } from "@kubernetes/client-node";
 import { beforeAll, describe, expect, it } from "vitest";
-import type { Tuning } from "../../../platforms/eks/offers/machines";
+import type { Tuning } from "../../../platforms/eks/pools/tuning";
 import { POOL_DEFAULTS, POOLS } from "../../../platforms/eks/pools/pools";
 import type { PoolCluster } from "../../../components/eks/karpenter/pool-objects";
 import { nodeClassOf, nodePoolOf } from "../../../components/eks/karpenter/pool-objects";

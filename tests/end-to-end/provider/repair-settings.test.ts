@@ -10,7 +10,7 @@ import { inspectDeployment } from "../../../provider/updates/drift";
 import { repairDeployment } from "../../../provider/updates/repair";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { parseFlatReply, parseInfo } from "../../../valkey/topology/info";
+import { parseFlatReply, parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
 import { never, Sandbox, withNode } from "../../support/valkey/real";
 

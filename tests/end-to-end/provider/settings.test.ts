@@ -6,7 +6,7 @@ import { handler as maxmemory } from "../../../provider/handlers/maxmemory";
 import { handler } from "../../../provider/handlers/settings";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { parseFlatReply } from "../../../valkey/topology/info";
+import { parseFlatReply } from "../../../valkey/topology/replies";
 import { FakeApiServer } from "../../support/kubernetes/fake-api-server";
 import { HANDLER_CONTEXT } from "../../support/pulumi/handler-context";
 import { Sandbox, withNode } from "../../support/valkey/real";

@@ -10,7 +10,7 @@ import { tellZones } from "../../../valkey/availability-zone";
 import type { Connection } from "../../../valkey/connection";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { parseInfo } from "../../../valkey/topology/info";
+import { parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
 import { never, olderPrograms, realPrograms, Sandbox, withNode, ZONES } from "../../support/valkey/real";
 

@@ -6,7 +6,7 @@ import { Failure } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
 import type { Connection } from "../../../valkey/connection";
 import { withinMemory } from "../../../valkey/planning/memory-plan";
-import { infoNumber, parseInfo } from "../../../valkey/topology/info";
+import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import { Sandbox } from "../../support/valkey/real";
 
 const LIMIT = 96 * 2 ** 20;

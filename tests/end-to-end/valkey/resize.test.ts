@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { DeploymentNode } from "../../../valkey/node";
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
-import { parseInfo } from "../../../valkey/topology/info";
+import { parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
 import { slotTags } from "../../../valkey/topology/slot-tags";
 import { inspectDeployment } from "../../../provider/updates/drift";

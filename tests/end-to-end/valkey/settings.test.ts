@@ -7,7 +7,7 @@ import { applySettings, differingSettings } from "../../../valkey/apply-settings
 import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { DYNAMIC_DEFAULTS } from "../../../valkey/settings/dynamic-settings";
-import { parseFlatReply } from "../../../valkey/topology/info";
+import { parseFlatReply } from "../../../valkey/topology/replies";
 import { Sandbox, withNode } from "../../support/valkey/real";
 
 const SHAPE = { primaries: 1, replicasPerPrimary: 1 };

@@ -7,7 +7,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { toDirectives } from "../../../valkey/settings/settings";
-import { parseInfo } from "../../../valkey/topology/info";
+import { parseInfo } from "../../../valkey/topology/replies";
 import { verify } from "../../../valkey/verification/verify";
 import { PodScripts } from "../../support/valkey/pod-scripts";
 import { eventually, never, realPrograms, Sandbox, withNode } from "../../support/valkey/real";

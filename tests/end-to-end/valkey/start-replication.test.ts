@@ -8,7 +8,7 @@ import { form } from "../../../valkey/formation/form";
 import { handOver } from "../../../valkey/formation/hand-over";
 import type { ServerSettings } from "../../../valkey/settings/settings";
 import { toDirectives } from "../../../valkey/settings/settings";
-import { parseFlatReply, parseInfo } from "../../../valkey/topology/info";
+import { parseFlatReply, parseInfo } from "../../../valkey/topology/replies";
 import { PodScripts } from "../../support/valkey/pod-scripts";
 import { eventually, never, realPrograms, Sandbox, withNode, ZONES } from "../../support/valkey/real";
 

@@ -8,7 +8,7 @@ import { formatEndpoint } from "../../../valkey/node";
 import { Failure } from "../../../lib/errors";
 import { form } from "../../../valkey/formation/form";
 import { median } from "../../../lib/statistics/median";
-import { infoNumber, parseInfo } from "../../../valkey/topology/info";
+import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import { SLOT_COUNT } from "../../../valkey/topology/slots";
 import type { Benchmark, BenchmarkContext } from "../benchmark";
 import type { RowTarget } from "../row";

@@ -6,7 +6,7 @@ import type { Deployment } from "../../../valkey/deployment";
 import { form } from "../../../valkey/formation/form";
 import { withinMemory } from "../../../valkey/planning/memory-plan";
 import type { ServerSettings } from "../../../valkey/settings/settings";
-import { infoNumber, parseInfo } from "../../../valkey/topology/info";
+import { infoNumber, parseInfo } from "../../../valkey/topology/replies";
 import { slotTags } from "../../../valkey/topology/slot-tags";
 import type { Shard } from "../../../valkey/verification/shards";
 import { verifyUntilPass } from "../../../valkey/verification/verify";

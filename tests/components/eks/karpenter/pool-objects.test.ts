@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { machineType } from "../../../../platforms/eks/offers/machines";
+import { machineType } from "../../../../platforms/eks/offers/machine-types";
 import { POOL_DEFAULTS, POOLS } from "../../../../platforms/eks/pools/pools";
 import { pricesOf } from "../../../../platforms/eks/offers/prices";
 import { nodeClassOf, nodePoolOf } from "../../../../components/eks/karpenter/pool-objects";

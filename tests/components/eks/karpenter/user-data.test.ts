@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import type { Tuning } from "../../../../platforms/eks/offers/machines";
-import { UNTUNED } from "../../../../platforms/eks/offers/machines";
+import type { Tuning } from "../../../../platforms/eks/pools/tuning";
+import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { BOOT_LABEL } from "../../../../platforms/kubernetes/cluster/machine-settings";
 import { userDataOf } from "../../../../components/eks/karpenter/user-data";
 

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { allocatableOn, machineType, UNTUNED } from "../../../../platforms/eks/offers/machines";
+import { allocatableOn } from "../../../../platforms/eks/pools/allocatable";
+import { machineType } from "../../../../platforms/eks/offers/machine-types";
+import { UNTUNED } from "../../../../platforms/eks/pools/tuning";
 import { pricesOf } from "../../../../platforms/eks/offers/prices";
 import { dnsReplicas, karpenterSize } from "../../../../platforms/eks/scale/controller-size";
 import type { SystemPlan } from "../../../../platforms/eks/scale/system-machines";

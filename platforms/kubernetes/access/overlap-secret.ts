@@ -1,5 +1,5 @@
 /**
- * A Secret that pods read while two passwords are valid, in addition to the deployment's own Secret.
+ * The Secret of the overlap, which pods read while two passwords are valid, in addition to the deployment's own Secret.
  *
  * The Secret contains a file that replaces the file with the same name in the deployment's Secret. With this file, a
  * server that restarts accepts both passwords. The deployment's Secret contains only the new password.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { infoFields, infoNumber, parseFlatReply, parseInfo } from "../../../valkey/topology/info";
+import { infoFields, infoNumber, parseFlatReply, parseInfo } from "../../../valkey/topology/replies";
 import { fixture } from "../../support/fixtures";
 
 describe("INFO", () => {

@@ -1,4 +1,7 @@
-/** Parses INFO, similar text with lines `key:value`, and replies in which names and values alternate. Pure. */
+/**
+ * Parses replies of servers and Sentinels: INFO, similar text with lines `key:value`, and replies in which names and
+ * values alternate. Pure.
+ */
 
 /** The keys and values of an INFO reply, without its headings. If a key is repeated, the last value counts. */
 export function parseInfo(text: string): Map<string, string> {

@@ -1,6 +1,6 @@
 /**
  * The history of repairs as an annotation of the Lease, so that the history outlives the controller's process. A pod
- * that restarts again and again therefore does not repair more often. Pure.
+ * that restarts again and again therefore does not repair more often. `healing.ts` has the limits of repairs. Pure.
  */
 import * as z from "zod";
 import type { LeaseNotes } from "../platforms/kubernetes/api/lease";
