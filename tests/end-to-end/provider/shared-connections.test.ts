@@ -6,7 +6,7 @@ import { SharedConnections } from "../../../valkey/shared-connections";
 import { openConnections, closeConnections } from "../../../valkey/connections";
 import type { Connections } from "../../../valkey/connections";
 import { readInfoSections } from "../../../valkey/connection";
-import { parseInfo } from "../../../valkey/topology/info";
+import { parseInfo } from "../../../valkey/topology/replies";
 import { never, realPrograms } from "../../support/valkey/real";
 import { ResizableCluster, shape } from "../../support/valkey/resizable-cluster";
 
