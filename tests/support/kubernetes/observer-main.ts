@@ -127,6 +127,6 @@ function longestGap(writes: readonly Write[]): number {
 }
 
 void observe(JSON.parse(process.env["ORDER"] ?? "") as ObserverOrder).then((observed) => {
-  process.stdout.write(JSON.stringify(observed));
-  process.exit();
+  // Without waiting, what does not fit into the pipe at once would be lost.
+  process.stdout.write(JSON.stringify(observed), () => process.exit());
 });
