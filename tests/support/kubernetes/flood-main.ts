@@ -57,6 +57,5 @@ async function flood({ endpoints, passwordFile, inFlight, until }: FloodOrder): 
 }
 
 void flood(JSON.parse(process.env["ORDER"] ?? "") as FloodOrder).then((flooded) => {
-  process.stdout.write(JSON.stringify(flooded));
-  process.exit();
+  process.stdout.write(JSON.stringify(flooded), () => process.exit());
 });

@@ -64,6 +64,5 @@ async function write(order: IoredisOrder): Promise<IoredisWrites> {
 }
 
 void write(JSON.parse(process.env["ORDER"] ?? "") as IoredisOrder).then((writes) => {
-  process.stdout.write(JSON.stringify(writes));
-  process.exit();
+  process.stdout.write(JSON.stringify(writes), () => process.exit());
 });
